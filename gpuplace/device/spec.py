@@ -1,0 +1,318 @@
+"""Device names as Python programs write them: ``DeviceSpec``, canonical names, device functions.
+
+A specification has five optional parts, ``/job:<str>/replica:<int>/task:<int>/device:<TYPE>:<int>``;
+a missing part means "any". Two parsers read such names in TensorFlow and they disagree: the forgiving one of
+the Python side lives here (``gpu:0``, ``//cpu:0`` and ``/GPU:0`` are all fine), the strict one of the C++ side, which
+sees the result when a session is made, is in ``gpuplace.device.parsed_name`` and re-exported here.
+
+>>> ps = DeviceSpec.from_string("/job:ps")
+>>> ps.make_merged_spec(DeviceSpec.from_string("/gpu:1")).to_string()
+'/job:ps/device:GPU:1'
+>>> [canonical_name(text) for text in ("/cpu:0", "gpu:0", ":/gpu:0", "//cpu:0", "/device:gpu:*", "/gpu")]
+['/device:CPU:0', '/device:GPU:0', '/device:GPU:0', '/device:CPU:0', '/device:GPU:*', '/device:GPU:*']
+
+Source: tensorflow/python/framework/device_spec.py and device.py, releases 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Protocol
+
+from gpuplace import release
+from gpuplace.device.parsed_name import ParsedName, canonicalize_device_name, parse_local_name, parse_name
+
+__all__ = [
+    "DeviceSpec",
+    "MergeDevice",
+    "ParsedName",
+    "canonical_name",
+    "canonicalize_device_name",
+    "check_valid",
+    "merge_device",
+    "parse_local_name",
+    "parse_name",
+]
+
+_Parts = tuple[str | None, str | None, str | None, str | None, int | None]
+
+_SHORT_TYPES = {
+    "1.15": frozenset({"CPU", "GPU"}),
+    "2.21": frozenset({"CPU", "GPU", "TPU", "CUSTOM", "EPU"}),
+}
+"""Types that may be written without ``device:``, by rule set."""
+
+
+class _HasDevice(Protocol):
+    """What a device function is called with: an operation or a node."""
+
+    @property
+    def device(self) -> str | None: ...
+
+
+class DeviceSpec:
+    """A possibly partial device specification, mutable as in TensorFlow 1.
+
+    Args:
+        job: Job name, for example ``"worker"``.
+        replica: Replica index.
+        task: Task index.
+        device_type: For example ``"GPU"``; lower-case ``"cpu"`` and ``"gpu"`` become upper-case, nothing else does.
+        device_index: Index among the task's devices of that type. Without it the name ends in ``:*``.
+
+    >>> DeviceSpec(job="ps", device_type="gpu", device_index=0).to_string()
+    '/job:ps/device:GPU:0'
+    """
+
+    __slots__ = ("_device_index", "_device_type", "_job", "_replica", "_task")
+
+    def __init__(
+        self,
+        job: Any = None,
+        replica: Any = None,
+        task: Any = None,
+        device_type: Any = None,
+        device_index: Any = None,
+    ) -> None:
+        self.job = job
+        self.replica = replica
+        self.task = task
+        self.device_type = device_type
+        self.device_index = device_index
+
+    @property
+    def job(self) -> str | None:
+        """Job name, or None for any."""
+        return self._job
+
+    @job.setter
+    def job(self, job: Any) -> None:
+        self._job: str | None = None if job is None else str(job)
+
+    @property
+    def replica(self) -> int | None:
+        """Replica index, or None for any."""
+        return self._replica
+
+    @replica.setter
+    def replica(self, replica: Any) -> None:
+        self._replica: int | None = None if replica is None else int(replica)
+
+    @property
+    def task(self) -> int | None:
+        """Task index, or None for any."""
+        return self._task
+
+    @task.setter
+    def task(self, task: Any) -> None:
+        self._task: int | None = None if task is None else int(task)
+
+    @property
+    def device_type(self) -> str | None:
+        """Device type, for example ``GPU``, or None for any."""
+        return self._device_type
+
+    @device_type.setter
+    def device_type(self, device_type: Any) -> None:
+        if device_type in ("cpu", "gpu"):
+            device_type = device_type.upper()
+        self._device_type: str | None = None if device_type is None else str(device_type)
+
+    @property
+    def device_index(self) -> int | None:
+        """Device index, or None for any."""
+        return self._device_index
+
+    @device_index.setter
+    def device_index(self, device_index: Any) -> None:
+        self._device_index: int | None = None if device_index is None else int(device_index)
+
+    @classmethod
+    def from_string(cls, spec: str | None) -> DeviceSpec:
+        """A new specification from text; None and ``""`` give the empty one.
+
+        Raises:
+            ValueError: unknown part, two device types, or an index that is not a number.
+        """
+        return cls(*_parse(spec or "", release.rules()))
+
+    def parse_from_string(self, spec: str | None) -> DeviceSpec:
+        """Replace every part of this specification by what ``spec`` says, and return it.
+
+        Raises:
+            ValueError: as for ``from_string``; this specification is then unchanged.
+        """
+        self._set(*_parse(spec or "", release.rules()))
+        return self
+
+    def merge_from(self, dev: DeviceSpec) -> None:
+        """Take over every part that ``dev`` sets."""
+        self._set(*self._merged_parts(dev))
+
+    def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
+        """A new specification: ``dev``'s parts where it sets them, this one's elsewhere."""
+        return type(self)(*self._merged_parts(dev))
+
+    def replace(self, **kwargs: Any) -> DeviceSpec:
+        """A new specification with the named parts replaced (``None`` clears a part).
+
+        Raises:
+            TypeError: a keyword that is not one of the five parts.
+        """
+        parts: dict[str, Any] = {
+            "job": self.job,
+            "replica": self.replica,
+            "task": self.task,
+            "device_type": self.device_type,
+            "device_index": self.device_index,
+        }
+        return type(self)(**(parts | kwargs))
+
+    def to_string(self) -> str:
+        """The canonical name; an index without a type is not printed."""
+        text = ""
+        if self.job is not None:
+            text += f"/job:{self.job}"
+        if self.replica is not None:
+            text += f"/replica:{self.replica}"
+        if self.task is not None:
+            text += f"/task:{self.task}"
+        if self.device_type is not None:
+            text += f"/device:{self.device_type}:{'*' if self.device_index is None else self.device_index}"
+        return text
+
+    def _set(self, *parts: Any) -> None:
+        self.job, self.replica, self.task, self.device_type, self.device_index = parts
+
+    def _merged_parts(self, dev: DeviceSpec) -> tuple[Any, ...]:
+        return (
+            self.job if dev.job is None else dev.job,
+            self.replica if dev.replica is None else dev.replica,
+            self.task if dev.task is None else dev.task,
+            self.device_type if dev.device_type is None else dev.device_type,
+            self.device_index if dev.device_index is None else dev.device_index,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DeviceSpec):
+            return NotImplemented
+        return self.to_string() == other.to_string()
+
+    def __hash__(self) -> int:
+        return hash(self.to_string())
+
+    def __repr__(self) -> str:
+        return f"<gpuplace.DeviceSpec {self.to_string()!r}>"
+
+
+@lru_cache(maxsize=4096)
+def _parse(spec: str, rules: str) -> _Parts:
+    """The five parts of ``spec`` as text, index excepted, by the rules of 1.15 or 2.21."""
+    job = replica = task = device_type = None
+    device_index: int | None = None
+    for part in spec.split("/"):
+        match part.split(":"):
+            case ["job", job] | ["replica", replica] | ["task", task]:
+                pass
+            case [short, *index] if len(index) < 2 and short.upper() in _SHORT_TYPES[rules]:
+                _refuse_second_type(device_type, spec, rules)
+                device_type = short.upper()
+                if index and index[0] != "*":
+                    device_index = int(index[0])
+            case ["device", kind, index_text]:
+                _refuse_second_type(device_type, spec, rules)
+                device_type = kind
+                if index_text != "*":
+                    device_index = int(index_text)
+            case ["", *_]:
+                pass
+            case [unknown, *_]:
+                if rules == "2.21":
+                    raise ValueError(f"Unknown attribute '{unknown}' is encountered while parsing the device spec: '{spec}'.")
+                raise ValueError(f"Unknown attribute: '{unknown}' in '{spec}'")
+    return job, replica, task, device_type, device_index
+
+
+def _refuse_second_type(device_type: str | None, spec: str, rules: str) -> None:
+    if device_type is None:
+        return
+    if rules == "2.21":
+        raise ValueError(f"Multiple device types are not allowed while parsing the device spec: {spec}.")
+    raise ValueError(f"Cannot specify multiple device types: {spec}")
+
+
+def check_valid(spec: str) -> None:
+    """Raise ValueError unless the Python side of TensorFlow would take ``spec``."""
+    DeviceSpec.from_string(spec)
+
+
+def canonical_name(device: DeviceSpec | str | None) -> str:
+    """What ``tf.device(device)`` asks for, spelled in full; ``""`` for None.
+
+    Raises:
+        ValueError: as for ``DeviceSpec.from_string``.
+    """
+    if isinstance(device, DeviceSpec):
+        return device.to_string()
+    return DeviceSpec.from_string(device).to_string()
+
+
+class MergeDevice:
+    """A device function: gives a node this specification, below what an inner scope has given it already."""
+
+    __slots__ = ("_cache", "_spec")
+
+    def __init__(self, spec: DeviceSpec | str | None) -> None:
+        text = spec.to_string() if isinstance(spec, DeviceSpec) else spec
+        self._spec = DeviceSpec.from_string(text)
+        self._cache: dict[str, str] = {}
+
+    def __call__(self, node_def: _HasDevice) -> DeviceSpec:
+        """The specification for a node whose ``device`` was set by inner scopes."""
+        return self._spec.make_merged_spec(DeviceSpec.from_string(node_def.device))
+
+    def shortcut_string_merge(self, node_def: _HasDevice) -> str:
+        """The same as text, remembered per inner device: what graph construction calls for each node."""
+        device = node_def.device or ""
+        merged = self._cache.get(device)
+        if merged is None:
+            merged = self._cache[device] = self(node_def).to_string()
+        return merged
+
+    @property
+    def is_null_merge(self) -> bool:
+        """True when this function changes nothing."""
+        return not self._spec.to_string()
+
+    def to_string(self) -> str:
+        """The canonical name of the specification merged in."""
+        return self._spec.to_string()
+
+    def __repr__(self) -> str:
+        return f"<gpuplace.MergeDevice {self._spec.to_string()!r}>"
+
+
+def merge_device(spec: DeviceSpec | MergeDevice | str | None) -> MergeDevice:
+    """The device function of ``with tf.device(spec)``; parts set by an inner scope win.
+
+    >>> class Node:
+    ...     device = "/job:ps"
+    >>> merge_device("/gpu:1").shortcut_string_merge(Node)
+    '/job:ps/device:GPU:1'
+
+    Raises:
+        ValueError: as for ``DeviceSpec.from_string``.
+    """
+    if isinstance(spec, MergeDevice):
+        return spec
+    return _merger(spec.to_string() if isinstance(spec, DeviceSpec) else spec or "", release.rules())
+
+
+@lru_cache(maxsize=4096)
+def _merger(spec: str, rules: str) -> MergeDevice:
+    return MergeDevice(spec)
+
+
+DeviceFunction = Callable[[Any], "DeviceSpec | str | None"]
+"""What ``tf.device`` takes besides names: node in, device out."""

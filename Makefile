@@ -1,0 +1,84 @@
+# make demo              JupyterLab on the teaching notebooks
+# make demo HEADLESS=1   the first notebook executed, as HTML, in build/
+# make test              lint, types, doctests, unit tests, notebooks and browser tests
+# make lint | types | bench | venv | clean
+#
+# Everything lives in .venv; stamps in it make a second run quick.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+FIRST_NOTEBOOK = $(firstword $(sort $(wildcard notebooks/01-*.ipynb)))
+
+# The first Python from 3.11 on; name another with `make test PYTHON=...`.
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+
+# What the tests need beside Python: a browser, `dot`, and fonts so that pictures have text.
+TEST_PACKAGES := chromium graphviz fonts-dejavu-core fonts-liberation
+
+# The scripts of the environment (`graphviz-pure`, for one) are found as if it were activated.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help demo test lint types unit bench venv system clean
+
+help:
+	@sed -n 's/^# \{0,1\}//p' Makefile | sed -n '1,6p'
+
+$(VENV)/stamp-venv:
+	@test -n "$(PYTHON)" || { echo "make: no Python from 3.11 on was found; install one, or name it with PYTHON=..." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || tools/install_system_packages.sh python3-venv
+	"$(PYTHON)" -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/stamp-lab: $(VENV)/stamp-venv pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lab]'
+	@touch $@
+
+$(VENV)/stamp-test: $(VENV)/stamp-venv pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lab,test]'
+	@touch $(VENV)/stamp-lab $@
+
+venv: $(VENV)/stamp-test
+
+system:
+	@tools/install_system_packages.sh $(TEST_PACKAGES)
+
+ifdef HEADLESS
+demo: $(VENV)/stamp-lab
+	$(BIN)/python tools/notebook_to_html.py "$(FIRST_NOTEBOOK)" build
+else
+demo: $(VENV)/stamp-lab
+	$(BIN)/jupyter lab --notebook-dir=notebooks $$([ "$$(id -u)" = 0 ] && echo --allow-root) \
+		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.news_url=None \
+		"$(FIRST_NOTEBOOK)"
+endif
+
+lint: $(VENV)/stamp-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/stamp-test
+	$(BIN)/mypy
+
+# `--require` turns the skip of a test whose program is missing into a failure.
+unit: $(VENV)/stamp-test
+	$(BIN)/pytest --doctest-modules gpuplace tests --numprocesses 2 --dist loadgroup \
+		--require dot,notebook,browser $(PYTEST_ARGS)
+
+test: system
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory types
+	@$(MAKE) --no-print-directory unit
+
+bench: $(VENV)/stamp-test
+	$(BIN)/pytest tests/benchmarks --benchmark-only
+	$(BIN)/python tests/benchmarks/import_time.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

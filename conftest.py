@@ -1,0 +1,92 @@
+"""For every test and doctest: a process as if just started, and markers for what a machine may lack.
+
+Options:
+    --require NAMES: comma-separated markers (`dot`, `notebook`, `browser`, `gpu`, `oracle`) whose tests fail
+        instead of being skipped where their program is missing.
+"""
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+PROCESS_VARIABLES = ("GPUPLACE_MACHINE", "GPUPLACE_RELEASE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+def _lacks_gpu() -> str | None:
+    if importlib.util.find_spec("cupy") is None:
+        return "CuPy is not installed"
+    import cupy
+
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"CUDA: {error}"
+    return None if count else "there is no GPU"
+
+
+def _lacks_modules(*names: str) -> str | None:
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    return f"not installed: {', '.join(missing)}" if missing else None
+
+
+def _lacks_browser() -> str | None:
+    if not any(shutil.which(name) for name in CHROMIUM_NAMES):
+        return "Chromium is not installed"
+    return _lacks_modules("playwright", "jupyterlab")
+
+
+LACKS: dict[str, Callable[[], str | None]] = {
+    "gpu": _lacks_gpu,
+    "dot": lambda: None if shutil.which("dot") else "Graphviz's `dot` is not installed",
+    "notebook": lambda: _lacks_modules("nbclient", "nbformat", "ipykernel"),
+    "browser": _lacks_browser,
+    "oracle": lambda: _lacks_modules("tensorflow"),
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--require", default="", metavar="NAMES", help="markers whose tests may not be skipped, comma-separated"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    required = {name for name in config.getoption("--require").split(",") if name}
+    if unknown := required - set(LACKS):
+        raise pytest.UsageError(f"--require: no marker {sorted(unknown)}; there are {sorted(LACKS)}")
+    reasons: dict[str, str | None] = {}
+    for item in items:
+        for name in LACKS:
+            if name in item.keywords and item.get_closest_marker(name):
+                if name not in reasons:
+                    reasons[name] = LACKS[name]()
+                if (reason := reasons[name]) is not None:
+                    if name in required:
+                        raise pytest.UsageError(f"--require {name}: {reason}")
+                    item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(autouse=True)
+def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each test starts without a chosen machine or release and with an empty default graph."""
+    for name in PROCESS_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    yield
+    if (tf := sys.modules.get("gpuplace")) is not None:
+        tf.reset_default_graph()
+        tf.reset_runtime()
+        tf.set_release(None)
+        tf.use_machine(None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_user_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Kernels and servers that tests start read and write no settings of the person who runs them."""
+    home = tmp_path_factory.mktemp("home")
+    os.environ["IPYTHONDIR"] = str(home / "ipython")
+    os.environ["JUPYTER_CONFIG_DIR"] = str(home / "jupyter")

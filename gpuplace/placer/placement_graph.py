@@ -1,0 +1,422 @@
+"""What the placer sees of a graph: flat arrays, one row per node and one per edge.
+
+A graph of a million nodes has only a few hundred different *signatures* (op type with the attributes that choose a
+kernel) and a few dozen requested devices. Both are interned, so that a rule is worked out once per signature or per
+device string and then spread over the nodes by array indexing::
+
+    node        0        1        2          signatures[0] = Const   dtype=float32
+    names       a        b        MatMul     signatures[1] = MatMul  T=float32
+    signature   0        0        1
+    device      1        1        0          devices[0] = ""   devices[1] = "/cpu:0"
+
+    edge        0        1
+    src         0        1                   a:0 ──> MatMul input 0
+    src_output  0        0                   b:0 ──> MatMul input 1
+    dst         2        2                   (-1 in src_output and dst_input: a control edge)
+    dst_input   0        1
+
+Edges are stored by consumer: all inputs of node 0, then all of node 1, ... each node's data inputs first. Nothing
+here knows a device that exists or a kernel.
+
+>>> builder = PlacementGraphBuilder()
+>>> _ = builder.add_node("a", "Const", {}, device="/cpu:0")
+>>> _ = builder.add_node("b", "Const", {}, device="/cpu:0")
+>>> _ = builder.add_node("c", "MatMul", {}, inputs=["a", "b"], control_inputs=["a"])
+>>> graph = builder.build()
+>>> graph.src.tolist(), graph.dst_input.tolist()
+([0, 1, 0], [0, 1, -1])
+>>> graph.devices
+('', '/cpu:0')
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError
+
+CONTROL = -1
+"""Stands in `src_output` and `dst_input` of a control edge."""
+
+COLOCATION_PREFIX = "loc:@"
+"""What an entry of the `_class` attribute starts with; the rest is a colocation group's name, usually a node's."""
+
+MERGE_OPS = frozenset({"Merge", "RefMerge"})
+NEXT_ITERATION_OPS = frozenset({"NextIteration", "RefNextIteration"})
+
+
+class Signature(NamedTuple):
+    """An op type with the attributes that decide its kernels and the types of its inputs and outputs."""
+
+    op_type: str
+    attrs: tuple[tuple[str, Any], ...]
+    """`(name, value)` of the type attributes, lists of types, list lengths and the kernel label; absent ones left out."""
+
+
+class TensorInfo(NamedTuple):
+    """What is known of one output of a node, for tables of edges and copies."""
+
+    dtype: Any
+    """The `DType`, or None."""
+    shape: tuple[int | None, ...] | None
+    """The sizes, None where a size is unknown; None when the rank is."""
+    nbytes: int | None
+    """Size in bytes when everything is known."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlacementGraph:
+    """A graph as flat arrays; `PlacementGraphBuilder` makes it."""
+
+    names: tuple[str, ...]
+    """Node names, in the order of the source graph."""
+    signatures: tuple[Signature, ...]
+    """The distinct signatures."""
+    signature: np.ndarray
+    """[nodes] int32: index into `signatures`."""
+    devices: tuple[str, ...]
+    """The distinct requested devices; the first is "", no request."""
+    device: np.ndarray
+    """[nodes] int32: index into `devices`."""
+    colocation: Mapping[int, tuple[str, ...]]
+    """Node -> names of its `_class` groups, without `loc:@`, in the order of the attribute."""
+    src: np.ndarray
+    """[edges] int32: producing node."""
+    src_output: np.ndarray
+    """[edges] int32: output of the producing node, or `CONTROL`."""
+    dst: np.ndarray
+    """[edges] int32: consuming node; ascending."""
+    dst_input: np.ndarray
+    """[edges] int32: input of the consuming node, or `CONTROL`."""
+    functions: Mapping[str, Any] = field(default_factory=dict)
+    """Function library: names of functions that a node's op may name instead of an op, with whatever the source has."""
+    node_attrs: Callable[[int], Mapping[str, Any]] | None = None
+    """All attributes of a node, for error texts and reports; None when the source kept none."""
+    tensor_info: Callable[[int, int], TensorInfo] | None = None
+    """Type, shape and size of output `(node, output)`; None when the source cannot tell."""
+    source_line: Callable[[int], str | None] | None = None
+    """`file:line` that made a node, where known."""
+    source: Any = None
+    """The object that this was made from."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def num_edges(self) -> int:
+        """Data and control edges."""
+        return len(self.src)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Node name -> position."""
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def in_start(self) -> np.ndarray:
+        """[nodes + 1]: the edges into node `i` are `in_start[i]:in_start[i + 1]`."""
+        return np.searchsorted(self.dst, np.arange(len(self.names) + 1)).astype(np.int64)
+
+    @cached_property
+    def out_order(self) -> np.ndarray:
+        """[edges]: edges sorted by producing node, ties in edge order."""
+        return np.argsort(self.src, kind="stable")
+
+    @cached_property
+    def out_start(self) -> np.ndarray:
+        """[nodes + 1]: the edges out of node `i` are `out_order[out_start[i]:out_start[i + 1]]`."""
+        counts = np.bincount(self.src, minlength=len(self.names)) if len(self.src) else np.zeros(len(self.names), int)
+        return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+
+    def op_type(self, node: int) -> str:
+        """Op type of a node."""
+        return self.signatures[self.signature[node]].op_type
+
+    def requested_device(self, node: int) -> str:
+        """What the user asked for, as written; "" where nothing was asked."""
+        return self.devices[self.device[node]]
+
+    def in_edges(self, node: int) -> range:
+        """Positions of the edges into a node, data inputs first."""
+        return range(int(self.in_start[node]), int(self.in_start[node + 1]))
+
+    def out_edges(self, node: int) -> list[int]:
+        """Positions of the edges out of a node."""
+        return self.out_order[self.out_start[node] : self.out_start[node + 1]].tolist()
+
+    def attrs(self, node: int) -> Mapping[str, Any]:
+        """All attributes of a node as far as the source kept them, else those of its signature."""
+        if self.node_attrs is not None:
+            return self.node_attrs(node)
+        attrs: dict[str, Any] = dict(self.signatures[self.signature[node]].attrs)
+        if node in self.colocation:
+            attrs["_class"] = tuple((COLOCATION_PREFIX + name).encode() for name in self.colocation[node])
+        return attrs
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """[nodes]: nodes in the order in which TensorFlow visits them.
+
+        A node is ready when all its inputs have been visited; of the ready ones the first in the source graph comes
+        next. A `Merge` fed by a `NextIteration` waits only for its control inputs and one data input.
+
+        Raises:
+            InvalidArgumentError: the graph has a cycle that is not a loop of that kind.
+        """
+        count = len(self.names)
+        if not len(self.src) or bool(np.all(self.src < self.dst)):
+            return np.arange(count, dtype=np.int64)
+        return np.array(self._ready_order(), dtype=np.int64)
+
+    @cached_property
+    def rank(self) -> np.ndarray:
+        """[nodes]: place of each node in `order`."""
+        rank = np.empty(len(self.names), dtype=np.int64)
+        rank[self.order] = np.arange(len(self.names))
+        return rank
+
+    def _ready_order(self) -> list[int]:
+        pending = np.diff(self.in_start).tolist()
+        is_merge = [signature.op_type in MERGE_OPS for signature in self.signatures]
+        is_next = [signature.op_type in NEXT_ITERATION_OPS for signature in self.signatures]
+        signature = self.signature.tolist()
+        src = self.src.tolist()
+        if any(is_next):
+            dst_input = self.dst_input.tolist()
+            for node in range(len(pending)):
+                if not is_merge[signature[node]]:
+                    continue
+                edges = self.in_edges(node)
+                data = [e for e in edges if dst_input[e] != CONTROL]
+                if any(is_next[signature[src[e]]] for e in data):
+                    pending[node] = len(edges) - len(data) + 1
+        consumers = self.dst[self.out_order].tolist()
+        out_start = self.out_start.tolist()
+        ready = [node for node, count in enumerate(pending) if count == 0]
+        order: list[int] = []
+        while ready:
+            node = heapq.heappop(ready)
+            order.append(node)
+            from_next_iteration = is_next[signature[node]]
+            for dst in consumers[out_start[node] : out_start[node + 1]]:
+                if from_next_iteration and is_merge[signature[dst]]:
+                    continue
+                pending[dst] -= 1
+                if pending[dst] == 0:
+                    heapq.heappush(ready, dst)
+        if len(order) < len(pending):
+            missing = sorted(set(range(len(pending))) - set(order))
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"{len(missing)} nodes in a cycle",
+                facts={"nodes": ", ".join(self.names[node] for node in missing[:20])},
+                hint="only a while loop may have a cycle: an edge from NextIteration to Merge",
+            )
+        return order
+
+
+class PlacementGraphBuilder:
+    """Collects nodes and makes a `PlacementGraph`.
+
+    Args:
+        op_defs: gives the `OpDef` of an op type, or None; it tells which integer attributes are list lengths. Without
+            it every integer attribute counts as one (right, only with more signatures than needed).
+    """
+
+    def __init__(self, op_defs: Callable[[str], Any] | None = None) -> None:
+        self._op_defs = op_defs
+        self._names: list[str] = []
+        self._signature: list[int] = []
+        self._device: list[int] = []
+        self._signature_ids: dict[tuple[Any, ...], int] = {}
+        self._signatures: list[Signature] = []
+        self._device_ids: dict[str, int] = {"": 0}
+        self._colocation: dict[int, tuple[str, ...]] = {}
+        self._src: list[int | str] = []
+        self._src_output: list[int] = []
+        self._dst: list[int] = []
+        self._dst_input: list[int] = []
+        self._attr_names: dict[str, tuple[str, ...] | None] = {}
+
+    def add_node(
+        self,
+        name: str,
+        op_type: str,
+        attrs: Mapping[str, Any],
+        inputs: Iterable[str | tuple[int, int]] = (),
+        control_inputs: Iterable[str | int] = (),
+        device: str = "",
+    ) -> int:
+        """Adds a node and returns its position.
+
+        Args:
+            name: the node's name.
+            op_type: op type, or the name of a function.
+            attrs: attribute values in their Python form (`DType`, int, bytes, tuples of them, ...); `_class` is read
+                here, of the rest only what may decide a kernel or the type of an input or output.
+            inputs: data inputs in order, as `(position, output)` of an earlier node or as GraphDef writes them:
+                `"a"`, `"a:1"`, and `"^a"` for a control input. Names may be those of later nodes.
+            control_inputs: positions or names of nodes that must run before.
+            device: requested device, as written.
+        """
+        node = len(self._names)
+        self._names.append(name)
+        self._signature.append(self.intern_signature(op_type, attrs))
+        device_id = self._device_ids.get(device)
+        if device_id is None:
+            device_id = self._device_ids[device] = len(self._device_ids)
+        self._device.append(device_id)
+        groups = attrs.get("_class")
+        if groups:
+            self.colocate(node, groups)
+        controls: list[int | str] = []
+        position = 0
+        for item in inputs:
+            if isinstance(item, str):
+                if item.startswith("^"):
+                    controls.append(item[1:])
+                    continue
+                source, output = split_tensor_name(item)
+            else:
+                source, output = item
+            self._src.append(source)
+            self._src_output.append(output)
+            self._dst.append(node)
+            self._dst_input.append(position)
+            position += 1
+        controls.extend(control_inputs)
+        for source in dict.fromkeys(controls):
+            self._src.append(source)
+            self._src_output.append(CONTROL)
+            self._dst.append(node)
+            self._dst_input.append(CONTROL)
+        return node
+
+    def colocate(self, node: int, groups: Iterable[str | bytes]) -> None:
+        """Notes the `_class` entries of a node; those without the `loc:@` prefix mean nothing and are dropped."""
+        texts = (group.decode(errors="replace") if isinstance(group, bytes) else group for group in groups)
+        names = tuple(text[len(COLOCATION_PREFIX) :] for text in texts if text.startswith(COLOCATION_PREFIX))
+        if names:
+            self._colocation[node] = names
+
+    def intern_signature(self, op_type: str, attrs: Mapping[str, Any]) -> int:
+        """Number of the signature of such a node."""
+        try:
+            names = self._attr_names[op_type]
+        except KeyError:
+            names = self._attr_names[op_type] = self._relevant_attrs(op_type)
+        if names is None:
+            names = tuple(sorted(name for name, value in attrs.items() if _may_decide(name, value)))
+            key: tuple[Any, ...] = (op_type, names, *[attrs[name] for name in names])
+        else:
+            key = (op_type, *[attrs.get(name) for name in names])
+        number = self._signature_ids.get(key)
+        if number is None:
+            number = self._signature_ids[key] = len(self._signatures)
+            pairs = tuple((name, attrs[name]) for name in names if name in attrs)
+            self._signatures.append(Signature(op_type, pairs))
+        return number
+
+    def _relevant_attrs(self, op_type: str) -> tuple[str, ...] | None:
+        op_def = self._op_defs(op_type) if self._op_defs is not None else None
+        if op_def is None:
+            return None
+        lengths = {arg.number_attr for arg in (*op_def.inputs, *op_def.outputs) if arg.number_attr}
+        names = [attr.name for attr in op_def.attrs if attr.type in ("type", "list(type)") or attr.name in lengths]
+        return (*names, "_kernel")
+
+    def build(self, **extra: Any) -> PlacementGraph:
+        """Resolves names and freezes everything.
+
+        Args:
+            extra: the optional fields of `PlacementGraph` (`functions`, `node_attrs`, `tensor_info`, `source_line`,
+                `source`).
+
+        Raises:
+            InvalidArgumentError: two nodes of one name, or an input that names no node.
+        """
+        src = self._src
+        if any(isinstance(source, str) for source in src):
+            src = self._resolve(src)
+        elif len(set(self._names)) < len(self._names):
+            self._index()
+        return PlacementGraph(
+            names=tuple(self._names),
+            signatures=tuple(self._signatures),
+            signature=np.array(self._signature, dtype=np.int32),
+            devices=tuple(self._device_ids),
+            device=np.array(self._device, dtype=np.int32),
+            colocation=self._colocation,
+            src=np.array(src, dtype=np.int32),
+            src_output=np.array(self._src_output, dtype=np.int32),
+            dst=np.array(self._dst, dtype=np.int32),
+            dst_input=np.array(self._dst_input, dtype=np.int32),
+            **extra,
+        )
+
+    def _index(self) -> dict[str, int]:
+        index = {name: i for i, name in enumerate(self._names)}
+        if len(index) < len(self._names):
+            for i, name in enumerate(self._names):
+                if index[name] != i:
+                    raise InvalidArgumentError(
+                        None,
+                        None,
+                        f"Node '{name}' is not unique",
+                        facts={"positions": f"{i} and {index[name]}"},
+                        hint="give one of the two nodes another name",
+                    )
+        return index
+
+    def _resolve(self, src: Sequence[int | str]) -> list[int]:
+        index = self._index()
+        resolved: list[int] = []
+        for edge, source in enumerate(src):
+            found = index.get(source) if isinstance(source, str) else source
+            if found is None:
+                node = self._names[self._dst[edge]]
+                output = self._src_output[edge]
+                text = f"^{source}" if output == CONTROL else f"{source}:{output}" if output else source
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"Node '{node}': Unknown input node '{text}'",
+                    hint="every input must be the output of a node of the same graph",
+                )
+            resolved.append(found)
+        return resolved
+
+
+def split_tensor_name(text: str) -> tuple[str, int]:
+    """Node and output of a tensor's name as GraphDef writes it.
+
+    >>> split_tensor_name("scope/split:2"), split_tensor_name("scope/split")
+    (('scope/split', 2), ('scope/split', 0))
+    """
+    name, colon, output = text.rpartition(":")
+    if colon and output.isascii() and output.isdigit():
+        return name, int(output)
+    return text, 0
+
+
+def _may_decide(name: str, value: Any) -> bool:
+    if name == "_kernel":
+        return True
+    if name.startswith("_") or isinstance(value, bool):
+        return False
+    if isinstance(value, int):
+        return True
+    if isinstance(value, tuple):
+        return bool(value) and _is_dtype(value[0])
+    return _is_dtype(value)
+
+
+def _is_dtype(value: Any) -> bool:
+    return hasattr(value, "as_datatype_enum")

@@ -51,7 +51,10 @@ LACKS: dict[str, Callable[[], str | None]] = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--require", default="", metavar="NAMES", help="markers whose tests may not be skipped, comma-separated"
+        "--require",
+        default="",
+        metavar="NAMES",
+        help="markers whose tests may not be skipped",
     )
 
 

@@ -1,6 +1,6 @@
 """Execute a notebook in a clean kernel and write it as one HTML page that needs no network.
 
-    python tools/notebook_to_html.py notebooks/01-using-gpus.ipynb build
+python tools/notebook_to_html.py notebooks/01-using-gpus.ipynb build
 """
 
 import argparse
@@ -15,7 +15,11 @@ from nbconvert import HTMLExporter
 
 
 def execute(path: Path, timeout_s: int = 300) -> nbformat.NotebookNode:
-    """Returns the notebook at `path` with the outputs of a fresh kernel; a failing cell raises CellExecutionError."""
+    """Returns the notebook at `path` with the outputs of a fresh kernel.
+
+    Raises:
+        CellExecutionError: a cell failed.
+    """
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
         notebook, timeout=timeout_s, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}

@@ -84,8 +84,12 @@ class PlacementGraph:
     """The distinct requested devices; the first is "", no request."""
     device: np.ndarray
     """[nodes] int32: index into `devices`."""
-    colocation: Mapping[int, tuple[str, ...]]
-    """Node -> names of its `_class` groups, without `loc:@`, in the order of the attribute."""
+    groups: tuple[str, ...]
+    """The distinct names of `_class` groups, without `loc:@`."""
+    class_node: np.ndarray
+    """[class entries] int32: node of each `_class` entry; ascending."""
+    class_group: np.ndarray
+    """[class entries] int32: its group, an index into `groups`; a node's entries in the order of the attribute."""
     src: np.ndarray
     """[edges] int32: producing node."""
     src_output: np.ndarray
@@ -150,13 +154,19 @@ class PlacementGraph:
         """Positions of the edges out of a node."""
         return self.out_order[self.out_start[node] : self.out_start[node + 1]].tolist()
 
+    def colocation(self, node: int) -> tuple[str, ...]:
+        """Names of the `_class` groups of a node, without `loc:@`."""
+        first, last = np.searchsorted(self.class_node, [node, node + 1])
+        return tuple(self.groups[group] for group in self.class_group[first:last])
+
     def attrs(self, node: int) -> Mapping[str, Any]:
         """All attributes of a node as far as the source kept them, else those of its signature."""
         if self.node_attrs is not None:
             return self.node_attrs(node)
         attrs: dict[str, Any] = dict(self.signatures[self.signature[node]].attrs)
-        if node in self.colocation:
-            attrs["_class"] = tuple((COLOCATION_PREFIX + name).encode() for name in self.colocation[node])
+        groups = self.colocation(node)
+        if groups:
+            attrs["_class"] = tuple((COLOCATION_PREFIX + name).encode() for name in groups)
         return attrs
 
     @cached_property
@@ -238,7 +248,9 @@ class PlacementGraphBuilder:
         self._signature_ids: dict[tuple[Any, ...], int] = {}
         self._signatures: list[Signature] = []
         self._device_ids: dict[str, int] = {"": 0}
-        self._colocation: dict[int, tuple[str, ...]] = {}
+        self._group_ids: dict[str, int] = {}
+        self._class_node: list[int] = []
+        self._class_group: list[int] = []
         self._src: list[int | str] = []
         self._src_output: list[int] = []
         self._dst: list[int] = []
@@ -300,11 +312,14 @@ class PlacementGraphBuilder:
         return node
 
     def colocate(self, node: int, groups: Iterable[str | bytes]) -> None:
-        """Notes the `_class` entries of a node; those without the `loc:@` prefix mean nothing and are dropped."""
-        texts = (group.decode(errors="replace") if isinstance(group, bytes) else group for group in groups)
-        names = tuple(text[len(COLOCATION_PREFIX) :] for text in texts if text.startswith(COLOCATION_PREFIX))
-        if names:
-            self._colocation[node] = names
+        """Notes the `_class` entries of the node last added; those without the `loc:@` prefix mean nothing."""
+        for group in groups:
+            text = group.decode(errors="replace") if isinstance(group, bytes) else group
+            if text.startswith(COLOCATION_PREFIX):
+                self._class_node.append(node)
+                self._class_group.append(
+                    self._group_ids.setdefault(text[len(COLOCATION_PREFIX) :], len(self._group_ids))
+                )
 
     def intern_signature(self, op_type: str, attrs: Mapping[str, Any]) -> int:
         """Number of the signature of such a node."""
@@ -353,7 +368,9 @@ class PlacementGraphBuilder:
             signature=np.array(self._signature, dtype=np.int32),
             devices=tuple(self._device_ids),
             device=np.array(self._device, dtype=np.int32),
-            colocation=self._colocation,
+            groups=tuple(self._group_ids),
+            class_node=np.array(self._class_node, dtype=np.int32),
+            class_group=np.array(self._class_group, dtype=np.int32),
             src=np.array(src, dtype=np.int32),
             src_output=np.array(self._src_output, dtype=np.int32),
             dst=np.array(self._dst, dtype=np.int32),

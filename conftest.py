@@ -10,9 +10,11 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+TESTS = Path(__file__).resolve().parent / "tests"
 PROCESS_VARIABLES = ("GPUPLACE_MACHINE", "GPUPLACE_RELEASE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -47,6 +49,13 @@ LACKS: dict[str, Callable[[], str | None]] = {
     "browser": _lacks_browser,
     "oracle": lambda: _lacks_modules("tensorflow"),
 }
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Below tests/, doctests are looked for in test files alone: the others are helpers and scripts."""
+    if collection_path.suffix == ".py" and TESTS in collection_path.parents:
+        return None if collection_path.name.startswith(("test_", "conftest")) else True
+    return None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

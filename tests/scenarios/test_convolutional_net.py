@@ -1,4 +1,4 @@
-"""A small net in the manner of AlexNet: where its variables and initialisers go, and a request nobody can meet."""
+"""A small net in the manner of AlexNet: where its parts go, and a device that is not there."""
 
 import numpy as np
 import pytest

@@ -1,0 +1,70 @@
+"""Files of the project that no program reads, but people do."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def make(*arguments: str) -> str:
+    """What `make --dry-run` would do for these arguments."""
+    result = subprocess.run(
+        ["make", "--dry-run", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return result.stdout
+
+
+def test_ci_runs_what_make_test_runs():
+    text = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert re.search(r"^exec make test$", text, re.MULTILINE)
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_make_test_runs_every_check():
+    steps = make("test")
+    for step in ("ruff check", "ruff format --check", "mypy", "pytest --doctest-modules gpuplace tests"):
+        assert step in steps, step
+    assert "--require dot,notebook,browser" in steps
+
+
+def test_make_demo_opens_or_executes_the_first_notebook():
+    first = sorted((ROOT / "notebooks").glob("01-*.ipynb"))[0].name
+    assert "jupyter lab" in make("demo") and first in make("demo")
+    headless = make("demo", "HEADLESS=1")
+    assert f'notebook_to_html.py "notebooks/{first}" build' in headless and "jupyter lab" not in headless
+
+
+def test_the_changelog_knows_this_version():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "## [Unreleased]" in text or f"## [{project()['version']}]" in text
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_files_that_are_named_exist(name):
+    """A path in backticks or a link, with a suffix, is a file of the project."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    named = re.findall(r"`((?:gpuplace|tests|tools|notebooks|\.ci)/[\w./-]+)`", text)
+    named += [link for link in re.findall(r"\]\(([\w./-]+)\)", text) if "://" not in link]
+    assert named
+    missing = [path for path in named if not (ROOT / path).exists()]
+    assert missing == []
+
+
+def test_the_readme_names_every_release_and_command():
+    from gpuplace.cli import parser
+    from gpuplace.release import RELEASES
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for release in RELEASES:
+        assert f'"{release}"' in text
+    for command in parser.COMMANDS:
+        assert f"gpuplace {command}" in text

@@ -1,0 +1,145 @@
+"""The order of layers: every import in the package, also those inside functions, against one table."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "gpuplace"
+
+# A layer may import those named beside it and itself. Modules on top of all (TOP) may import everything.
+# graphdef turns messages into the placer's arrays as well as into graphs, so it stands above the placer.
+LAYERS: dict[str, set[str]] = {
+    "release": set(),
+    "errors": {"release"},
+    "shapes": {"errors", "release"},
+    "dtypes": {"errors", "release", "shapes"},
+}
+BOTTOM = set(LAYERS)
+LAYERS |= {
+    "device": BOTTOM,
+    "graph": BOTTOM | {"device"},
+    "kernels": BOTTOM | {"device", "graph"},
+    "ops": BOTTOM | {"device", "graph", "kernels"},
+    "placer": BOTTOM | {"device", "graph", "kernels"},
+    "graphdef": BOTTOM | {"device", "graph", "kernels", "placer"},
+    "runtime": BOTTOM | {"device", "graph", "kernels", "ops", "placer", "graphdef"},
+}
+LAYERS["report"] = set(LAYERS)
+LAYERS["jupyter"] = set(LAYERS)
+TOP = {"__init__", "__main__", "cli", "testing", "views"}
+
+# Third-party packages, and the modules (or packages) that may import them.
+OWNERS: dict[str, set[str]] = {
+    "numpy": {
+        "gpuplace.dtypes",
+        "gpuplace.graph",
+        "gpuplace.kernels",
+        "gpuplace.ops",
+        "gpuplace.placer",
+        "gpuplace.runtime",
+        "gpuplace.graphdef",
+        "gpuplace.report",
+        "gpuplace.jupyter",
+        "gpuplace.testing",
+    },
+    "ml_dtypes": {"gpuplace.dtypes"},
+    "pynvml": {"gpuplace.device.local"},
+    "cupy": {"gpuplace.runtime.cupy_backend", "gpuplace.device.local"},
+    "google": {"gpuplace.graphdef"},
+    "tensorboard": {"gpuplace.graphdef"},
+    "graphviz": {"gpuplace.jupyter"},
+    "pandas": {"gpuplace.jupyter"},
+    "ipywidgets": {"gpuplace.jupyter"},
+    "anywidget": {"gpuplace.jupyter"},
+    "traitlets": {"gpuplace.jupyter"},
+    "IPython": {"gpuplace.jupyter"},
+}
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of every import statement, `importlib.import_module("...")` included.
+
+    `from a import b` gives `a.b`, since b may be a module.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                raise AssertionError(f"line {node.lineno}: a relative import")
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args:
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in ("import_module", "__import__") and isinstance(node.args[0], ast.Constant):
+                yield node.lineno, str(node.args[0].value)
+
+
+def is_within(module: str, owner: str) -> bool:
+    return module == owner or module.startswith(owner + ".")
+
+
+def faults(module: str, source: str) -> list[str]:
+    """What `source`, as the module of that name, imports against the tables."""
+    found = []
+    parts = module.split(".")
+    layer = parts[1] if len(parts) > 1 else "__init__"
+    for line, name in imports(ast.parse(source)):
+        top, *rest = name.split(".")
+        if top == "gpuplace":
+            target = rest[0] if rest else "__init__"
+            if layer not in TOP and target != layer and target not in LAYERS[layer]:
+                found.append(f"{module}:{line} imports {name}: {layer} may not import {target}")
+        elif top in OWNERS:
+            if not any(is_within(module, owner) for owner in OWNERS[top]):
+                found.append(f"{module}:{line} imports {name}, which belongs to {sorted(OWNERS[top])}")
+        elif top not in sys.stdlib_module_names:
+            found.append(f"{module}:{line} imports {name}, which no layer owns")
+    return found
+
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_imports_point_downwards(path):
+    assert faults(module_name(path), path.read_text(encoding="utf-8")) == []
+
+
+def test_every_module_belongs_to_a_layer():
+    parts = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in MODULES}
+    assert parts <= set(LAYERS) | TOP
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("gpuplace.placer.placer", "from gpuplace import ops"),
+        ("gpuplace.device.spec", "def f():\n    from gpuplace.graph import Graph"),
+        ("gpuplace.report.table", "def f():\n    import pandas as pd"),
+        ("gpuplace.ops.math_ops", "import importlib\ncp = importlib.import_module('cupy')"),
+        ("gpuplace.runtime.session", "from google.protobuf import text_format"),
+        ("gpuplace.kernels.registry", "import requests"),
+        ("gpuplace.graph.graph", "from gpuplace import placer"),
+        ("gpuplace.graphdef.load", "import gpuplace"),
+        ("gpuplace.errors", "from gpuplace.dtypes import DType"),
+        ("gpuplace.device.machine", "import numpy"),
+    ],
+)
+def test_a_wrong_import_is_found(module, source):
+    assert len(faults(module, source)) == 1
+
+
+def test_a_right_import_is_not():
+    assert (
+        faults("gpuplace.runtime.session", "from gpuplace.graphdef import messages\nimport numpy, os") == []
+    )
+    assert faults("gpuplace.cli.main", "from gpuplace.jupyter import explore") == []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpuplace.device.gpu_models import GPUModel
 from gpuplace.errors import InvalidArgumentError
@@ -73,10 +73,21 @@ class PhysicalGPU:
             numa_node=numa_node,
         )
 
+    def at(self, index: int) -> PhysicalGPU:
+        """The same GPU at another position of the machine's list."""
+        return replace(self, index=index)
+
     @property
     def name(self) -> str:
         """Name as the driver reports it."""
         return self.model.name
+
+    def has_peer_access(self, other: PhysicalGPU) -> bool:
+        """True when the two GPUs reach each other's memory without the host: NVLink, or PCIe under one socket."""
+        if not (self.model.has_peer_access and other.model.has_peer_access):
+            return False
+        has_nvlink = bool(self.model.nvlink_bandwidth and other.model.nvlink_bandwidth)
+        return has_nvlink or self.numa_node == other.numa_node
 
     def describe(self, visible_id: int) -> str:
         """TensorFlow's description of the GPU; ``visible_id`` is its number after CUDA_VISIBLE_DEVICES."""

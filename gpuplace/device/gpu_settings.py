@@ -1,0 +1,66 @@
+"""What a ``ConfigProto`` says about devices, as one plain record.
+
+Only attributes are read, so any object shaped like ``ConfigProto`` will do, and this layer needs no protobuf.
+
+>>> GPUSettings.from_config(None)
+GPUSettings(device_count={}, visible_device_list='', per_process_gpu_memory_fraction=0.0, allow_growth=False, \
+allocator_type='', virtual_devices=(), use_unified_memory=False)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+__all__ = ["GPUSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class GPUSettings:
+    """The parts of ``ConfigProto`` that decide which devices there are and how much memory they may use."""
+
+    device_count: Mapping[str, int] = field(default_factory=dict)
+    """Most devices of a type, for example ``{"CPU": 3, "GPU": 2}``; an absent type has no bound (CPU: the machine's)."""
+    visible_device_list: str = ""
+    """Comma-separated ids of visible GPUs in the order in which they become GPU:0, GPU:1, ...; ``""`` is all."""
+    per_process_gpu_memory_fraction: float = 0.0
+    """Part of each GPU's total memory to use; 0 is nearly all that is free."""
+    allow_growth: bool = False
+    """Take memory as it is needed."""
+    allocator_type: str = ""
+    """``""`` or ``"BFC"``."""
+    virtual_devices: tuple[tuple[float, ...], ...] = ()
+    """One entry a visible GPU: the MiB of each device to make on it; an empty entry makes one with the default limit."""
+    use_unified_memory: bool = False
+    """Allow more memory than the GPU has, backed by the host's."""
+
+    @classmethod
+    def from_config(cls, config: Any) -> GPUSettings:
+        """The record of a ``ConfigProto``-like object; None gives the defaults."""
+        if config is None:
+            return cls()
+        if isinstance(config, GPUSettings):
+            return config
+        options = getattr(config, "gpu_options", None)
+        experimental = getattr(options, "experimental", None)
+        return cls(
+            device_count=dict(getattr(config, "device_count", None) or {}),
+            visible_device_list=str(getattr(options, "visible_device_list", "") or ""),
+            per_process_gpu_memory_fraction=float(getattr(options, "per_process_gpu_memory_fraction", 0.0) or 0.0),
+            allow_growth=bool(getattr(options, "allow_growth", False)),
+            allocator_type=str(getattr(options, "allocator_type", "") or ""),
+            virtual_devices=tuple(
+                tuple(float(megabytes) for megabytes in entry.memory_limit_mb)
+                for entry in getattr(experimental, "virtual_devices", None) or ()
+            ),
+            use_unified_memory=bool(getattr(experimental, "use_unified_memory", False)),
+        )
+
+    def describe_differences(self, other: GPUSettings, names: tuple[str, ...]) -> dict[str, tuple[Any, Any]]:
+        """Field name to (this value, other's value), for those of ``names`` that differ."""
+        return {
+            item.name: (getattr(self, item.name), getattr(other, item.name))
+            for item in fields(self)
+            if item.name in names and getattr(self, item.name) != getattr(other, item.name)
+        }

@@ -1,0 +1,290 @@
+"""Machines: the one you have, and any you imagine.
+
+>>> machine = Machine.parse("2 CPU, 1x V100 + 2x K40c")
+>>> print(machine)
+2 CPU, 1x Tesla V100-SXM2-16GB + 2x Tesla K40c
+>>> machine.device_set(environ={}).names[2:4]
+['/job:localhost/replica:0/task:0/device:GPU:0', '/job:localhost/replica:0/task:0/device:GPU:1']
+
+The text: parts separated by ``,`` or ``+``, each ``N CPU``, ``Nx MODEL`` (``N`` may be left out) or a full device name;
+``cpu`` alone is a machine without a GPU, ``local`` the real one. A GPU can be put into a slot: ``Tesla K40c @ 0000:07:00.0``.
+
+Slots, where not given: one GPU alone sits at bus 05; several fill bus 02 upward on the first socket and bus 83 upward on
+the second, half of them each (at least two on the first); every sixteen GPUs are a PCI domain of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from gpuplace.device.device_set import DeviceAttributes, DeviceSet
+from gpuplace.device.gpu_models import GPU_MODELS, GPUModel, find_model
+from gpuplace.device.gpu_settings import GPUSettings
+from gpuplace.device.mapping import MappingRow, VirtualGPU, gpu_devices, map_gpus, mapping_rows
+from gpuplace.device.physical_gpu import PhysicalGPU
+from gpuplace.device.visible import Visibility, visible_gpus
+from gpuplace.errors import InvalidArgumentError
+
+__all__ = ["ENVIRONMENT_VARIABLE", "Machine", "default_machine"]
+
+ENVIRONMENT_VARIABLE = "GPUPLACE_MACHINE"
+"""Environment variable with the text of the default machine."""
+
+PREFIX = "/job:localhost/replica:0/task:0"
+
+_COUNT = re.compile(r"(\d+)\s*(?:[x×*]\s*|\s)(.+)", re.IGNORECASE)
+_CPU = re.compile(r"cpus?", re.IGNORECASE)
+_XLA = re.compile(r"XLA_[CG]PU", re.IGNORECASE)
+_GPUS_PER_DOMAIN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """CPUs and GPUs, real or simulated, or a list of devices of any kind."""
+
+    gpus: tuple[PhysicalGPU, ...] = ()
+    """GPUs in order of PCI bus id."""
+    cpus: int = 1
+    """CPU devices that a session makes unless ``device_count`` says otherwise."""
+    is_local: bool = False
+    """True for the machine that is really there."""
+    extra_devices: tuple[str, ...] = ()
+    """Full names of further devices; CUDA options do not touch them."""
+    type_priority: Mapping[str, int] = field(default_factory=dict)
+    """Priorities of device types that replace or add to TensorFlow's."""
+
+    @classmethod
+    def parse(cls, text: str) -> Machine:
+        """The machine that ``text`` describes; see the module for the grammar.
+
+        Raises:
+            InvalidArgumentError: not understood, or an unknown model; says what is allowed.
+        """
+        return _parse(text)
+
+    @classmethod
+    def simulated(
+        cls, gpus: int = 1, cpus: int = 1, gpu: str | GPUModel = "Tesla K40c", pci_bus_ids: Iterable[str] | None = None
+    ) -> Machine:
+        """A machine with equal GPUs of the catalogue.
+
+        Args:
+            gpus: How many GPUs.
+            cpus: How many CPU devices.
+            gpu: Name, alias or model.
+            pci_bus_ids: Slots of the GPUs; by rule where not given.
+
+        Raises:
+            InvalidArgumentError: unknown model, negative numbers, or not as many slots as GPUs.
+        """
+        if gpus < 0 or cpus < 1:
+            raise InvalidArgumentError(
+                None, None, f"A machine has at least one CPU and no fewer than 0 GPUs; got cpus={cpus}, gpus={gpus}."
+            )
+        model = find_model(gpu) if isinstance(gpu, str) else gpu
+        slots = [None] * gpus if pci_bus_ids is None else list(pci_bus_ids)
+        if len(slots) != gpus:
+            raise InvalidArgumentError(None, None, f"{gpus} GPUs need {gpus} PCI bus ids, got {len(slots)}: {slots}")
+        return cls(gpus=_install([(model, slot) for slot in slots]), cpus=cpus)
+
+    @classmethod
+    def local(cls) -> Machine:
+        """The machine that is really there; without an NVIDIA driver it has a CPU only.
+
+        Raises:
+            InternalError: there is a driver, but it or a GPU fails.
+        """
+        from gpuplace.device.local import local_gpus
+
+        return cls(gpus=local_gpus(), is_local=True)
+
+    @classmethod
+    def from_devices(cls, names: Iterable[str], type_priority: Mapping[str, int] | None = None) -> Machine:
+        """A machine with exactly these devices, of any job, task and type, the first being the client's own.
+
+        Raises:
+            InvalidArgumentError: a name is not a full device name, or occurs twice.
+        """
+        devices = DeviceSet([DeviceAttributes(name) for name in names], type_priority)
+        return cls(cpus=0, extra_devices=tuple(devices.names), type_priority=dict(type_priority or {}))
+
+    def visibility(self, environ: Mapping[str, str] | None = None) -> Visibility:
+        """What CUDA shows a process whose environment is ``environ`` (None: this process's)."""
+        return visible_gpus(self.gpus, os.environ if environ is None else environ)
+
+    def virtual_gpus(
+        self, config: Any = None, environ: Mapping[str, str] | None = None, visibility: Visibility | None = None
+    ) -> list[VirtualGPU]:
+        """The GPU devices that a session with ``config`` makes; ``visibility`` where CUDA has already decided."""
+        return map_gpus(visibility or self.visibility(environ), GPUSettings.from_config(config))
+
+    def device_set(
+        self, config: Any = None, environ: Mapping[str, str] | None = None, visibility: Visibility | None = None
+    ) -> DeviceSet:
+        """The devices of a session with ``config``.
+
+        Args:
+            config: ``ConfigProto`` or anything with its attributes; None for the defaults.
+            environ: Environment to read CUDA_VISIBLE_DEVICES from; None for this process's.
+            visibility: What CUDA decided earlier; then ``environ`` is not read.
+
+        Raises:
+            InvalidArgumentError: ``config`` or the environment are wrong; TensorFlow's sentences.
+        """
+        settings = GPUSettings.from_config(config)
+        cpus = settings.device_count.get("CPU", self.cpus) if self.cpus else 0
+        devices = [DeviceAttributes(f"{PREFIX}/device:CPU:{index}", "CPU") for index in range(cpus)]
+        devices += gpu_devices(self.virtual_gpus(settings, environ, visibility), PREFIX)
+        devices += [DeviceAttributes(name) for name in self.extra_devices]
+        return DeviceSet(devices, self.type_priority)
+
+    def mapping(
+        self, config: Any = None, environ: Mapping[str, str] | None = None, visibility: Visibility | None = None
+    ) -> tuple[MappingRow, ...]:
+        """The chain from GPUs to devices as rows, hidden ones and reasons included."""
+        settings = GPUSettings.from_config(config)
+        seen = visibility or self.visibility(environ)
+        return mapping_rows(self.gpus, seen, map_gpus(seen, settings), settings)
+
+    def __str__(self) -> str:
+        if self.is_local:
+            return "local"
+        parts = []
+        if self.cpus != 1 or not (self.gpus or self.extra_devices):
+            parts.append(f"{self.cpus} CPU" if self.cpus else "")
+        parts.append(_gpus_text(self.gpus))
+        parts += self.extra_devices
+        if self.type_priority:
+            parts.append("priority " + " ".join(f"{kind}={value}" for kind, value in self.type_priority.items()))
+        return ", ".join(part for part in parts if part)
+
+    def __hash__(self) -> int:
+        return hash((self.gpus, self.cpus, self.is_local, self.extra_devices))
+
+    def __repr__(self) -> str:
+        return f"Machine({str(self)!r})"
+
+
+def default_machine(environ: Mapping[str, str] | None = None) -> Machine:
+    """The machine GPUPLACE_MACHINE names, else the real one: a simulated GPU never stands in unasked.
+
+    Raises:
+        InvalidArgumentError: GPUPLACE_MACHINE is not understood.
+        InternalError: the real GPUs fail.
+    """
+    text = (os.environ if environ is None else environ).get(ENVIRONMENT_VARIABLE, "").strip()
+    return Machine.parse(text) if text else Machine.local()
+
+
+def _slots(count: int) -> list[tuple[str, int]]:
+    """PCI bus id and socket of each of ``count`` GPUs."""
+    if count == 1:
+        return [("0000:05:00.0", 0)]
+    slots = []
+    for domain, start in enumerate(range(0, count, _GPUS_PER_DOMAIN)):
+        here = min(_GPUS_PER_DOMAIN, count - start)
+        first = max(2, (here + 1) // 2)
+        for index in range(here):
+            bus = 0x02 + index if index < first else 0x83 + index - first
+            slots.append((f"{domain:04x}:{bus:02x}:00.0", int(index >= first)))
+    return slots
+
+
+def _install(wanted: list[tuple[GPUModel, str | None]]) -> tuple[PhysicalGPU, ...]:
+    """GPUs in their slots, numbered by PCI bus id."""
+    gpus = []
+    for (model, slot), (rule, numa_node) in zip(wanted, _slots(len(wanted)), strict=True):
+        numa = numa_node if slot is None else int(int(slot.strip().lower().split(":")[-2], 16) >= 0x80) if ":" in slot else 0
+        gpus.append(PhysicalGPU.simulated(model, 0, slot or rule, numa))
+    gpus.sort(key=lambda gpu: gpu.pci_bus_id)
+    for before, gpu in zip(gpus, gpus[1:], strict=False):
+        if before.pci_bus_id == gpu.pci_bus_id:
+            raise InvalidArgumentError(None, None, f"Two GPUs in one slot: {gpu.pci_bus_id}.")
+    return tuple(gpu.at(index) for index, gpu in enumerate(gpus))
+
+
+def _gpus_text(gpus: tuple[PhysicalGPU, ...]) -> str:
+    if [gpu.pci_bus_id for gpu in gpus] != [slot for slot, _ in _slots(len(gpus))]:
+        return " + ".join(f"{gpu.name} @ {gpu.pci_bus_id}" for gpu in gpus)
+    runs = [(name, len(list(run))) for name, run in groupby(gpus, key=lambda gpu: gpu.name)]
+    return " + ".join(f"{count}x {name}" for name, count in runs)
+
+
+def _parse(text: str) -> Machine:
+    if text.strip().lower() == "local":
+        return Machine.local()
+    cpus: int | None = None
+    wanted: list[tuple[GPUModel, str | None]] = []
+    names: list[str] = []
+    xla: dict[str, int] = {}
+    priority: dict[str, int] = {}
+    for part in (piece.strip() for piece in re.split(r"[,+]", text)):
+        if not part:
+            raise _not_understood(text, "an empty part")
+        if part.startswith("/"):
+            names.append(part)
+            continue
+        if part.startswith("priority "):
+            priority = _parse_priority(part, text)
+            continue
+        count, name = _split_count(part)
+        if _CPU.fullmatch(name):
+            cpus = (cpus or 0) + count
+        elif _XLA.fullmatch(name):
+            xla[name.upper()] = xla.get(name.upper(), 0) + count
+        else:
+            model, _, slot = name.partition("@")
+            if slot and count != 1:
+                raise _not_understood(text, f"{count} GPUs in one slot")
+            wanted += [(find_model(model.strip()), slot.strip() or None)] * count
+    if names and cpus is None and not wanted and not xla:
+        return Machine.from_devices(names, priority)
+    if cpus == 0:
+        raise _not_understood(text, "a machine without a CPU")
+    names += [f"{PREFIX}/device:{kind}:{index}" for kind, count in xla.items() for index in range(count)]
+    extra = DeviceSet([DeviceAttributes(name) for name in names]).names
+    return Machine(
+        gpus=_install(wanted), cpus=1 if cpus is None else cpus, extra_devices=tuple(extra), type_priority=priority
+    )
+
+
+def _split_count(part: str) -> tuple[int, str]:
+    """``(2, "K40c")`` from ``2x K40c``; names that begin with digits, as in ``1080 Ti``, are whole names."""
+    match = _COUNT.fullmatch(part)
+    if match is None or _is_model(part):
+        return 1, part
+    return int(match[1]), match[2].strip()
+
+
+def _is_model(name: str) -> bool:
+    try:
+        find_model(name)
+    except InvalidArgumentError:
+        return False
+    return True
+
+
+def _parse_priority(part: str, text: str) -> dict[str, int]:
+    pairs = [pair.partition("=") for pair in part.split()[1:]]
+    if not all(re.fullmatch(r"-?\d+", value) for _, _, value in pairs):
+        raise _not_understood(text, f"'{part}'")
+    return {kind: int(value) for kind, _, value in pairs}
+
+
+def _not_understood(text: str, what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        None,
+        None,
+        f"Machine '{text}' is not understood: {what}.",
+        facts={
+            "allowed": "'local', 'cpu', or parts separated by ',' or '+': 'N CPU', 'Nx MODEL', 'MODEL @ PCI-BUS-ID', "
+            "a full device name",
+            "models": ", ".join(model.name for model in GPU_MODELS),
+        },
+        hint="4x Tesla K20m",
+    )

@@ -1,0 +1,255 @@
+"""From the GPUs a process sees to TensorFlow's devices: visible_device_list, device_count, virtual devices, memory limits.
+
+```
+ GPUs of the machine          CUDA_VISIBLE_DEVICES="3,1"     visible_device_list="1,0"      devices
+ 0 1 2 3                ->    visible 0 = GPU 3        ->    1st = visible 1         ->     GPU:0 on GPU 1
+                              visible 1 = GPU 1              2nd = visible 0                GPU:1 on GPU 3
+```
+
+>>> from gpuplace.device.machine import Machine
+>>> rows = Machine.parse("2x Tesla K80").mapping(environ={"CUDA_VISIBLE_DEVICES": "1"})
+>>> [(row.physical_id, row.visible_id, row.device, row.reason) for row in rows]
+[(0, None, None, "not in CUDA_VISIBLE_DEVICES='1'"), (1, 0, '/device:GPU:0', '')]
+
+Source: tensorflow/core/common_runtime/gpu/gpu_device.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpuplace.device.device_set import DeviceAttributes, DeviceLink, DeviceLocality
+from gpuplace.device.gpu_settings import GPUSettings
+from gpuplace.device.physical_gpu import PhysicalGPU
+from gpuplace.device.visible import Visibility
+from gpuplace.errors import InternalError, InvalidArgumentError, UnknownError
+
+__all__ = ["MappingRow", "VirtualGPU", "default_memory_limit", "gpu_devices", "map_gpus", "mapping_rows"]
+
+_MIB = 1 << 20
+_INT32 = re.compile(r"\s*[+-]?[0-9]+\s*")
+_SAME_DEVICE_STRENGTH = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualGPU:
+    """One TensorFlow GPU device to make."""
+
+    tf_id: int
+    """Number in ``/device:GPU:<n>``."""
+    visible_id: int
+    """Number of its GPU after CUDA_VISIBLE_DEVICES."""
+    gpu: PhysicalGPU
+    """The GPU it is on."""
+    memory_limit: int
+    """Bytes its allocator may use."""
+
+
+@dataclass(frozen=True, slots=True)
+class MappingRow:
+    """One GPU of the machine, or one of several devices made on it, and what became of it."""
+
+    physical_id: int
+    """Position in the machine, by PCI bus id."""
+    name: str
+    """Name of the hardware."""
+    uuid: str
+    """UUID of the GPU."""
+    pci_bus_id: str
+    """``0000:05:00.0``."""
+    visible_id: int | None
+    """Number after CUDA_VISIBLE_DEVICES; None where it is hidden."""
+    device: str | None
+    """``/device:GPU:0``; None where no device is made on it."""
+    memory_limit: int
+    """Bytes the device may use; 0 without a device."""
+    reason: str
+    """Why there is no device; ``""`` where there is one."""
+
+
+def default_memory_limit(gpu: PhysicalGPU, settings: GPUSettings) -> int:
+    """Bytes that a device gets which is alone on its GPU.
+
+    Without a fraction: what is free less a reserve for the system (225 MiB below 2 GiB, else 300 MiB or 5 %, the larger).
+    With one: that part of the *total* memory.
+
+    Raises:
+        InternalError: more than all memory asked of a GPU that cannot be oversubscribed.
+    """
+    fraction = settings.per_process_gpu_memory_fraction
+    if (fraction > 1.0 or settings.use_unified_memory) and gpu.model.compute_capability < (6, 0):
+        raise InternalError(
+            None,
+            None,
+            "Unified memory on GPUs with compute capability lower than 6.0 (pre-Pascal class GPUs) does not support "
+            "oversubscription.",
+            facts={"GPU": f"{gpu.name}, compute capability {'.'.join(map(str, gpu.model.compute_capability))}"},
+            hint="per_process_gpu_memory_fraction of at most 1, and no use_unified_memory",
+        )
+    if fraction != 0:
+        return int(gpu.total_bytes * fraction)
+    free = gpu.free_bytes
+    reserve = 225 * _MIB if free < 2 << 30 else max(300 * _MIB, int(free * 0.05))
+    return free - reserve if reserve < free else free
+
+
+def map_gpus(visibility: Visibility, settings: GPUSettings) -> list[VirtualGPU]:
+    """The GPU devices that a session with ``settings`` makes.
+
+    Raises:
+        InvalidArgumentError: visible_device_list or virtual_devices are wrong.
+        UnknownError: there are not as many GPUs as virtual_devices wants.
+        InternalError: see ``default_memory_limit``.
+    """
+    visible = visibility.visible
+    if not visible:
+        return []
+    bound = settings.device_count.get("GPU", -1)
+    order = [] if bound == 0 else _visible_order(settings.visible_device_list, visibility)
+    count = len(order) if bound < 0 else min(bound, len(order))
+    virtual = settings.virtual_devices
+    if virtual:
+        _check_virtual(settings, count, len(order))
+        count = len(virtual)
+    devices: list[VirtualGPU] = []
+    for position, visible_id in enumerate(order[:count]):
+        gpu = visible[visible_id]
+        limits = [int(megabytes) * _MIB for megabytes in virtual[position]] if virtual else []
+        for limit in limits or [default_memory_limit(gpu, settings)]:
+            devices.append(VirtualGPU(len(devices), visible_id, gpu, limit))
+    return devices
+
+
+def _visible_order(text: str, visibility: Visibility) -> list[int]:
+    """Visible ids in the order in which they become devices."""
+    count = len(visibility.visible)
+    if not text:
+        return list(range(count))
+    order = []
+    for entry in text.split(","):
+        if _INT32.fullmatch(entry) is None or not -(1 << 31) <= int(entry) < 1 << 31:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Could not parse entry in 'visible_device_list': '{entry}'. visible_device_list = {text}",
+                hint="numbers separated by commas, for example '1,0'",
+            )
+        number = int(entry)
+        if not 0 <= number < count:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"'visible_device_list' listed an invalid GPU id '{number}' but visible device count is {count}",
+                facts=_visible_facts(visibility),
+                hint="visible_device_list counts the GPUs that CUDA_VISIBLE_DEVICES leaves, from 0",
+            )
+        order.append(number)
+    if len(set(order)) < len(order):
+        raise InvalidArgumentError(None, None, f"visible_device_list contained a duplicate entry: {text}")
+    return order
+
+
+def _visible_facts(visibility: Visibility) -> dict[str, str]:
+    facts = {"visible GPUs": ", ".join(f"{i}: {gpu.name} {gpu.pci_bus_id}" for i, gpu in enumerate(visibility.visible))}
+    if visibility.setting is not None:
+        facts["CUDA_VISIBLE_DEVICES"] = repr(visibility.setting)
+    return facts
+
+
+def _check_virtual(settings: GPUSettings, count: int, valid: int) -> None:
+    """What TensorFlow checks before it makes virtual devices, in its order."""
+    wanted = len(settings.virtual_devices)
+    if settings.per_process_gpu_memory_fraction > 0:
+        raise InvalidArgumentError(
+            None, None, "It's invalid to set per_process_gpu_memory_fraction when virtual_devices is set."
+        )
+    if count < wanted:
+        raise UnknownError(
+            None,
+            None,
+            f"Not enough GPUs to create virtual devices. num_gpus_to_use: {count} #virtual_devices: {wanted}",
+        )
+    if settings.visible_device_list and valid != wanted:
+        raise InvalidArgumentError(
+            None,
+            None,
+            "The number of GPUs in visible_device_list doesn't match the number of elements in the virtual_devices list. "
+            f"#GPUs in visible_device_list: {valid} virtual_devices.size(): {wanted}",
+        )
+    if valid != wanted:
+        raise UnknownError(
+            None,
+            None,
+            "The number of valid GPUs doesn't match the number of elements in the virtual_devices list. "
+            f"#valid GPUs: {valid} virtual_devices.size(): {wanted}",
+            hint="one entry of virtual_devices for each visible GPU, or a visible_device_list of as many",
+        )
+
+
+def gpu_devices(
+    devices: Sequence[VirtualGPU], prefix: str = "/job:localhost/replica:0/task:0"
+) -> list[DeviceAttributes]:
+    """The devices as a session knows them."""
+    return [
+        DeviceAttributes(
+            name=f"{prefix}/device:GPU:{device.tf_id}",
+            device_type="GPU",
+            memory_limit=device.memory_limit,
+            physical_device_desc=device.gpu.describe(device.visible_id),
+            locality=DeviceLocality(
+                bus_id=device.gpu.numa_node + 1, numa_node=device.gpu.numa_node, links=_links(device, devices)
+            ),
+            physical_id=device.gpu.index,
+            visible_id=device.visible_id,
+            uuid=device.gpu.uuid,
+        )
+        for device in devices
+    ]
+
+
+def _links(device: VirtualGPU, devices: Sequence[VirtualGPU]) -> tuple[DeviceLink, ...]:
+    links = []
+    for other in devices:
+        if other.tf_id == device.tf_id:
+            continue
+        if other.gpu.index == device.gpu.index:
+            links.append(DeviceLink(other.tf_id, "SAME_DEVICE", _SAME_DEVICE_STRENGTH))
+        elif device.gpu.has_peer_access(other.gpu):
+            links.append(DeviceLink(other.tf_id, "StreamExecutor", 1))
+    return tuple(links)
+
+
+def mapping_rows(
+    gpus: Sequence[PhysicalGPU], visibility: Visibility, devices: Sequence[VirtualGPU], settings: GPUSettings
+) -> tuple[MappingRow, ...]:
+    """One row for each device, and one for each GPU without a device, in order of the machine's GPUs."""
+    rows = []
+    for gpu in gpus:
+        visible_id = visibility.visible_id(gpu)
+        made = [device for device in devices if device.gpu.index == gpu.index]
+        reason = "" if made else visibility.hidden.get(gpu.index) or _unused_reason(settings)
+        for device in made or [None]:
+            rows.append(
+                MappingRow(
+                    physical_id=gpu.index,
+                    name=gpu.name,
+                    uuid=gpu.uuid,
+                    pci_bus_id=gpu.pci_bus_id,
+                    visible_id=visible_id,
+                    device=None if device is None else f"/device:GPU:{device.tf_id}",
+                    memory_limit=0 if device is None else device.memory_limit,
+                    reason=reason,
+                )
+            )
+    return tuple(rows)
+
+
+def _unused_reason(settings: GPUSettings) -> str:
+    """Why a visible GPU has no device."""
+    bound = settings.device_count.get("GPU")
+    if settings.visible_device_list and (bound is None or bound != 0):
+        listed = f"visible_device_list={settings.visible_device_list!r}"
+        return f"not in {listed}" if bound is None else f"not in {listed}, or beyond device_count GPU: {bound}"
+    return f"device_count allows GPU: {bound}"

@@ -1,0 +1,1 @@
+"""Graphs: operations, tensors, scopes, and the signatures of ops."""

@@ -1,0 +1,249 @@
+"""Op definitions: the signature of every op, parsed on demand from a release's data file.
+
+The package knows all ops that a TensorFlow release registers, 1,400 in 1.15 and 1,910 in 2.21, whether or not it can
+run them: a graph can be checked and placed from its signatures alone.
+
+>>> matmul = op_registry("1.15").lookup("MatMul")
+>>> print(matmul)
+MatMul(a: T, b: T) -> (product: T)
+>>> [attr.name for attr in matmul.attrs if attr.has_default]
+['transpose_a', 'transpose_b']
+
+Source: tensorflow/core/framework/op_def.proto and op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import difflib
+import platform
+import re
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from gpuplace.dtypes import DType
+from gpuplace.errors import AlreadyExistsError, NotFoundError
+from gpuplace.graph.data_file import DataFile, read_data_file
+from gpuplace.graph.op_notation import NO_DEFAULT, ArgDef, AttrDef, parse_arg, parse_attr
+from gpuplace.release import rules
+
+__all__ = ["NO_DEFAULT", "ArgDef", "AttrDef", "Deprecation", "OpDef", "OpRegistry", "make_op_def", "op_registry"]
+
+
+@dataclass(frozen=True)
+class Deprecation:
+    """From which GraphDef version on an op is refused, and what to use instead."""
+
+    version: int
+    explanation: str
+
+
+@dataclass(frozen=True)
+class OpDef:
+    """The signature of an op."""
+
+    name: str
+    inputs: tuple[ArgDef, ...] = ()
+    outputs: tuple[ArgDef, ...] = ()
+    attrs: tuple[AttrDef, ...] = ()
+    is_stateful: bool = False
+    """Whether it may give different outputs, or change something, each time: never folded or shared."""
+    is_commutative: bool = False
+    """Whether ``op(a, b)`` equals ``op(b, a)``."""
+    is_aggregate: bool = False
+    """Whether it combines any number of inputs of one type, in any grouping."""
+    allows_uninitialized_input: bool = False
+    """Whether its reference inputs may be uninitialised."""
+    is_distributed_communication: bool = False
+    """Whether it talks to other processes."""
+    control_outputs: tuple[str, ...] = ()
+    deprecation: Deprecation | None = None
+
+    @cached_property
+    def attr_defs(self) -> dict[str, AttrDef]:
+        """Attribute name to definition."""
+        return {attr.name: attr for attr in self.attrs}
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """The attributes that a node may leave out, with the values they then have."""
+        return {attr.name: attr.default for attr in self.attrs if attr.has_default}
+
+    def input_types(self, attrs: Mapping[str, Any]) -> tuple[DType, ...]:
+        """The type of each input tensor, lists expanded; KeyError for a missing attribute."""
+        return tuple(dtype for arg in self.inputs for dtype in arg.types(attrs))
+
+    def output_types(self, attrs: Mapping[str, Any]) -> tuple[DType, ...]:
+        """The type of each output tensor, lists expanded; KeyError for a missing attribute."""
+        return tuple(dtype for arg in self.outputs for dtype in arg.types(attrs))
+
+    def input_ranges(self, attrs: Mapping[str, Any]) -> dict[str, range]:
+        """Argument name to the positions of its tensors among all input tensors."""
+        return _ranges(self.inputs, attrs)
+
+    def output_ranges(self, attrs: Mapping[str, Any]) -> dict[str, range]:
+        """Argument name to the positions of its tensors among all output tensors."""
+        return _ranges(self.outputs, attrs)
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.inputs))}) -> ({', '.join(map(str, self.outputs))})"
+
+
+def _ranges(args: Iterable[ArgDef], attrs: Mapping[str, Any]) -> dict[str, range]:
+    ranges, start = {}, 0
+    for arg in args:
+        stop = start + len(arg.types(attrs))
+        ranges[arg.name] = range(start, stop)
+        start = stop
+    return ranges
+
+
+def make_op_def(
+    name: str,
+    inputs: Iterable[str] = (),
+    outputs: Iterable[str] = (),
+    attrs: Iterable[str] = (),
+    **properties: Any,
+) -> OpDef:
+    """An ``OpDef`` from TensorFlow's notation; further fields of ``OpDef`` by keyword.
+
+    >>> str(make_op_def("Pick", ["handle: Ref(T)", "at: int32"], ["value: T"], ["T: type"], is_stateful=True))
+    'Pick(handle: Ref(T), at: int32) -> (value: T)'
+
+    Raises:
+        ValueError: something is malformed, or a name occurs twice.
+    """
+    if not _OP_NAME.fullmatch(name):
+        raise ValueError(f"Invalid name {name!r} (did you use CamelCase?)")
+    try:
+        attr_defs = tuple(parse_attr(text) for text in attrs)
+        attr_types = {attr.name: attr.type for attr in attr_defs}
+        input_defs = tuple(parse_arg(text, attr_types) for text in inputs)
+        output_defs = tuple(parse_arg(text, attr_types) for text in outputs)
+    except ValueError as error:
+        raise ValueError(f"{error}, for Op {name}") from None
+    for kind, definitions in (("input", input_defs), ("output", output_defs), ("attr", attr_defs)):
+        names = [definition.name for definition in definitions]  # type: ignore[attr-defined]
+        repeated = sorted({n for n in names if names.count(n) > 1})
+        if repeated:
+            raise ValueError(f"Duplicate {kind} name {repeated[0]!r} in Op {name}")
+    return OpDef(name, input_defs, output_defs, attr_defs, **properties)
+
+
+_OP_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_>]*")
+_FLAGS = {
+    "stateful": "is_stateful",
+    "commutative": "is_commutative",
+    "aggregate": "is_aggregate",
+    "allows_uninitialized_input": "allows_uninitialized_input",
+    "distributed_communication": "is_distributed_communication",
+}
+
+
+def _parse_block(name: str, lines: str) -> OpDef:
+    """An op from its block in the data file."""
+    parts: dict[str, list[str]] = {"<": [], ">": [], ":": [], "c": [], "!": []}
+    for line in lines.splitlines():
+        parts[line[0]].append(line[2:])
+    properties: dict[str, Any] = {"control_outputs": tuple(parts["c"])}
+    for text in parts["!"]:
+        word, _, rest = text.partition(" ")
+        if word == "deprecated":
+            version, _, explanation = rest.partition(" ")
+            properties["deprecation"] = Deprecation(int(version), explanation)
+        else:
+            properties[_FLAGS[word]] = True
+    return make_op_def(name, parts["<"], parts[">"], parts[":"], **properties)
+
+
+class OpRegistry:
+    """Op definitions by name: those of a release's data file, if any, and those registered on top.
+
+    Safe to use from several threads; the file is read at the first question about an op.
+    """
+
+    def __init__(self) -> None:
+        self._release: str | None = None
+        self._parsed: dict[str, OpDef] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(cls, release: str | None = None) -> OpRegistry:
+        """A new registry of everything that ``release`` registers (see ``release.rules``)."""
+        registry = cls()
+        registry._release = rules(release)
+        return registry
+
+    @property
+    def release(self) -> str | None:
+        """``"1.15"``, ``"2.21"``, or None for a registry that started empty."""
+        return self._release
+
+    @cached_property
+    def _file(self) -> DataFile:
+        if self._release is None:
+            return DataFile({}, {})
+        return _read_ops(self._release)
+
+    def get(self, name: str) -> OpDef | None:
+        """The definition of an op, or None for a name that is not registered."""
+        found = self._parsed.get(name)
+        if found is None and name in self._file.blocks:
+            found = self._parsed.setdefault(name, _parse_block(name, self._file.blocks[name]))
+        return found
+
+    def lookup(self, name: str) -> OpDef:
+        """The definition of an op; NotFoundError, with similar names, for one that is not registered."""
+        found = self.get(name)
+        if found is None:
+            similar = difflib.get_close_matches(name, self.names(), n=3, cutoff=0.75)
+            raise NotFoundError(
+                None,
+                None,
+                f"Op type not registered '{name}' in binary running on {platform.node()}. Make sure the Op and Kernel are"
+                " registered in the binary running in this process.",
+                facts={"catalogue": f"TensorFlow {self._release}" if self._release else "private, without a release's ops"},
+                hint=f"did you mean {' or '.join(similar)}?" if similar else None,
+            )
+        return found
+
+    def names(self) -> tuple[str, ...]:
+        """All op names, sorted."""
+        return tuple(sorted({*self._file.blocks, *self._parsed}))
+
+    def register(self, op_def: OpDef) -> OpDef:
+        """Adds an op; registering an equal definition again does nothing.
+
+        Raises:
+            AlreadyExistsError: the name belongs to another definition.
+        """
+        with self._lock:
+            known = self.get(op_def.name)
+            if known is not None and known != op_def:
+                raise AlreadyExistsError(
+                    None, None, f"Op with name {op_def.name}", facts={"registered": str(known), "now": str(op_def)}
+                )
+            return self._parsed.setdefault(op_def.name, op_def)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._parsed or name in self._file.blocks
+
+    def __len__(self) -> int:
+        return len(self.names())
+
+
+@lru_cache(maxsize=None)
+def _read_ops(release: str) -> DataFile:
+    return read_data_file("gpuplace.graph", f"ops-{release}.txt.gz")
+
+
+@lru_cache(maxsize=None)
+def _registry(release: str) -> OpRegistry:
+    return OpRegistry.load(release)
+
+
+def op_registry(release: str | None = None) -> OpRegistry:
+    """The process's registry for a release, with what was registered on top; one object per set of rules."""
+    return _registry(rules(release))

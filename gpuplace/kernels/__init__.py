@@ -1,0 +1,1 @@
+"""Kernels: which op runs on which device for which types, and the functions that run it."""

@@ -1,0 +1,432 @@
+"""TensorFlow's element types, and how Python values become arrays of them.
+
+Every type is one object: ``float32 is as_dtype("float32") is as_dtype(np.float32)``. A reference type, the type of a
+variable that can be assigned to, is the type's ``_ref``.
+
+>>> as_dtype(np.float64), float32._as_ref, float32.size
+(tf.float64, tf.float32_ref, 4)
+>>> as_array([1, 2.5])
+array([1. , 2.5], dtype=float32)
+
+Source: tensorflow/core/framework/types.proto and tensorflow/python/framework/dtypes.py, releases 1.15 and 2.21 (names,
+numbers); tensorflow/python/framework/tensor_util.py, release 1.15 (conversion of values).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from gpuplace import shapes
+
+_REF_OFFSET = 100
+
+
+class DType:
+    """One element type.
+
+    Attributes:
+        name: TensorFlow's name, such as ``"float32"``.
+        as_datatype_enum: its number in ``types.proto``.
+        as_numpy_dtype: NumPy's scalar type (``object`` for string, resource and variant).
+    """
+
+    __slots__ = (
+        "name",
+        "as_datatype_enum",
+        "as_numpy_dtype",
+        "numpy_dtype",
+        "is_ref_dtype",
+        "base_dtype",
+        "_as_ref",
+        "size",
+        "_kind",
+    )
+    name: str
+    as_datatype_enum: int
+    base_dtype: DType
+    _as_ref: DType
+
+    def __init__(self, name: str, number: int, numpy_type: Any, kind: str, size: int) -> None:
+        self.name = name
+        self.as_datatype_enum = number
+        self.as_numpy_dtype = numpy_type
+        self.numpy_dtype = np.dtype(numpy_type)
+        self.size = size
+        self._kind = kind
+        self.is_ref_dtype = number > _REF_OFFSET
+
+    @property
+    def enum_name(self) -> str:
+        """The name in ``types.proto``: DT_FLOAT, DT_INT32_REF, ..."""
+        short = {"float32": "float", "float64": "double", "float16": "half"}.get(
+            self.base_dtype.name, self.base_dtype.name
+        )
+        return f"DT_{short.upper()}" + ("_REF" if self.is_ref_dtype else "")
+
+    @property
+    def short_name(self) -> str:
+        """The name in TensorFlow's C++ messages: float, double, half, int32, ..."""
+        return self.enum_name[3:].lower()
+
+    @property
+    def real_dtype(self) -> DType:
+        """The type of the parts of a complex type; otherwise this type without reference."""
+        return {"complex64": float32, "complex128": float64}.get(self.base_dtype.name, self.base_dtype)
+
+    @property
+    def is_floating(self) -> bool:
+        """Real and not quantized, half and bfloat16 included."""
+        return self._kind == "f"
+
+    @property
+    def is_complex(self) -> bool:
+        """complex64 or complex128."""
+        return self._kind == "c"
+
+    @property
+    def is_integer(self) -> bool:
+        """A plain integer type: not quantized, not bool."""
+        return self._kind in "iu"
+
+    @property
+    def is_unsigned(self) -> bool:
+        """A plain unsigned integer type."""
+        return self._kind == "u"
+
+    @property
+    def is_bool(self) -> bool:
+        """bool."""
+        return self._kind == "b"
+
+    @property
+    def is_quantized(self) -> bool:
+        """One of the quantized types."""
+        return self._kind == "q"
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """False for resource and variant, which no array can hold."""
+        return self.base_dtype.name not in ("resource", "variant")
+
+    @property
+    def min(self) -> Any:
+        """The smallest finite value; TypeError for types without order."""
+        return self._limits().min
+
+    @property
+    def max(self) -> Any:
+        """The largest finite value; TypeError for types without order."""
+        return self._limits().max
+
+    def _limits(self) -> Any:
+        if self._kind == "f":
+            return ml_dtypes.finfo(self.numpy_dtype)
+        if self._kind in "iuq":
+            return ml_dtypes.iinfo(self.numpy_dtype)
+        raise TypeError(f"Cannot find minimum value of {self}.")
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """True where a value of type ``other`` can be used as one of this type."""
+        other = as_dtype(other)
+        return self is other or self is other.base_dtype
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if other is None or isinstance(other, DType):
+            return False
+        try:
+            return as_dtype(other) is self
+        except TypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return self.as_datatype_enum
+
+    def __int__(self) -> int:
+        return self.as_datatype_enum
+
+    def __repr__(self) -> str:
+        return f"tf.{self.name}"
+
+    def __str__(self) -> str:
+        return f"<dtype: {self.name!r}>"
+
+    def __reduce__(self) -> Any:
+        return as_dtype, (self.as_datatype_enum,)
+
+
+_BY_NUMBER: dict[int, DType] = {}
+_BY_NAME: dict[str, DType] = {}
+_BY_NUMPY: dict[np.dtype[Any], DType] = {}
+
+
+def _define(name: str, number: int, numpy_type: Any, kind: str, size: int | None = None) -> DType:
+    size = np.dtype(numpy_type).itemsize if size is None else size
+    base = DType(name, number, numpy_type, kind, size)
+    reference = DType(f"{name}_ref", number + _REF_OFFSET, numpy_type, kind, size)
+    base.base_dtype = reference.base_dtype = base
+    base._as_ref = reference._as_ref = reference
+    for dtype in (base, reference):
+        _BY_NUMBER[dtype.as_datatype_enum] = dtype
+        _BY_NAME[dtype.name] = _BY_NAME[dtype.enum_name] = _BY_NAME[dtype.short_name] = dtype
+    if kind in "fciub":
+        _BY_NUMPY[base.numpy_dtype] = base
+    return base
+
+
+float32 = _define("float32", 1, np.float32, "f")
+float64 = double = _define("float64", 2, np.float64, "f")
+int32 = _define("int32", 3, np.int32, "i")
+uint8 = _define("uint8", 4, np.uint8, "u")
+int16 = _define("int16", 5, np.int16, "i")
+int8 = _define("int8", 6, np.int8, "i")
+string = _define("string", 7, object, "s", 1)
+complex64 = _define("complex64", 8, np.complex64, "c")
+int64 = _define("int64", 9, np.int64, "i")
+bool = _define("bool", 10, np.bool_, "b")
+qint8 = _define("qint8", 11, np.int8, "q")
+quint8 = _define("quint8", 12, np.uint8, "q")
+qint32 = _define("qint32", 13, np.int32, "q")
+bfloat16 = _define("bfloat16", 14, ml_dtypes.bfloat16, "f")
+qint16 = _define("qint16", 15, np.int16, "q")
+quint16 = _define("quint16", 16, np.uint16, "q")
+uint16 = _define("uint16", 17, np.uint16, "u")
+complex128 = _define("complex128", 18, np.complex128, "c")
+float16 = half = _define("float16", 19, np.float16, "f")
+resource = _define("resource", 20, object, "r", 1)
+variant = _define("variant", 21, object, "v", 1)
+uint32 = _define("uint32", 22, np.uint32, "u")
+uint64 = _define("uint64", 23, np.uint64, "u")
+float8_e5m2 = _define("float8_e5m2", 24, ml_dtypes.float8_e5m2, "f")
+float8_e4m3fn = _define("float8_e4m3fn", 25, ml_dtypes.float8_e4m3fn, "f")
+float8_e4m3fnuz = _define("float8_e4m3fnuz", 26, ml_dtypes.float8_e4m3fnuz, "f")
+float8_e4m3b11fnuz = _define("float8_e4m3b11fnuz", 27, ml_dtypes.float8_e4m3b11fnuz, "f")
+float8_e5m2fnuz = _define("float8_e5m2fnuz", 28, ml_dtypes.float8_e5m2fnuz, "f")
+int4 = _define("int4", 29, ml_dtypes.int4, "i")
+uint4 = _define("uint4", 30, ml_dtypes.uint4, "u")
+int2 = _define("int2", 31, ml_dtypes.int2, "i")
+uint2 = _define("uint2", 32, ml_dtypes.uint2, "u")
+
+QUANTIZED_DTYPES = frozenset(dtype for dtype in _BY_NUMBER.values() if dtype.is_quantized)
+ALL_DTYPES: tuple[DType, ...] = tuple(
+    dtype for number, dtype in sorted(_BY_NUMBER.items()) if number < _REF_OFFSET
+)
+
+
+def as_dtype(type_value: Any) -> DType:
+    """Finds the type that a ``DType``, enum number, name, NumPy type or Python type stands for; TypeError if none does."""
+    if isinstance(type_value, DType):
+        return type_value
+    if isinstance(type_value, str):
+        found = _BY_NAME.get(type_value)
+    elif (
+        isinstance(type_value, (int, np.integer))
+        and not isinstance(type_value, (np.bool_,))
+        and type(type_value).__name__ != "bool"
+    ):
+        found = _BY_NUMBER.get(int(type_value))
+    else:
+        found = None
+    if found is not None:
+        return found
+    for python_type, dtype in (
+        (float, float32),
+        (int, int64),
+        (type(True), bool),
+        (str, string),
+        (bytes, string),
+        (object, string),
+    ):
+        if type_value is python_type:
+            return dtype
+    try:
+        numpy_dtype = np.dtype(type_value)
+    except TypeError:
+        raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.") from None
+    if numpy_dtype.kind in "SUO":
+        return string
+    if numpy_dtype in _BY_NUMPY:
+        return _BY_NUMPY[numpy_dtype]
+    raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.")
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _infer(value: Any) -> DType:
+    """The type TensorFlow gives a Python value: int32 or int64 by size, float32, complex128, bool, string."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return as_dtype(value.dtype)
+    if hasattr(value, "__array__"):
+        return as_dtype(np.asarray(value).dtype)
+    found: DType | None = None
+    for leaf in _leaves(value):
+        if isinstance(leaf, type(True)):
+            kind = bool
+        elif isinstance(leaf, int):
+            kind = int32 if -(2**31) <= leaf < 2**31 else int64
+        elif isinstance(leaf, float):
+            kind = float32
+        elif isinstance(leaf, complex):
+            kind = complex128
+        elif isinstance(leaf, (str, bytes)):
+            kind = string
+        elif isinstance(leaf, shapes.Dimension):
+            kind = int32
+        elif isinstance(leaf, (np.ndarray, np.generic)) or hasattr(leaf, "__array__"):
+            kind = as_dtype(np.asarray(leaf).dtype)
+        elif leaf is None:
+            raise ValueError("None values not supported.")
+        else:
+            raise TypeError(
+                f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}. Consider casting elements to a supported type."
+            )
+        found = kind if found is None else _wider(found, kind, value)
+    return float32 if found is None else found
+
+
+def _wider(one: DType, other: DType, value: Any) -> DType:
+    order = [int32, int64, float32, float64, complex128]
+    if one is other:
+        return one
+    if one in order and other in order:
+        return max(one, other, key=order.index)
+    raise TypeError(
+        f"Cannot convert {value!r} to a tensor: elements of types {one.name} and {other.name} are mixed."
+    )
+
+
+_ACCEPTS: dict[str, tuple[tuple[type, ...], str]] = {
+    "i": ((int, np.integer, shapes.Dimension), "integer"),
+    "u": ((int, np.integer, shapes.Dimension), "integer"),
+    "q": ((int, np.integer, tuple), "integer"),
+    "f": ((int, float, np.integer, np.floating), "real number"),
+    "c": ((int, float, complex, np.number), "complex number"),
+    "b": ((type(True), np.bool_), "bool"),
+    "s": ((str, bytes, np.str_, np.bytes_), "string"),
+}
+
+
+def _check(value: Any, dtype: DType) -> None:
+    accepted = _ACCEPTS.get(dtype._kind)
+    if accepted is None:
+        raise TypeError(f"{dtype} values cannot be made from Python values.")
+    for leaf in _leaves(value):
+        if isinstance(leaf, np.ndarray) or type(leaf).__module__ == "ml_dtypes" or hasattr(leaf, "__array__"):
+            continue
+        wrong_bool = isinstance(leaf, type(True)) and dtype._kind != "b"
+        if wrong_bool or not isinstance(leaf, accepted[0]):
+            if leaf is None:
+                raise ValueError("None values not supported.")
+            raise TypeError(f"Expected {dtype.name}, got {leaf!r} of type '{type(leaf).__name__}' instead.")
+
+
+def as_array(
+    value: Any, dtype: DType | None = None, shape: Any = None, verify_shape: type[object] | Any = False
+) -> np.ndarray[Any, Any]:
+    """Makes the array that ``tf.constant(value, dtype, shape)`` holds.
+
+    Args:
+        value: scalar, nested lists or tuples, or an array.
+        dtype: the element type; inferred where None (int32, or int64 for large values; float32; bool; string; complex128).
+        shape: where given and larger than the value, the last element fills the rest.
+        verify_shape: refuse a value of another shape than ``shape``.
+
+    Raises:
+        TypeError: an element does not fit the type.
+        ValueError: the value is ragged, has too many elements for ``shape``, or holds None.
+    """
+    if value is None:
+        raise ValueError("None values not supported.")
+    given = None if dtype is None else as_dtype(dtype).base_dtype
+    is_array = isinstance(value, (np.ndarray, np.generic))
+    if not is_array and isinstance(value, shapes.TensorShape):
+        value = value.as_list()
+    wanted = given or _infer(value)
+    if not is_array and not hasattr(value, "__array__"):
+        _check(value, wanted)
+        if wanted.is_integer:
+            value = _plain_integers(value)
+    try:
+        if wanted is string:
+            array = _string_array(value)
+        else:
+            array = np.asarray(value)
+            if array.dtype == object:
+                raise ValueError
+            if wanted.is_integer and array.dtype.kind in "iu" and array.size and not is_array:
+                low, high = wanted.min, wanted.max
+                if int(array.min()) < int(low) or int(array.max()) > int(high):
+                    raise TypeError(f"Expected {wanted.name}, got a value outside [{low}, {high}].")
+            array = array.astype(wanted.numpy_dtype, copy=False)
+    except ValueError:
+        raise ValueError(
+            f"Argument must be a dense tensor: {value!r} - got shape {list(_outer_shape(value))}, but its parts differ in shape."
+        ) from None
+    if shape is None:
+        return array
+    return _fill(array, shapes.as_shape(shape), verify_shape)
+
+
+def _fill(array: np.ndarray[Any, Any], shape: shapes.TensorShape, verify_shape: Any) -> np.ndarray[Any, Any]:
+    count = shape.num_elements()
+    if count is None:
+        raise ValueError(f"The shape of a constant must be fully defined, got {shape}.")
+    sizes = tuple(int(size) for size in shape.sizes or ())
+    if verify_shape and array.shape != sizes:
+        raise TypeError(f"Expected Tensor's shape: {sizes}, got {array.shape}.")
+    if array.size == count:
+        return array.reshape(sizes)
+    if array.size > count:
+        raise ValueError(f"Too many elements provided. Needed at most {count}, but received {array.size}")
+    if array.size == 0:
+        raise ValueError(f"Cannot fill a shape of {count} elements from an empty value.")
+    filled = np.empty(count, array.dtype)
+    filled[: array.size] = array.ravel()
+    filled[array.size :] = array.ravel()[-1]
+    return filled.reshape(sizes)
+
+
+def _plain_integers(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_plain_integers(item) for item in value]
+    return int(value) if isinstance(value, shapes.Dimension) else value
+
+
+def _outer_shape(value: Any) -> Sequence[int]:
+    shape: list[int] = []
+    while isinstance(value, (list, tuple)) and value:
+        shape.append(len(value))
+        value = value[0]
+    return shape
+
+
+def _string_array(value: Any) -> np.ndarray[Any, Any]:
+    """An object array of ``bytes``; text is encoded as UTF-8."""
+    if isinstance(value, (str, bytes)):
+        flat: list[Any] = [value]
+        shape: tuple[int, ...] = ()
+    else:
+        if not isinstance(value, np.ndarray):
+            shape = tuple(_outer_shape(value))
+            flat = list(_leaves(value))
+            if len(flat) != int(np.prod(shape)):
+                raise ValueError
+        else:
+            shape, flat = value.shape, value.ravel().tolist()
+    array = np.empty(len(flat), object)
+    for index, item in enumerate(flat):
+        if not isinstance(item, (str, bytes)):
+            raise TypeError(f"Expected string, got {item!r} of type '{type(item).__name__}' instead.")
+        array[index] = item.encode() if isinstance(item, str) else bytes(item)
+    return array.reshape(shape)

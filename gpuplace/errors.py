@@ -1,0 +1,239 @@
+"""TensorFlow's error family, with facts and advice under the sentence.
+
+Every error that a graph, a placement or a step can cause is an ``OpError``. ``message`` is TensorFlow's own sentence, so
+that it can be searched for; ``facts`` and ``hint`` add what TensorFlow leaves out.
+
+>>> raise InvalidArgumentError(None, None, "Cannot assign a device", facts={"requested by": "train.py:14"}, hint="soft placement")
+Traceback (most recent call last):
+...
+gpuplace.errors.InvalidArgumentError: Cannot assign a device
+  requested by  train.py:14
+  try           soft placement
+
+Source: tensorflow/python/framework/errors_impl.py, release 1.15 (classes, codes, constructor arguments).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+OK = 0
+CANCELLED = 1
+UNKNOWN = 2
+INVALID_ARGUMENT = 3
+DEADLINE_EXCEEDED = 4
+NOT_FOUND = 5
+ALREADY_EXISTS = 6
+PERMISSION_DENIED = 7
+RESOURCE_EXHAUSTED = 8
+FAILED_PRECONDITION = 9
+ABORTED = 10
+OUT_OF_RANGE = 11
+UNIMPLEMENTED = 12
+INTERNAL = 13
+UNAVAILABLE = 14
+DATA_LOSS = 15
+UNAUTHENTICATED = 16
+
+
+class OpError(Exception):
+    """An error in a graph, its placement or its execution.
+
+    Args:
+        node_def: the ``NodeDef`` that failed, or None.
+        op: the ``Operation`` that failed, or None where it is not known (for example a copy).
+        message: TensorFlow's sentence.
+        error_code: one of the codes of this module.
+        facts: label to text, shown below the sentence.
+        hint: what to try.
+    """
+
+    def __init__(
+        self,
+        node_def: Any,
+        op: Any,
+        message: str,
+        error_code: int,
+        *,
+        facts: Mapping[str, str] | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self._node_def = node_def
+        self._op = op
+        self._message = message
+        self._error_code = error_code
+        self.facts: dict[str, str] = dict(facts or {})
+        self.hint = hint
+
+    @property
+    def message(self) -> str:
+        """TensorFlow's sentence, without facts and hint."""
+        return self._message
+
+    @property
+    def op(self) -> Any:
+        """The operation that failed, or None."""
+        return self._op
+
+    @property
+    def node_def(self) -> Any:
+        """The ``NodeDef`` that failed, or None."""
+        return self._node_def
+
+    @property
+    def error_code(self) -> int:
+        """TensorFlow's numeric error code."""
+        return self._error_code
+
+    def __str__(self) -> str:
+        rows = dict(self.facts)
+        if self.hint:
+            rows["try"] = self.hint
+        if not rows:
+            return self._message
+        width = max(map(len, rows)) + 2
+        indent = "\n" + " " * (width + 2)
+        lines = [f"  {label:<{width}}{text.replace(chr(10), indent)}" for label, text in rows.items()]
+        return "\n".join([self._message, *lines])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self._message, self._error_code, self.facts, self.hint)
+
+
+def _rebuild(cls: type[OpError], message: str, code: int, facts: dict[str, str], hint: str | None) -> OpError:
+    """Unpickles an error; node and operation stay in the process that raised it."""
+    if cls is OpError:
+        return OpError(None, None, message, code, facts=facts, hint=hint)
+    return cls(None, None, message, facts=facts, hint=hint)  # type: ignore[call-arg]
+
+
+class _CodedError(OpError):
+    """An ``OpError`` whose class says its code."""
+
+    code = UNKNOWN
+
+    def __init__(
+        self,
+        node_def: Any,
+        op: Any,
+        message: str,
+        *,
+        facts: Mapping[str, str] | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(node_def, op, message, self.code, facts=facts, hint=hint)
+
+
+class CancelledError(_CodedError):
+    """The step was cancelled, for example because its session was closed."""
+
+    code = CANCELLED
+
+
+class UnknownError(_CodedError):
+    """An error that fits no other class."""
+
+    code = UNKNOWN
+
+
+class InvalidArgumentError(_CodedError):
+    """An op received, or a request named, something that is not allowed."""
+
+    code = INVALID_ARGUMENT
+
+
+class DeadlineExceededError(_CodedError):
+    """The step ran longer than ``timeout_in_ms`` allows."""
+
+    code = DEADLINE_EXCEEDED
+
+
+class NotFoundError(_CodedError):
+    """A file, node, kernel or resource does not exist."""
+
+    code = NOT_FOUND
+
+
+class AlreadyExistsError(_CodedError):
+    """Something that is to be created exists already."""
+
+    code = ALREADY_EXISTS
+
+
+class PermissionDeniedError(_CodedError):
+    """The process may not do this."""
+
+    code = PERMISSION_DENIED
+
+
+class ResourceExhaustedError(_CodedError):
+    """A resource, above all device memory, is used up."""
+
+    code = RESOURCE_EXHAUSTED
+
+
+class FailedPreconditionError(_CodedError):
+    """The system is not in the state the op needs, for example a variable is not initialised."""
+
+    code = FAILED_PRECONDITION
+
+
+class AbortedError(_CodedError):
+    """The operation was given up, typically because of a concurrent one."""
+
+    code = ABORTED
+
+
+class OutOfRangeError(_CodedError):
+    """An iteration went past its end."""
+
+    code = OUT_OF_RANGE
+
+
+class UnimplementedError(_CodedError):
+    """The operation is known and cannot be executed here."""
+
+    code = UNIMPLEMENTED
+
+
+class InternalError(_CodedError):
+    """An invariant of the runtime is broken."""
+
+    code = INTERNAL
+
+
+class UnavailableError(_CodedError):
+    """A device or service cannot be reached at present."""
+
+    code = UNAVAILABLE
+
+
+class DataLossError(_CodedError):
+    """Stored data are truncated or corrupt."""
+
+    code = DATA_LOSS
+
+
+class UnauthenticatedError(_CodedError):
+    """The request carries no valid credentials."""
+
+    code = UNAUTHENTICATED
+
+
+_CLASS_OF_CODE: dict[int, type[_CodedError]] = {cls.code: cls for cls in _CodedError.__subclasses__()}
+
+
+def exception_type_from_error_code(error_code: int) -> type[OpError]:
+    """The class for a numeric code; KeyError for a code that TensorFlow does not have.
+
+    >>> exception_type_from_error_code(8).__name__
+    'ResourceExhaustedError'
+    """
+    return _CLASS_OF_CODE[error_code]
+
+
+def error_code_from_exception_type(cls: type[OpError]) -> int:
+    """The numeric code of an error class; KeyError for a class that has none."""
+    return {known: code for code, known in _CLASS_OF_CODE.items()}[cls]  # type: ignore[index]

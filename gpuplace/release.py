@@ -1,0 +1,50 @@
+"""Which TensorFlow to behave and speak as.
+
+One option decides device names and line format of logs, error sentences, placement rules and the catalogue of kernels.
+``"1.0"`` and ``"1.4"`` change texts only: their rules and catalogue are those of 1.15.
+
+>>> rules("1.4"), rules("2.21")
+('1.15', '2.21')
+"""
+
+from __future__ import annotations
+
+import os
+
+RELEASES = ("1.0", "1.4", "1.15", "2.21")
+"""The releases that can be asked for, oldest first."""
+
+DEFAULT_RELEASE = "1.15"
+ENVIRONMENT_VARIABLE = "GPUPLACE_RELEASE"
+
+_chosen: str | None = None
+
+
+def resolve(release: str | None = None) -> str:
+    """Returns ``release``, or the process's release where it is None; ValueError for one that does not exist."""
+    if release is None:
+        return get_release()
+    if release not in RELEASES:
+        raise ValueError(f"Unknown release {release!r}: choose one of {', '.join(RELEASES)}")
+    return release
+
+
+def get_release() -> str:
+    """The release chosen by ``set_release``, else by the environment variable GPUPLACE_RELEASE, else 1.15."""
+    if _chosen is not None:
+        return _chosen
+    named = os.environ.get(ENVIRONMENT_VARIABLE) or DEFAULT_RELEASE
+    if named not in RELEASES:
+        raise ValueError(f"{ENVIRONMENT_VARIABLE}={named!r} is unknown: choose one of {', '.join(RELEASES)}")
+    return named
+
+
+def set_release(release: str | None) -> None:
+    """Chooses the release of this process; None goes back to the environment's or the default one."""
+    global _chosen
+    _chosen = None if release is None else resolve(release)
+
+
+def rules(release: str | None = None) -> str:
+    """The release, ``"1.15"`` or ``"2.21"``, whose placement rules and catalogue serve ``release``."""
+    return "2.21" if resolve(release) == "2.21" else "1.15"

@@ -1,0 +1,387 @@
+"""Partial tensor shapes: ``Dimension`` and ``TensorShape`` as TensorFlow 1.15 has them.
+
+A dimension, and the number of dimensions, may be unknown (None). Shapes are immutable.
+
+>>> TensorShape([None, 3]).merge_with([2, None])
+TensorShape([Dimension(2), Dimension(3)])
+>>> TensorShape(None).ndims is None
+True
+
+Source: tensorflow/python/framework/tensor_shape.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+
+class Dimension:
+    """The size of one axis, in elements; ``value`` is None where it is unknown."""
+
+    __slots__ = ("_value",)
+    _value: int | None
+
+    def __init__(self, value: Any) -> None:
+        if value is None:
+            self._value = None
+            return
+        if isinstance(value, Dimension):
+            self._value = value._value
+            return
+        try:
+            number = operator.index(value)
+        except TypeError:
+            if not isinstance(value, (str, bytes)):
+                raise TypeError(
+                    f"Dimension value must be integer or None or have an __index__ method, got {value!r}"
+                ) from None
+            raise TypeError(f"Dimension value must be integer or None, got {value!r}") from None
+        if number < 0:
+            raise ValueError(f"Dimension {number} must be >= 0")
+        self._value = number
+
+    @property
+    def value(self) -> int | None:
+        """Size in elements, or None."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"Dimension({self._value})"
+
+    def __str__(self) -> str:
+        return "?" if self._value is None else str(self._value)
+
+    def __int__(self) -> int:
+        return self._value  # type: ignore[return-value]  # int(None) is the caller's TypeError
+
+    def __index__(self) -> int:
+        return self._value  # type: ignore[return-value]
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __eq__(self, other: object) -> Any:
+        """None, as in TensorFlow 1.x, where either side is unknown."""
+        try:
+            that = as_dimension(other)._value
+        except (TypeError, ValueError):
+            return NotImplemented
+        if self._value is None or that is None:
+            return None
+        return self._value == that
+
+    def __ne__(self, other: object) -> Any:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented or equal is None else not equal
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """True where some one size satisfies both."""
+        that = as_dimension(other)._value
+        return self._value is None or that is None or self._value == that
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """ValueError unless the two are compatible."""
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Dimensions {self} and {other} are not compatible")
+
+    def merge_with(self, other: Any) -> Dimension:
+        """The known one of the two; ValueError where they differ."""
+        other = as_dimension(other)
+        self.assert_is_compatible_with(other)
+        return other if self._value is None else self
+
+    def _combine(self, other: Any, function: Any) -> Any:
+        try:
+            that = as_dimension(other)._value
+        except (TypeError, ValueError):
+            return NotImplemented
+        if self._value is None or that is None:
+            return Dimension(None)
+        return Dimension(function(self._value, that))
+
+    def __add__(self, other: Any) -> Dimension:
+        return self._combine(other, operator.add)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Dimension:
+        return self._combine(other, operator.sub)
+
+    def __rsub__(self, other: Any) -> Dimension:
+        return self._combine(other, lambda a, b: b - a)
+
+    def __mul__(self, other: Any) -> Dimension:
+        return self._combine(other, operator.mul)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Dimension:
+        return self._combine(other, operator.floordiv)
+
+    def __rfloordiv__(self, other: Any) -> Dimension:
+        return self._combine(other, lambda a, b: b // a)
+
+    def __mod__(self, other: Any) -> Dimension:
+        return self._combine(other, operator.mod)
+
+    def __rmod__(self, other: Any) -> Dimension:
+        return self._combine(other, lambda a, b: b % a)
+
+    def _order(self, other: Any, function: Any) -> Any:
+        that = as_dimension(other)._value
+        return None if self._value is None or that is None else function(self._value, that)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._order(other, operator.lt)
+
+    def __le__(self, other: Any) -> Any:
+        return self._order(other, operator.le)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._order(other, operator.gt)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._order(other, operator.ge)
+
+
+def as_dimension(value: Any) -> Dimension:
+    """Returns ``value`` as a ``Dimension``."""
+    return value if isinstance(value, Dimension) else Dimension(value)
+
+
+class TensorShape:
+    """A shape of known or unknown rank, each dimension known or unknown.
+
+    Args:
+        dims: None (unknown rank), an iterable of sizes (int, None or ``Dimension``), one integer, a ``TensorShape``, or a
+            ``TensorShapeProto`` (anything with ``dim`` and ``unknown_rank``), in which a size of -1 is unknown.
+    """
+
+    __slots__ = ("_sizes",)
+    _sizes: tuple[int | None, ...] | None
+
+    def __init__(self, dims: Any = None) -> None:
+        if dims is None:
+            self._sizes = None
+        elif isinstance(dims, TensorShape):
+            self._sizes = dims._sizes
+        elif hasattr(dims, "unknown_rank"):
+            self._sizes = (
+                None if dims.unknown_rank else tuple(None if d.size < 0 else d.size for d in dims.dim)
+            )
+        elif isinstance(dims, (str, bytes)):
+            raise TypeError(
+                f"A string has ambiguous TensorShape, please wrap in a list or convert to an int: {dims!r}"
+            )
+        elif isinstance(dims, Iterable):
+            self._sizes = tuple(d if type(d) is int and d >= 0 else Dimension(d)._value for d in dims)
+        else:
+            self._sizes = (Dimension(dims)._value,)
+
+    @classmethod
+    def of(cls, sizes: tuple[int | None, ...] | None) -> TensorShape:
+        """Makes a shape from a tuple that is known to be right, without checks."""
+        shape = cls.__new__(cls)
+        shape._sizes = sizes
+        return shape
+
+    @property
+    def sizes(self) -> tuple[int | None, ...] | None:
+        """The sizes as a plain tuple, or None where the rank is unknown."""
+        return self._sizes
+
+    @property
+    def dims(self) -> list[Dimension] | None:
+        """The dimensions, or None where the rank is unknown."""
+        return None if self._sizes is None else [Dimension(size) for size in self._sizes]
+
+    @property
+    def ndims(self) -> int | None:
+        """Number of dimensions, or None."""
+        return None if self._sizes is None else len(self._sizes)
+
+    rank = ndims
+
+    def __len__(self) -> int:
+        if self._sizes is None:
+            raise ValueError("Cannot take the length of shape with unknown rank.")
+        return len(self._sizes)
+
+    def __bool__(self) -> bool:
+        return self._sizes is not None
+
+    def __iter__(self) -> Iterator[Dimension]:
+        if self._sizes is None:
+            raise ValueError("Cannot iterate over a shape with unknown rank.")
+        return map(Dimension, self._sizes)
+
+    def __getitem__(self, key: Any) -> Any:
+        if self._sizes is not None:
+            return TensorShape.of(self._sizes[key]) if isinstance(key, slice) else Dimension(self._sizes[key])
+        if not isinstance(key, slice):
+            return Dimension(None)
+        start, stop = key.start or 0, key.stop
+        if key.step is not None:
+            raise ValueError("Steps are not yet handled")
+        if stop is None or stop < 0 or start < 0:
+            return TensorShape(None)
+        return TensorShape([None] * max(0, stop - start))
+
+    def __repr__(self) -> str:
+        return f"TensorShape({self.dims})"
+
+    def __str__(self) -> str:
+        if self._sizes is None:
+            return "<unknown>"
+        text = ", ".join("?" if size is None else str(size) for size in self._sizes)
+        return f"({text},)" if len(self._sizes) == 1 else f"({text})"
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return self._sizes == as_shape(other)._sizes
+        except (TypeError, ValueError):
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._sizes)
+
+    def is_fully_defined(self) -> bool:
+        """True where rank and every size are known."""
+        return self._sizes is not None and None not in self._sizes
+
+    def assert_is_fully_defined(self) -> None:
+        """ValueError unless the shape is fully defined."""
+        if not self.is_fully_defined():
+            raise ValueError(f"Shape {self} is not fully defined")
+
+    def as_list(self) -> list[int | None]:
+        """The sizes as a list; ValueError where the rank is unknown."""
+        if self._sizes is None:
+            raise ValueError("as_list() is not defined on an unknown TensorShape.")
+        return list(self._sizes)
+
+    def num_elements(self) -> int | None:
+        """Number of elements, or None where it is not known."""
+        if self._sizes is None or None in self._sizes:
+            return None
+        count = 1
+        for size in self._sizes:
+            count *= size  # type: ignore[operator]
+        return count
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """True where some one shape satisfies both."""
+        that = as_shape(other)._sizes
+        if self._sizes is None or that is None:
+            return True
+        return len(self._sizes) == len(that) and all(
+            a is None or b is None or a == b for a, b in zip(self._sizes, that, strict=True)
+        )
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """ValueError unless the two are compatible."""
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
+
+    def assert_same_rank(self, other: Any) -> None:
+        """ValueError where both ranks are known and differ."""
+        that = as_shape(other)
+        if self.ndims is not None and that.ndims is not None and self.ndims != that.ndims:
+            raise ValueError(f"Shapes {self} and {that} must have the same rank")
+
+    def merge_with(self, other: Any) -> TensorShape:
+        """The shape that satisfies both; ValueError where there is none."""
+        that = as_shape(other)
+        if self._sizes is None:
+            return that
+        if that._sizes is None:
+            return self
+        if not self.is_compatible_with(that):
+            raise ValueError(f"Shapes {self} and {that} are not compatible")
+        return TensorShape.of(
+            tuple(b if a is None else a for a, b in zip(self._sizes, that._sizes, strict=True))
+        )
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """The least general shape of which both are instances."""
+        that = as_shape(other)
+        if self._sizes is None or that._sizes is None or len(self._sizes) != len(that._sizes):
+            return TensorShape(None)
+        return TensorShape.of(
+            tuple(a if a == b else None for a, b in zip(self._sizes, that._sizes, strict=True))
+        )
+
+    def concatenate(self, other: Any) -> TensorShape:
+        """The dimensions of this shape followed by those of ``other``."""
+        that = as_shape(other)
+        return (
+            TensorShape(None)
+            if self._sizes is None or that._sizes is None
+            else TensorShape.of(self._sizes + that._sizes)
+        )
+
+    def __add__(self, other: Any) -> TensorShape:
+        return self.concatenate(other)
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return as_shape(other).concatenate(self)
+
+    def with_rank(self, rank: int) -> TensorShape:
+        """This shape, known to have ``rank`` dimensions; ValueError where it has another number."""
+        try:
+            return self.merge_with(unknown_shape(rank))
+        except ValueError:
+            raise ValueError(f"Shape {self} must have rank {rank}") from None
+
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        """This shape; ValueError where it has fewer dimensions than ``rank``."""
+        if self.ndims is not None and self.ndims < rank:
+            raise ValueError(f"Shape {self} must have rank at least {rank}")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        """This shape; ValueError where it has more dimensions than ``rank``."""
+        if self.ndims is not None and self.ndims > rank:
+            raise ValueError(f"Shape {self} must have rank at most {rank}")
+        return self
+
+
+UNKNOWN_SHAPE = TensorShape.of(None)
+SCALAR_SHAPE = TensorShape.of(())
+
+
+def as_shape(value: Any) -> TensorShape:
+    """Returns ``value`` as a ``TensorShape``."""
+    return value if isinstance(value, TensorShape) else TensorShape(value)
+
+
+def unknown_shape(ndims: int | None = None) -> TensorShape:
+    """A shape about which nothing is known but, perhaps, its rank."""
+    return UNKNOWN_SHAPE if ndims is None else TensorShape.of((None,) * ndims)
+
+
+def broadcast_shapes(left: TensorShape, right: TensorShape) -> TensorShape:
+    """The shape of an elementwise result; ValueError where the shapes cannot be broadcast.
+
+    >>> str(broadcast_shapes(TensorShape([None, 1]), TensorShape([3])))
+    '(?, 3)'
+    """
+    a, b = left.sizes, right.sizes
+    if a is not None and a == b and None not in a:
+        return left
+    if a is None or b is None:
+        return UNKNOWN_SHAPE
+    rank = max(len(a), len(b))
+    result: list[int | None] = []
+    for x, y in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
+        if x == 1:
+            result.append(y)
+        elif y == 1 or x == y:
+            result.append(x)
+        elif x is None or y is None:
+            result.append(y if x is None else x)
+        else:
+            raise ValueError(f"Incompatible shapes for broadcasting: {left} and {right}")
+    return TensorShape.of(tuple(result))

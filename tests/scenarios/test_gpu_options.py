@@ -39,7 +39,7 @@ def test_memory_fraction_set_on_the_config(run_program, fraction):
     devices = gpus(run.names["session"])
     assert [device.name for device in devices] == [f"{LOCAL}/device:GPU:{i}" for i in range(2)]
     for device, gpu in zip(devices, machine.gpus, strict=True):
-        assert device.memory_limit_bytes == pytest.approx(fraction * gpu.memory_bytes, rel=1e-6)
+        assert device.memory_limit_bytes == pytest.approx(fraction * gpu.total_bytes, rel=1e-6)
 
 
 @pytest.mark.parametrize("fraction", [0.7])
@@ -53,7 +53,7 @@ def test_memory_fraction_through_gpu_options(run_program, fraction):
     )
     (device,) = gpus(run.names["sess"])
     (gpu,) = tf.Machine.parse("1x Tesla K40c").gpus
-    assert device.memory_limit_bytes == pytest.approx(fraction * gpu.memory_bytes, rel=1e-6)
+    assert device.memory_limit_bytes == pytest.approx(fraction * gpu.total_bytes, rel=1e-6)
 
 
 def test_allow_growth_runs_and_keeps_the_limit(run_program):

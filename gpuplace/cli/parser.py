@@ -1,0 +1,111 @@
+"""The words of the command line: one ``argparse`` parser for all commands.
+
+``COMMANDS`` holds each command's one-line help; what a command does is in ``gpuplace.cli.commands`` and
+``gpuplace.cli.run_script``.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from gpuplace.release import RELEASES
+
+COMMANDS = {
+    "run": "run a TensorFlow 1 script with gpuplace in TensorFlow's place",
+    "place": "place a graph and print where every node goes",
+    "explain": "say why a node is where it is",
+    "diff": "place a graph on two machines, or as two releases, and print what moves",
+    "devices": "show how the machine's GPUs become /device:GPU:0, /device:GPU:1, ...",
+}
+"""Command -> what it does."""
+
+RUN_OPTIONS = ("--machine", "--release")
+"""Options of ``run``, which may stand before or behind the script."""
+
+FORMATS = ("table", "json", "csv", "log")
+
+MACHINE_HELP = (
+    'such as "4x Tesla K20m", "2 CPU, 1x V100 + 2x K40c", "cpu" or "local"; default: GPUPLACE_MACHINE, else local'
+)
+GRAPH_HELP = "a GraphDef (.pb, or .pbtxt as text) or the folder of a SavedModel"
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser; ``parse_args`` of it exits with code 2 on a wrong command line."""
+    parser = argparse.ArgumentParser(
+        prog="gpuplace",
+        description="Where does every op of a TensorFlow graph run, and why?",
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    run = _command(commands, "run")
+    run.usage = "gpuplace run [--machine MACHINE] [--release RELEASE] SCRIPT [ARGUMENT ...]"
+    run.epilog = "Options may also follow SCRIPT; what follows -- is the script's in any case."
+    run.add_argument("script", metavar="SCRIPT", help="a Python file that imports tensorflow")
+    _add_machine(run)
+    _add_release(run)
+
+    place = _command(commands, "place")
+    _add_graph(place)
+    _add_machine(place)
+    _add_release(place)
+    _add_session_options(place)
+    place.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+
+    explain = _command(commands, "explain")
+    _add_graph(explain)
+    explain.add_argument("node", metavar="NODE", help="name of a node of the graph")
+    _add_machine(explain)
+    _add_release(explain)
+    _add_session_options(explain)
+
+    diff = _command(commands, "diff")
+    _add_graph(diff)
+    _add_machine(diff)
+    diff.add_argument("--against", metavar="MACHINE", help="the other machine; default: the same")
+    _add_release(diff)
+    diff.add_argument(
+        "--against-release", choices=RELEASES, metavar="RELEASE", help="the other release; default: the same"
+    )
+    _add_session_options(diff)
+    diff.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
+
+    devices = _command(commands, "devices")
+    _add_machine(devices)
+    _add_config(devices)
+    devices.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
+    return parser
+
+
+def _command(commands: argparse._SubParsersAction, name: str) -> argparse.ArgumentParser:
+    help_text = COMMANDS[name]
+    return commands.add_parser(
+        name, help=help_text, description=f"{help_text[0].upper()}{help_text[1:]}.", allow_abbrev=False
+    )
+
+
+def _add_graph(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("graph", metavar="GRAPH", help=GRAPH_HELP)
+
+
+def _add_machine(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--machine", metavar="MACHINE", help=MACHINE_HELP)
+
+
+def _add_release(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--release",
+        choices=RELEASES,
+        metavar="RELEASE",
+        help=f"TensorFlow to behave as: {', '.join(RELEASES)}; default: GPUPLACE_RELEASE, else 1.15",
+    )
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", metavar="FILE", help="a ConfigProto as text")
+
+
+def _add_session_options(parser: argparse.ArgumentParser) -> None:
+    _add_config(parser)
+    parser.add_argument("--soft", action="store_true", help="place softly (allow_soft_placement)")

@@ -1,0 +1,85 @@
+"""``gpuplace run SCRIPT``: a TensorFlow 1 script as Python itself would run it, with `tensorflow` meaning gpuplace.
+
+The script is ``__main__``, sees its own ``sys.argv`` and finds modules beside itself; its exit code and its traceback
+are its own: no frame of this package stands above the script's first one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tokenize
+import types
+from collections.abc import Sequence
+from types import TracebackType
+
+from gpuplace.cli import tensorflow_names
+
+
+def split_arguments(arguments: Sequence[str], options: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Divides what follows ``run`` into our part (options and SCRIPT) and the script's own arguments.
+
+    Our options, each with a value, may stand before or behind SCRIPT. Everything else behind SCRIPT is the script's,
+    and everything behind ``--`` is so in any case.
+
+    >>> split_arguments(["train.py", "--steps", "5", "--machine", "cpu"], ["--machine"])
+    (['--machine', 'cpu', 'train.py'], ['--steps', '5'])
+    >>> split_arguments(["--machine=cpu", "train.py", "--", "--machine", "x"], ["--machine"])
+    (['--machine=cpu', 'train.py'], ['--machine', 'x'])
+    """
+    ours: list[str] = []
+    script: list[str] = []
+    theirs: list[str] = []
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word == "--" and script:
+            theirs += rest
+            break
+        if word in options:
+            ours += [word, *rest[:1]]
+            del rest[:1]
+        elif word.partition("=")[0] in options and "=" in word:
+            ours.append(word)
+        elif script:
+            theirs.append(word)
+        elif word.startswith("-") and word not in ("-", "--"):
+            ours.append(word)
+        elif word == "--":
+            script, theirs = rest[:1], rest[1:]
+            if theirs[:1] == ["--"]:
+                del theirs[0]
+            break
+        else:
+            script = [word]
+    return ours + script, theirs
+
+
+def run_script(path: str, arguments: Sequence[str]) -> int:
+    """Runs the Python file at ``path`` with ``arguments`` in ``sys.argv``; returns 1 when it raised, else 0.
+
+    Raises:
+        OSError: the file cannot be read.
+        SystemExit: whatever the script exits with.
+    """
+    with tokenize.open(path) as stream:
+        source = stream.read()
+    tensorflow_names.install()
+    sys.argv = [path, *arguments]
+    sys.path[0] = os.path.dirname(os.path.realpath(path))
+    module = types.ModuleType("__main__")
+    module.__dict__.update(__file__=path, __cached__=None, __builtins__=__builtins__)
+    sys.modules["__main__"] = module
+    try:
+        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
+    except Exception as error:
+        sys.excepthook(type(error), error, script_part(error.__traceback__))
+        return 1
+    return 0
+
+
+def script_part(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback without this module's frames at its top."""
+    while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
+        traceback = traceback.tb_next
+    return traceback

@@ -1,0 +1,158 @@
+"""Makes ``import tensorflow`` mean gpuplace, for scripts written for TensorFlow 1.
+
+A finder at the head of ``sys.meta_path`` answers for ``tensorflow`` and everything below it:
+
+- ``tensorflow`` and ``tensorflow.compat.v1`` are gpuplace itself;
+- modules that scripts import from TensorFlow's insides (``tensorflow.python.client.device_lib``,
+  ``tensorflow.core.framework.graph_pb2``) are the modules of ``MODULES``;
+- ``tensorflow.python.framework.ops`` and its like are modules that hold gpuplace's public names;
+- ``tensorflow.train`` and other namespaces of gpuplace are those namespaces.
+
+Anything else is a ``ModuleNotFoundError`` that says so. ``google.protobuf`` is not touched.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+ROOT = "tensorflow"
+
+GPUPLACE_ITSELF = {"tensorflow", "tensorflow.compat.v1", "tensorflow.compat", "tensorflow._api.v1.v1"}
+"""Names that are gpuplace itself."""
+
+MODULES = {
+    "tensorflow.python.client.device_lib": "gpuplace.device.device_lib",
+    "tensorflow.python.framework.errors": "gpuplace.errors",
+    "tensorflow.python.framework.errors_impl": "gpuplace.errors",
+    "tensorflow.python.framework.dtypes": "gpuplace.dtypes",
+    "tensorflow.python.framework.tensor_shape": "gpuplace.shapes",
+    "tensorflow.python.framework.device": "gpuplace.device.spec",
+    "tensorflow.python.framework.device_spec": "gpuplace.device.spec",
+}
+"""TensorFlow's module -> the module of gpuplace that holds the same names."""
+
+PUBLIC_NAMES = {
+    f"tensorflow.python.{module}"
+    for module in (
+        "client.session",
+        "framework.constant_op",
+        "framework.importer",
+        "framework.ops",
+        "framework.random_seed",
+        "framework.tensor_util",
+        "ops.array_ops",
+        "ops.control_flow_ops",
+        "ops.gradients",
+        "ops.init_ops",
+        "ops.math_ops",
+        "ops.nn",
+        "ops.nn_ops",
+        "ops.random_ops",
+        "ops.state_ops",
+        "ops.variable_scope",
+        "ops.variables",
+    )
+}
+"""Modules of TensorFlow whose names gpuplace has at its top."""
+
+PROTO_FOLDERS = {"tensorflow.core.framework", "tensorflow.core.protobuf", "tensorflow.core.util"}
+"""Packages of generated messages: their modules are those of ``tensorboard.compat.proto``."""
+
+PACKAGES = {
+    "tensorflow.core",
+    "tensorflow.python",
+    "tensorflow.python.client",
+    "tensorflow.python.framework",
+    "tensorflow.python.ops",
+    *PROTO_FOLDERS,
+}
+"""Packages that only hold modules."""
+
+
+class _Names(ModuleType):
+    """A module without code of its own: attributes are modules below it, or gpuplace's public names."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self.__name__ in PACKAGES:
+            try:
+                return importlib.import_module(f"{self.__name__}.{name}")
+            except ModuleNotFoundError as error:
+                raise AttributeError(str(error)) from None
+        return getattr(importlib.import_module("gpuplace"), name)
+
+
+def resolve(fullname: str) -> ModuleType:
+    """The module that ``fullname``, ``tensorflow`` or something below it, stands for.
+
+    >>> resolve("tensorflow.python.framework.errors").__name__
+    'gpuplace.errors'
+
+    Raises:
+        ModuleNotFoundError: gpuplace has nothing of that name.
+    """
+    if fullname in GPUPLACE_ITSELF:
+        return importlib.import_module("gpuplace")
+    if fullname in MODULES:
+        return importlib.import_module(MODULES[fullname])
+    if fullname in PUBLIC_NAMES or fullname in PACKAGES:
+        module = _Names(fullname, f"{fullname}, as far as gpuplace has it.")
+        if fullname in PACKAGES:
+            module.__path__ = []
+        return module
+    parent, _, name = fullname.rpartition(".")
+    if parent in PROTO_FOLDERS and name.endswith("_pb2"):
+        try:
+            return importlib.import_module("gpuplace.graphdef.messages").generated_module(name)
+        except ModuleNotFoundError:
+            pass
+    value: Any = importlib.import_module("gpuplace")
+    for part in fullname.removeprefix("tensorflow.").removeprefix("compat.v1.").split("."):
+        value = getattr(value, part, None)
+    if isinstance(value, ModuleType):
+        return value
+    raise ModuleNotFoundError(
+        f"No module named {fullname!r}: gpuplace stands in for TensorFlow here and has nothing of that name",
+        name=fullname,
+    )
+
+
+class _Loader(Loader):
+    """Puts the module that a name stands for in the place of the one that is being imported."""
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = resolve(module.__name__)
+
+
+class Finder(MetaPathFinder):
+    """Answers for ``tensorflow`` and all below it, before an installed TensorFlow could."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != ROOT and not fullname.startswith(ROOT + "."):
+            return None
+        return ModuleSpec(fullname, _Loader(), origin="gpuplace", is_package=True)
+
+
+def install() -> None:
+    """Puts the finder in front of all others; a second call changes nothing."""
+    if not any(isinstance(finder, Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Finder())
+
+
+def uninstall() -> None:
+    """Takes the finder and everything it brought in away again."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
+    for name in [name for name in sys.modules if name == ROOT or name.startswith(ROOT + ".")]:
+        del sys.modules[name]

@@ -1,0 +1,1 @@
+"""Sessions: devices of a process, their memory, plans, executors."""

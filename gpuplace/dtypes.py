@@ -211,6 +211,7 @@ int4 = _define("int4", 29, ml_dtypes.int4, "i")
 uint4 = _define("uint4", 30, ml_dtypes.uint4, "u")
 int2 = _define("int2", 31, ml_dtypes.int2, "i")
 uint2 = _define("uint2", 32, ml_dtypes.uint2, "u")
+float4_e2m1fn = _define("float4_e2m1fn", 33, ml_dtypes.float4_e2m1fn, "f")
 
 QUANTIZED_DTYPES = frozenset(dtype for dtype in _BY_NUMBER.values() if dtype.is_quantized)
 ALL_DTYPES: tuple[DType, ...] = tuple(

@@ -44,7 +44,9 @@ def read_data_file(package: str, name: str) -> DataFile:
         raise FileNotFoundError(f"{package} has no data/{name}")
     header, *blocks = gzip.decompress(compressed).decode("utf-8").split("\n\n")
     if not header.startswith(FORMAT):
-        raise ValueError(f"{package}/data/{name} is not of the format that this version reads ({FORMAT[2:-1]})")
+        raise ValueError(
+            f"{package}/data/{name} is not of the format that this version reads ({FORMAT[2:-1]})"
+        )
     facts = {}
     for line in header.splitlines()[1:]:
         label, colon, value = line[2:].partition(": ")

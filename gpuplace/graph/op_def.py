@@ -20,7 +20,7 @@ import re
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from typing import Any
 
 from gpuplace.dtypes import DType
@@ -29,7 +29,16 @@ from gpuplace.graph.data_file import DataFile, read_data_file
 from gpuplace.graph.op_notation import NO_DEFAULT, ArgDef, AttrDef, parse_arg, parse_attr
 from gpuplace.release import rules
 
-__all__ = ["NO_DEFAULT", "ArgDef", "AttrDef", "Deprecation", "OpDef", "OpRegistry", "make_op_def", "op_registry"]
+__all__ = [
+    "NO_DEFAULT",
+    "ArgDef",
+    "AttrDef",
+    "Deprecation",
+    "OpDef",
+    "OpRegistry",
+    "make_op_def",
+    "op_registry",
+]
 
 
 @dataclass(frozen=True)
@@ -204,7 +213,11 @@ class OpRegistry:
                 None,
                 f"Op type not registered '{name}' in binary running on {platform.node()}. Make sure the Op and Kernel are"
                 " registered in the binary running in this process.",
-                facts={"catalogue": f"TensorFlow {self._release}" if self._release else "private, without a release's ops"},
+                facts={
+                    "catalogue": f"TensorFlow {self._release}"
+                    if self._release
+                    else "private, without a release's ops"
+                },
                 hint=f"did you mean {' or '.join(similar)}?" if similar else None,
             )
         return found
@@ -223,7 +236,10 @@ class OpRegistry:
             known = self.get(op_def.name)
             if known is not None and known != op_def:
                 raise AlreadyExistsError(
-                    None, None, f"Op with name {op_def.name}", facts={"registered": str(known), "now": str(op_def)}
+                    None,
+                    None,
+                    f"Op with name {op_def.name}",
+                    facts={"registered": str(known), "now": str(op_def)},
                 )
             return self._parsed.setdefault(op_def.name, op_def)
 
@@ -234,12 +250,12 @@ class OpRegistry:
         return len(self.names())
 
 
-@lru_cache(maxsize=None)
+@cache
 def _read_ops(release: str) -> DataFile:
     return read_data_file("gpuplace.graph", f"ops-{release}.txt.gz")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _registry(release: str) -> OpRegistry:
     return OpRegistry.load(release)
 

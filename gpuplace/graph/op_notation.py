@@ -39,12 +39,7 @@ class _NoDefault:
 NO_DEFAULT = _NoDefault()
 """Stands where an attribute has no default; None could be mistaken for a value."""
 
-REF_OFFSET = 100
-"""What is added to a type's enum number to give its reference type's."""
-
 _SCALAR_TYPES = ("string", "int", "float", "bool", "type", "shape", "tensor", "func")
-_PYTHON_NAMES = {"half": "float16", "float": "float32", "double": "float64"}
-_NOTATION_NAMES = {python: notation for notation, python in _PYTHON_NAMES.items()}
 _TYPE_GROUPS = {
     "numbertype": "float double int64 int32 uint8 uint16 int16 int8 complex64 complex128 qint8 quint8 qint32 half uint32"
     " uint64 bfloat16",
@@ -86,10 +81,10 @@ class ArgDef:
         else:
             one = self.type if self.type is not None else attrs[self.type_attr]  # type: ignore[index]
             types = (one,) if self.number_attr is None else (one,) * attrs[self.number_attr]
-        return tuple(as_dtype(dtype.as_datatype_enum + REF_OFFSET) for dtype in types) if self.is_ref else types
+        return tuple(dtype._as_ref for dtype in types) if self.is_ref else types
 
     def __str__(self) -> str:
-        text = self.type_list_attr or self.type_attr or type_text(self.type)
+        text = self.type_list_attr or self.type_attr or self.type.short_name  # type: ignore[union-attr]
         if self.number_attr:
             text = f"{self.number_attr} * {text}"
         return f"{self.name}: Ref({text})" if self.is_ref else f"{self.name}: {text}"
@@ -127,35 +122,13 @@ class AttrDef:
     def __str__(self) -> str:
         text = self.type
         if self.allowed is not None:
-            inner = ", ".join(type_text(v) if isinstance(v, DType) else _quoted(v) for v in self.allowed)
+            inner = ", ".join(v.short_name if isinstance(v, DType) else _quoted(v) for v in self.allowed)
             text = f"list({{{inner}}})" if self.is_list else f"{{{inner}}}"
         if self.minimum is not None:
             text += f" >= {self.minimum}"
         if self.has_default:
             text += f" = {value_text(self.default)}"
         return f"{self.name}: {text}"
-
-
-def type_text(dtype: DType | None) -> str:
-    """A type as TensorFlow's C++ code prints it: ``float`` and not ``float32``."""
-    if dtype is None:
-        raise ValueError("an argument needs a type")
-    return _NOTATION_NAMES.get(dtype.name, dtype.name)
-
-
-def enum_text(dtype: DType) -> str:
-    """A type as it is written in a default and in lists of kernels: ``DT_FLOAT``."""
-    return f"DT_{type_text(dtype).upper()}"
-
-
-def parse_type(text: str) -> DType:
-    """The type behind ``float``, ``float32`` or ``DT_FLOAT``; TypeError for a name that is none.
-
-    >>> parse_type("DT_HALF").name, parse_type("double").name
-    ('float16', 'float64')
-    """
-    name = text.removeprefix("DT_").lower()
-    return as_dtype(_PYTHON_NAMES.get(name, name))
 
 
 def value_text(value: Any) -> str:
@@ -167,7 +140,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(value_text, value))}]"
     if isinstance(value, DType):
-        return enum_text(value)
+        return value.enum_name
     if isinstance(value, bytes):
         return _quoted(value)
     if isinstance(value, bool):
@@ -178,7 +151,7 @@ def value_text(value: Any) -> str:
         return f"[{','.join('?' if size is None else str(size) for size in value.as_list())}]"
     if isinstance(value, TensorValue):
         values = " ".join(str(v) for v in value.array.ravel().tolist())
-        return f"Tensor<type: {type_text(value.dtype)} shape: {value_text(value.shape)} values: {values}>"
+        return f"Tensor<type: {value.dtype.short_name} shape: {value_text(value.shape)} values: {values}>"
     if isinstance(value, FunctionRef):
         return value.name
     return str(value)
@@ -196,7 +169,9 @@ def parse_arg(text: str, attr_types: Mapping[str, str]) -> ArgDef:
     """
     match = _ARG.fullmatch(text)
     if match is None:
-        raise ValueError(f"Trouble parsing {text!r}: an argument is written 'name: type', 'name: N * T' or 'name: Ref(T)'")
+        raise ValueError(
+            f"Trouble parsing {text!r}: an argument is written 'name: type', 'name: N * T' or 'name: Ref(T)'"
+        )
     name, is_ref, number, type_name = match["name"], match["ref"] is not None, match["number"], match["type"]
     if number is not None and attr_types.get(number) != "int":
         raise ValueError(f"Trouble parsing {text!r}: {number!r} is not an attribute of type int")
@@ -208,9 +183,11 @@ def parse_arg(text: str, attr_types: Mapping[str, str]) -> ArgDef:
     if kind is not None:
         raise ValueError(f"Trouble parsing {text!r}: attribute {type_name!r} is {kind}, not a type")
     try:
-        return ArgDef(name, type=parse_type(type_name), number_attr=number, is_ref=is_ref)
+        return ArgDef(name, type=as_dtype(type_name), number_attr=number, is_ref=is_ref)
     except TypeError:
-        raise ValueError(f"Trouble parsing {text!r}: {type_name!r} is neither a type nor an attribute of the op") from None
+        raise ValueError(
+            f"Trouble parsing {text!r}: {type_name!r} is neither a type nor an attribute of the op"
+        ) from None
 
 
 _ARG = re.compile(
@@ -304,12 +281,14 @@ class _AttrParser:
         if word in _TYPE_GROUPS:
             return "type", _group(word)
         self.at = start
-        raise self.fail(f"expected one of {', '.join(_SCALAR_TYPES)}, list(...), {{...}} or a group such as numbertype")
+        raise self.fail(
+            f"expected one of {', '.join(_SCALAR_TYPES)}, list(...), {{...}} or a group such as numbertype"
+        )
 
     def type_words(self) -> list[Any]:
         word = self.take(_WORD, "a type")[1]
         try:
-            return list(_group(word)) if word in _TYPE_GROUPS else [parse_type(word)]
+            return list(_group(word)) if word in _TYPE_GROUPS else [as_dtype(word)]
         except TypeError:
             raise self.fail(f"there is no type {word!r}") from None
 
@@ -344,10 +323,10 @@ class _AttrParser:
         if kind == "func":
             return FunctionRef(self.take(_FUNCTION, "the name of a function")[1], {})
         match = self.take(_TENSOR, "Tensor<type: T shape: [...] values: ...>")
-        dtype = parse_type(match[1])
+        dtype = as_dtype(match[1])
         sizes = [int(size) for size in match[2].split(",") if size]
-        values = np.array([float(v) for v in match[3].split()]).astype(dtype.as_numpy_dtype)
-        return TensorValue(values.reshape(sizes), dtype)
+        values = np.array([float(v) for v in match[3].split()]).astype(dtype.numpy_dtype)
+        return TensorValue.of_array(values.reshape(sizes), dtype)
 
     def shape(self) -> TensorShape:
         if self.accept("<unknown>"):
@@ -363,7 +342,7 @@ class _AttrParser:
 
 
 def _group(word: str) -> tuple[DType, ...]:
-    return tuple(parse_type(name) for name in _TYPE_GROUPS[word].split())
+    return tuple(as_dtype(name) for name in _TYPE_GROUPS[word].split())
 
 
 def _quoted(data: bytes) -> str:

@@ -41,8 +41,8 @@ KERNELS_HEADER = """\
 # release: {release}
 # ops: {ops}
 # kernels: {kernels}
-# One block per op, one line per registration: device type, attribute=allowed values, host: arguments in host memory,
-# priority: (0 unless given), label:.
+# One block per op, one line per registration: the device type, then attribute=allowed values, host:arguments kept in
+# host memory, priority:number unless it is 0, label:name unless it is empty.
 """
 
 

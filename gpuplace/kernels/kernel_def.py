@@ -1,0 +1,191 @@
+"""One kernel registration: an op, a device type, and for which attribute values it serves.
+
+A registration is a row of the catalogue; it says where an op can be placed and which arguments stay in host memory.
+The function that computes the op is registered apart (``compute``).
+
+>>> row = parse_kernel("AddN", "DEFAULT T=int32 host:inputs,sum")
+>>> row.admits({"T": as_dtype("int32")}), row.admits({"T": as_dtype("float32")})
+(True, False)
+>>> row.describe()
+"device='DEFAULT'; T in [DT_INT32]"
+
+Source: tensorflow/core/framework/kernel_def.proto and kernel_def_util.cc, releases 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from gpuplace.dtypes import DType, as_dtype
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.op_notation import value_text
+
+DEFAULT_DEVICE_TYPE = "DEFAULT"
+"""Device type of rows that serve any device type without a matching row of its own."""
+
+Constraint = tuple[str, frozenset[Any]]
+"""An attribute's name with the values, nearly always types, that it may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDef:
+    """A row of the catalogue."""
+
+    op: str
+    device_type: str
+    """``CPU``, ``GPU``, ..., or ``DEFAULT``."""
+    constraints: tuple[Constraint, ...] = ()
+    """All have to hold; of a list attribute, for each element. Types as ``DType``, strings as bytes."""
+    host_memory_args: frozenset[str] = frozenset()
+    """Inputs and outputs that are in host memory whatever the device type."""
+    label: str = ""
+    """Only nodes whose ``_kernel`` attribute says so get a row with a label."""
+    priority: int = 0
+    """Higher goes first when a node's device type is chosen."""
+
+    def admits(self, attrs: Mapping[str, Any]) -> bool:
+        """Whether a node's attributes satisfy the constraints.
+
+        Raises:
+            InvalidArgumentError: an attribute that a constraint names is missing or of another type.
+        """
+        for name, allowed in self.constraints:
+            if name not in attrs:
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"OpKernel '{self.op}' has constraint on attr '{name}' not in NodeDef '[{', '.join(sorted(attrs))}]',"
+                    f" KernelDef: '{self.debug_string()}'",
+                )
+            value = attrs[name]
+            if value in allowed if not isinstance(value, (tuple, list)) else allowed.issuperset(value):
+                continue
+            values = value if isinstance(value, (tuple, list)) else (value,)
+            if any(isinstance(one, DType) for one in allowed) and not all(
+                isinstance(one, DType) for one in values
+            ):
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"KernelDef '{self.debug_string()}' has constraint on attr '{name}' that has value"
+                    f" '{value_text(value)}' that does not have type 'type' or 'list(type)' in NodeDef '{self.op}'",
+                )
+            return False
+        return True
+
+    def __str__(self) -> str:
+        """The row in the notation of the data file."""
+        parts = [self.device_type]
+        parts += [
+            f"{name}={','.join(map(_constraint_text, ordered(allowed)))}"
+            for name, allowed in self.constraints
+        ]
+        if self.host_memory_args:
+            parts.append(f"host:{','.join(sorted(self.host_memory_args))}")
+        if self.priority:
+            parts.append(f"priority:{self.priority}")
+        if self.label:
+            parts.append(f"label:{self.label}")
+        return " ".join(parts)
+
+    def describe(self) -> str:
+        """The row as TensorFlow lists it below "Registered kernels:", without the indentation."""
+        text = f"device='{self.device_type}'"
+        if self.label:
+            text += f"; label='{self.label}'"
+        return text + "".join(
+            f"; {name} in {value_text(ordered(allowed))}" for name, allowed in self.constraints
+        )
+
+    def debug_string(self) -> str:
+        """The row as the one-line text of TensorFlow's message."""
+        parts = [f'op: "{self.op}" device_type: "{self.device_type}"']
+        for name, allowed in self.constraints:
+            values = " ".join(map(_field_text, ordered(allowed)))
+            parts.append(f'constraint {{ name: "{name}" allowed_values {{ list {{ {values} }} }} }}')
+        parts += [f'host_memory_arg: "{name}"' for name in sorted(self.host_memory_args)]
+        if self.label:
+            parts.append(f'label: "{self.label}"')
+        if self.priority:
+            parts.append(f"priority: {self.priority}")
+        return " ".join(parts)
+
+
+def ordered(values: frozenset[Any]) -> tuple[Any, ...]:
+    """Constraint values in a fixed order: types by their number, the rest by value."""
+    return tuple(
+        sorted(values, key=lambda value: value.as_datatype_enum if isinstance(value, DType) else value)
+    )
+
+
+def parse_kernel(op: str, text: str) -> KernelDef:
+    """A row from the notation of the data file; ValueError for what is not in it."""
+    device_type, *parts = text.split(" ")
+    constraints: list[Constraint] = []
+    host: frozenset[str] = frozenset()
+    label, priority = "", 0
+    for part in parts:
+        field = _FIELD.match(part)
+        if field is None:
+            constraints.append(_parse_constraint(part))
+        elif field[1] == "host":
+            host = _parse_names(field[2])
+        elif field[1] == "priority":
+            priority = int(field[2])
+        else:
+            label = field[2]
+    return KernelDef(op, device_type, tuple(constraints), host, label, priority)
+
+
+_FIELD = re.compile(r"(host|priority|label):(.*)")
+_VALUE = re.compile(r'"[^"]*"|[^,"]+')
+
+
+@cache
+def _parse_names(text: str) -> frozenset[str]:
+    return frozenset(text.split(","))
+
+
+@cache
+def _parse_constraint(text: str) -> Constraint:
+    """Equal constraints, of which there are few, share one object."""
+    name, equals, values = text.partition("=")
+    if not equals:
+        raise ValueError(f"{text!r} is neither a constraint nor host:, priority: or label:")
+    return name, frozenset(map(_parse_value, _VALUE.findall(values)))
+
+
+def _parse_value(text: str) -> Any:
+    if text[0] == '"':
+        return text[1:-1].encode("ascii").decode("unicode_escape").encode("latin-1")
+    if text in ("true", "false"):
+        return text == "true"
+    if text[0] == "-" or text.isdigit():
+        return int(text)
+    return as_dtype(text)
+
+
+def _constraint_text(value: Any) -> str:
+    return value.short_name if isinstance(value, DType) else value_text(value)
+
+
+def _field_text(value: Any) -> str:
+    if isinstance(value, DType):
+        return f"type: {value.enum_name}"
+    letter = "s" if isinstance(value, bytes) else "b" if isinstance(value, bool) else "i"
+    return f"{letter}: {value_text(value)}"
+
+
+def constraint_value(value: Any) -> Any:
+    """One allowed value as a caller may write it: a type or its name, or bytes, int or bool for other attributes.
+
+    >>> constraint_value("float32").name, constraint_value(b"NHWC")
+    ('float32', b'NHWC')
+    """
+    if isinstance(value, (bytes, bool, int)):
+        return value
+    return as_dtype(value)

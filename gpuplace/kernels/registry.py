@@ -1,0 +1,340 @@
+"""Which kernel serves a node on a device type: TensorFlow's own rules over the rows of a release.
+
+    rows of AddN        T           host memory      asked: T=int32 on GPU
+    CPU                 any         -                    own rows (GPU): none admits int32
+    GPU                 float       -                    DEFAULT rows:   the third admits it
+    DEFAULT             int32       inputs, sum          -> found, its arguments stay in host memory
+
+A row serves a node if device type and label (the node's ``_kernel`` attribute) are the same and all constraints hold.
+Where no row of the device type itself does, rows of type ``DEFAULT`` are tried, in 1.15 and 2.21 alike. Two rows that
+serve the same node are an error; in 2.21 only when their priorities are equal.
+
+>>> float32 = as_dtype("float32")
+>>> kernel, was_attr_mismatch = default_catalogue("2.21").kernels.find("MatMul", {"T": float32}, "GPU")
+>>> print(kernel)
+GPU T=float
+
+Source: FindKernelRegistration in tensorflow/core/framework/op_kernel.cc, releases 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from functools import cache, cached_property
+from typing import Any
+
+from gpuplace.dtypes import DType
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.data_file import DataFile, read_data_file
+from gpuplace.graph.op_def import OpDef, OpRegistry, make_op_def, op_registry
+from gpuplace.kernels.kernel_def import DEFAULT_DEVICE_TYPE, KernelDef, constraint_value, parse_kernel
+from gpuplace.release import RELEASES, rules
+
+KERNEL_ATTR = "_kernel"
+"""The node attribute that asks for rows with a label."""
+
+SYMBOLIC_DEVICE_TYPES = frozenset({"XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT"})
+"""Device types that in 2.x no DEFAULT row serves."""
+
+Found = tuple[KernelDef | None, bool]
+"""The row, and whether some row failed only because of the attributes."""
+
+
+class _OpKernels:
+    """The rows of one op with the answers given so far."""
+
+    __slots__ = ("answers", "attr_names", "by_key", "rows")
+
+    def __init__(self, rows: tuple[KernelDef, ...]) -> None:
+        self.rows = rows
+        self.attr_names = tuple(dict.fromkeys(name for row in rows for name, _ in row.constraints))
+        self.by_key: dict[tuple[str, str], list[KernelDef]] = {}
+        for row in rows:
+            self.by_key.setdefault((row.device_type, row.label), []).append(row)
+        self.answers: dict[tuple[Any, ...], Found] = {}
+
+
+class KernelRegistry:
+    """Kernel rows by op: those of a release's data file, if any, and those registered on top.
+
+    Safe to use from several threads; the file is read at the first question, rows are parsed op by op.
+    """
+
+    def __init__(self) -> None:
+        self._release: str | None = None
+        self._ops: dict[str, _OpKernels] = {}
+        self._added: dict[str, tuple[KernelDef, ...]] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(cls, release: str | None = None) -> KernelRegistry:
+        """A new registry of every row that ``release`` registers (see ``release.rules``)."""
+        registry = cls()
+        registry._release = rules(release)
+        return registry
+
+    @property
+    def release(self) -> str | None:
+        """``"1.15"``, ``"2.21"``, or None for a registry that started empty; an empty one follows 2.21's rules."""
+        return self._release
+
+    @cached_property
+    def _file(self) -> DataFile:
+        return DataFile({}, {}) if self._release is None else _read_kernels(self._release)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Where the rows come from: ``tensorflow`` (version), ``release``, ``ops``, ``kernels``; empty if from no file."""
+        return dict(self._file.facts)
+
+    def op_names(self) -> tuple[str, ...]:
+        """All ops that have a row, sorted."""
+        return tuple(sorted({*self._file.blocks, *self._added}))
+
+    def rows(self, op: str) -> tuple[KernelDef, ...]:
+        """All rows of an op, by device type, label and priority; empty for an op without kernels."""
+        return self._of(op).rows
+
+    def deciding_attrs(self, op: str) -> tuple[str, ...]:
+        """The attributes that choose among an op's rows, ``_kernel`` aside: the ones that rows put constraints on."""
+        return self._of(op).attr_names
+
+    def _of(self, op: str) -> _OpKernels:
+        found = self._ops.get(op)
+        if found is None:
+            with self._lock:
+                lines = self._file.blocks.get(op, "").splitlines()
+                rows = tuple(parse_kernel(op, line) for line in lines) + self._added.get(op, ())
+                found = self._ops[op] = _OpKernels(rows)
+        return found
+
+    def register(self, row: KernelDef) -> KernelDef:
+        """Adds a row. As in TensorFlow, a second row for the same node is noticed when such a node asks."""
+        with self._lock:
+            self._added[row.op] = (*self._added.get(row.op, ()), row)
+            self._ops.pop(row.op, None)
+        return row
+
+    def find(self, op: str, attrs: Mapping[str, Any], device_type: str, node: str | None = None) -> Found:
+        """The row that serves a node on a device type.
+
+        Args:
+            op: the op type.
+            attrs: the node's attributes with defaults filled in (see ``attr_value``); types as ``DType``.
+            device_type: ``"CPU"``, ``"GPU"``, ...
+            node: the node's name, for error texts.
+
+        Returns:
+            The row or None, and whether a row for this op and device type failed only because of the attributes.
+
+        Raises:
+            InvalidArgumentError: two rows serve the node, or an attribute that a row needs is missing.
+        """
+        kernels = self._of(op)
+        label = attrs.get(KERNEL_ATTR, b"")
+        key = (device_type, label, *[attrs.get(name) for name in kernels.attr_names])
+        try:
+            answer = kernels.answers.get(key)
+        except TypeError:  # lists where the convention has tuples
+            key = tuple(tuple(value) if isinstance(value, list) else value for value in key)
+            answer = kernels.answers.get(key)
+        if answer is None:
+            text = label.decode() if isinstance(label, bytes) else label
+            answer = self._find(kernels, op, attrs, device_type, text, node)
+            kernels.answers[key] = answer
+        return answer
+
+    def _find(
+        self,
+        kernels: _OpKernels,
+        op: str,
+        attrs: Mapping[str, Any],
+        device_type: str,
+        label: str,
+        node: str | None,
+    ) -> Found:
+        found, was_attr_mismatch = None, False
+        for row in kernels.by_key.get((device_type, label), ()):
+            if not row.admits(attrs):
+                was_attr_mismatch = True
+            elif found is None:
+                found = row
+            elif found.priority == row.priority or self._release == "1.15":
+                same = "" if self._release == "1.15" else " at the same priority"
+                raise _two_rows(f"Multiple OpKernel registrations match NodeDef{same}", op, node, found, row)
+            elif row.priority > found.priority:
+                found = row
+        if found is not None or (device_type in SYMBOLIC_DEVICE_TYPES and self._release != "1.15"):
+            return found, was_attr_mismatch
+        for row in kernels.by_key.get((DEFAULT_DEVICE_TYPE, label), ()):
+            if not row.admits(attrs):
+                was_attr_mismatch = True
+            elif found is None:
+                found = row
+            else:
+                raise _two_rows("Multiple Default OpKernel registrations match NodeDef", op, node, found, row)
+        return found, was_attr_mismatch
+
+    def registered_text(self, op: str) -> str:
+        """The list that TensorFlow prints below "Registered kernels:", a line per row, each ending in a newline."""
+        return "".join(f"  {row.describe()}\n" for row in self.rows(op)) or "  <no registered kernels>\n"
+
+
+def _two_rows(
+    sentence: str, op: str, node: str | None, first: KernelDef, second: KernelDef
+) -> InvalidArgumentError:
+    named = f"{{{{node {node}}}}}" if node else op
+    return InvalidArgumentError(
+        None,
+        None,
+        f"{sentence} '{named}': '{first.debug_string()}' and '{second.debug_string()}'",
+        facts={"first row": str(first), "second row": str(second)},
+        hint="give the rows constraints that exclude each other, or different priorities",
+    )
+
+
+class Catalogue:
+    """Ops and kernels together: what a placer has to know about TensorFlow.
+
+    ``Catalogue()`` is private and empty, for toy ops in tests; ``Catalogue.load(release)`` starts with everything that
+    the release registers. Additions stay in this object.
+
+    >>> toys = Catalogue()
+    >>> _ = toys.register_op("TestInput", outputs=["a: float", "b: float"])
+    >>> _ = toys.register_kernel("TestInput", "FakeGPU", priority=1)
+    >>> toys.kernels.find("TestInput", {}, "FakeGPU")[0].priority
+    1
+    """
+
+    def __init__(self, ops: OpRegistry | None = None, kernels: KernelRegistry | None = None) -> None:
+        self.ops = OpRegistry() if ops is None else ops
+        self.kernels = KernelRegistry() if kernels is None else kernels
+
+    @classmethod
+    def load(cls, release: str | None = None) -> Catalogue:
+        """A new catalogue of what ``release`` registers."""
+        return cls(OpRegistry.load(release), KernelRegistry.load(release))
+
+    @property
+    def release(self) -> str | None:
+        """``"1.15"``, ``"2.21"``, or None for a private catalogue."""
+        return self.kernels.release
+
+    def register_op(
+        self,
+        name: str,
+        inputs: Iterable[str] = (),
+        outputs: Iterable[str] = (),
+        attrs: Iterable[str] = (),
+        **properties: Any,
+    ) -> OpDef:
+        """Adds an op in TensorFlow's notation; further fields of ``OpDef``, such as ``is_stateful``, by keyword.
+
+        Raises:
+            ValueError: the signature is malformed.
+            AlreadyExistsError: the name belongs to an op with another signature.
+        """
+        return self.ops.register(
+            make_op_def(name, _texts(inputs), _texts(outputs), _texts(attrs), **properties)
+        )
+
+    def register_kernel(
+        self,
+        op: str,
+        device_type: str,
+        priority: int = 0,
+        *,
+        label: str = "",
+        host_memory: Iterable[str] = (),
+        **type_constraints: Any,
+    ) -> KernelDef:
+        """Adds a kernel row.
+
+        Args:
+            op: an op of this catalogue.
+            device_type: any name; ``DEFAULT`` serves device types without a matching row of their own.
+            priority: higher goes first.
+            label: serves only nodes whose ``_kernel`` attribute is this.
+            host_memory: names of inputs and outputs that stay in host memory.
+            **type_constraints: attribute name to a type (or its name), or to several.
+
+        Raises:
+            NotFoundError: the op is not in this catalogue.
+            ValueError: the op has no such attribute or argument.
+        """
+        row = make_kernel_def(
+            self.ops.lookup(op), device_type, priority, label, _texts(host_memory), type_constraints
+        )
+        return self.kernels.register(row)
+
+
+def make_kernel_def(
+    op_def: OpDef,
+    device_type: str,
+    priority: int,
+    label: str,
+    host_memory: tuple[str, ...],
+    type_constraints: Mapping[str, Any],
+) -> KernelDef:
+    """A row checked against its op; ValueError where it names an attribute or argument that the op does not have."""
+    arguments = {arg.name for arg in (*op_def.inputs, *op_def.outputs)}
+    for kind, names, known in (
+        ("attr", type_constraints, op_def.attr_defs),
+        ("argument", host_memory, arguments),
+    ):
+        for name in names:
+            if name not in known:
+                raise ValueError(
+                    f"Op '{op_def.name}' has no {kind} '{name}': it has {', '.join(sorted(known)) or 'none'}"
+                )
+    constraints = []
+    for name, allowed in type_constraints.items():
+        values = (allowed,) if isinstance(allowed, (str, bytes, bool, int, DType, type)) else tuple(allowed)
+        if op_def.attr_defs[name].element_type == "string":
+            values = tuple(value.encode() if isinstance(value, str) else value for value in values)
+        constraints.append((name, frozenset(map(constraint_value, values))))
+    return KernelDef(op_def.name, device_type, tuple(constraints), frozenset(host_memory), label, priority)
+
+
+def _texts(texts: Iterable[str]) -> tuple[str, ...]:
+    """One text, or several, as a tuple: ``outputs="o: float"`` is a natural way to write a single one."""
+    return (texts,) if isinstance(texts, str) else tuple(texts)
+
+
+@cache
+def _read_kernels(release: str) -> DataFile:
+    return read_data_file("gpuplace.kernels", f"kernels-{release}.txt.gz")
+
+
+@cache
+def _catalogue(release: str) -> Catalogue:
+    return Catalogue(op_registry(release), KernelRegistry.load(release))
+
+
+def default_catalogue(release: str | None = None) -> Catalogue:
+    """The process's catalogue for a release; one object per set of rules."""
+    return _catalogue(rules(release))
+
+
+def _every_default() -> list[Catalogue]:
+    return [default_catalogue(release) for release in dict.fromkeys(map(rules, RELEASES))]
+
+
+def register_op(
+    name: str,
+    inputs: Iterable[str] = (),
+    outputs: Iterable[str] = (),
+    attrs: Iterable[str] = (),
+    **properties: Any,
+) -> OpDef:
+    """Adds an op to the default catalogues of all releases, for this process (see ``Catalogue.register_op``)."""
+    return [
+        catalogue.register_op(name, inputs, outputs, attrs, **properties) for catalogue in _every_default()
+    ][0]
+
+
+def register_kernel(op: str, device_type: str, priority: int = 0, **options: Any) -> KernelDef:
+    """Adds a kernel row to the default catalogues of all releases that have the op (see ``Catalogue.register_kernel``)."""
+    holders = [catalogue for catalogue in _every_default() if op in catalogue.ops] or [default_catalogue()]
+    return [catalogue.register_kernel(op, device_type, priority, **options) for catalogue in holders][0]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 
@@ -119,6 +119,10 @@ class DeviceAttributes:
         assert parsed is not None
         return parsed
 
+    def with_memory_limit(self, memory_limit: int) -> DeviceAttributes:
+        """The same device with another ``memory_limit`` in bytes."""
+        return self if memory_limit == self.memory_limit else replace(self, memory_limit=memory_limit)
+
     @property
     def id(self) -> int:
         """The last number of the name."""
@@ -150,7 +154,8 @@ class DeviceSet:
     ) -> None:
         self.devices: tuple[DeviceAttributes, ...] = tuple(devices)
         self.type_priority: dict[str, int] = {
-            device.device_type: device_type_priority(device.device_type, type_priority) for device in self.devices
+            device.device_type: device_type_priority(device.device_type, type_priority)
+            for device in self.devices
         }
         self.by_name: dict[str, DeviceAttributes] = {}
         for device in self.devices:

@@ -108,7 +108,9 @@ GPU_MODELS: tuple[GPUModel, ...] = (
         memory_bandwidth=208e9,
         fp32_flops=3.52e12,
         pcie_bandwidth=_PCIE2,
-        sources=_sources("Tesla K20 GPU Accelerator, board specification BD-06455-001", _DEVICE_QUERY, _TF_LOG),
+        sources=_sources(
+            "Tesla K20 GPU Accelerator, board specification BD-06455-001", _DEVICE_QUERY, _TF_LOG
+        ),
     ),
     GPUModel(
         "Tesla K40c",
@@ -121,7 +123,9 @@ GPU_MODELS: tuple[GPUModel, ...] = (
         memory_bandwidth=288e9,
         fp32_flops=4.29e12,
         pcie_bandwidth=_PCIE3,
-        sources=_sources("Tesla K40 GPU Active Accelerator, board specification BD-06949-001", _DEVICE_QUERY, _TF_LOG),
+        sources=_sources(
+            "Tesla K40 GPU Active Accelerator, board specification BD-06949-001", _DEVICE_QUERY, _TF_LOG
+        ),
     ),
     GPUModel(
         "Tesla K80",
@@ -134,7 +138,9 @@ GPU_MODELS: tuple[GPUModel, ...] = (
         fp32_flops=4.37e12,
         pcie_bandwidth=_PCIE3,
         sources=_sources(
-            "Tesla K80 GPU Accelerator, board specification BD-07317-001; half a board, with GPU boost", _DEVICE_QUERY, _TF_LOG
+            "Tesla K80 GPU Accelerator, board specification BD-07317-001; half a board, with GPU boost",
+            _DEVICE_QUERY,
+            _TF_LOG,
         ),
     ),
     GPUModel(
@@ -148,7 +154,11 @@ GPU_MODELS: tuple[GPUModel, ...] = (
         memory_bandwidth=484e9,
         fp32_flops=11.34e12,
         pcie_bandwidth=_PCIE3,
-        sources=_sources("GeForce GTX 1080 Ti, specifications page; FLOP/s = 3584 cores x 2 x boost clock", _DEVICE_QUERY, _TF_LOG),
+        sources=_sources(
+            "GeForce GTX 1080 Ti, specifications page; FLOP/s = 3584 cores x 2 x boost clock",
+            _DEVICE_QUERY,
+            _TF_LOG,
+        ),
     ),
     GPUModel(
         "Tesla P100-PCIE-16GB",
@@ -161,7 +171,9 @@ GPU_MODELS: tuple[GPUModel, ...] = (
         memory_bandwidth=732e9,
         fp32_flops=9.3e12,
         pcie_bandwidth=_PCIE3,
-        sources=_sources("NVIDIA Tesla P100 GPU Accelerator, data sheet for PCIe-based servers", _DEVICE_QUERY, _TF_LOG),
+        sources=_sources(
+            "NVIDIA Tesla P100 GPU Accelerator, data sheet for PCIe-based servers", _DEVICE_QUERY, _TF_LOG
+        ),
     ),
     GPUModel(
         "Tesla P100-SXM2-16GB",
@@ -175,7 +187,11 @@ GPU_MODELS: tuple[GPUModel, ...] = (
         fp32_flops=10.6e12,
         pcie_bandwidth=_PCIE3,
         nvlink_bandwidth=80e9,
-        sources=_sources("NVIDIA Tesla P100 GPU Accelerator, data sheet for NVLink-optimized servers", _DEVICE_QUERY, _TF_LOG),
+        sources=_sources(
+            "NVIDIA Tesla P100 GPU Accelerator, data sheet for NVLink-optimized servers",
+            _DEVICE_QUERY,
+            _TF_LOG,
+        ),
     ),
     GPUModel(
         "Tesla V100-SXM2-16GB",
@@ -228,7 +244,11 @@ GPU_MODELS: tuple[GPUModel, ...] = (
         memory_bandwidth=936e9,
         fp32_flops=35.6e12,
         pcie_bandwidth=_PCIE4,
-        sources=_sources("NVIDIA Ampere GA102 GPU Architecture, white paper, table of GeForce RTX 3090", _DEVICE_QUERY, _ESTIMATE),
+        sources=_sources(
+            "NVIDIA Ampere GA102 GPU Architecture, white paper, table of GeForce RTX 3090",
+            _DEVICE_QUERY,
+            _ESTIMATE,
+        ),
     ),
     GPUModel(
         "NVIDIA A100-SXM4-40GB",
@@ -282,7 +302,9 @@ GPU_MODELS: tuple[GPUModel, ...] = (
         fp32_flops=67e12,
         pcie_bandwidth=_PCIE5,
         nvlink_bandwidth=450e9,
-        sources=_sources("NVIDIA H100 Tensor Core GPU, data sheet, column H100 SXM", _DEVICE_QUERY, _ESTIMATE),
+        sources=_sources(
+            "NVIDIA H100 Tensor Core GPU, data sheet, column H100 SXM", _DEVICE_QUERY, _ESTIMATE
+        ),
     ),
     GPUModel(
         "NVIDIA H200",
@@ -296,7 +318,9 @@ GPU_MODELS: tuple[GPUModel, ...] = (
         fp32_flops=67e12,
         pcie_bandwidth=_PCIE5,
         nvlink_bandwidth=450e9,
-        sources=_sources("NVIDIA H200 Tensor Core GPU, data sheet, column H200 SXM", _DEVICE_QUERY, _ESTIMATE),
+        sources=_sources(
+            "NVIDIA H200 Tensor Core GPU, data sheet, column H200 SXM", _DEVICE_QUERY, _ESTIMATE
+        ),
     ),
     GPUModel(
         "NVIDIA B200",
@@ -310,7 +334,9 @@ GPU_MODELS: tuple[GPUModel, ...] = (
         fp32_flops=75e12,
         pcie_bandwidth=_PCIE5,
         nvlink_bandwidth=900e9,
-        sources=_sources("NVIDIA HGX B200, data sheet, an eighth of the eight-GPU figures", _PYTORCH, _ESTIMATE),
+        sources=_sources(
+            "NVIDIA HGX B200, data sheet, an eighth of the eight-GPU figures", _PYTORCH, _ESTIMATE
+        ),
     ),
 )
 """All models, oldest first."""

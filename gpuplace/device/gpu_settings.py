@@ -21,7 +21,7 @@ class GPUSettings:
     """The parts of ``ConfigProto`` that decide which devices there are and how much memory they may use."""
 
     device_count: Mapping[str, int] = field(default_factory=dict)
-    """Most devices of a type, for example ``{"CPU": 3, "GPU": 2}``; an absent type has no bound (CPU: the machine's)."""
+    """Most devices of a type, for example ``{"CPU": 3, "GPU": 2}``; without one: all (CPU: the machine's)."""
     visible_device_list: str = ""
     """Comma-separated ids of visible GPUs in the order in which they become GPU:0, GPU:1, ...; ``""`` is all."""
     per_process_gpu_memory_fraction: float = 0.0
@@ -31,7 +31,7 @@ class GPUSettings:
     allocator_type: str = ""
     """``""`` or ``"BFC"``."""
     virtual_devices: tuple[tuple[float, ...], ...] = ()
-    """One entry a visible GPU: the MiB of each device to make on it; an empty entry makes one with the default limit."""
+    """One entry a visible GPU: the MiB of each device to make on it; an empty entry makes one of default size."""
     use_unified_memory: bool = False
     """Allow more memory than the GPU has, backed by the host's."""
 
@@ -47,7 +47,9 @@ class GPUSettings:
         return cls(
             device_count=dict(getattr(config, "device_count", None) or {}),
             visible_device_list=str(getattr(options, "visible_device_list", "") or ""),
-            per_process_gpu_memory_fraction=float(getattr(options, "per_process_gpu_memory_fraction", 0.0) or 0.0),
+            per_process_gpu_memory_fraction=float(
+                getattr(options, "per_process_gpu_memory_fraction", 0.0) or 0.0
+            ),
             allow_growth=bool(getattr(options, "allow_growth", False)),
             allocator_type=str(getattr(options, "allocator_type", "") or ""),
             virtual_devices=tuple(

@@ -20,7 +20,16 @@ from gpuplace.errors import InternalError
 __all__ = ["local_gpus"]
 
 _KNOWN = {model.name: model for model in GPU_MODELS}
-_CORES_PER_SM = {(3, 0): 192, (3, 5): 192, (3, 7): 192, (6, 0): 64, (7, 0): 64, (7, 2): 64, (7, 5): 64, (8, 0): 64}
+_CORES_PER_SM = {
+    (3, 0): 192,
+    (3, 5): 192,
+    (3, 7): 192,
+    (6, 0): 64,
+    (7, 0): 64,
+    (7, 2): 64,
+    (7, 5): 64,
+    (8, 0): 64,
+}
 """CUDA cores of a multiprocessor where it is not 128; CUDA C++ Programming Guide, arithmetic instructions."""
 
 
@@ -45,7 +54,9 @@ def local_gpus(nvml: Any = None) -> tuple[PhysicalGPU, ...]:
     except nvml.NVMLError as error:
         raise _failure("starting the driver's library", error) from error
     try:
-        gpus = [_read_gpu(nvml, index) for index in range(_ask("counting GPUs", nvml, nvml.nvmlDeviceGetCount))]
+        gpus = [
+            _read_gpu(nvml, index) for index in range(_ask("counting GPUs", nvml, nvml.nvmlDeviceGetCount))
+        ]
     finally:
         nvml.nvmlShutdown()
     gpus.sort(key=lambda gpu: gpu.pci_bus_id)

@@ -6,11 +6,12 @@
 >>> machine.device_set(environ={}).names[2:4]
 ['/job:localhost/replica:0/task:0/device:GPU:0', '/job:localhost/replica:0/task:0/device:GPU:1']
 
-The text: parts separated by ``,`` or ``+``, each ``N CPU``, ``Nx MODEL`` (``N`` may be left out) or a full device name;
-``cpu`` alone is a machine without a GPU, ``local`` the real one. A GPU can be put into a slot: ``Tesla K40c @ 0000:07:00.0``.
+The text: parts separated by ``,`` or ``+``, each ``N CPU``, ``Nx MODEL`` (``N`` may be left out) or a full device
+name; ``cpu`` alone is a machine without a GPU, ``local`` the real one. A GPU can be put into a slot:
+``Tesla K40c @ 0000:07:00.0``.
 
-Slots, where not given: one GPU alone sits at bus 05; several fill bus 02 upward on the first socket and bus 83 upward on
-the second, half of them each (at least two on the first); every sixteen GPUs are a PCI domain of their own.
+Slots, where not given: one GPU alone sits at bus 05; several fill bus 02 upward on the first socket and bus 83 upward
+on the second, half of them each (at least two on the first); every sixteen GPUs are a PCI domain of their own.
 """
 
 from __future__ import annotations
@@ -69,7 +70,11 @@ class Machine:
 
     @classmethod
     def simulated(
-        cls, gpus: int = 1, cpus: int = 1, gpu: str | GPUModel = "Tesla K40c", pci_bus_ids: Iterable[str] | None = None
+        cls,
+        gpus: int = 1,
+        cpus: int = 1,
+        gpu: str | GPUModel = "Tesla K40c",
+        pci_bus_ids: Iterable[str] | None = None,
     ) -> Machine:
         """A machine with equal GPUs of the catalogue.
 
@@ -84,12 +89,16 @@ class Machine:
         """
         if gpus < 0 or cpus < 1:
             raise InvalidArgumentError(
-                None, None, f"A machine has at least one CPU and no fewer than 0 GPUs; got cpus={cpus}, gpus={gpus}."
+                None,
+                None,
+                f"A machine has at least one CPU and no fewer than 0 GPUs; got cpus={cpus}, gpus={gpus}.",
             )
         model = find_model(gpu) if isinstance(gpu, str) else gpu
         slots = [None] * gpus if pci_bus_ids is None else list(pci_bus_ids)
         if len(slots) != gpus:
-            raise InvalidArgumentError(None, None, f"{gpus} GPUs need {gpus} PCI bus ids, got {len(slots)}: {slots}")
+            raise InvalidArgumentError(
+                None, None, f"{gpus} GPUs need {gpus} PCI bus ids, got {len(slots)}: {slots}"
+            )
         return cls(gpus=_install([(model, slot) for slot in slots]), cpus=cpus)
 
     @classmethod
@@ -118,13 +127,19 @@ class Machine:
         return visible_gpus(self.gpus, os.environ if environ is None else environ)
 
     def virtual_gpus(
-        self, config: Any = None, environ: Mapping[str, str] | None = None, visibility: Visibility | None = None
+        self,
+        config: Any = None,
+        environ: Mapping[str, str] | None = None,
+        visibility: Visibility | None = None,
     ) -> list[VirtualGPU]:
         """The GPU devices that a session with ``config`` makes; ``visibility`` where CUDA has already decided."""
         return map_gpus(visibility or self.visibility(environ), GPUSettings.from_config(config))
 
     def device_set(
-        self, config: Any = None, environ: Mapping[str, str] | None = None, visibility: Visibility | None = None
+        self,
+        config: Any = None,
+        environ: Mapping[str, str] | None = None,
+        visibility: Visibility | None = None,
     ) -> DeviceSet:
         """The devices of a session with ``config``.
 
@@ -144,7 +159,10 @@ class Machine:
         return DeviceSet(devices, self.type_priority)
 
     def mapping(
-        self, config: Any = None, environ: Mapping[str, str] | None = None, visibility: Visibility | None = None
+        self,
+        config: Any = None,
+        environ: Mapping[str, str] | None = None,
+        visibility: Visibility | None = None,
     ) -> tuple[MappingRow, ...]:
         """The chain from GPUs to devices as rows, hidden ones and reasons included."""
         settings = GPUSettings.from_config(config)
@@ -160,7 +178,9 @@ class Machine:
         parts.append(_gpus_text(self.gpus))
         parts += self.extra_devices
         if self.type_priority:
-            parts.append("priority " + " ".join(f"{kind}={value}" for kind, value in self.type_priority.items()))
+            parts.append(
+                "priority " + " ".join(f"{kind}={value}" for kind, value in self.type_priority.items())
+            )
         return ", ".join(part for part in parts if part)
 
     def __hash__(self) -> int:
@@ -199,7 +219,13 @@ def _install(wanted: list[tuple[GPUModel, str | None]]) -> tuple[PhysicalGPU, ..
     """GPUs in their slots, numbered by PCI bus id."""
     gpus = []
     for (model, slot), (rule, numa_node) in zip(wanted, _slots(len(wanted)), strict=True):
-        numa = numa_node if slot is None else int(int(slot.strip().lower().split(":")[-2], 16) >= 0x80) if ":" in slot else 0
+        numa = (
+            numa_node
+            if slot is None
+            else int(int(slot.strip().lower().split(":")[-2], 16) >= 0x80)
+            if ":" in slot
+            else 0
+        )
         gpus.append(PhysicalGPU.simulated(model, 0, slot or rule, numa))
     gpus.sort(key=lambda gpu: gpu.pci_bus_id)
     for before, gpu in zip(gpus, gpus[1:], strict=False):
@@ -249,7 +275,10 @@ def _parse(text: str) -> Machine:
     names += [f"{PREFIX}/device:{kind}:{index}" for kind, count in xla.items() for index in range(count)]
     extra = DeviceSet([DeviceAttributes(name) for name in names]).names
     return Machine(
-        gpus=_install(wanted), cpus=1 if cpus is None else cpus, extra_devices=tuple(extra), type_priority=priority
+        gpus=_install(wanted),
+        cpus=1 if cpus is None else cpus,
+        extra_devices=tuple(extra),
+        type_priority=priority,
     )
 
 

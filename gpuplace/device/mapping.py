@@ -1,4 +1,4 @@
-"""From the GPUs a process sees to TensorFlow's devices: visible_device_list, device_count, virtual devices, memory limits.
+"""From the GPUs a process sees to TensorFlow's devices: order, number, virtual devices, memory limits.
 
 ```
  GPUs of the machine          CUDA_VISIBLE_DEVICES="3,1"     visible_device_list="1,0"      devices
@@ -72,8 +72,8 @@ class MappingRow:
 def default_memory_limit(gpu: PhysicalGPU, settings: GPUSettings) -> int:
     """Bytes that a device gets which is alone on its GPU.
 
-    Without a fraction: what is free less a reserve for the system (225 MiB below 2 GiB, else 300 MiB or 5 %, the larger).
-    With one: that part of the *total* memory.
+    Without a fraction: what is free less a reserve for the system (225 MiB below 2 GiB, else 300 MiB or 5 %, whichever
+    is more). With one: that part of the *total* memory.
 
     Raises:
         InternalError: more than all memory asked of a GPU that cannot be oversubscribed.
@@ -85,7 +85,9 @@ def default_memory_limit(gpu: PhysicalGPU, settings: GPUSettings) -> int:
             None,
             "Unified memory on GPUs with compute capability lower than 6.0 (pre-Pascal class GPUs) does not support "
             "oversubscription.",
-            facts={"GPU": f"{gpu.name}, compute capability {'.'.join(map(str, gpu.model.compute_capability))}"},
+            facts={
+                "GPU": f"{gpu.name}, compute capability {'.'.join(map(str, gpu.model.compute_capability))}"
+            },
             hint="per_process_gpu_memory_fraction of at most 1, and no use_unified_memory",
         )
     if fraction != 0:
@@ -152,7 +154,11 @@ def _visible_order(text: str, visibility: Visibility) -> list[int]:
 
 
 def _visible_facts(visibility: Visibility) -> dict[str, str]:
-    facts = {"visible GPUs": ", ".join(f"{i}: {gpu.name} {gpu.pci_bus_id}" for i, gpu in enumerate(visibility.visible))}
+    facts = {
+        "visible GPUs": ", ".join(
+            f"{i}: {gpu.name} {gpu.pci_bus_id}" for i, gpu in enumerate(visibility.visible)
+        )
+    }
     if visibility.setting is not None:
         facts["CUDA_VISIBLE_DEVICES"] = repr(visibility.setting)
     return facts
@@ -175,8 +181,8 @@ def _check_virtual(settings: GPUSettings, count: int, valid: int) -> None:
         raise InvalidArgumentError(
             None,
             None,
-            "The number of GPUs in visible_device_list doesn't match the number of elements in the virtual_devices list. "
-            f"#GPUs in visible_device_list: {valid} virtual_devices.size(): {wanted}",
+            "The number of GPUs in visible_device_list doesn't match the number of elements in the virtual_devices "
+            f"list. #GPUs in visible_device_list: {valid} virtual_devices.size(): {wanted}",
         )
     if valid != wanted:
         raise UnknownError(
@@ -230,7 +236,8 @@ def mapping_rows(
         visible_id = visibility.visible_id(gpu)
         made = [device for device in devices if device.gpu.index == gpu.index]
         reason = "" if made else visibility.hidden.get(gpu.index) or _unused_reason(settings)
-        for device in made or [None]:
+        shown: list[VirtualGPU | None] = [*made] if made else [None]
+        for device in shown:
             rows.append(
                 MappingRow(
                     physical_id=gpu.index,
@@ -251,5 +258,7 @@ def _unused_reason(settings: GPUSettings) -> str:
     bound = settings.device_count.get("GPU")
     if settings.visible_device_list and (bound is None or bound != 0):
         listed = f"visible_device_list={settings.visible_device_list!r}"
-        return f"not in {listed}" if bound is None else f"not in {listed}, or beyond device_count GPU: {bound}"
+        return (
+            f"not in {listed}" if bound is None else f"not in {listed}, or beyond device_count GPU: {bound}"
+        )
     return f"device_count allows GPU: {bound}"

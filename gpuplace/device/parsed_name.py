@@ -139,7 +139,9 @@ class ParsedName(NamedTuple):
 
     def merge_unset(self, other: ParsedName) -> ParsedName:
         """This name with its missing parts filled from ``other`` (MergeUnsetDevNames)."""
-        return ParsedName(*(theirs if mine is None else mine for mine, theirs in zip(self, other, strict=True)))
+        return ParsedName(
+            *(theirs if mine is None else mine for mine, theirs in zip(self, other, strict=True))
+        )
 
     def ensure_specification(self, less_specific: ParsedName) -> ParsedName:
         """This name with every part that ``less_specific`` sets taken from it (EnsureSpecification)."""

@@ -233,7 +233,9 @@ def _parse(spec: str, rules: str) -> _Parts:
                 pass
             case [unknown, *_]:
                 if rules == "2.21":
-                    raise ValueError(f"Unknown attribute '{unknown}' is encountered while parsing the device spec: '{spec}'.")
+                    raise ValueError(
+                        f"Unknown attribute '{unknown}' is encountered while parsing the device spec: '{spec}'."
+                    )
                 raise ValueError(f"Unknown attribute: '{unknown}' in '{spec}'")
     return job, replica, task, device_type, device_index
 

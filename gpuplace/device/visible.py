@@ -127,7 +127,10 @@ def _by_uuid(entry: str, ordered: Sequence[PhysicalGPU]) -> tuple[PhysicalGPU | 
     found = [gpu for gpu in ordered if gpu.uuid.startswith(entry)]
     if len(found) == 1:
         return found[0], ""
-    return None, "no GPU has a UUID that begins so" if not found else f"{len(found)} GPUs have a UUID that begins so"
+    return (
+        None,
+        "no GPU has a UUID that begins so" if not found else f"{len(found)} GPUs have a UUID that begins so",
+    )
 
 
 def _count(number: int) -> str:

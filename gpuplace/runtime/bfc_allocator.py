@@ -89,7 +89,17 @@ def _bin_num(size: int) -> int:
 
 
 class _Chunk:
-    __slots__ = ("address", "allocation_id", "handle", "label", "next", "prev", "region", "requested_size", "size")
+    __slots__ = (
+        "address",
+        "allocation_id",
+        "handle",
+        "label",
+        "next",
+        "prev",
+        "region",
+        "requested_size",
+        "size",
+    )
 
     def __init__(self, address: int, size: int, handle: int, region: _Region) -> None:
         self.address = address
@@ -483,7 +493,13 @@ class BFCAllocator:
         with self._lock:
             chunks, regions, stats = self._chunk_records(), self._region_records(), self._stats()
             lines = memory_summary(
-                rounded, _bin_records(chunks), regions, chunks, stats, self._next_region_size, _bin_num(rounded)
+                rounded,
+                _bin_records(chunks),
+                regions,
+                chunks,
+                stats,
+                self._next_region_size,
+                _bin_num(rounded),
             )
         return "\n".join([*lines, render_occupancy(regions, chunks)])
 

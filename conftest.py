@@ -89,11 +89,12 @@ def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in PROCESS_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     yield
-    if (tf := sys.modules.get("gpuplace")) is not None:
-        tf.reset_default_graph()
-        tf.reset_runtime()
-        tf.set_release(None)
-        tf.use_machine(None)
+    if (process := sys.modules.get("gpuplace.runtime.process_state")) is not None:
+        process.reset_runtime(machine=None)
+    if (release := sys.modules.get("gpuplace.release")) is not None:
+        release.set_release(None)
+    if (graphs := sys.modules.get("gpuplace.graph.stacks")) is not None:
+        graphs.reset_default_graph()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -25,7 +25,7 @@ RUN_OPTIONS = ("--machine", "--release")
 FORMATS = ("table", "json", "csv", "log")
 
 MACHINE_HELP = (
-    'such as "4x Tesla K20m", "2 CPU, 1x V100 + 2x K40c", "cpu" or "local"; default: GPUPLACE_MACHINE, else local'
+    'such as "4x Tesla K20m", "2 CPU, 1x V100", "cpu" or "local"; default: GPUPLACE_MACHINE, else local'
 )
 GRAPH_HELP = "a GraphDef (.pb, or .pbtxt as text) or the folder of a SavedModel"
 

@@ -27,7 +27,7 @@ GPUPLACE_ITSELF = {"tensorflow", "tensorflow.compat.v1", "tensorflow.compat", "t
 """Names that are gpuplace itself."""
 
 MODULES = {
-    "tensorflow.python.client.device_lib": "gpuplace.device.device_lib",
+    "tensorflow.python.client.device_lib": "gpuplace.runtime.device_lib",
     "tensorflow.python.framework.errors": "gpuplace.errors",
     "tensorflow.python.framework.errors_impl": "gpuplace.errors",
     "tensorflow.python.framework.dtypes": "gpuplace.dtypes",

@@ -139,20 +139,27 @@ def test_two_sessions_with_lists_on_a_machine_with_one_visible_gpu(run_program, 
     )
 
 
+TWO_LISTS = """
+    first = tf.GPUOptions(allow_growth=True, visible_device_list='1')
+    session1 = tf.Session(config=tf.ConfigProto(allow_soft_placement=True, gpu_options=first))
+    second = tf.GPUOptions(allow_growth=True, visible_device_list='2')
+    session2 = tf.Session(config=tf.ConfigProto(allow_soft_placement=True, gpu_options=second))
+"""
+
+
 def test_a_second_session_cannot_choose_another_gpu(run_program):
-    """GPU options are process-wide: a second list that differs is told, with both settings."""
+    """GPU options are process-wide: 1.15 refuses the second list."""
+    with pytest.raises(tf.errors.AlreadyExistsError) as caught:
+        run_program(TWO_LISTS, "4x Tesla K20m", "1.15")
+    assert "is being mapped to multiple CUDA devices (2 now, and 1 previously)" in caught.value.message
+
+
+def test_a_second_session_that_chooses_another_gpu_is_told(run_program):
+    """Up to 1.4 nothing was said, and GPU:0 meant two GPUs; here both lists are named in a warning."""
     with pytest.warns(UserWarning, match="visible_device_list") as warned:
-        run = run_program(
-            """
-            first = tf.GPUOptions(allow_growth=True, visible_device_list='1')
-            session1 = tf.Session(config=tf.ConfigProto(allow_soft_placement=True, gpu_options=first))
-            second = tf.GPUOptions(allow_growth=True, visible_device_list='2')
-            session2 = tf.Session(config=tf.ConfigProto(allow_soft_placement=True, gpu_options=second))
-            """,
-            "4x Tesla K20m",
-        )
+        run = run_program(TWO_LISTS, "4x Tesla K20m", "1.4")
     text = str(warned[0].message)
-    assert "'1'" in text and "'2'" in text
+    assert "is on visible GPU 2, of an earlier session on 1 (visible_device_list='1')" in text
     for name in ("session1", "session2"):
         (device,) = gpus(run.names[name])
         assert device.name == f"{LOCAL}/device:GPU:0"

@@ -1,0 +1,161 @@
+"""What each command does. A command prints its answer and returns the exit code; see ``gpuplace.cli``."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+from typing import Any
+
+import gpuplace
+from gpuplace import release as releases
+from gpuplace.cli.output import render
+from gpuplace.cli.run_script import run_script
+from gpuplace.device.machine import ENVIRONMENT_VARIABLE as MACHINE_VARIABLE
+from gpuplace.device.machine import Machine, default_machine
+from gpuplace.errors import InvalidArgumentError, NotFoundError
+from gpuplace.placer.placement import Placement
+
+
+class UsageError(Exception):
+    """The command line, or the environment that it reads, is wrong."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs a script with the machine and the release named, which its child processes see as well."""
+    _machine(arguments.machine)
+    if arguments.machine:
+        os.environ[MACHINE_VARIABLE] = arguments.machine
+    if arguments.release:
+        os.environ[releases.ENVIRONMENT_VARIABLE] = arguments.release
+    _release(arguments)
+    try:
+        return run_script(arguments.script, arguments.script_arguments)
+    except OSError as error:
+        if error.filename != arguments.script:
+            raise
+        raise UsageError(f"cannot read {arguments.script}: {error.strerror}") from None
+
+
+def place(arguments: argparse.Namespace) -> int:
+    """Prints a row, or a log line, for every node."""
+    release = _release(arguments)
+    placement = _placement(arguments, _machine(arguments.machine), release, on_error="raise")
+    if arguments.format == "log":
+        print(placement.log(release).rstrip("\n"))
+        return 0
+    rows = [
+        {
+            "node": node,
+            "type": placement.graph.op_type(index),
+            "requested": placement.graph.requested_device(index),
+            "assigned": placement[node],
+        }
+        for index, node in enumerate(placement.graph.names)
+    ]
+    print(render(rows, arguments.format))
+    return 0
+
+
+def explain(arguments: argparse.Namespace) -> int:
+    """Prints why a node is where it is; of a graph that cannot be placed, what is known, and the error."""
+    release = _release(arguments)
+    placement = _placement(arguments, _machine(arguments.machine), release, on_error="keep")
+    names = placement.graph.names
+    if arguments.node not in placement.graph.index:
+        raise NotFoundError(
+            None,
+            None,
+            f"The graph has no node '{arguments.node}'.",
+            facts={
+                "nearest": ", ".join(map(repr, difflib.get_close_matches(arguments.node, names))) or "none"
+            },
+        )
+    print(placement.explain(arguments.node))
+    if placement.errors:
+        raise placement.errors[0]
+    return 0
+
+
+def diff(arguments: argparse.Namespace) -> int:
+    """Prints the nodes whose device differs."""
+    release = _release(arguments)
+    here = _machine(arguments.machine)
+    there = _machine(arguments.against) if arguments.against else here
+    first = _placement(arguments, here, release, on_error="raise")
+    second = _placement(arguments, there, arguments.against_release or release, on_error="raise")
+    rows = [
+        {
+            "node": node,
+            "type": first.graph.op_type(index),
+            "here": first[node],
+            "against": second[node],
+        }
+        for index, node in enumerate(first.graph.names)
+        if first[node] != second[node]
+    ]
+    if not rows and arguments.format == "table":
+        print("no node moves")
+    else:
+        print(render(rows, arguments.format, ("node", "type", "here", "against")))
+    return 0
+
+
+def devices(arguments: argparse.Namespace) -> int:
+    """Prints what became of each GPU of the machine on its way to a device."""
+    _release(arguments)
+    rows = [
+        {
+            "gpu": row.physical_id,
+            "name": row.name,
+            "pci_bus_id": row.pci_bus_id,
+            "visible": row.visible_id,
+            "device": row.device,
+            "memory_limit_mib": row.memory_limit >> 20 if row.device else None,
+            "reason": row.reason,
+        }
+        for row in _machine(arguments.machine).mapping(_config(arguments))
+    ]
+    if not rows and arguments.format == "table":
+        print("no GPU")
+    else:
+        print(render(rows, arguments.format))
+    return 0
+
+
+def _machine(text: str | None) -> Machine:
+    try:
+        return Machine.parse(text) if text else default_machine()
+    except InvalidArgumentError as error:
+        raise UsageError(str(error)) from None
+
+
+def _release(arguments: argparse.Namespace) -> str:
+    try:
+        return releases.resolve(getattr(arguments, "release", None))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _config(arguments: argparse.Namespace) -> Any:
+    """The ConfigProto of --config and --soft; None where neither is given."""
+    soft = getattr(arguments, "soft", False)
+    if not arguments.config:
+        return gpuplace.ConfigProto(allow_soft_placement=True) if soft else None
+    try:
+        with open(arguments.config, encoding="utf-8") as stream:
+            text = stream.read()
+    except OSError as error:
+        raise UsageError(f"cannot read {arguments.config}: {error.strerror}") from None
+    config = gpuplace.graphdef.text.parse(text, gpuplace.ConfigProto(), arguments.config)
+    if soft:
+        config.allow_soft_placement = True
+    return config
+
+
+def _placement(arguments: argparse.Namespace, machine: Machine, release: str, on_error: str) -> Placement:
+    if not os.path.exists(arguments.graph):
+        raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
+    return gpuplace.place(
+        arguments.graph, machine=machine, config=_config(arguments), release=release, on_error=on_error
+    )

@@ -1,0 +1,185 @@
+"""`gpuplace place`, `explain`, `diff` and `devices`: graphs from files, on machines that need not exist."""
+
+import csv
+import io
+import json
+
+import pytest
+
+GPU = "/job:localhost/replica:0/task:0/device:GPU"
+CPU = "/job:localhost/replica:0/task:0/device:CPU"
+TWO = ("--machine", "2x Tesla K20m")
+
+
+def test_place_as_a_table(gpuplace, graph):
+    result = gpuplace("place", graph, *TWO)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0].split()[:2] == ["node", "type"]
+    rows = {line.split()[0]: line.split() for line in lines[1:]}
+    assert list(rows) == ["a", "b", "product"]
+    assert rows["a"][1:4] == ["Const", "/device:GPU:1", f"{GPU}:1"]
+    assert rows["product"][1:4] == ["MatMul", "-", f"{GPU}:0"]
+
+
+def test_place_as_json_and_csv_say_the_same(gpuplace, graph):
+    rows = json.loads(gpuplace("place", graph, *TWO, "--format", "json").stdout)
+    assert {row["node"]: row["assigned"] for row in rows} == {
+        "a": f"{GPU}:1",
+        "b": f"{GPU}:0",
+        "product": f"{GPU}:0",
+    }
+    text = gpuplace("place", graph, *TWO, "--format", "csv").stdout
+    table = list(csv.DictReader(io.StringIO(text)))
+    assert [{key: value or "" for key, value in row.items()} for row in rows] == table
+
+
+@pytest.mark.parametrize(
+    ("release", "line"),
+    [
+        ("1.0", "product: /job:localhost/replica:0/task:0/gpu:0"),
+        ("1.4", f"product: {GPU}:0"),
+        ("1.15", f"product: (MatMul): {GPU}:0"),
+        ("2.21", f"product: (MatMul): {GPU}:0"),
+    ],
+)
+def test_place_as_a_log(gpuplace, graph, release, line):
+    result = gpuplace("place", graph, *TWO, "--format", "log", "--release", release)
+    assert line in result.stdout.splitlines()
+
+
+def test_a_graph_that_cannot_be_placed(gpuplace, graph):
+    result = gpuplace("place", graph, "--machine", "cpu")
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert "was explicitly assigned to /device:GPU:1 but available devices are [ " in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_soft_placement(gpuplace, graph):
+    result = gpuplace("place", graph, "--machine", "cpu", "--soft", "--format", "json")
+    assert {row["assigned"] for row in json.loads(result.stdout)} == {f"{CPU}:0"}
+
+
+def test_a_config_file(gpuplace, graph, tmp_path):
+    (tmp_path / "config.pbtxt").write_text(
+        'allow_soft_placement: true gpu_options { visible_device_list: "1" }'
+    )
+    result = gpuplace("place", graph, *TWO, "--config", "config.pbtxt", "--format", "json")
+    assert {row["assigned"] for row in json.loads(result.stdout)} == {f"{GPU}:0"}
+
+
+def test_explain(gpuplace, graph):
+    result = gpuplace("explain", graph, "a", *TWO)
+    assert result.returncode == 0, result.stderr
+    assert "/device:GPU:1" in result.stdout
+
+
+def test_explain_a_node_of_a_graph_that_cannot_be_placed(gpuplace, graph):
+    result = gpuplace("explain", graph, "a", "--machine", "cpu")
+    assert result.returncode == 1
+    assert "/device:GPU:1" in result.stdout
+    assert "was explicitly assigned to /device:GPU:1" in result.stderr
+
+
+def test_explain_an_unknown_node_names_the_nearest(gpuplace, graph):
+    result = gpuplace("explain", graph, "produkt", *TWO)
+    assert result.returncode == 1
+    assert "produkt" in result.stderr and "'product'" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_diff_of_two_machines(gpuplace, graph):
+    result = gpuplace(
+        "diff", graph, "--machine", "2x Tesla K20m", "--against", "cpu", "--soft", "--format", "json"
+    )
+    assert result.returncode == 0, result.stderr
+    rows = json.loads(result.stdout)
+    assert {row["node"]: row["against"] for row in rows} == dict.fromkeys(["a", "b", "product"], f"{CPU}:0")
+
+
+def test_diff_of_the_same_machine_is_empty(gpuplace, graph):
+    result = gpuplace("diff", graph, *TWO)
+    assert (result.returncode, result.stdout) == (0, "no node moves\n")
+    assert gpuplace("diff", graph, *TWO, "--format", "json").stdout == "[]\n"
+
+
+def test_diff_of_two_releases(gpuplace, tmp_path):
+    """An Identity between a CPU constant's cast and a free product follows its input in 2.21 only."""
+    (tmp_path / "graph.pbtxt").write_text("""
+        node { name: "x" op: "Placeholder" device: "/cpu:0" attr { key: "dtype" value { type: DT_FLOAT } } }
+        node { name: "y" op: "Neg" input: "x" device: "/cpu:0" attr { key: "T" value { type: DT_FLOAT } } }
+        node { name: "i" op: "Identity" input: "y" attr { key: "T" value { type: DT_FLOAT } } }
+        node { name: "z" op: "Neg" input: "i" device: "/cpu:0" attr { key: "T" value { type: DT_FLOAT } } }
+    """)
+    result = gpuplace(
+        "diff", "graph.pbtxt", *TWO, "--release", "1.15", "--against-release", "2.21", "--format", "json"
+    )
+    assert json.loads(result.stdout) == [
+        {"node": "i", "type": "Identity", "here": f"{GPU}:0", "against": f"{CPU}:0"}
+    ]
+
+
+def test_devices(gpuplace):
+    result = gpuplace("devices", "--machine", "4x Tesla K20m", CUDA_VISIBLE_DEVICES="2,0")
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0].split()[:2] == ["gpu", "name"]
+    assert [line.split()[0] for line in lines[1:]] == ["0", "1", "2", "3"]
+    assert "/device:GPU:1" in lines[1] and "/device:GPU:0" in lines[3]
+    assert "not in CUDA_VISIBLE_DEVICES='2,0'" in lines[2] and "/device:GPU" not in lines[2]
+
+
+def test_devices_without_a_gpu(gpuplace):
+    result = gpuplace("devices", "--machine", "cpu")
+    assert (result.returncode, result.stdout) == (0, "no GPU\n")
+    assert gpuplace("devices", "--machine", "cpu", "--format", "json").stdout == "[]\n"
+
+
+def test_devices_with_a_list_that_is_wrong(gpuplace, tmp_path):
+    (tmp_path / "config.pbtxt").write_text('gpu_options { visible_device_list: "2" }')
+    result = gpuplace("devices", "--machine", "1x Tesla K20m", "--config", "config.pbtxt")
+    assert result.returncode == 1
+    assert "'visible_device_list' listed an invalid GPU id '2' but visible device count is 1" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "the following arguments are required: COMMAND"),
+        (["plac"], "invalid choice: 'plac'"),
+        (["place"], "the following arguments are required: GRAPH"),
+        (["place", "x.pb", "--format", "yaml"], "invalid choice: 'yaml'"),
+        (["place", "x.pb", "--mach", "cpu"], "unrecognized arguments"),
+        (["place", "x.pb", "--machine", "7x Nothing"], "Nothing"),
+        (["place", "x.pb", "--machine", "cpu"], "x.pb"),
+        (["place", "x.pb", "--config", "nowhere.pbtxt"], "nowhere.pbtxt"),
+        (["devices"], "GPUPLACE_RELEASE='0.5' is unknown"),
+    ],
+)
+def test_a_wrong_command_line(gpuplace, words, message):
+    environment = {"GPUPLACE_RELEASE": "0.5"} if words == ["devices"] else {}
+    result = gpuplace(*words, **environment)
+    assert result.returncode == 2
+    assert message in result.stderr and "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("graph.pb", b"\xff\xff\xff\xff"), ("graph.pbtxt", b"node { nam"), ("c.pb", b"\x0a\xff\x01")],
+)
+def test_a_file_that_is_no_graph(gpuplace, tmp_path, name, data):
+    (tmp_path / name).write_bytes(data)
+    result = gpuplace("place", name, "--machine", "cpu")
+    assert result.returncode == 1
+    assert name in result.stderr and "Traceback" not in result.stderr
+
+
+def test_help_names_every_command(gpuplace):
+    from gpuplace.cli.parser import COMMANDS
+
+    text = gpuplace("--help").stdout
+    for command in COMMANDS:
+        assert command in text
+        assert gpuplace(command, "--help").returncode == 0

@@ -44,9 +44,10 @@ def local_gpus(nvml: Any = None) -> tuple[PhysicalGPU, ...]:
     """
     if nvml is None:
         try:
-            import pynvml as nvml
+            import pynvml
         except ImportError:
             return ()
+        nvml = pynvml
     try:
         nvml.nvmlInit()
     except (nvml.NVMLError_LibraryNotFound, nvml.NVMLError_DriverNotLoaded):

@@ -139,8 +139,8 @@ class ParsedName(NamedTuple):
 
     def merge_unset(self, other: ParsedName) -> ParsedName:
         """This name with its missing parts filled from ``other`` (MergeUnsetDevNames)."""
-        return ParsedName(
-            *(theirs if mine is None else mine for mine, theirs in zip(self, other, strict=True))
+        return ParsedName._make(
+            theirs if mine is None else mine for mine, theirs in zip(self, other, strict=True)
         )
 
     def ensure_specification(self, less_specific: ParsedName) -> ParsedName:
@@ -181,7 +181,7 @@ ANY = ParsedName()
 def parse_name(text: str) -> ParsedName | None:
     """What the C++ parser makes of ``text``, or None where it refuses it (ParseFullName).
 
-    Parts may come in any order and repeat; the last one wins, also when it is ``*``. ``""`` and ``"/"`` are empty names.
+    Parts may come in any order and repeat; the last one wins, also when it is ``*``. ``""`` and ``"/"`` are empty.
     """
     if text == "/":
         return ANY

@@ -213,12 +213,12 @@ def _parse(spec: str, rules: str) -> _Parts:
     device_index: int | None = None
     for part in spec.split("/"):
         match part.split(":"):
-            case ["job", job]:
-                pass
-            case ["replica", replica]:
-                pass
-            case ["task", task]:
-                pass
+            case ["job", text]:
+                job = text
+            case ["replica", text]:
+                replica = text
+            case ["task", text]:
+                task = text
             case [short, *index] if len(index) < 2 and short.upper() in _SHORT_TYPES[rules]:
                 _refuse_second_type(device_type, spec, rules)
                 device_type = short.upper()

@@ -32,8 +32,8 @@ __all__ = [
 ]
 
 OOM_HINT = (
-    "\nHint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom to "
-    "RunOptions for current allocation info.\n"
+    "\nHint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom "
+    "to RunOptions for current allocation info.\n"
 )
 """What a session adds to an out-of-memory error for each fetched node."""
 

@@ -1,7 +1,8 @@
 """Best-fit-with-coalescing allocator over virtual addresses: TensorFlow's GPU allocator without the GPU.
 
-Memory is taken from the device in *regions*; a region is a chain of *chunks*, used or free. A free chunk is in the *bin*
-of its size class (256 bytes << bin), ordered by size, then address, so the first one that is large enough is the best fit:
+Memory is taken from the device in *regions*; a region is a chain of *chunks*, used or free. A free chunk is in the
+*bin* of its size class (256 bytes << bin), ordered by size, then address, so the first one that is large enough is the
+best fit:
 
 ```
  region   | 1 used | 2 free    | 3 used | 4 free                              |
@@ -9,10 +10,10 @@ of its size class (256 bytes << bin), ordered by size, then address, so the firs
  bins     ... bin 0    +-> bin 1 ...        +-> bin 3 (2048 bytes and more) ...
 ```
 
-A chunk at least twice as large as needed (or with 128 MiB to spare) is split, the rest goes back to a bin. A freed chunk is
-merged at once with free neighbours of its region. When no chunk fits, the region list grows; when it cannot, wholly free
-regions are given back to make room for a larger one; when that is not enough, the request waits a while for other threads to
-free something, and then fails.
+A chunk at least twice as large as needed (or with 128 MiB to spare) is split, the rest goes back to a bin. A freed
+chunk is merged at once with free neighbours of its region. When no chunk fits, the region list grows; when it cannot,
+wholly free regions are given back to make room for a larger one; when that is not enough, the request waits a while for
+other threads to free something, and then fails.
 
 >>> allocator = BFCAllocator(DeviceMemory(1 << 30), memory_limit=1 << 30)
 >>> first = allocator.allocate(4)
@@ -133,7 +134,7 @@ class BFCAllocator:
         garbage_collection: Give wholly free regions back when that helps; None asks TF_ENABLE_GPU_GARBAGE_COLLECTION.
         retry_wait_ms: How long a request waits for other threads to free memory.
         release: Release whose texts and first region size to use; None for the process's.
-        environ: Environment with TF_FORCE_GPU_ALLOW_GROWTH and TF_ENABLE_GPU_GARBAGE_COLLECTION; None for the process's.
+        environ: Where TF_FORCE_GPU_ALLOW_GROWTH and TF_ENABLE_GPU_GARBAGE_COLLECTION are; None for os.environ.
         clock: Seconds, for the wait.
         condition: What waiters wait on and every free notifies; for tests.
     """
@@ -387,11 +388,11 @@ class BFCAllocator:
         if not free_bytes or rounded > self.memory_limit - self._region_bytes + free_bytes:
             return False
         _logger.warning(
-            "Garbage collection: deallocate free memory regions (i.e., allocations) so that we can re-allocate a larger "
-            "region to avoid OOM due to memory fragmentation. If you see this message frequently, you are running near "
-            "the threshold of the available device memory and re-allocation may incur great performance overhead. You "
-            "may try smaller batch sizes to observe the performance impact. Set TF_ENABLE_GPU_GARBAGE_COLLECTION=false "
-            "if you'd like to disable this feature."
+            "Garbage collection: deallocate free memory regions (i.e., allocations) so that we can re-allocate a "
+            "larger region to avoid OOM due to memory fragmentation. If you see this message frequently, you are "
+            "running near the threshold of the available device memory and re-allocation may incur great performance "
+            "overhead. You may try smaller batch sizes to observe the performance impact. Set "
+            "TF_ENABLE_GPU_GARBAGE_COLLECTION=false if you'd like to disable this feature."
         )
         for region in free:
             chunk: _Chunk | None = region.first
@@ -558,8 +559,8 @@ class BFCAllocator:
         _optional_warnings += 1
         is_old = self.release in ("1.0", "1.4")
         _logger.warning(
-            "Allocator (%s) ran out of memory trying to allocate %s%s. The caller indicates that this is not a failure, "
-            "but may mean that there could be performance gains if more memory %s available.",
+            "Allocator (%s) ran out of memory trying to allocate %s%s. The caller indicates that this is not a "
+            "failure, but may mean that there could be performance gains if more memory %s available.",
             self.name,
             readable_bytes(nbytes),
             "" if is_old else f" with freed_by_count={freed_by_count}",
@@ -595,7 +596,8 @@ def _growth(allow_growth: bool, environ: Mapping[str, str]) -> bool:
     if forced in ("true", "false"):
         if allow_growth != (forced == "true"):
             _logger.warning(
-                "Overriding allow_growth setting because the %s environment variable is set. Original config value was %d.",
+                "Overriding allow_growth setting because the %s environment variable is set. Original config value "
+                "was %d.",
                 variable,
                 allow_growth,
             )

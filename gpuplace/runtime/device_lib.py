@@ -1,6 +1,6 @@
 """The listing of ``tensorflow.python.client.device_lib`` and the questions of ``tf.test`` about GPUs.
 
->>> from gpuplace.runtime.process_state import reset_runtime, use_machine
+>>> from gpuplace.runtime.process_state import use_machine
 >>> machine = use_machine("1x Tesla K40c")
 >>> print(list_local_devices()[1])
 name: "/device:GPU:0"
@@ -16,7 +16,7 @@ physical_device_desc: "device: 0, name: Tesla K40c, pci bus id: 0000:05:00.0, co
 <BLANKLINE>
 >>> gpu_device_name(), is_gpu_available(min_cuda_compute_capability=(6, 0))
 ('/device:GPU:0', False)
->>> reset_runtime(machine=None)
+>>> use_machine(None)
 
 Source: tensorflow/python/client/device_lib.py, tensorflow/python/framework/test_util.py, release 1.15.
 """

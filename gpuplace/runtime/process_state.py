@@ -2,12 +2,12 @@
 
 TensorFlow keeps three things for the life of a process, and so do we, until ``reset_runtime``:
 
-- CUDA_VISIBLE_DEVICES is read once, when devices are first made. Setting it in code works before that; afterwards it has no
-  effect, and a warning says so.
+- CUDA_VISIBLE_DEVICES is read once, when devices are first made. Setting it in code works before that; afterwards it
+  has no effect, and a warning says so.
 - GPU:0 stays on the GPU that the first session put it on. Another ``visible_device_list`` is an ``AlreadyExistsError``
   (releases 1.0 and 1.4 went on silently; here they warn).
-- A GPU device has one allocator, made with the first session's options. Later sessions get the same one whatever they ask
-  for; TensorFlow is silent about it, here a warning names both settings.
+- A GPU device has one allocator, made with the first session's options. Later sessions get the same one whatever they
+  ask for; TensorFlow is silent about it, here a warning names both settings.
 
 >>> machine = use_machine("2x Tesla K80")
 >>> devices = session_devices()
@@ -15,7 +15,7 @@ TensorFlow keeps three things for the life of a process, and so do we, until ``r
 ['/job:localhost/replica:0/task:0/device:GPU:0', '/job:localhost/replica:0/task:0/device:GPU:1']
 >>> devices.allocators[devices.names[1]].name
 'GPU_0_bfc'
->>> reset_runtime(machine=None)
+>>> use_machine(None)
 
 Source: tensorflow/core/common_runtime/gpu/gpu_process_state.cc, gpu_id_manager.cc and gpu_device.cc, release 1.15.
 """
@@ -27,7 +27,7 @@ import os
 import threading
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, overload
 
 from gpuplace import release as releases
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
@@ -112,8 +112,10 @@ class ProcessState:
         self._limits: dict[tuple[int, int], int] = {}
         self._first: GPUSettings | None = None
 
-    def use_machine(self, machine: Machine | str) -> Machine:
+    def use_machine(self, machine: Machine | str | None) -> Machine | None:
         """Choose the machine of the sessions made from now on; forgets the GPU state of the one before.
+
+        None goes back to the default machine.
 
         Raises:
             InvalidArgumentError: the text is not understood.
@@ -133,13 +135,11 @@ class ProcessState:
                 self._default = default_machine(self._environ)
             return self._default
 
-    def reset(self, *, keep_machine: bool = True) -> None:
+    def reset(self) -> None:
         """Forget GPU devices and allocators, as restarting the process does; environment variables are read anew."""
         with self._lock:
             self._forget_gpus()
             self._default = None
-            if not keep_machine:
-                self._chosen = None
             reset_warning_counts()
 
     def visibility(self) -> Visibility:
@@ -216,11 +216,13 @@ class ProcessState:
             None,
             None,
             f"TensorFlow device (GPU:{device.tf_id}) is being mapped to multiple {kind} ({device.visible_id} now, and "
-            f"{before} previously), which is not supported. This may be the result of providing different GPU configurations "
-            "(ConfigProto.gpu_options, for example different visible_device_list) when creating multiple Sessions in the same "
-            f"process. This is not{gap}currently supported, see https://github.com/tensorflow/tensorflow/issues/19083",
+            f"{before} previously), which is not supported. This may be the result of providing different GPU "
+            "configurations (ConfigProto.gpu_options, for example different visible_device_list) when creating "
+            f"multiple Sessions in the same process. This is not{gap}currently supported, see "
+            "https://github.com/tensorflow/tensorflow/issues/19083",
             facts={"first session": f"visible_device_list={listed}"},
-            hint="one visible_device_list for all sessions and tf.device('/gpu:1') for the second graph, or tf.reset_runtime()",
+            hint="one visible_device_list for all sessions and tf.device('/gpu:1') for the second graph, or "
+            "tf.reset_runtime()",
         )
 
     def _allocator(self, device: VirtualGPU, settings: GPUSettings) -> BFCAllocator:
@@ -267,8 +269,9 @@ class ProcessState:
             now = self._environ.get(variable)
             if now != then and self.current_machine().gpus:
                 warnings.warn(
-                    f"{_shown(variable, now)} has no effect: this process made its GPU devices with {_shown(variable, then)}, "
-                    "and CUDA reads it only once. Set it before the first session, or call tf.reset_runtime().",
+                    f"{_shown(variable, now)} has no effect: this process made its GPU devices with "
+                    f"{_shown(variable, then)}, and CUDA reads it only once. Set it before the first session, or call "
+                    "tf.reset_runtime().",
                     GPUOptionsWarning,
                     stacklevel=4,
                 )
@@ -287,8 +290,8 @@ class ProcessState:
                 f"{name}: {then!r} stays, {now!r} is ignored" for name, (then, now) in differences.items()
             )
             warnings.warn(
-                f"GPU options are process-wide and the first session's win. {told}. Use one GPUOptions for all sessions, or "
-                "call tf.reset_runtime() before this one.",
+                f"GPU options are process-wide and the first session's win. {told}. Use one GPUOptions for all "
+                "sessions, or call tf.reset_runtime() before this one.",
                 GPUOptionsWarning,
                 stacklevel=4,
             )
@@ -302,8 +305,15 @@ process_state = ProcessState()
 """This process's state."""
 
 
-def use_machine(machine: Machine | str) -> Machine:
+@overload
+def use_machine(machine: None) -> None: ...
+@overload
+def use_machine(machine: Machine | str) -> Machine: ...
+def use_machine(machine: Machine | str | None) -> Machine | None:
     """Choose the machine, by text or as an object, for the sessions made from now on, and return it.
+
+    Args:
+        machine: None goes back to the default: GPUPLACE_MACHINE's, else the real one.
 
     Raises:
         InvalidArgumentError: the text is not understood.
@@ -316,18 +326,12 @@ def current_machine() -> Machine:
     return process_state.current_machine()
 
 
-_KEEP = object()
+def reset_runtime() -> None:
+    """Forget GPU devices and their options: what TensorFlow needs a new process for.
 
-
-def reset_runtime(machine: Machine | str | None | object = _KEEP) -> None:
-    """Forget GPU devices and their options: what TensorFlow needs a new process for. Open sessions keep theirs.
-
-    Args:
-        machine: Also choose this machine; None goes back to the default one; left out, the choice stays.
+    Open sessions keep theirs, and the choice of ``use_machine`` stays.
     """
-    process_state.reset(keep_machine=machine is _KEEP)
-    if isinstance(machine, (Machine, str)):
-        process_state.use_machine(machine)
+    process_state.reset()
 
 
 def session_devices(config: Any = None) -> SessionDevices:
@@ -336,7 +340,7 @@ def session_devices(config: Any = None) -> SessionDevices:
 
 
 def device_mapping(config: Any = None) -> tuple[MappingRow, ...]:
-    """The chain from the machine's GPUs to devices as this process's sessions get it, hidden GPUs and reasons included."""
+    """The chain from the machine's GPUs to devices as this process's sessions get it, hidden GPUs included."""
     state = process_state
     return state.current_machine().mapping(config, visibility=state.visibility())
 

@@ -134,7 +134,7 @@ def make_op_def(
     except ValueError as error:
         raise ValueError(f"{error}, for Op {name}") from None
     for kind, definitions in (("input", input_defs), ("output", output_defs), ("attr", attr_defs)):
-        names = [definition.name for definition in definitions]  # type: ignore[attr-defined]
+        names = [definition.name for definition in definitions]
         repeated = sorted({n for n in names if names.count(n) > 1})
         if repeated:
             raise ValueError(f"Duplicate {kind} name {repeated[0]!r} in Op {name}")
@@ -211,13 +211,9 @@ class OpRegistry:
             raise NotFoundError(
                 None,
                 None,
-                f"Op type not registered '{name}' in binary running on {platform.node()}. Make sure the Op and Kernel are"
-                " registered in the binary running in this process.",
-                facts={
-                    "catalogue": f"TensorFlow {self._release}"
-                    if self._release
-                    else "private, without a release's ops"
-                },
+                f"Op type not registered '{name}' in binary running on {platform.node()}. Make sure the Op and Kernel"
+                " are registered in the binary running in this process.",
+                facts={"catalogue": f"TensorFlow {self._release}" if self._release else "a private one"},
                 hint=f"did you mean {' or '.join(similar)}?" if similar else None,
             )
         return found

@@ -41,8 +41,8 @@ NO_DEFAULT = _NoDefault()
 
 _SCALAR_TYPES = ("string", "int", "float", "bool", "type", "shape", "tensor", "func")
 _TYPE_GROUPS = {
-    "numbertype": "float double int64 int32 uint8 uint16 int16 int8 complex64 complex128 qint8 quint8 qint32 half uint32"
-    " uint64 bfloat16",
+    "numbertype": "float double int64 int32 uint8 uint16 int16 int8 complex64 complex128 qint8 quint8 qint32 half"
+    " uint32 uint64 bfloat16",
     "realnumbertype": "float double int32 int64 uint8 int16 int8 uint16 half uint32 uint64 bfloat16",
     "quantizedtype": "qint8 quint8 qint16 quint16 qint32",
 }
@@ -169,9 +169,7 @@ def parse_arg(text: str, attr_types: Mapping[str, str]) -> ArgDef:
     """
     match = _ARG.fullmatch(text)
     if match is None:
-        raise ValueError(
-            f"Trouble parsing {text!r}: an argument is written 'name: type', 'name: N * T' or 'name: Ref(T)'"
-        )
+        raise ValueError(f"Trouble parsing {text!r}: write 'name: type', 'name: N * T' or 'name: Ref(T)'")
     name, is_ref, number, type_name = match["name"], match["ref"] is not None, match["number"], match["type"]
     if number is not None and attr_types.get(number) != "int":
         raise ValueError(f"Trouble parsing {text!r}: {number!r} is not an attribute of type int")
@@ -186,7 +184,7 @@ def parse_arg(text: str, attr_types: Mapping[str, str]) -> ArgDef:
         return ArgDef(name, type=as_dtype(type_name), number_attr=number, is_ref=is_ref)
     except TypeError:
         raise ValueError(
-            f"Trouble parsing {text!r}: {type_name!r} is neither a type nor an attribute of the op"
+            f"Trouble parsing {text!r}: {type_name!r} is neither a type nor an attribute"
         ) from None
 
 

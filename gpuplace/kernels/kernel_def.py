@@ -58,8 +58,8 @@ class KernelDef:
                 raise InvalidArgumentError(
                     None,
                     None,
-                    f"OpKernel '{self.op}' has constraint on attr '{name}' not in NodeDef '[{', '.join(sorted(attrs))}]',"
-                    f" KernelDef: '{self.debug_string()}'",
+                    f"OpKernel '{self.op}' has constraint on attr '{name}' not in NodeDef"
+                    f" '[{', '.join(sorted(attrs))}]', KernelDef: '{self.debug_string()}'",
                 )
             value = attrs[name]
             if value in allowed if not isinstance(value, (tuple, list)) else allowed.issuperset(value):

@@ -9,6 +9,7 @@ A row serves a node if device type and label (the node's ``_kernel`` attribute) 
 Where no row of the device type itself does, rows of type ``DEFAULT`` are tried, in 1.15 and 2.21 alike. Two rows that
 serve the same node are an error; in 2.21 only when their priorities are equal.
 
+>>> from gpuplace.dtypes import as_dtype
 >>> float32 = as_dtype("float32")
 >>> kernel, was_attr_mismatch = default_catalogue("2.21").kernels.find("MatMul", {"T": float32}, "GPU")
 >>> print(kernel)
@@ -85,7 +86,7 @@ class KernelRegistry:
 
     @property
     def facts(self) -> dict[str, str]:
-        """Where the rows come from: ``tensorflow`` (version), ``release``, ``ops``, ``kernels``; empty if from no file."""
+        """Where the rows come from: ``tensorflow`` (version), ``release``, ``ops``, ``kernels``; empty without a file."""
         return dict(self._file.facts)
 
     def op_names(self) -> tuple[str, ...]:
@@ -335,6 +336,6 @@ def register_op(
 
 
 def register_kernel(op: str, device_type: str, priority: int = 0, **options: Any) -> KernelDef:
-    """Adds a kernel row to the default catalogues of all releases that have the op (see ``Catalogue.register_kernel``)."""
+    """Adds a row to the default catalogues of all releases that have the op (see ``Catalogue.register_kernel``)."""
     holders = [catalogue for catalogue in _every_default() if op in catalogue.ops] or [default_catalogue()]
     return [catalogue.register_kernel(op, device_type, priority, **options) for catalogue in holders][0]

@@ -1,0 +1,232 @@
+"""The functions that compute ops, and how one is bound to an operation.
+
+A function is registered once per op and serves every device type: ``xp`` is numpy or cupy, by where the tensors live.
+Signatures, types and host-memory arguments come from the catalogue and are not repeated here.
+
+    @compute("MatMul")
+    def matmul(xp, a, b, *, transpose_a, transpose_b):      # positional: the inputs; keyword-only: attributes, or ctx
+        ...
+
+    @binder("Add")
+    def add(xp, attrs, op):                                 # returns the callable that a plan executes
+        return xp.add
+
+    @compute("SparseThing", device_types=("GPU",))          # a variant: goes before the common function on GPUs
+
+A function gets ``xp``, then one argument per input of the signature (a list input as one Python list), and by keyword
+the attributes that it names, read once when a plan is compiled. The keyword ``ctx`` gets a ``KernelContext``. It
+returns an array, or a tuple of arrays for several outputs. A binder's callable gets the tensors themselves, lists not
+gathered.
+Arrays are shared between ops and with variables: no function changes one in place.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from gpuplace.errors import InvalidArgumentError, UnimplementedError
+from gpuplace.graph.op_def import OpDef
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+ANY_DEVICE_TYPE = ""
+"""Stands for a function that serves every device type."""
+
+CONTEXT = "ctx"
+"""The keyword that asks for the ``KernelContext``."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelContext:
+    """What a function that is more than arithmetic may ask for."""
+
+    op: Any
+    """The ``Operation`` it is bound to."""
+    device: str
+    """Full name of the device it runs on, or "" where the caller gave none."""
+    device_type: str
+    """``CPU``, ``GPU``, ..."""
+    session: Any
+    """The session's ``SessionResources``: variables, random states."""
+    xp: Any
+    """numpy or cupy."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeDef:
+    """A registered function."""
+
+    op: str
+    device_type: str
+    """The device type it is a variant for, or ``ANY_DEVICE_TYPE``."""
+    function: Callable[..., Any]
+    is_binder: bool
+    """Whether ``function`` makes the callable instead of being it."""
+    attrs: tuple[str, ...]
+    """The attributes it takes by keyword."""
+    wants_context: bool
+
+    @property
+    def where(self) -> str:
+        """``module.function``, for messages."""
+        return _where(self.function)
+
+
+_registered: dict[str, dict[str, ComputeDef]] = {}
+
+
+def compute(
+    *op_types: str, device_types: Iterable[str] = (ANY_DEVICE_TYPE,)
+) -> Callable[[Function], Function]:
+    """Registers the decorated function as what computes the given ops.
+
+    Args:
+        *op_types: names of ops that the function serves alike.
+        device_types: device types it is a variant for; by default it serves all.
+
+    Raises:
+        ValueError: another function is registered for the same op and device type.
+    """
+    return functools.partial(_register, op_types, tuple(device_types), False)
+
+
+def binder(
+    *op_types: str, device_types: Iterable[str] = (ANY_DEVICE_TYPE,)
+) -> Callable[[Function], Function]:
+    """Registers what makes the callable: ``function(xp, attrs, op)``, with the keywords that it names as in ``compute``."""
+    return functools.partial(_register, op_types, tuple(device_types), True)
+
+
+def _register(
+    op_types: tuple[str, ...], device_types: tuple[str, ...], is_binder: bool, function: Function
+) -> Function:
+    code = function.__code__  # type: ignore[attr-defined]
+    keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    attrs = tuple(name for name in keywords if name != CONTEXT)
+    for op_type in op_types:
+        by_type = _registered.setdefault(op_type, {})
+        for device_type in device_types:
+            entry = ComputeDef(op_type, device_type, function, is_binder, attrs, CONTEXT in keywords)
+            known = by_type.get(device_type)
+            if (
+                known is not None and known.where != entry.where
+            ):  # the same place again: a module or cell run anew
+                on = f" on {device_type}" if device_type else ""
+                raise ValueError(f"Two functions compute '{op_type}'{on}: {known.where} and {entry.where}")
+            by_type[device_type] = entry
+    return function
+
+
+def _where(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def find_compute(op_type: str, device_type: str) -> ComputeDef | None:
+    """The function for an op on a device type: its own variant, else the common one, else None."""
+    by_type = _registered.get(op_type, {})
+    return by_type.get(device_type) or by_type.get(ANY_DEVICE_TYPE)
+
+
+def has_compute(op_type: str, device_type: str | None = None) -> bool:
+    """Whether a function computes the op, on ``device_type`` or, without one, on any."""
+    return op_type in _registered if device_type is None else find_compute(op_type, device_type) is not None
+
+
+def computable_ops() -> tuple[str, ...]:
+    """The ops that some function computes, sorted."""
+    return tuple(sorted(_registered))
+
+
+def compute_defs(op_type: str) -> tuple[ComputeDef, ...]:
+    """All functions registered for an op, the common one first."""
+    return tuple(entry for _, entry in sorted(_registered.get(op_type, {}).items()))
+
+
+def bind(
+    op_type: str, device_type: str, xp: Any, operation: Any, session: Any, device: str = ""
+) -> Callable[..., Any]:
+    """The callable that executes an operation: takes the input tensors, returns the output or a tuple of them.
+
+    Args:
+        op_type: the type to compute; normally the operation's.
+        device_type: ``"CPU"``, ``"GPU"``, ...
+        xp: numpy or cupy.
+        operation: the operation, with ``op_def`` and ``attrs``.
+        session: the session's ``SessionResources``.
+        device: full name of the device, for functions that ask for their context.
+
+    Raises:
+        UnimplementedError: no function computes the op on that device type.
+        InvalidArgumentError: an attribute that the function takes is missing.
+    """
+    entry = find_compute(op_type, device_type)
+    if entry is None:
+        raise no_compute_error(op_type, device_type, operation)
+    keywords = {name: _attr(operation, name) for name in entry.attrs}
+    if entry.wants_context:
+        keywords[CONTEXT] = KernelContext(operation, device, device_type, session, xp)
+    if entry.is_binder:
+        made: Callable[..., Any] = entry.function(xp, operation.attrs, operation, **keywords)
+        return made
+    function = functools.partial(entry.function, xp, **keywords)
+    op_def: OpDef | None = operation.op_def
+    if op_def is None or not any(arg.is_list for arg in op_def.inputs):
+        return function
+    return _gathering(function, op_def, operation.attrs)
+
+
+def _attr(operation: Any, name: str) -> Any:
+    if name in operation.attrs:
+        return operation.attrs[name]
+    if operation.op_def is not None and name in operation.op_def.defaults:
+        return operation.op_def.defaults[name]
+    raise InvalidArgumentError(
+        operation,
+        operation,
+        f"NodeDef missing attr '{name}' from Op<name={operation.type}>; NodeDef: {operation.name}",
+    )
+
+
+def _gathering(function: Callable[..., Any], op_def: OpDef, attrs: Mapping[str, Any]) -> Callable[..., Any]:
+    """A callable that gathers the tensors of list inputs into lists."""
+    ranges = op_def.input_ranges(attrs)
+    if len(op_def.inputs) == 1:
+        return lambda *tensors: function(list(tensors))
+    slices = tuple(
+        slice(ranges[arg.name].start, ranges[arg.name].stop) if arg.is_list else ranges[arg.name].start
+        for arg in op_def.inputs
+    )
+
+    def gather(*tensors: Any) -> Any:
+        return function(*[list(tensors[at]) if isinstance(at, slice) else tensors[at] for at in slices])
+
+    return gather
+
+
+def no_compute_error(op_type: str, device_type: str, operation: Any = None) -> UnimplementedError:
+    """The error for an op that can be placed and not run."""
+    name = getattr(operation, "name", None)
+    node = f"{{{{node {name}}}}}" if name else "the node"
+    elsewhere = [entry.device_type for entry in compute_defs(op_type)]
+    facts = {"op": op_type, "device type": device_type}
+    if operation is not None and getattr(operation, "source", None):
+        facts["made at"] = str(operation.source)
+    if elsewhere:
+        facts["has a function on"] = ", ".join(elsewhere)
+        hint = f"place the node on a device of type {elsewhere[0]}"
+    else:
+        hint = (
+            "placing the graph works without running it: gpuplace.place(graph); to run the rest, fetch tensors that do"
+            f" not need this node, feed its outputs, or register a function with @compute({op_type!r})"
+        )
+    return UnimplementedError(
+        operation,
+        operation,
+        f"No OpKernel was registered to support Op '{op_type}' used by {node} on {device_type}: gpuplace knows the op's"
+        " signature and where it can be placed, and has no function that computes it.",
+        facts=facts,
+        hint=hint,
+    )

@@ -1,0 +1,286 @@
+"""What outlives a step: variables, other resources, and the state of random ops, one store per session.
+
+A variable is a ``VariableStorage``. Reference variables (``VariableV2``) hand the storage itself to the ops that take
+a reference; resource variables (``VarHandleOp``) hand out a ``ResourceHandle`` that points at it. Values are arrays that
+nobody changes in place: assigning replaces the array, so a value read earlier stays what it was.
+
+>>> import numpy as np
+>>> from gpuplace.dtypes import float32
+>>> store = SessionResources()
+>>> weights = store.variable("w", float32, TensorShape([2]))
+>>> weights.assign(np.float32([1, 2]))
+array([1., 2.], dtype=float32)
+>>> weights.update(lambda value: value + 1)
+array([2., 3.], dtype=float32)
+>>> store.variable("w", float32, TensorShape([2])) is weights
+True
+
+Source: tensorflow/core/kernels/variable_ops.cc, resource_variable_ops.cc and core/framework/resource_mgr.cc, releases
+1.15 and 2.21 (sentences of the errors).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from gpuplace.dtypes import DType
+from gpuplace.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from gpuplace.release import rules
+from gpuplace.shapes import TensorShape
+
+Resource = TypeVar("Resource")
+
+DEFAULT_CONTAINER = "localhost"
+"""The container of everything that names none."""
+
+VARIABLE_TYPE = "N10tensorflow3VarE"
+"""The type of a variable in the messages about resources."""
+
+INITIALIZE_HINT = "run its initializer first, for example session.run(tf.global_variables_initializer())"
+
+
+class VariableStorage:
+    """The current value of a variable in one session.
+
+    Attributes:
+        name: the variable's name (``shared_name`` where it has one).
+        dtype: element type, without reference.
+        shape: declared shape; the value's may be another one where an assignment did not validate it.
+        device: full name of the device that holds it, "" where unknown.
+        container: the resource container.
+        is_resource: whether it is a resource variable; decides the sentences of errors.
+        lock: held while the value is replaced; ops that change a part of it hold it themselves.
+    """
+
+    __slots__ = ("_value", "container", "device", "dtype", "is_resource", "lock", "name", "shape")
+
+    def __init__(
+        self,
+        name: str,
+        dtype: DType,
+        shape: TensorShape,
+        *,
+        device: str = "",
+        container: str = DEFAULT_CONTAINER,
+        is_resource: bool = False,
+    ) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.shape = shape
+        self.device = device
+        self.container = container
+        self.is_resource = is_resource
+        self.lock = threading.RLock()
+        self._value: Any = None
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether a value was assigned."""
+        return self._value is not None
+
+    @property
+    def value(self) -> Any:
+        """The current array, not to be written to; FailedPreconditionError before the first assignment."""
+        value = self._value
+        if value is None:
+            raise self.uninitialized_error()
+        return value
+
+    def read(self) -> Any:
+        """The same as ``value``, for callers that want a function."""
+        return self.value
+
+    def assign(self, value: Any) -> Any:
+        """Replaces the value, which from now on belongs to the variable; returns it."""
+        with self.lock:
+            self._value = value
+        return value
+
+    def update(self, function: Callable[[Any], Any]) -> Any:
+        """Replaces the value by ``function(value)``, with no assignment in between; returns the new one.
+
+        Raises:
+            FailedPreconditionError: nothing was assigned yet.
+        """
+        with self.lock:
+            value = self._value = function(self.value)
+        return value
+
+    def reset(self) -> None:
+        """Forgets the value: the variable is uninitialised again."""
+        with self.lock:
+            self._value = None
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the current value in bytes; 0 before the first assignment."""
+        return 0 if self._value is None else int(self._value.nbytes)
+
+    @property
+    def handle(self) -> ResourceHandle:
+        """The handle that resource ops get."""
+        return ResourceHandle(self.device, self.container, self.name, VARIABLE_TYPE, self)
+
+    def uninitialized_error(self) -> FailedPreconditionError:
+        """The error about reading too early."""
+        facts = {"device": self.device} if self.device else {}
+        if not self.is_resource:
+            sentence = f"Attempting to use uninitialized value {self.name}"
+        elif rules() == "1.15":
+            sentence = (
+                f"Error while reading resource variable {self.name} from Container: {self.container}. This could mean"
+                f" that the variable was uninitialized. Not found: {_missing(self.container, self.name, VARIABLE_TYPE)}"
+            )
+        else:
+            sentence = (
+                f"Could not find variable {self.name}. This could mean that the variable has been deleted. In TF1, it can"
+                f" also mean the variable is uninitialized. Debug info: container={self.container}, status error"
+                f" message={_missing(self.container, self.name, VARIABLE_TYPE)}"
+            )
+        return FailedPreconditionError(None, None, sentence, facts=facts, hint=INITIALIZE_HINT)
+
+    def __repr__(self) -> str:
+        state = "" if self.is_initialized else ", uninitialized"
+        return f"<VariableStorage {self.name!r} {self.dtype.name}{self.shape} {self.device or 'no device'}{state}>"
+
+
+def _missing(container: str, name: str, type_name: str) -> str:
+    return f"Resource {container}/{name}/{type_name} does not exist."
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceHandle:
+    """The value of a tensor of type ``resource``: names a resource and points at it."""
+
+    device: str
+    container: str
+    name: str
+    type_name: str
+    """The resource's type as messages print it."""
+    resource: Any = field(compare=False, repr=False)
+    """The object itself."""
+
+    @property
+    def variable(self) -> VariableStorage:
+        """The variable it names, initialised or not; InvalidArgumentError where it names something else."""
+        if isinstance(self.resource, VariableStorage):
+            return self.resource
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Trying to access resource using the wrong type. Expected {VARIABLE_TYPE} got {self.type_name}",
+            facts={"resource": f"{self.container}/{self.name}"},
+        )
+
+
+class SessionResources:
+    """The resources of one session by device, container and name, and the state that its kernels keep.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._resources: dict[tuple[str, str, str], Any] = {}
+        self._kernel_states: dict[str, Any] = {}
+        self._lock = threading.RLock()
+
+    def get_or_create(
+        self, container: str, name: str, factory: Callable[[], Resource], device: str = ""
+    ) -> Resource:
+        """The resource of that name, made by ``factory`` at the first call ("" is the default container)."""
+        key = (device, container or DEFAULT_CONTAINER, name)
+        with self._lock:
+            if key not in self._resources:
+                self._resources[key] = factory()
+            resource: Resource = self._resources[key]
+        return resource
+
+    def variable(
+        self,
+        name: str,
+        dtype: DType,
+        shape: TensorShape,
+        *,
+        container: str = "",
+        device: str = "",
+        is_resource: bool = False,
+    ) -> VariableStorage:
+        """The variable of that name, made uninitialised at the first call.
+
+        Raises:
+            InvalidArgumentError: it exists with another type, or the name belongs to another kind of resource.
+        """
+        container = container or DEFAULT_CONTAINER
+        found = self.get_or_create(
+            container,
+            name,
+            lambda: VariableStorage(
+                name, dtype.base_dtype, shape, device=device, container=container, is_resource=is_resource
+            ),
+            device,
+        )
+        if not isinstance(found, VariableStorage):
+            raise InvalidArgumentError(
+                None, None, f"Resource {container}/{name} is a {type(found).__name__}, no variable"
+            )
+        if found.dtype is not dtype.base_dtype:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Trying to access resource {name} located in device {device or 'unknown'} with dtype"
+                f" {dtype.base_dtype.short_name}, which was created with dtype {found.dtype.short_name}",
+            )
+        return found
+
+    def lookup(self, container: str, name: str, device: str = "", type_name: str = VARIABLE_TYPE) -> Any:
+        """The resource of that name; NotFoundError where there is none."""
+        container = container or DEFAULT_CONTAINER
+        with self._lock:
+            if (device, container, name) in self._resources:
+                return self._resources[device, container, name]
+        raise NotFoundError(None, None, _missing(container, name, type_name))
+
+    def delete(self, container: str, name: str, device: str = "", type_name: str = VARIABLE_TYPE) -> None:
+        """Forgets a resource; NotFoundError where there is none. A variable loses its value too."""
+        with self._lock:
+            found = self.lookup(container, name, device, type_name)
+            del self._resources[device, container or DEFAULT_CONTAINER, name]
+        if isinstance(found, VariableStorage):
+            found.reset()
+
+    def kernel_state(self, node: str, factory: Callable[[], Resource]) -> Resource:
+        """What the kernel of a node keeps between steps, such as a random generator; made at the first call."""
+        with self._lock:
+            if node not in self._kernel_states:
+                self._kernel_states[node] = factory()
+            state: Resource = self._kernel_states[node]
+        return state
+
+    def variables(self) -> tuple[VariableStorage, ...]:
+        """All variables, by name."""
+        with self._lock:
+            found = [
+                resource for resource in self._resources.values() if isinstance(resource, VariableStorage)
+            ]
+        return tuple(sorted(found, key=lambda variable: (variable.name, variable.device)))
+
+    def clear(self, container: str | None = None) -> None:
+        """Forgets the resources of a container, or all of them together with what kernels keep."""
+        with self._lock:
+            dropped = [
+                key
+                for key in self._resources
+                if container is None or key[1] == (container or DEFAULT_CONTAINER)
+            ]
+            resources = [self._resources.pop(key) for key in dropped]
+            if container is None:
+                self._kernel_states.clear()
+        for resource in resources:
+            if isinstance(resource, VariableStorage):
+                resource.reset()
+
+    def __len__(self) -> int:
+        return len(self._resources)

@@ -1,0 +1,135 @@
+"""The scripts behind `make`: a notebook to a page, and the system packages."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+
+
+def to_html(folder: Path, *cells: str) -> subprocess.CompletedProcess[str]:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbformat.write(notebook, folder / "lesson.ipynb")
+    return subprocess.run(
+        [
+            sys.executable,
+            str(TOOLS / "notebook_to_html.py"),
+            str(folder / "lesson.ipynb"),
+            str(folder / "out"),
+        ],
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.notebook
+def test_a_notebook_becomes_a_page_that_asks_no_other_host(tmp_path):
+    result = to_html(
+        tmp_path,
+        "import ipywidgets\nslider = ipywidgets.IntSlider()\nslider",
+        "from IPython.display import HTML\nHTML('<b>six times seven</b>')",
+        "print(6 * 7)",
+    )
+    assert result.returncode == 0, result.stderr
+    page = (tmp_path / "out" / "lesson.html").read_text(encoding="utf-8")
+    assert "<pre>42\n</pre>" in page and "six times seven" in page
+    assert (
+        re.findall(r"<(?:script|link|img|iframe)[^>]*\s(?:src|href)=[\"']?(?:https?:)?//[^>]*>", page) == []
+    )
+    assert re.findall(r"(?:from|import)\s*\(?[\"']https?:[^\"']*", page) == []
+
+
+@pytest.mark.notebook
+def test_a_cell_that_fails_fails_the_command(tmp_path):
+    result = to_html(tmp_path, "1 / 0")
+    assert result.returncode == 1
+    assert "ZeroDivisionError" in result.stderr and "a cell failed" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_notebook_that_does_not_exist(tmp_path):
+    result = subprocess.run(
+        [sys.executable, str(TOOLS / "notebook_to_html.py"), "nowhere.ipynb", str(tmp_path)],
+        capture_output=True,
+        text=True,
+    )
+    assert (result.returncode, result.stderr) == (1, "nowhere.ipynb: there is no such notebook\n")
+
+
+@pytest.fixture
+def system(tmp_path: Path):
+    """`system(uid, *packages, **programs)` runs the script where only these programs exist, and returns what they
+    were asked."""
+
+    def run(uid: int, *packages: str, apt: bool = True, sudo: bool = False) -> tuple[int, str, list[str]]:
+        programs = tmp_path / "bin"
+        programs.mkdir()
+        log = tmp_path / "log"
+        log.touch()
+
+        def program(name: str, body: str) -> None:
+            (programs / name).write_text(f"#!/bin/bash\n{body}\n")
+            (programs / name).chmod(0o755)
+
+        for name in ("env", "mktemp", "rm", "tail", "bash"):
+            (programs / name).symlink_to(f"/usr/bin/{name}")
+        program("id", f"echo {uid}")
+        program("dpkg-query", '[ "${!#}" = graphviz ] && echo -n installed')
+        if apt:
+            program(
+                "apt-get",
+                f'echo "apt-get $*" >> {log}; [ "${{!#}}" != nonsense ] || {{ echo cannot; exit 100; }}',
+            )
+        if sudo:
+            program("sudo", f'echo "sudo $*" >> {log}; exec "$@"')
+        result = subprocess.run(
+            [str(TOOLS / "install_system_packages.sh"), *packages],
+            env=os.environ | {"PATH": str(programs)},
+            capture_output=True,
+            text=True,
+        )
+        return result.returncode, result.stderr, log.read_text().splitlines()
+
+    return run
+
+
+def test_nothing_is_asked_when_all_is_there(system):
+    assert system(0, "graphviz") == (0, "", [])
+
+
+def test_root_updates_and_installs_what_is_missing(system):
+    code, _, asked = system(0, "graphviz", "chromium", "fonts-liberation")
+    assert code == 0
+    assert asked == [
+        "apt-get update",
+        "apt-get install --yes --no-install-recommends chromium fonts-liberation",
+    ]
+
+
+def test_others_ask_sudo(system):
+    code, _, asked = system(1000, "chromium", sudo=True)
+    assert code == 0
+    assert asked[0] == "sudo apt-get update" and asked[2].startswith(
+        "sudo env DEBIAN_FRONTEND=noninteractive apt-get"
+    )
+
+
+def test_without_root_or_sudo_the_command_is_named(system):
+    code, message, asked = system(1000, "chromium")
+    assert (code, asked) == (1, [])
+    assert "Run as root: apt-get install chromium" in message
+
+
+def test_without_apt_the_packages_are_named(system):
+    code, message, _ = system(0, "chromium", apt=False)
+    assert code == 1 and "no apt-get" in message and "chromium" in message
+
+
+def test_a_failed_install_shows_what_apt_said(system):
+    code, message, _ = system(0, "nonsense")
+    assert code == 1 and "cannot" in message

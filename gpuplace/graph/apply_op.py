@@ -1,0 +1,281 @@
+"""Adding an operation from Python arguments: what every function of the op library ends in.
+
+``apply_op("MatMul", a=..., b=..., transpose_a=True)`` converts the inputs in the order of the signature, infers the type and
+length attributes from them, checks everything against the signature, and adds the operation.
+
+Source: tensorflow/python/framework/op_def_library.py, release 1.15 (order of inference, messages).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import DType, as_array, as_dtype
+from gpuplace.graph.attr_value import FunctionRef, TensorValue
+from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, graph_of
+from gpuplace.graph.op_def import ArgDef, AttrDef, OpDef, op_registry
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.shapes import as_shape
+
+
+def apply_op(op_type: str, name: str | None = None, **arguments: Any) -> Operation:
+    """Adds an operation of ``op_type`` to the graph of its inputs, else to the default graph.
+
+    Args:
+        op_type: the op's type.
+        name: its name; the type where None.
+        **arguments: inputs and attributes by the names of the signature. An attribute that is None, left out, or
+            inferred from an input takes its default.
+
+    Raises:
+        TypeError: an argument is missing, unknown, or of a type that the op does not take.
+        ValueError: types, lengths or shapes do not fit each other.
+        gpuplace.errors.NotFoundError: no op of this type is registered.
+    """
+    op_def = op_registry().lookup(op_type)
+    graph = graph_of(list(arguments.values()))
+    with graph.as_default(), graph.name_scope(name or op_type) as scope:
+        call = _Call(op_def, arguments)
+        for arg in op_def.inputs:
+            call.take_input(arg)
+        attrs = call.attributes()
+        call.check_unknown()
+        return graph.create_op(op_type, call.inputs, name=scope, attrs=attrs, op_def=op_def)
+
+
+class _Call:
+    """The arguments of one call while they are converted."""
+
+    def __init__(self, op_def: OpDef, arguments: dict[str, Any]) -> None:
+        self.op_def = op_def
+        self.left = dict(arguments)
+        self.inputs: list[Tensor] = []
+        self.attrs: dict[str, Any] = {}
+        self.origin: dict[str, str] = {}
+        """Attribute name to the input that it was inferred from."""
+        for attr in op_def.attrs:
+            if attr.type == "type" and self.left.get(attr.name) is not None:
+                self.attrs[attr.name] = as_dtype(self.left[attr.name]).base_dtype
+
+    def take_input(self, arg: ArgDef) -> None:
+        """Converts the values for one input argument and infers attributes from them."""
+        try:
+            value = self.left.pop(arg.name)
+        except KeyError:
+            raise TypeError(f"No argument for input {arg.name} of {self.op_def}") from None
+        tensors = self._list_input(arg, value) if arg.is_list else [self._single_input(arg, value)]
+        if arg.is_ref:
+            for tensor in tensors:
+                if not tensor.dtype.is_ref_dtype:
+                    raise TypeError(
+                        f"'{self.op_def.name}' Op requires that input '{arg.name}' be a mutable tensor (e.g.: a tf.Variable)"
+                    )
+        self._infer(arg, tensors)
+        self.inputs.extend(tensors)
+
+    def _default_type(self, arg: ArgDef) -> DType | None:
+        attr = self.op_def.attr_defs.get(arg.type_attr or "")
+        return (
+            attr.default
+            if attr is not None and attr.has_default and isinstance(attr.default, DType)
+            else None
+        )
+
+    def _single_input(self, arg: ArgDef, value: Any) -> Tensor:
+        wanted = arg.type if arg.type is not None else self.attrs.get(arg.type_attr or "")
+        try:
+            return convert_to_tensor(value, wanted, arg.name, self._default_type(arg), as_ref=arg.is_ref)
+        except (TypeError, ValueError) as error:
+            if wanted is None:
+                raise
+            found = _dtype_of(value)
+            if found is None or wanted.is_compatible_with(found):
+                raise
+            raise TypeError(self._wrong_type(arg, found, wanted)) from error
+
+    def _wrong_type(self, arg: ArgDef, found: DType, wanted: DType) -> str:
+        start = f"Input '{arg.name}' of '{self.op_def.name}' Op has type {found.name} that does not match"
+        if arg.type is not None:
+            return f"{start} expected type of {wanted.name}."
+        origin = self.origin.get(arg.type_attr or "")
+        if origin is None:
+            return f"{start} attr '{arg.type_attr}' of type {wanted.name}."
+        return f"{start} type {wanted.name} of argument '{origin}'."
+
+    def _list_input(self, arg: ArgDef, value: Any) -> list[Tensor]:
+        if not isinstance(value, (list, tuple)):
+            raise TypeError(
+                f"Expected list for '{arg.name}' argument to '{self.op_def.name}' Op, not {value}."
+            )
+        wanted = arg.type if arg.type is not None else self.attrs.get(arg.type_attr or "")
+        if wanted is None and arg.number_attr is not None:
+            for item in value:
+                found = (
+                    _dtype_of(item)
+                    if isinstance(item, Tensor) or hasattr(item, "_as_graph_element")
+                    else None
+                )
+                if found is not None:
+                    wanted = found.base_dtype
+                    break
+        try:
+            tensors = convert_n_to_tensor(value, wanted, arg.name, self._default_type(arg), as_ref=arg.is_ref)
+            if (
+                wanted is None
+                and arg.number_attr is not None
+                and len({t.dtype.base_dtype for t in tensors}) > 1
+            ):
+                raise TypeError
+        except (TypeError, ValueError) as error:
+            types = [d.name if (d := _dtype_of(item)) else "<NOT CONVERTIBLE TO TENSOR>" for item in value]
+            start = f"Tensors in list passed to '{arg.name}' of '{self.op_def.name}' Op have types [{', '.join(types)}]"
+            if wanted is not None and arg.type is not None:
+                raise TypeError(f"{start} that do not match expected type {wanted.name}.") from error
+            if arg.type_attr in self.origin:
+                raise TypeError(
+                    f"{start} that do not match type {wanted.name} inferred from earlier arguments."
+                ) from error  # type: ignore[union-attr]
+            raise TypeError(f"{start} that don't all match.") from error
+        return tensors
+
+    def _infer(self, arg: ArgDef, tensors: list[Tensor]) -> None:
+        types = [tensor.dtype.base_dtype for tensor in tensors]
+        if arg.number_attr is not None:
+            known = self.attrs.get(arg.number_attr)
+            if known is not None and known != len(tensors):
+                raise ValueError(
+                    f"List argument '{arg.name}' to '{self.op_def.name}' Op with length {len(tensors)} must match length {known} of"
+                    f" argument '{self.origin[arg.number_attr]}'."
+                )
+            minimum = self.op_def.attr_defs[arg.number_attr].minimum
+            if minimum is not None and len(tensors) < minimum:
+                raise ValueError(
+                    f"List argument '{arg.name}' to '{self.op_def.name}' Op with length {len(tensors)} shorter than minimum length {minimum}."
+                )
+            self._note(arg.number_attr, len(tensors), arg.name)
+        if arg.type_list_attr is not None:
+            known_types = self.attrs.get(arg.type_list_attr)
+            if known_types is not None and known_types != tuple(types):
+                raise TypeError(
+                    f"Input '{arg.name}' of '{self.op_def.name}' Op has types that do not match earlier arguments."
+                )
+            self._note(arg.type_list_attr, tuple(types), arg.name)
+            _check_allowed(self.op_def.attr_defs[arg.type_list_attr], types, arg.name)
+        elif arg.type_attr is not None:
+            if types:
+                self._note(arg.type_attr, types[0], arg.name)
+            elif arg.type_attr not in self.attrs and self._default_type(arg) is None:
+                raise TypeError(
+                    f"Don't know how to infer type variable from empty input list passed to input '{arg.name}' of '{self.op_def.name}' Op."
+                )
+            _check_allowed(self.op_def.attr_defs[arg.type_attr], types, arg.name)
+
+    def _note(self, attr: str, value: Any, arg: str) -> None:
+        self.attrs.setdefault(attr, value)
+        self.origin.setdefault(attr, arg)
+
+    def attributes(self) -> dict[str, Any]:
+        """All attributes of the signature: inferred, given, or by default."""
+        attrs: dict[str, Any] = {}
+        for attr in self.op_def.attrs:
+            given = self.left.pop(attr.name, None)
+            if attr.name in self.attrs:
+                attrs[attr.name] = self.attrs[attr.name]
+                if attr.name not in self.origin and attr.type == "type":
+                    _check_allowed(attr, [attrs[attr.name]], attr.name)
+            elif given is not None:
+                attrs[attr.name] = normalise_attr(attr, given, self.op_def.name)
+            elif attr.has_default:
+                attrs[attr.name] = attr.default
+            else:
+                raise TypeError(f"No argument for attr {attr.name} of {self.op_def}")
+        return attrs
+
+    def check_unknown(self) -> None:
+        """TypeError for arguments that the signature does not have."""
+        if self.left:
+            raise TypeError(
+                f"apply_op() got unexpected keyword arguments: {', '.join(sorted(self.left))}; {self.op_def}"
+            )
+
+
+def _dtype_of(value: Any) -> DType | None:
+    if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
+        return as_dtype(value.dtype)
+    try:
+        return as_dtype(as_array(value).dtype)
+    except (TypeError, ValueError):
+        return None
+
+
+def _check_allowed(attr: AttrDef, types: list[DType], label: str) -> None:
+    if attr.allowed is None:
+        return
+    for dtype in types:
+        if dtype.base_dtype not in attr.allowed:
+            allowed = ", ".join(d.name for d in attr.allowed)
+            raise TypeError(
+                f"Value passed to parameter '{label}' has DataType {dtype.name} not in list of allowed values: {allowed}"
+            )
+
+
+def normalise_attr(attr: AttrDef, value: Any, op_name: str) -> Any:
+    """An attribute's value in its Python form, checked against its definition.
+
+    Raises:
+        TypeError: of the wrong type.
+        ValueError: not allowed, too small, or a list too short.
+    """
+    if attr.is_list:
+        if not isinstance(value, (list, tuple, np.ndarray)):
+            raise TypeError(f"Expected list for attr {attr.name}, got {value!r}")
+        result: Any = tuple(_scalar_attr(attr, item) for item in value)
+        if attr.minimum is not None and len(result) < attr.minimum:
+            raise ValueError(
+                f"Attr '{attr.name}' of '{op_name}' Op passed list of length {len(result)} less than minimum {attr.minimum}."
+            )
+        items = result
+    else:
+        result = _scalar_attr(attr, value)
+        if attr.minimum is not None and attr.type == "int" and result < attr.minimum:
+            raise ValueError(
+                f"Attr '{attr.name}' of '{op_name}' Op passed {result} less than minimum {attr.minimum}."
+            )
+        items = (result,)
+    if attr.allowed is not None:
+        for item in items:
+            if attr.element_type == "type":
+                _check_allowed(attr, [item], attr.name)
+            elif item not in attr.allowed:
+                allowed = '", "'.join(v.decode() for v in attr.allowed)
+                raise ValueError(
+                    f"Attr '{attr.name}' of '{op_name}' Op passed string '{item.decode(errors='replace')}' not in: \"{allowed}\"."
+                )
+    return result
+
+
+def _scalar_attr(attr: AttrDef, value: Any) -> Any:
+    kind = attr.element_type
+    if kind == "type":
+        return as_dtype(value).base_dtype
+    if kind == "shape":
+        return as_shape(value)
+    if kind == "string" and isinstance(value, (str, bytes)):
+        return value.encode() if isinstance(value, str) else value
+    if kind == "bool" and isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if kind == "int" and isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    if (
+        kind == "float"
+        and isinstance(value, (int, float, np.integer, np.floating))
+        and not isinstance(value, bool)
+    ):
+        return float(value)
+    if kind == "tensor":
+        return value if isinstance(value, TensorValue) else TensorValue.of_array(as_array(value))
+    if kind == "func" and isinstance(value, (str, FunctionRef)):
+        return FunctionRef(value) if isinstance(value, str) else value
+    raise TypeError(f"Expected {kind} for argument '{attr.name}' not {value!r}.")

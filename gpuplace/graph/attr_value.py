@@ -1,0 +1,91 @@
+"""Attribute values as Python objects, independent of protobuf.
+
+A node's attributes are a plain dict. Types are ``DType``, strings ``bytes``, shapes ``TensorShape``, lists tuples, and the
+two kinds below stand for tensors and functions.
+
+>>> TensorValue.of_array(np.zeros([2, 3], np.float32))
+TensorValue(float32, (2, 3))
+
+Source: tensorflow/core/framework/attr_value.proto, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import DType, as_dtype
+from gpuplace.shapes import TensorShape
+
+
+class TensorValue:
+    """A constant tensor held by an attribute; what was read from a file is decoded when first looked at.
+
+    Attributes:
+        dtype: element type.
+        shape: the shape, fully defined in a valid tensor.
+        encoded: the message it was read from, or None.
+    """
+
+    __slots__ = ("dtype", "shape", "encoded", "_array", "_decode")
+
+    def __init__(
+        self,
+        dtype: DType,
+        shape: TensorShape,
+        array: np.ndarray[Any, Any] | None = None,
+        encoded: Any = None,
+        decode: Callable[[Any], np.ndarray[Any, Any]] | None = None,
+    ) -> None:
+        self.dtype = dtype
+        self.shape = shape
+        self.encoded = encoded
+        self._array = array
+        self._decode = decode
+
+    @classmethod
+    def of_array(cls, array: np.ndarray[Any, Any], dtype: DType | None = None) -> TensorValue:
+        """A value that holds ``array``; ``dtype`` tells quantized types from plain integers."""
+        return cls(as_dtype(array.dtype) if dtype is None else dtype, TensorShape.of(array.shape), array)
+
+    @property
+    def array(self) -> np.ndarray[Any, Any]:
+        """The elements, ``shape``-shaped; not to be written to.
+
+        Raises:
+            gpuplace.errors.InvalidArgumentError: the message that it was read from is corrupt.
+        """
+        if self._array is None:
+            assert self._decode is not None
+            self._array = self._decode(self.encoded)
+        return self._array
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TensorValue):
+            return NotImplemented
+        if self.dtype is not other.dtype or self.shape != other.shape:
+            return False
+        mine, theirs = self.array, other.array
+        return (
+            mine.tobytes() == theirs.tobytes() if mine.dtype != object else bool(np.array_equal(mine, theirs))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self.shape))
+
+    def __repr__(self) -> str:
+        return f"TensorValue({self.dtype.name}, {self.shape})"
+
+
+@dataclass(frozen=True)
+class FunctionRef:
+    """A function of the graph's library, with the attributes it is instantiated with."""
+
+    name: str
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash(self.name)

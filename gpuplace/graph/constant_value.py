@@ -1,0 +1,150 @@
+"""What is known of a tensor's value while the graph is built.
+
+Shape functions need it: ``Reshape`` knows its result's shape only if its ``shape`` input is a constant. Known are constants
+and what follows from them through shape arithmetic.
+
+Source: tensorflow/python/framework/tensor_util.py, release 1.15 (the op types looked through).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+
+Array = np.ndarray[Any, Any]
+_MAX_ELEMENTS = 1 << 16
+
+
+def constant_value(tensor: Tensor) -> Array | None:
+    """The value of ``tensor`` if it does not depend on anything fed or stored, else None."""
+    function = _VALUES.get(tensor.op.type)
+    return function(tensor.op) if function is not None else None
+
+
+def constant_value_as_shape(tensor: Tensor) -> TensorShape:
+    """What is known of the shape that a vector of sizes describes; -1 stands for an unknown size."""
+    if tensor.shape.ndims == 0:
+        value = constant_value(tensor)
+        if value is not None and int(value) == -1:
+            return UNKNOWN_SHAPE
+        raise ValueError("Received a scalar as shape; only -1 is allowed as a scalar shape")
+    op = tensor.op
+    if op.type == "Shape":
+        return op.inputs[0].shape
+    if op.type == "Pack" and op.attrs.get("axis", 0) == 0:
+        sizes = [constant_value(item) for item in op.inputs]
+        return TensorShape.of(tuple(None if size is None or int(size) < 0 else int(size) for size in sizes))
+    if op.type in ("Concat", "ConcatV2"):
+        parts = op.inputs[1:] if op.type == "Concat" else op.inputs[:-1]
+        shape = TensorShape.of(())
+        for part in parts:
+            shape = shape.concatenate(constant_value_as_shape(part))
+        return shape
+    value = constant_value(tensor)
+    if value is not None:
+        return TensorShape.of(tuple(None if size < 0 else int(size) for size in value))
+    rank = tensor.shape[0].value if tensor.shape.ndims == 1 else None
+    return UNKNOWN_SHAPE if rank is None else TensorShape.of((None,) * rank)
+
+
+def _shape(op: Operation) -> Array | None:
+    shape = op.inputs[0].shape
+    return np.array(shape.as_list(), op.outputs[0].dtype.as_numpy_dtype) if shape.is_fully_defined() else None
+
+
+def _size(op: Operation) -> Array | None:
+    count = op.inputs[0].shape.num_elements()
+    return None if count is None else np.asarray(count, op.outputs[0].dtype.as_numpy_dtype)
+
+
+def _rank(op: Operation) -> Array | None:
+    rank = op.inputs[0].shape.ndims
+    return None if rank is None else np.asarray(rank, np.int32)
+
+
+def _of_inputs(function: Callable[..., Any]) -> Callable[[Operation], Array | None]:
+    """Evaluates ``function(op, *values)`` where all inputs are known and the result is small."""
+
+    def evaluate(op: Operation) -> Array | None:
+        count = op.outputs[0].shape.num_elements()
+        if count is not None and count > _MAX_ELEMENTS:
+            return None
+        values = [constant_value(tensor) for tensor in op.inputs]
+        if any(value is None for value in values):
+            return None
+        return np.asarray(function(op, *values), op.outputs[0].dtype.as_numpy_dtype)
+
+    return evaluate
+
+
+def _range(op: Operation, start: Array, limit: Array, delta: Array) -> Array:
+    return np.arange(start, limit, delta) if delta != 0 else np.empty(0)
+
+
+def _strided_slice(op: Operation, value: Array, begin: Array, end: Array, strides: Array) -> Any:
+    attrs = op.attrs
+    items: list[Any] = []
+    for axis, (low, high, step) in enumerate(
+        zip(begin.tolist(), end.tolist(), strides.tolist(), strict=True)
+    ):
+        bit = 1 << axis
+        if attrs["shrink_axis_mask"] & bit:
+            items.append(low)
+        else:
+            items.append(
+                slice(
+                    None if attrs["begin_mask"] & bit else low,
+                    None if attrs["end_mask"] & bit else high,
+                    step,
+                )
+            )
+    return value[tuple(items)]
+
+
+def _slice_value(op: Operation) -> Array | None:
+    if op.attrs["ellipsis_mask"] or op.attrs["new_axis_mask"]:
+        return None
+    source = op.inputs[0]
+    bounds = [constant_value(tensor) for tensor in op.inputs[1:]]
+    if any(bound is None for bound in bounds):
+        return None
+    value = constant_value(source)
+    if value is not None:
+        return np.asarray(_strided_slice(op, value, *bounds))  # type: ignore[arg-type]
+    if source.op.type == "Shape" and op.attrs["shrink_axis_mask"] == 1 and len(bounds[0]) == 1:  # type: ignore[arg-type]
+        sizes = source.op.inputs[0].shape.sizes
+        if sizes is not None and -len(sizes) <= int(bounds[0][0]) < len(sizes):  # type: ignore[index]
+            size = sizes[int(bounds[0][0])]  # type: ignore[index]
+            return None if size is None else np.asarray(size, source.dtype.as_numpy_dtype)
+    return None
+
+
+_VALUES: dict[str, Callable[[Operation], Array | None]] = {
+    "Const": lambda op: op.attrs["value"].array,
+    "Shape": _shape,
+    "Size": _size,
+    "Rank": _rank,
+    "StridedSlice": _slice_value,
+    "Range": _of_inputs(_range),
+    "Cast": _of_inputs(lambda op, x: x),
+    "Identity": _of_inputs(lambda op, x: x),
+    "Pack": _of_inputs(lambda op, *values: np.stack(values, op.attrs.get("axis", 0))),
+    "Concat": _of_inputs(lambda op, axis, *values: np.concatenate(values, int(axis))),
+    "ConcatV2": _of_inputs(lambda op, *values: np.concatenate(values[:-1], int(values[-1]))),
+    "Fill": _of_inputs(lambda op, dims, value: np.full(dims, value)),
+    "Prod": _of_inputs(
+        lambda op, x, axis: np.prod(x, axis=tuple(np.atleast_1d(axis)), keepdims=op.attrs["keep_dims"])
+    ),
+    "Add": _of_inputs(lambda op, x, y: x + y),
+    "AddV2": _of_inputs(lambda op, x, y: x + y),
+    "Sub": _of_inputs(lambda op, x, y: x - y),
+    "Mul": _of_inputs(lambda op, x, y: x * y),
+    "Maximum": _of_inputs(lambda op, x, y: np.maximum(x, y)),
+    "FloorDiv": _of_inputs(lambda op, x, y: np.floor_divide(x, np.where(y == 0, 1, y))),
+    "FloorMod": _of_inputs(lambda op, x, y: np.mod(x, np.where(y == 0, 1, y))),
+}

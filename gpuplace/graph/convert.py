@@ -1,0 +1,208 @@
+"""Python values as tensors of the default graph: the first step of every op's Python function.
+
+A tensor is taken as it is; a list that holds tensors is packed; everything else becomes a constant. Other classes
+(variables, indexed slices) register a conversion.
+
+Source: tensorflow/python/framework/ops.py and ops/array_ops.py, release 1.15 (order of conversions, names, messages).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from gpuplace.dtypes import DType, as_array, as_dtype
+from gpuplace.graph.attr_value import TensorValue
+from gpuplace.graph.graph import Graph, require_same_graph
+from gpuplace.graph.op_def import op_registry
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.stacks import get_default_graph as _default_graph
+
+Conversion = Callable[..., Any]
+"""``(value, dtype=None, name=None, as_ref=False) -> Tensor``, or NotImplemented."""
+
+_conversions: list[tuple[int, int, Any, Conversion]] = []
+
+
+def get_default_graph() -> Graph:
+    """The graph that operations made by this thread go to."""
+    return _default_graph(Graph)
+
+
+def register_tensor_conversion_function(
+    base_type: Any, conversion_func: Conversion, priority: int = 100
+) -> None:
+    """Converts instances of ``base_type``, a type or tuple of types; lower ``priority`` is tried first.
+
+    Args:
+        base_type: the type or types converted.
+        conversion_func: ``(value, dtype=None, name=None, as_ref=False)`` to a tensor, or NotImplemented.
+        priority: the order of trying; the earlier registered first on a tie.
+    """
+    if not callable(conversion_func):
+        raise TypeError("conversion_func must be callable.")
+    _conversions.append((priority, len(_conversions), base_type, conversion_func))
+    _conversions.sort(key=lambda row: row[:2])
+
+
+def make_constant(
+    value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: Any = False
+) -> Tensor:
+    """Adds a ``Const`` holding ``value``; the arguments and errors are those of ``dtypes.as_array``."""
+    wanted = None if dtype is None else as_dtype(dtype)
+    array = as_array(value, wanted, shape, verify_shape)
+    tensor = TensorValue.of_array(array, wanted.base_dtype if wanted is not None else None)
+    attrs = {"value": tensor, "dtype": tensor.dtype}
+    return (
+        get_default_graph()
+        .create_op("Const", (), (tensor.dtype,), name=name or "Const", attrs=attrs)
+        .outputs[0]
+    )
+
+
+def convert_to_tensor(
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+    dtype_hint: Any = None,
+    as_ref: bool = False,
+) -> Tensor:
+    """Returns ``value`` as a tensor of the default graph.
+
+    Args:
+        value: a tensor, variable, array, Python value, or nested list of these.
+        dtype: required element type.
+        name: name of a constant that is made.
+        preferred_dtype: element type to use where the value fits it.
+        dtype_hint: the newer name of ``preferred_dtype``.
+        as_ref: keep a reference to a variable.
+
+    Raises:
+        TypeError: the value cannot be converted to ``dtype``.
+        ValueError: a tensor of another type, or a ragged value.
+    """
+    preferred_dtype = preferred_dtype if preferred_dtype is not None else dtype_hint
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(value, Tensor):
+        if wanted is not None and not wanted.is_compatible_with(value.dtype):
+            raise ValueError(
+                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: {str(value)!r}"
+            )
+        return value
+    for _, _, base_type, function in _conversions:
+        if isinstance(value, base_type):
+            result = NotImplemented
+            if wanted is None and preferred_dtype is not None:
+                try:
+                    result = function(value, dtype=as_dtype(preferred_dtype), name=name, as_ref=as_ref)
+                except (TypeError, ValueError):
+                    result = NotImplemented
+            if result is NotImplemented:
+                result = function(value, dtype=wanted, name=name, as_ref=as_ref)
+            if result is not NotImplemented:
+                return result
+    if isinstance(value, (list, tuple)) and _holds_tensors(value):
+        return _pack(value, wanted or _common_dtype(value), name or "packed")
+    if wanted is None and preferred_dtype is not None:
+        with contextlib.suppress(TypeError, ValueError):
+            return make_constant(value, preferred_dtype, name=name)
+    return make_constant(value, wanted, name=name)
+
+
+def _is_tensor_like(value: Any) -> bool:
+    return isinstance(value, Tensor) or any(isinstance(value, base) for _, _, base, _ in _conversions)
+
+
+def _holds_tensors(value: Sequence[Any]) -> bool:
+    return any(_holds_tensors(v) if isinstance(v, (list, tuple)) else _is_tensor_like(v) for v in value)
+
+
+def _common_dtype(value: Sequence[Any]) -> DType | None:
+    for item in value:
+        if isinstance(item, (list, tuple)):
+            found = _common_dtype(item)
+            if found is not None:
+                return found
+        elif _is_tensor_like(item):
+            return as_dtype(item.dtype).base_dtype
+    return None
+
+
+def _pack(values: Sequence[Any], dtype: DType | None, name: str) -> Tensor:
+    """Packs nested lists of which some leaves are tensors, a constant for each that is not."""
+    graph = get_default_graph()
+    with graph.name_scope(name) as scope:
+        parts = []
+        for index, value in enumerate(values):
+            if isinstance(value, (list, tuple)) and _holds_tensors(value):
+                parts.append(_pack(value, dtype, str(index)))
+            else:
+                parts.append(convert_to_tensor(value, dtype, name=str(index)))
+        op_def = op_registry().lookup("Pack")
+        first = parts[0].dtype.base_dtype
+        for part in parts:
+            if part.dtype.base_dtype is not first:
+                raise TypeError(
+                    f"Cannot convert a list containing a tensor of dtype {part.dtype} to {first} (Tensor is: {part!r})"
+                )
+        attrs = {"N": len(parts), "T": first, "axis": 0}
+        return graph.create_op("Pack", parts, name=scope, attrs=attrs, op_def=op_def).outputs[0]
+
+
+def convert_n_to_tensor(
+    values: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None, as_ref: bool = False
+) -> list[Tensor]:
+    """Converts each of a list of values; constants are named ``name_0``, ``name_1``, ...
+
+    Raises:
+        TypeError: ``values`` is not a list, or an element cannot be converted.
+    """
+    if not isinstance(values, (list, tuple)):
+        raise TypeError("values must be a sequence.")
+    return [
+        convert_to_tensor(
+            value, dtype, None if name is None else f"{name}_{index}", preferred_dtype, as_ref=as_ref
+        )
+        for index, value in enumerate(values)
+    ]
+
+
+@contextlib.contextmanager
+def name_scope(
+    name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None
+) -> Iterator[str]:
+    """A name scope for an op's Python function.
+
+    Args:
+        name: the caller's name, or None.
+        default_name: the name where ``name`` is None.
+        values: the op's arguments; they have to be of one graph, which becomes the default one inside.
+
+    Raises:
+        ValueError: neither name is given although ``values`` are, or the values are of several graphs.
+    """
+    chosen = default_name if name is None else name
+    if chosen is None and values is not None:
+        raise ValueError("At least one of name (None) and default_name (None) must be provided.")
+    graph = graph_of(values or ())
+    with graph.as_default(), graph.name_scope(chosen) as scope:
+        yield scope
+
+
+def graph_of(values: Sequence[Any]) -> Graph:
+    """The graph that the tensors and operations among ``values``, one level of lists deep, belong to, else the default one.
+
+    Raises:
+        ValueError: they belong to several graphs.
+    """
+    found: list[Any] = []
+    for value in values:
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if not isinstance(item, (Tensor, Operation)):
+                convert = getattr(item, "_as_graph_element", None)
+                item = convert() if convert is not None else None
+            if item is not None:
+                found.append(item)
+    return require_same_graph(found) or get_default_graph()

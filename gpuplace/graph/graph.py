@@ -1,0 +1,542 @@
+"""The dataflow graph: operations under unique names, made within scopes.
+
+>>> graph = Graph()
+>>> with graph.as_default(), graph.device("/gpu:1"), graph.name_scope("tower"):
+...     op = graph.create_op("NoOp", [])
+>>> op.name, op.device
+('tower/NoOp', '/device:GPU:1')
+
+Source: tensorflow/python/framework/ops.py, release 1.15 (naming, scopes, colocation, messages).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gpuplace.device.spec import canonical_name
+from gpuplace.dtypes import DType
+from gpuplace.graph.op_def import OpDef, op_registry
+from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, capture_stack
+from gpuplace.graph.scopes import (
+    VALID_OP_NAME,
+    VALID_SCOPE_NAME,
+    ControlDependenciesScope,
+    DeviceScope,
+    control_inputs_for,
+    make_device_scope,
+)
+from gpuplace.graph.shape_inference import infer_shapes
+from gpuplace.graph.stacks import graph_stack
+from gpuplace.shapes import UNKNOWN_SHAPE
+
+DEFAULT_GRAPH_SEED = 87654321
+
+
+def name_from_scope_name(name: str) -> str:
+    """The operation name in a scope name: without the slash at its end."""
+    return name[:-1] if name.endswith("/") else name
+
+
+class Graph:
+    """A dataflow graph.
+
+    Operations can be added from several threads; scopes belong to the graph, as in TensorFlow, so threads that build one
+    graph within scopes have to take turns.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._operations: list[Operation] = []
+        self._by_name: dict[str, Operation] = {}
+        self._names_in_use: dict[str, int] = {}
+        self._name_stack = ""
+        self._device_stack: tuple[DeviceScope, ...] = ()
+        self._colocation_stack: list[Operation] = []
+        self._control_stack: list[ControlDependenciesScope] = []
+        self._attr_scope: dict[str, Any] = {}
+        self._kernel_labels: dict[str, str] = {}
+        self._gradient_overrides: dict[str, str] = {}
+        self._container = ""
+        self._collections: dict[Any, list[Any]] = {}
+        self._finalized = False
+        self._version = 0
+        self._last_id = 0
+        self._unfeedable: set[Tensor] = set()
+        self._unfetchable: set[Operation] = set()
+        self.seed: int | None = None
+        self.functions: dict[str, bytes] = {}
+        """Library functions: name to serialised ``FunctionDef``."""
+        self.gradient_functions: dict[str, str] = {}
+        """Library functions: name to the name of the gradient."""
+        self.function_op_defs: dict[str, OpDef] = {}
+        """Signatures of the library functions, for nodes that call one by name."""
+
+    # Operations
+
+    def create_op(
+        self,
+        op_type: str,
+        inputs: Sequence[Tensor],
+        dtypes: Sequence[DType] | None = None,
+        input_types: Sequence[DType] | None = None,
+        name: str | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        op_def: OpDef | None = None,
+        compute_shapes: bool = True,
+        compute_device: bool = True,
+    ) -> Operation:
+        """Adds an operation.
+
+        Args:
+            op_type: its type.
+            inputs: tensors of this graph, in the order of the signature, lists flattened.
+            dtypes: types of the outputs; from the signature where None.
+            input_types: ignored; kept for TensorFlow's argument order.
+            name: its name, made unique; taken as it is, without the slash, where it ends in one.
+            attrs: attribute values in their Python form; defaults are filled in.
+            op_def: its signature; looked up where None.
+            compute_shapes: infer the shapes of the outputs.
+            compute_device: apply the device scopes.
+
+        Raises:
+            gpuplace.errors.NotFoundError: no op of this type is registered.
+            ValueError: an invalid name, an input of another graph, or shapes that do not fit.
+            RuntimeError: the graph is finalised.
+        """
+        if op_def is None:
+            op_def = self.function_op_defs.get(op_type) or op_registry().lookup(op_type)
+        for tensor in inputs:
+            if tensor.op.graph is not self:
+                raise ValueError(f"{tensor!r} must be from the same graph as this graph, {self!r}.")
+        with self._lock:
+            self._check_not_finalized()
+            if name is None or name == "":
+                name = op_type
+            unique = name[:-1] if name[-1] == "/" else self.unique_name(name)
+            if not VALID_OP_NAME.fullmatch(unique):
+                raise ValueError(f"'{unique}' is not a valid node name")
+            if unique in self._by_name:
+                raise ValueError(f"Duplicate node name in graph: '{unique}'")
+            controls = control_inputs_for(self._control_stack, inputs) if self._control_stack else []
+            values = dict(attrs) if attrs else {}
+            for key, value in op_def.defaults.items():
+                if key not in values:
+                    values[key] = value
+            op = Operation(self, unique, op_type, op_def, tuple(inputs), controls, values)
+            if self._attr_scope or self._kernel_labels or self._gradient_overrides or self._container:
+                self._apply_attr_scopes(op)
+            if dtypes is None:
+                try:
+                    dtypes = op_def.output_types(values)
+                except KeyError as error:
+                    raise ValueError(
+                        f"NodeDef missing attr {error} from Op<{op_def}>; node: {unique}"
+                    ) from None
+            self._add_outputs(op, dtypes, compute_shapes)
+            if compute_device and self._device_stack:
+                op._device = self._requested_device(op)
+                op.device_scopes = self._device_stack
+            if self._colocation_stack:
+                self._apply_colocation(op)
+            op._stack = capture_stack()
+            self._register(op)
+            return op
+
+    def _add_outputs(self, op: Operation, dtypes: Sequence[DType], compute_shapes: bool = True) -> None:
+        shapes = infer_shapes(op, len(dtypes)) if compute_shapes else (UNKNOWN_SHAPE,) * len(dtypes)
+        op.outputs = tuple([Tensor(op, i, dtype, shapes[i]) for i, dtype in enumerate(dtypes)])
+
+    def _register(self, op: Operation) -> None:
+        """Adds a complete operation to the graph's tables and to the edges of its inputs."""
+        op.index = len(self._operations)
+        self._operations.append(op)
+        self._by_name[op.name] = op
+        self._last_id += 1
+        self._version += 1
+        for tensor in op.inputs:
+            tensor._consumers.append(op)
+        for control in op._control_inputs:
+            control._control_outputs.append(op)
+        for scope in self._control_stack:
+            scope.add_op(op)
+
+    def _requested_device(self, op: Operation) -> str:
+        for scope in self._device_stack:
+            if scope.stops:
+                break
+            op._device = scope.apply(op)
+        return op._device
+
+    def _apply_colocation(self, op: Operation) -> None:
+        groups: set[bytes] = set()
+        for other in reversed(self._colocation_stack):
+            groups.update(other.colocation_groups())
+            if other.device:
+                if op.device and canonical_name(op.device) != canonical_name(other.device):
+                    warnings.warn(
+                        f"Tried to colocate {op.name} with an op {other.name} that had a different device: {op.device} vs"
+                        f" {other.device}. Postponing error-checking until all devices are assigned.",
+                        stacklevel=4,
+                    )
+                else:
+                    op._device = other.device
+        op.attrs[CLASS_ATTR] = tuple(sorted(groups))
+
+    def _apply_attr_scopes(self, op: Operation) -> None:
+        for key, value in self._attr_scope.items():
+            if callable(value):
+                value = value(op)
+            if value is not None:
+                op.attrs.setdefault(key, value)
+        if op.type in self._kernel_labels:
+            op.attrs.setdefault("_kernel", self._kernel_labels[op.type].encode())
+        if op.type in self._gradient_overrides:
+            op.attrs.setdefault("_gradient_op_type", self._gradient_overrides[op.type].encode())
+        if (
+            self._container
+            and op.op_def is not None
+            and op.op_def.is_stateful
+            and op.attrs.get("container") == b""
+        ):
+            op.attrs["container"] = self._container.encode()
+
+    def get_operations(self) -> list[Operation]:
+        """All operations, in the order in which they were made."""
+        return list(self._operations)
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation of that name; KeyError where there is none."""
+        if not isinstance(name, str):
+            raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
+        return self.as_graph_element(name, allow_tensor=False, allow_operation=True)
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        """The tensor ``"<operation>:<output>"``; KeyError where there is none."""
+        if not isinstance(name, str):
+            raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
+        return self.as_graph_element(name, allow_tensor=True, allow_operation=False)
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        """The tensor or operation of this graph that ``obj``, a name or something convertible, stands for.
+
+        Raises:
+            KeyError: no such name.
+            TypeError: ``obj`` is nothing of the kind.
+            ValueError: an element of another graph, or a name of the wrong kind.
+        """
+        if not allow_tensor and not allow_operation:
+            raise ValueError("allow_tensor and allow_operation can't both be False.")
+        wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
+        convert = getattr(obj, "_as_graph_element", None)
+        if convert is not None:
+            obj = convert() or obj
+        if isinstance(obj, bytes):
+            obj = obj.decode()
+        if isinstance(obj, str):
+            return self._element_by_name(obj, allow_tensor, allow_operation)
+        if isinstance(obj, Tensor) and allow_tensor or isinstance(obj, Operation) and allow_operation:
+            if obj.graph is not self:
+                raise ValueError(f"{type(obj).__name__} {obj} is not an element of this graph.")
+            return obj
+        raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
+
+    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+        if ":" in name:
+            if not allow_tensor:
+                raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
+            op_name, _, output = name.rpartition(":")
+            if ":" in op_name or not output.isdecimal():
+                raise ValueError(
+                    f'The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names must be of the form "<op_name>:<output_index>".'
+                )
+            op = self._by_name.get(op_name)
+            if op is None:
+                raise KeyError(
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does not exist in the graph."
+                )
+            if int(output) >= len(op.outputs):
+                raise KeyError(
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, exists but only has {len(op.outputs)} outputs."
+                )
+            return op.outputs[int(output)]
+        op = self._by_name.get(name)
+        if op is not None and allow_operation:
+            return op
+        if not allow_operation:
+            if op is not None:
+                raise ValueError(
+                    f'The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of the form "<op_name>:<output_index>".'
+                )
+            raise ValueError(
+                f'The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must be of the form "<op_name>:<output_index>".'
+            )
+        raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
+
+    # Names
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """``name`` within the current name scope, with ``_1``, ``_2``, ... where it is taken; case does not distinguish."""
+        with self._lock:
+            if self._name_stack:
+                name = f"{self._name_stack}/{name}"
+            key = name.lower()
+            count = self._names_in_use.get(key, 0)
+            if mark_as_used:
+                self._names_in_use[key] = count + 1
+            if count > 0:
+                base = key
+                while key in self._names_in_use:
+                    key = f"{base}_{count}"
+                    count += 1
+                if mark_as_used:
+                    self._names_in_use[key] = 1
+                name = f"{name}_{count - 1}"
+            return name
+
+    @contextlib.contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Prefixes the names of operations made inside; gives the scope's own name, with a slash at its end.
+
+        A name that ends in a slash re-enters a scope; None or ``""`` goes back to the outermost one.
+
+        Raises:
+            ValueError: the name has characters that TensorFlow does not allow.
+        """
+        if name:
+            pattern = VALID_SCOPE_NAME if self._name_stack else VALID_OP_NAME
+            if isinstance(name, bytes):
+                name = name.decode()
+            if not pattern.fullmatch(name):
+                raise ValueError(f"'{name}' is not a valid scope name")
+        outer = self._name_stack
+        if not name:
+            inner = ""
+        elif name.endswith("/"):
+            inner = name[:-1]
+        else:
+            inner = self.unique_name(name)
+        self._name_stack = inner
+        try:
+            yield inner + "/" if inner else ""
+        finally:
+            self._name_stack = outer
+
+    def get_name_scope(self) -> str:
+        """The current name scope, without a slash at its end."""
+        return self._name_stack
+
+    # Scopes
+
+    def as_default(self) -> Any:
+        """Makes this the thread's default graph within a ``with`` block."""
+        return graph_stack.push(self)
+
+    @contextlib.contextmanager
+    def _with_device_scope(self, scope: DeviceScope) -> Iterator[None]:
+        outer = self._device_stack
+        self._device_stack = (scope, *outer)
+        try:
+            yield
+        finally:
+            self._device_stack = outer
+
+    def device(self, device_name_or_function: Any) -> Any:
+        """Operations made in the ``with`` block request this device.
+
+        Args:
+            device_name_or_function: a name such as ``"/gpu:1"`` or a ``DeviceSpec``, whose parts those of inner scopes
+                override; a function from operation to device, which decides alone; or None, to ignore outer scopes.
+
+        Raises:
+            ValueError: the name is malformed.
+        """
+        return self._with_device_scope(make_device_scope(device_name_or_function, 2))
+
+    @contextlib.contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Operations made in the ``with`` block are placed where ``op`` is; outer device scopes do not apply.
+
+        Args:
+            op: an operation, tensor or variable; None, together with ``ignore_existing``, ends outer colocations.
+            ignore_existing: forget outer colocations.
+        """
+        if op is None and not ignore_existing:
+            raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
+        if op is not None and not isinstance(op, Operation):
+            op = self.as_graph_element(op)
+            op = op.op if isinstance(op, Tensor) else op
+        outer_devices, outer_colocations = self._device_stack, self._colocation_stack
+        self._device_stack = ()
+        kept = [] if ignore_existing else outer_colocations
+        self._colocation_stack = [*kept, op] if op is not None else list(kept)
+        try:
+            yield
+        finally:
+            self._device_stack, self._colocation_stack = outer_devices, outer_colocations
+
+    def control_dependencies(self, control_inputs: Any) -> ControlDependenciesScope:
+        """Operations made in the ``with`` block run after all of ``control_inputs``; None ends outer blocks."""
+        if control_inputs is None:
+            return ControlDependenciesScope(self, None)
+        current = {op for scope in self._control_stack for op in scope.control_inputs}
+        controls: dict[Operation, None] = {}
+        for item in control_inputs:
+            if hasattr(item, "_handle") and hasattr(item, "op"):
+                item = item.op  # a resource variable: its handle, not a read of it
+            element = self.as_graph_element(item)
+            op = element.op if isinstance(element, Tensor) else element
+            if op not in current:
+                controls[op] = None
+        return ControlDependenciesScope(self, list(controls))
+
+    @contextlib.contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """Stateful operations made in the ``with`` block keep their state in this container."""
+        outer, self._container = self._container, container_name
+        try:
+            yield container_name
+        finally:
+            self._container = outer
+
+    @contextlib.contextmanager
+    def _attr_scope_of(self, attrs: Mapping[str, Any]) -> Iterator[None]:
+        """Adds attributes, or functions from operation to attribute, to operations made inside; None removes one."""
+        outer = self._attr_scope
+        self._attr_scope = {k: v for k, v in {**outer, **attrs}.items() if v is not None}
+        try:
+            yield
+        finally:
+            self._attr_scope = outer
+
+    @contextlib.contextmanager
+    def _kernel_label_map(self, labels: Mapping[str, str]) -> Iterator[None]:
+        """Asks for kernels with a label, per op type, for operations made inside."""
+        outer = self._kernel_labels
+        self._kernel_labels = {**outer, **labels}
+        try:
+            yield
+        finally:
+            self._kernel_labels = outer
+
+    @contextlib.contextmanager
+    def gradient_override_map(self, overrides: Mapping[str, str]) -> Iterator[None]:
+        """Other gradient functions, per op type, for operations made inside."""
+        outer = self._gradient_overrides
+        self._gradient_overrides = {**outer, **overrides}
+        try:
+            yield
+        finally:
+            self._gradient_overrides = outer
+
+    # Collections
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        """Appends ``value`` to a collection."""
+        self._check_not_finalized()
+        with self._lock:
+            self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        """Appends ``value`` to each of several collections, each once."""
+        for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        """The collection's own list, made where it does not exist."""
+        with self._lock:
+            return self._collections.setdefault(name, [])
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        """A copy of a collection; with ``scope``, a regular expression, only items whose names begin with a match."""
+        items = list(self._collections.get(name, ()))
+        if scope is None:
+            return items
+        pattern = re.compile(scope)
+        return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
+
+    def get_all_collection_keys(self) -> list[str]:
+        """The names, those that are strings, of all collections."""
+        return [name for name in self._collections if isinstance(name, str)]
+
+    collections = property(get_all_collection_keys)
+
+    def clear_collection(self, name: Any) -> None:
+        """Removes a collection."""
+        self._check_not_finalized()
+        self._collections.pop(name, None)
+
+    # State
+
+    @property
+    def version(self) -> int:
+        """A number that grows with every operation added."""
+        return self._last_id
+
+    @property
+    def modification_count(self) -> int:
+        """A number that changes whenever operations, edges, devices or attributes do."""
+        return self._version
+
+    def _touch(self) -> None:
+        self._version += 1
+
+    @property
+    def finalized(self) -> bool:
+        """Whether the graph may no longer change."""
+        return self._finalized
+
+    def finalize(self) -> None:
+        """Makes every further change an error."""
+        self._finalized = True
+
+    def _unsafe_unfinalize(self) -> None:
+        self._finalized = False
+
+    def _check_not_finalized(self) -> None:
+        if self._finalized:
+            raise RuntimeError("Graph is finalized and cannot be modified.")
+
+    def prevent_feeding(self, tensor: Tensor) -> None:
+        """Makes feeding ``tensor`` an error."""
+        self._unfeedable.add(tensor)
+
+    def is_feedable(self, tensor: Tensor) -> bool:
+        """Whether ``tensor`` may be fed."""
+        return tensor not in self._unfeedable
+
+    def prevent_fetching(self, op: Operation) -> None:
+        """Makes fetching ``op`` and its outputs an error."""
+        self._unfetchable.add(op)
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        """Whether a tensor or operation may be fetched."""
+        op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
+        return op not in self._unfetchable
+
+    def __len__(self) -> int:
+        return len(self._operations)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __contains__(self, element: object) -> bool:
+        return isinstance(element, (Tensor, Operation)) and element.graph is self
+
+
+def require_same_graph(elements: Sequence[Any], graph: Graph | None = None) -> Graph | None:
+    """The one graph that these tensors and operations belong to, or ``graph``; ValueError where there are several."""
+    first: Any = None
+    for element in elements:
+        if isinstance(element, (Tensor, Operation)):
+            if graph is None:
+                graph, first = element.graph, element
+            elif element.graph is not graph:
+                raise ValueError(
+                    f"{element!r} must be from the same graph as {first if first is not None else graph!r}."
+                )
+    return graph

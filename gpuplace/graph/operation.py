@@ -1,0 +1,299 @@
+"""Operations and tensors: the nodes of a graph and what flows along its edges.
+
+An operation knows the device it *requested*; where it runs is decided by a placer and is no attribute of the graph.
+
+Source: tensorflow/python/framework/ops.py, release 1.15 (names, properties and messages).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from gpuplace.dtypes import DType
+from gpuplace.graph.op_def import OpDef
+from gpuplace.graph.stacks import get_default_session
+from gpuplace.shapes import TensorShape, as_shape
+
+if TYPE_CHECKING:
+    from gpuplace.graph.graph import Graph
+
+_PACKAGE = str(Path(__file__).parent.parent) + "/"
+_MAX_FRAMES = 12
+
+CLASS_ATTR = "_class"
+_LOC_PREFIX = b"loc:@"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One line of the Python stack that made an operation."""
+
+    filename: str
+    lineno: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.lineno}"
+
+
+def capture_stack() -> tuple[tuple[CodeType, int], ...]:
+    """Code objects and lines from the nearest caller outside this package outwards."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    found = []
+    while frame is not None and len(found) < _MAX_FRAMES:
+        found.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back  # type: ignore[assignment]
+    return tuple(found)
+
+
+class Tensor:
+    """One output of an operation.
+
+    Attributes:
+        op: the operation that produces it.
+        value_index: which of its outputs this is.
+        dtype: element type; a reference type for the output of a reference variable.
+    """
+
+    __slots__ = ("op", "value_index", "dtype", "_shape", "_consumers", "__weakref__")
+    __array_priority__ = 100
+    OVERLOADABLE_OPERATORS = frozenset(
+        f"__{name}__"
+        for name in "add radd sub rsub mul rmul div rdiv truediv rtruediv floordiv rfloordiv mod rmod lt le gt ge and rand or "
+        "ror xor rxor getitem pow rpow invert neg abs matmul rmatmul".split()
+    )
+
+    def __init__(self, op: Operation, value_index: int, dtype: DType, shape: TensorShape) -> None:
+        self.op = op
+        self.value_index = value_index
+        self.dtype = dtype
+        self._shape = shape
+        self._consumers: list[Operation] = []
+
+    @property
+    def name(self) -> str:
+        """``"<operation>:<output>"``."""
+        return f"{self.op.name}:{self.value_index}"
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that holds the operation."""
+        return self.op.graph
+
+    @property
+    def device(self) -> str:
+        """The device that the operation requested, ``""`` for none."""
+        return self.op.device
+
+    @property
+    def shape(self) -> TensorShape:
+        """What is known of the shape."""
+        return self._shape
+
+    def get_shape(self) -> TensorShape:
+        """What is known of the shape."""
+        return self._shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds knowledge about the shape; ValueError where it contradicts what is known."""
+        self._shape = self._shape.merge_with(as_shape(shape))
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take this tensor, each once."""
+        return list(dict.fromkeys(self._consumers))
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Runs the graph for this tensor in ``session`` or the default session."""
+        return _session_for(self.graph, session, "evaluate tensor", "eval").run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={self._shape} dtype={self.dtype.name}>"
+
+    def __str__(self) -> str:
+        shape = "" if self._shape.ndims is None else f", shape={self._shape}"
+        device = f", device={self.device}" if self.device else ""
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name}{device})'
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of `if t:` to test if a"
+            " tensor is defined, and use TensorFlow ops such as tf.cond to execute subgraphs conditioned on the value of a tensor."
+        )
+
+    def __iter__(self) -> Iterator[Tensor]:
+        raise TypeError(
+            "Tensor objects are only iterable when eager execution is enabled. To iterate over this tensor use tf.map_fn."
+        )
+
+    def __len__(self) -> int:
+        raise TypeError(f"object of type 'Tensor' has no len(): use tf.shape({self.name!r})[0]")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise NotImplementedError(
+            f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array: run it in a session."
+        )
+
+    @classmethod
+    def _override_operator(cls, operator: str, function: Any) -> None:
+        """Installs an operator; the op library does, which this layer cannot import."""
+        if operator not in cls.OVERLOADABLE_OPERATORS:
+            raise ValueError(f"Overriding {operator} is disallowed")
+        setattr(cls, operator, function)
+
+
+class Operation:
+    """A node of a graph.
+
+    Attributes:
+        graph: the graph that holds it.
+        name: unique in the graph.
+        type: op type, such as ``"MatMul"``.
+        op_def: its signature; None for a call of a library function by name.
+        inputs: the tensors it takes, in the order of the signature.
+        attrs: attribute name to Python value (see ``attr_value``), defaults included.
+        index: its position in the graph.
+        device_scopes: the ``tf.device`` scopes around it, innermost first.
+    """
+
+    __slots__ = (
+        "graph", "name", "type", "op_def", "inputs", "outputs", "attrs", "index", "device_scopes", "_control_inputs",
+        "_control_outputs", "_device", "_stack", "__weakref__",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        graph: Graph,
+        name: str,
+        op_type: str,
+        op_def: OpDef | None,
+        inputs: tuple[Tensor, ...],
+        control_inputs: list[Operation],
+        attrs: dict[str, Any],
+    ) -> None:
+        self.graph = graph
+        self.name = name
+        self.type = op_type
+        self.op_def = op_def
+        self.inputs = inputs
+        self.attrs = attrs
+        self.outputs: tuple[Tensor, ...] = ()
+        self.index = -1
+        self.device_scopes: tuple[Any, ...] = ()
+        self._control_inputs = control_inputs
+        self._control_outputs: list[Operation] = []
+        self._device = ""
+        self._stack: tuple[tuple[CodeType, int], ...] = ()
+
+    @property
+    def device(self) -> str:
+        """The requested device, ``""`` for none."""
+        return self._device
+
+    def _set_device(self, device: Any) -> None:
+        """Replaces the requested device by a name or ``DeviceSpec``."""
+        self._device = device if isinstance(device, str) else device.to_string()
+        self.graph._touch()
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """The operations that must run before this one, apart from the producers of its inputs."""
+        return list(self._control_inputs)
+
+    @property
+    def control_outputs(self) -> list[Operation]:
+        """The operations that must wait for this one, apart from the consumers of its outputs."""
+        return list(self._control_outputs)
+
+    def values(self) -> tuple[Tensor, ...]:
+        """The outputs."""
+        return self.outputs
+
+    def get_attr(self, name: str) -> Any:
+        """The value of an attribute; ValueError where the operation has none of that name."""
+        try:
+            value = self.attrs[name]
+        except KeyError:
+            raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.") from None
+        return list(value) if isinstance(value, tuple) else value
+
+    def _set_attr(self, name: str, value: Any) -> None:
+        """Sets an attribute to a Python value."""
+        self.attrs[name] = value
+        self.graph._touch()
+
+    def colocation_groups(self) -> list[bytes]:
+        """The groups this operation belongs to; its own, ``loc:@<name>``, where it asks for none."""
+        groups = [g for g in self.attrs.get(CLASS_ATTR, ()) if g.startswith(_LOC_PREFIX)]
+        return groups or [_LOC_PREFIX + self.name.encode()]
+
+    @property
+    def traceback(self) -> list[Frame]:
+        """The Python lines that made the operation, nearest last."""
+        return [Frame(code.co_filename, line, code.co_name) for code, line in reversed(self._stack)]
+
+    @property
+    def source(self) -> str | None:
+        """``file:line`` of the call, outside this package, that made the operation; None for an imported one."""
+        return f"{self._stack[0][0].co_filename}:{self._stack[0][1]}" if self._stack else None
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Runs this operation in ``session`` or the default session."""
+        _session_for(self.graph, session, "execute operation", "run").run(self, feed_dict)
+
+    def _update_input(self, index: int, tensor: Tensor) -> None:
+        """Redirects an input; needed for the back edges of loops."""
+        self.graph._check_not_finalized()
+        old = self.inputs[index]
+        old._consumers.remove(self)
+        self.inputs = (*self.inputs[:index], tensor, *self.inputs[index + 1 :])
+        tensor._consumers.append(self)
+        self.graph._touch()
+
+    def _add_control_inputs(self, operations: Sequence[Operation]) -> None:
+        """Adds control edges into this operation."""
+        self.graph._check_not_finalized()
+        for operation in operations:
+            if operation not in self._control_inputs:
+                self._control_inputs.append(operation)
+                operation._control_outputs.append(self)
+        self.graph._touch()
+
+    def _add_control_input(self, operation: Operation) -> None:
+        self._add_control_inputs([operation])
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+
+def _session_for(graph: Graph, session: Any, action: str, method: str) -> Any:
+    """The session to use, checked; ValueError where there is none or it has another graph."""
+    if session is None:
+        session = get_default_session()
+        if session is None:
+            raise ValueError(
+                f"Cannot {action} using `{method}()`: No default session is registered. Use `with sess.as_default()` or pass an"
+                f" explicit session to `{method}(session=sess)`"
+            )
+        kind = "the default session's graph"
+    else:
+        kind = "the session's graph"
+    if session.graph is not graph:
+        raise ValueError(
+            f"Cannot use the {'default' if kind.startswith('the default') else 'given'} session to {action}: the"
+            f" {'tensor' if 'tensor' in action else 'operation'}'s graph is different from {kind}."
+            " Pass an explicit session to `{0}(session=sess)`.".format(method)
+        )
+    return session

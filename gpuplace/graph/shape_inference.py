@@ -1,0 +1,69 @@
+"""Shapes of outputs, inferred when an operation is made.
+
+The op library registers one function per op type; an op type without one has outputs of unknown shape.
+
+Source: tensorflow/python/framework/common_shapes.py, release 1.15 (wording of the errors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+
+if TYPE_CHECKING:
+    from gpuplace.graph.operation import Operation
+
+ShapeFunction = Callable[["Operation"], Sequence[TensorShape]]
+"""Gives the shape of each output from the operation's inputs and attributes; ValueError where they do not fit."""
+
+_functions: dict[str, ShapeFunction] = {}
+
+
+def shape_function(*op_types: str) -> Callable[[ShapeFunction], ShapeFunction]:
+    """Registers the decorated function for these op types; ValueError where one has a function already."""
+
+    def register(function: ShapeFunction) -> ShapeFunction:
+        for op_type in op_types:
+            known = _functions.setdefault(op_type, function)
+            if known is not function:
+                raise ValueError(
+                    f"Op {op_type} has two shape functions: {known.__qualname__} and {function.__qualname__}"
+                )
+        return function
+
+    return register
+
+
+def has_shape_function(op_type: str) -> bool:
+    """Whether shapes of this op type's outputs are inferred."""
+    return op_type in _functions
+
+
+def infer_shapes(op: Operation, num_outputs: int) -> Sequence[TensorShape]:
+    """The shape of each output of ``op``, of which only inputs and attributes are set.
+
+    Raises:
+        ValueError: the inputs' shapes do not fit the op or each other.
+    """
+    function = _functions.get(op.type)
+    if function is None:
+        return (UNKNOWN_SHAPE,) * num_outputs
+    try:
+        shapes = function(op)
+    except ValueError as error:
+        given = ", ".join(_brackets(tensor.shape) for tensor in op.inputs)
+        raise ValueError(f"{error} for '{op.name}' (op: '{op.type}') with input shapes: {given}.") from None
+    if len(shapes) != num_outputs:
+        raise AssertionError(
+            f"the shape function of {op.type} gave {len(shapes)} shapes for {num_outputs} outputs"
+        )
+    return shapes
+
+
+def _brackets(shape: TensorShape) -> str:
+    """A shape as C++ prints it: ``[2,?]``, and ``<unknown>`` without a rank."""
+    if shape.sizes is None:
+        return "<unknown>"
+    return "[" + ",".join("?" if size is None else str(size) for size in shape.sizes) + "]"

@@ -1,0 +1,90 @@
+"""The default graph and the default session of each thread.
+
+A stack per thread: entering ``graph.as_default()`` or ``session.as_default()`` pushes, leaving pops. The graph below all
+stacks, used where nothing was pushed, is one per thread's stack bottom for the whole process, as in TensorFlow.
+
+Source: tensorflow/python/framework/ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from gpuplace.graph.graph import Graph
+
+T = TypeVar("T")
+
+
+class DefaultStack(threading.local, Generic[T]):
+    """Nested defaults of one thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack: list[T] = []
+        self.enforce_nesting = True
+
+    def get(self) -> T | None:
+        """The innermost default, or None."""
+        return self.stack[-1] if self.stack else None
+
+    @contextlib.contextmanager
+    def push(self, default: T) -> Iterator[T]:
+        """Makes ``default`` the innermost one within a ``with`` block; AssertionError where blocks are not nested."""
+        self.stack.append(default)
+        try:
+            yield default
+        finally:
+            if self.stack:
+                if self.stack[-1] is not default:
+                    if self.enforce_nesting:
+                        raise AssertionError(
+                            f"Nesting violated for default stack of {type(default)} objects: close what was opened last first"
+                        )
+                    if default in self.stack:
+                        self.stack.remove(default)
+                else:
+                    self.stack.pop()
+
+    def reset(self) -> None:
+        """Forgets all defaults of this thread."""
+        self.stack = []
+
+
+graph_stack: DefaultStack[Any] = DefaultStack()
+session_stack: DefaultStack[Any] = DefaultStack()
+_global_graph: Any = None
+_lock = threading.Lock()
+
+
+def get_default_graph(make: Callable[[], Graph] | None = None) -> Graph:
+    """The graph that new operations of this thread go to; ``make`` makes the process's one where there is none."""
+    global _global_graph
+    innermost = graph_stack.get()
+    if innermost is not None:
+        return innermost
+    with _lock:
+        if _global_graph is None:
+            assert make is not None
+            _global_graph = make()
+        return _global_graph
+
+
+def reset_default_graph() -> None:
+    """Forgets the process's default graph; AssertionError within a ``with graph.as_default()`` block."""
+    global _global_graph
+    if graph_stack.stack:
+        raise AssertionError(
+            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the nesting and"
+            " create a new graph."
+        )
+    with _lock:
+        _global_graph = None
+
+
+def get_default_session() -> Any:
+    """The innermost default session of this thread, or None."""
+    return session_stack.get()

@@ -96,14 +96,14 @@ def compute(
 def binder(
     *op_types: str, device_types: Iterable[str] = (ANY_DEVICE_TYPE,)
 ) -> Callable[[Function], Function]:
-    """Registers what makes the callable: ``function(xp, attrs, op)``, with the keywords that it names as in ``compute``."""
+    """Registers what makes the callable, ``function(xp, attrs, op)``; the keywords it names are as in ``compute``."""
     return functools.partial(_register, op_types, tuple(device_types), True)
 
 
 def _register(
     op_types: tuple[str, ...], device_types: tuple[str, ...], is_binder: bool, function: Function
 ) -> Function:
-    code = function.__code__  # type: ignore[attr-defined]
+    code = function.__code__
     keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     attrs = tuple(name for name in keywords if name != CONTEXT)
     for op_type in op_types:

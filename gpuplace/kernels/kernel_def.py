@@ -22,6 +22,7 @@ from typing import Any
 
 from gpuplace.dtypes import DType, as_dtype
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.op_notation import value_text
 
 DEFAULT_DEVICE_TYPE = "DEFAULT"
@@ -180,12 +181,33 @@ def _field_text(value: Any) -> str:
     return f"{letter}: {value_text(value)}"
 
 
-def constraint_value(value: Any) -> Any:
-    """One allowed value as a caller may write it: a type or its name, or bytes, int or bool for other attributes.
+def make_kernel_def(
+    op_def: OpDef,
+    device_type: str,
+    priority: int,
+    label: str,
+    host_memory: tuple[str, ...],
+    type_constraints: Mapping[str, Any],
+) -> KernelDef:
+    """A row checked against its op; ValueError where it names an attribute or argument that the op does not have."""
+    arguments = {arg.name for arg in (*op_def.inputs, *op_def.outputs)}
+    for kind, names, known in (
+        ("attr", type_constraints, op_def.attr_defs),
+        ("argument", host_memory, arguments),
+    ):
+        for name in names:
+            if name not in known:
+                raise ValueError(
+                    f"Op '{op_def.name}' has no {kind} '{name}': it has {', '.join(sorted(known)) or 'none'}"
+                )
+    constraints = []
+    for name, allowed in type_constraints.items():
+        values = (allowed,) if isinstance(allowed, (str, bytes, bool, int, DType, type)) else tuple(allowed)
+        if op_def.attr_defs[name].element_type == "string":
+            values = tuple(value.encode() if isinstance(value, str) else value for value in values)
+        constraints.append((name, frozenset(map(_allowed_value, values))))
+    return KernelDef(op_def.name, device_type, tuple(constraints), frozenset(host_memory), label, priority)
 
-    >>> constraint_value("float32").name, constraint_value(b"NHWC")
-    ('float32', b'NHWC')
-    """
-    if isinstance(value, (bytes, bool, int)):
-        return value
-    return as_dtype(value)
+
+def _allowed_value(value: Any) -> Any:
+    return value if isinstance(value, (bytes, bool, int)) else as_dtype(value)

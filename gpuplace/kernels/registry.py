@@ -15,7 +15,8 @@ serve the same node are an error; in 2.21 only when their priorities are equal.
 >>> print(kernel)
 GPU T=float
 
-Source: FindKernelRegistration in tensorflow/core/framework/op_kernel.cc, releases 1.15 and 2.21.
+Source: FindKernelRegistration in tensorflow/core/framework/op_kernel.cc, releases 1.15 and 2.21; MemoryTypesForNode in
+core/framework/memory_types.cc, the same releases.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
 from typing import Any
 
-from gpuplace.dtypes import DType
+from gpuplace.dtypes import int32, resource, string
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.data_file import DataFile, read_data_file
-from gpuplace.graph.op_def import OpDef, OpRegistry, make_op_def, op_registry
-from gpuplace.kernels.kernel_def import DEFAULT_DEVICE_TYPE, KernelDef, constraint_value, parse_kernel
+from gpuplace.graph.op_def import ArgDef, OpDef, OpRegistry, make_op_def, op_registry
+from gpuplace.kernels.kernel_def import DEFAULT_DEVICE_TYPE, KernelDef, make_kernel_def, parse_kernel
 from gpuplace.release import RELEASES, rules
 
 KERNEL_ATTR = "_kernel"
@@ -37,6 +38,9 @@ KERNEL_ATTR = "_kernel"
 
 SYMBOLIC_DEVICE_TYPES = frozenset({"XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT"})
 """Device types that in 2.x no DEFAULT row serves."""
+
+ALWAYS_ON_HOST = frozenset({string, resource})
+"""Types whose tensors are in host memory whatever the kernel says; without a kernel row, int32 too."""
 
 Found = tuple[KernelDef | None, bool]
 """The row, and whether some row failed only because of the attributes."""
@@ -86,7 +90,7 @@ class KernelRegistry:
 
     @property
     def facts(self) -> dict[str, str]:
-        """Where the rows come from: ``tensorflow`` (version), ``release``, ``ops``, ``kernels``; empty without a file."""
+        """Where the rows come from: ``tensorflow``, ``release``, ``ops``, ``kernels``; empty without a file."""
         return dict(self._file.facts)
 
     def op_names(self) -> tuple[str, ...]:
@@ -176,6 +180,41 @@ class KernelRegistry:
             else:
                 raise _two_rows("Multiple Default OpKernel registrations match NodeDef", op, node, found, row)
         return found, was_attr_mismatch
+
+    def host_memory_inputs(self, op_def: OpDef, attrs: Mapping[str, Any], device_type: str) -> frozenset[int]:
+        """The positions, lists expanded, of the input tensors that a node on ``device_type`` takes from host memory.
+
+        On the CPU all memory is host memory; there the answer still says what the kernel row and the type demand.
+
+        Raises:
+            InvalidArgumentError: as ``find``.
+        """
+        return self._host_memory(op_def, op_def.inputs, attrs, device_type, "_input_hostmem")
+
+    def host_memory_outputs(
+        self, op_def: OpDef, attrs: Mapping[str, Any], device_type: str
+    ) -> frozenset[int]:
+        """The positions, lists expanded, of the output tensors that a node on ``device_type`` leaves in host memory.
+
+        Raises:
+            InvalidArgumentError: as ``find``.
+        """
+        return self._host_memory(op_def, op_def.outputs, attrs, device_type, "_output_hostmem")
+
+    def _host_memory(
+        self, op_def: OpDef, args: Iterable[ArgDef], attrs: Mapping[str, Any], device_type: str, extra: str
+    ) -> frozenset[int]:
+        row, _ = self.find(op_def.name, attrs, device_type)
+        always = ALWAYS_ON_HOST if row is not None else ALWAYS_ON_HOST | {int32}
+        named = row.host_memory_args if row is not None else frozenset()
+        found = set(attrs.get(extra, ()))
+        position = 0
+        for arg in args:
+            for dtype in arg.types(attrs):
+                if arg.name in named or dtype.base_dtype in always:
+                    found.add(position)
+                position += 1
+        return frozenset(found)
 
     def registered_text(self, op: str) -> str:
         """The list that TensorFlow prints below "Registered kernels:", a line per row, each ending in a newline."""
@@ -268,34 +307,6 @@ class Catalogue:
             self.ops.lookup(op), device_type, priority, label, _texts(host_memory), type_constraints
         )
         return self.kernels.register(row)
-
-
-def make_kernel_def(
-    op_def: OpDef,
-    device_type: str,
-    priority: int,
-    label: str,
-    host_memory: tuple[str, ...],
-    type_constraints: Mapping[str, Any],
-) -> KernelDef:
-    """A row checked against its op; ValueError where it names an attribute or argument that the op does not have."""
-    arguments = {arg.name for arg in (*op_def.inputs, *op_def.outputs)}
-    for kind, names, known in (
-        ("attr", type_constraints, op_def.attr_defs),
-        ("argument", host_memory, arguments),
-    ):
-        for name in names:
-            if name not in known:
-                raise ValueError(
-                    f"Op '{op_def.name}' has no {kind} '{name}': it has {', '.join(sorted(known)) or 'none'}"
-                )
-    constraints = []
-    for name, allowed in type_constraints.items():
-        values = (allowed,) if isinstance(allowed, (str, bytes, bool, int, DType, type)) else tuple(allowed)
-        if op_def.attr_defs[name].element_type == "string":
-            values = tuple(value.encode() if isinstance(value, str) else value for value in values)
-        constraints.append((name, frozenset(map(constraint_value, values))))
-    return KernelDef(op_def.name, device_type, tuple(constraints), frozenset(host_memory), label, priority)
 
 
 def _texts(texts: Iterable[str]) -> tuple[str, ...]:

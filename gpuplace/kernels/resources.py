@@ -1,8 +1,8 @@
 """What outlives a step: variables, other resources, and the state of random ops, one store per session.
 
 A variable is a ``VariableStorage``. Reference variables (``VariableV2``) hand the storage itself to the ops that take
-a reference; resource variables (``VarHandleOp``) hand out a ``ResourceHandle`` that points at it. Values are arrays that
-nobody changes in place: assigning replaces the array, so a value read earlier stays what it was.
+a reference; resource variables (``VarHandleOp``) hand out a ``ResourceHandle`` that points at it. Values are arrays
+that nobody changes in place: assigning replaces the array, so a value read earlier stays what it was.
 
 >>> import numpy as np
 >>> from gpuplace.dtypes import float32
@@ -136,8 +136,8 @@ class VariableStorage:
             )
         else:
             sentence = (
-                f"Could not find variable {self.name}. This could mean that the variable has been deleted. In TF1, it can"
-                f" also mean the variable is uninitialized. Debug info: container={self.container}, status error"
+                f"Could not find variable {self.name}. This could mean that the variable has been deleted. In TF1, it"
+                f" can also mean the variable is uninitialized. Debug info: container={self.container}, status error"
                 f" message={_missing(self.container, self.name, VARIABLE_TYPE)}"
             )
         return FailedPreconditionError(None, None, sentence, facts=facts, hint=INITIALIZE_HINT)

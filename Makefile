@@ -21,8 +21,8 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; 
 # What the tests need beside Python: a browser, `dot`, and fonts so that pictures have text.
 TEST_PACKAGES := chromium graphviz fonts-dejavu-core fonts-liberation
 
-# The scripts of the environment (`graphviz-pure`, for one) are found as if it were activated.
-export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Runs a program as if the environment were activated, so that what it starts finds `graphviz-pure` and the like.
+ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
 .PHONY: help demo test lint types unit bench venv system clean
 
@@ -50,10 +50,10 @@ system:
 
 ifdef HEADLESS
 demo: $(VENV)/stamp-lab
-	$(BIN)/python tools/notebook_to_html.py "$(FIRST_NOTEBOOK)" build
+	$(ACTIVATED) python tools/notebook_to_html.py "$(FIRST_NOTEBOOK)" build
 else
 demo: $(VENV)/stamp-lab
-	$(BIN)/jupyter lab --notebook-dir=notebooks $$([ "$$(id -u)" = 0 ] && echo --allow-root) \
+	$(ACTIVATED) jupyter lab --notebook-dir=notebooks $$([ "$$(id -u)" = 0 ] && echo --allow-root) \
 		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.news_url=None \
 		"$(FIRST_NOTEBOOK)"
 endif
@@ -67,7 +67,7 @@ types: $(VENV)/stamp-test
 
 # `--require` turns the skip of a test whose program is missing into a failure.
 unit: $(VENV)/stamp-test
-	$(BIN)/pytest --doctest-modules gpuplace tests --numprocesses 2 --dist loadgroup \
+	$(ACTIVATED) pytest --doctest-modules gpuplace tests --numprocesses 2 --dist loadgroup \
 		--require dot,notebook,browser $(PYTEST_ARGS)
 
 test: system
@@ -76,8 +76,8 @@ test: system
 	@$(MAKE) --no-print-directory unit
 
 bench: $(VENV)/stamp-test
-	$(BIN)/pytest tests/benchmarks --benchmark-only
-	$(BIN)/python tests/benchmarks/import_time.py
+	$(ACTIVATED) pytest tests/benchmarks --benchmark-only
+	$(ACTIVATED) python tests/benchmarks/import_time.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

@@ -4,6 +4,8 @@ python tools/notebook_to_html.py notebooks/01-using-gpus.ipynb build
 """
 
 import argparse
+import copy
+import re
 import sys
 import time
 from pathlib import Path
@@ -12,6 +14,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbconvert import HTMLExporter
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 def execute(path: Path, timeout_s: int = 300) -> nbformat.NotebookNode:
@@ -29,12 +33,20 @@ def execute(path: Path, timeout_s: int = 300) -> nbformat.NotebookNode:
 
 
 def to_html(notebook: nbformat.NotebookNode, title: str) -> str:
-    """Returns one page with everything inside it: no script, style or font is asked of another host."""
-    exporter = HTMLExporter(
-        require_js_url="", jquery_url="", mathjax_url="", widget_renderer_url="", mermaid_js_url=""
-    )
+    """Returns one page with everything inside it: no script, style or font is asked of another host.
+
+    A live widget needs scripts from elsewhere, so each output shows the still picture or text that it has beside it.
+    """
+    notebook = copy.deepcopy(notebook)
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            if len(data) > 1:
+                data.pop(WIDGET_VIEW, None)
+    exporter = HTMLExporter(require_js_url="", jquery_url="", mathjax_url="")
     html, _ = exporter.from_notebook_node(notebook, resources={"metadata": {"name": title}})
-    return html
+    return re.sub(r'<script src="">\s*</script>', "", html)
 
 
 def main() -> int:

@@ -39,7 +39,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.kernels.registry import Catalogue
 
 CONTROL = -1
 """Stands in `src_output` and `dst_input` of a control edge."""
@@ -86,6 +88,8 @@ class PlacementGraph:
     """[nodes] int32: index into `devices`."""
     groups: tuple[str, ...]
     """The distinct names of `_class` groups, without `loc:@`."""
+    group_node: np.ndarray
+    """[groups] int32: the node that has the group's name, or -1."""
     class_node: np.ndarray
     """[class entries] int32: node of each `_class` entry; ascending."""
     class_group: np.ndarray
@@ -99,7 +103,7 @@ class PlacementGraph:
     dst_input: np.ndarray
     """[edges] int32: input of the consuming node, or `CONTROL`."""
     functions: Mapping[str, Any] = field(default_factory=dict)
-    """Function library: names of functions that a node's op may name instead of an op, with whatever the source has."""
+    """Function library: name -> `OpDef` of the functions that a node may name instead of an op."""
     node_attrs: Callable[[int], Mapping[str, Any]] | None = None
     """All attributes of a node, for error texts and reports; None when the source kept none."""
     tensor_info: Callable[[int, int], TensorInfo] | None = None
@@ -236,12 +240,12 @@ class PlacementGraphBuilder:
     """Collects nodes and makes a `PlacementGraph`.
 
     Args:
-        op_defs: gives the `OpDef` of an op type, or None; it tells which integer attributes are list lengths. Without
-            it every integer attribute counts as one (right, only with more signatures than needed).
+        catalogue: tells which attributes decide about types and kernels. Without it all types, ints, flags and short
+            strings count (right as well, only with more signatures than needed).
     """
 
-    def __init__(self, op_defs: Callable[[str], Any] | None = None) -> None:
-        self._op_defs = op_defs
+    def __init__(self, catalogue: Catalogue | None = None) -> None:
+        self._catalogue = catalogue
         self._names: list[str] = []
         self._signature: list[int] = []
         self._device: list[int] = []
@@ -340,12 +344,12 @@ class PlacementGraphBuilder:
         return number
 
     def _relevant_attrs(self, op_type: str) -> tuple[str, ...] | None:
-        op_def = self._op_defs(op_type) if self._op_defs is not None else None
-        if op_def is None:
+        op_def = self._catalogue.ops.get(op_type) if self._catalogue is not None else None
+        if self._catalogue is None or op_def is None:
             return None
         lengths = {arg.number_attr for arg in (*op_def.inputs, *op_def.outputs) if arg.number_attr}
-        names = [attr.name for attr in op_def.attrs if attr.type in ("type", "list(type)") or attr.name in lengths]
-        return (*names, "_kernel")
+        names = [attr.name for attr in op_def.attrs if attr.element_type == "type" or attr.name in lengths]
+        return tuple(dict.fromkeys((*names, *self._catalogue.kernels.deciding_attrs(op_type), "_kernel")))
 
     def build(self, **extra: Any) -> PlacementGraph:
         """Resolves names and freezes everything.
@@ -357,11 +361,13 @@ class PlacementGraphBuilder:
         Raises:
             InvalidArgumentError: two nodes of one name, or an input that names no node.
         """
-        src = self._src
-        if any(isinstance(source, str) for source in src):
-            src = self._resolve(src)
-        elif len(set(self._names)) < len(self._names):
-            self._index()
+        src: Sequence[int | str] = self._src
+        by_name = any(isinstance(source, str) for source in src)
+        index: dict[str, int] = {}
+        if by_name or self._group_ids or len(set(self._names)) < len(self._names):
+            index = self._index()
+        if by_name:
+            src = self._resolve(src, index)
         return PlacementGraph(
             names=tuple(self._names),
             signatures=tuple(self._signatures),
@@ -369,6 +375,7 @@ class PlacementGraphBuilder:
             devices=tuple(self._device_ids),
             device=np.array(self._device, dtype=np.int32),
             groups=tuple(self._group_ids),
+            group_node=np.array([index.get(group, -1) for group in self._group_ids], dtype=np.int32),
             class_node=np.array(self._class_node, dtype=np.int32),
             class_group=np.array(self._class_group, dtype=np.int32),
             src=np.array(src, dtype=np.int32),
@@ -392,8 +399,7 @@ class PlacementGraphBuilder:
                     )
         return index
 
-    def _resolve(self, src: Sequence[int | str]) -> list[int]:
-        index = self._index()
+    def _resolve(self, src: Sequence[int | str], index: Mapping[str, int]) -> list[int]:
         resolved: list[int] = []
         for edge, source in enumerate(src):
             found = index.get(source) if isinstance(source, str) else source
@@ -426,14 +432,8 @@ def split_tensor_name(text: str) -> tuple[str, int]:
 def _may_decide(name: str, value: Any) -> bool:
     if name == "_kernel":
         return True
-    if name.startswith("_") or isinstance(value, bool):
+    if name.startswith("_"):
         return False
-    if isinstance(value, int):
-        return True
     if isinstance(value, tuple):
-        return bool(value) and _is_dtype(value[0])
-    return _is_dtype(value)
-
-
-def _is_dtype(value: Any) -> bool:
-    return hasattr(value, "as_datatype_enum")
+        return bool(value) and isinstance(value[0], DType)
+    return isinstance(value, (DType, int)) or (isinstance(value, bytes) and len(value) <= 32)

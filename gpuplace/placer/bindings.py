@@ -1,0 +1,338 @@
+"""Which nodes must share a device, and what binds each such group.
+
+Bindings come from edges whose consumer declares a reference or resource input, from edges between two datasets, and
+from `_class`; edges count first::
+
+    v (VariableV2) ══ref══> Assign          x ──> read (Identity, _class=[loc:@v])
+                              ▲                                      │
+                            zeros                     colocated with v, Assign
+
+Almost all groups are *easy*: their nodes ask for one device, or for none, their kernels have no priorities and some
+device type serves all. For those the order of merging does not matter, and arrays do: connected components, an
+intersection of bit masks, one table look-up. The rest go through `Grouping`, merge by merge, in TensorFlow's order.
+
+Source: tensorflow/core/common_runtime/colocation_graph.cc, releases 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from gpuplace.device.parsed_name import ANY, ParsedName
+from gpuplace.placer.components import components
+from gpuplace.placer.grouping import Binding, Grouping, Merge, MergeConflict
+from gpuplace.placer.member import Member
+from gpuplace.placer.node_facts import REF, RESOURCE, VARIANT, NodeFacts, SupportedTypes
+from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
+
+_BINDING_OF_KIND = {REF: Binding.REFERENCE, RESOURCE: Binding.RESOURCE, VARIANT: Binding.DATASET}
+_COLOCATION_KIND = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A binding that cannot be kept."""
+
+    binding: Binding
+    first: int
+    """The source of the edge, or the node with the `_class` entry."""
+    second: int
+    """The destination of the edge, or the first node of the colocation group."""
+    message: str
+    is_whole: bool
+    """Whether `message` is TensorFlow's whole sentence."""
+    group: tuple[int, ...]
+    """The nodes of both groups."""
+
+
+class Bindings:
+    """All bindings of a graph, as pairs of nodes in the order in which TensorFlow merges them.
+
+    Attributes:
+        kind: [pairs] kind of the consumer's input (`REF`, `RESOURCE`, `VARIANT`), or -1 for `_class`.
+        first, second: [pairs] source and destination of the edge; node with the entry and first node of its group.
+        component: [nodes] the smallest node that is tied to each node, by any chain of bindings.
+    """
+
+    def __init__(self, graph: PlacementGraph, facts: Sequence[NodeFacts]) -> None:
+        self.graph = graph
+        kind, src, dst = self._edges(graph, facts)
+        node, root = self._classes(graph)
+        self.kind = np.concatenate((kind, np.full(len(node), _COLOCATION_KIND, dtype=np.int64)))
+        self.first = np.concatenate((src, node)).astype(np.int64)
+        self.second = np.concatenate((dst, root)).astype(np.int64)
+        self.component = components(len(graph), self.first, self.second)
+
+    @staticmethod
+    def _edges(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Kind, source and destination of the binding edges."""
+        width = np.array([len(fact.input_kinds) for fact in facts], dtype=np.int64)
+        offset = np.concatenate(([0], np.cumsum(width)))
+        kinds = np.array(
+            [0 if fact.is_exempt and kind != VARIANT else kind for fact in facts for kind in fact.input_kinds],
+            dtype=np.int64,
+        )
+        empty = np.zeros(0, dtype=np.int64)
+        if not kinds.any():
+            return empty, empty, empty
+        may_bind = np.array([any(fact.input_kinds) for fact in facts])
+        dst_signature = graph.signature[graph.dst]
+        edges = np.flatnonzero(may_bind[dst_signature] & (graph.dst_input != CONTROL))
+        kind = kinds[offset[dst_signature[edges]] + graph.dst_input[edges]]
+        is_dataset = np.array([fact.is_dataset for fact in facts])
+        both = is_dataset[dst_signature[edges]] & is_dataset[graph.signature[graph.src[edges]]]
+        keep = (kind == REF) | (kind == RESOURCE) | ((kind == VARIANT) & both)
+        edges, kind = edges[keep], kind[keep]
+        rank = graph.rank
+        src, dst = graph.src[edges], graph.dst[edges]
+        # Edges come into being with their consumer, those that close a loop after all others.
+        turn = np.lexsort((rank[dst], rank[src] > rank[dst]))
+        return kind[turn], src[turn], dst[turn]
+
+    @staticmethod
+    def _classes(graph: PlacementGraph) -> tuple[np.ndarray, np.ndarray]:
+        """Node and first node of its group, for each `_class` entry and each node that gives a group its name."""
+        named = np.flatnonzero(graph.group_node >= 0)
+        node = np.concatenate((graph.class_node, graph.group_node[named]))
+        group = np.concatenate((graph.class_group, named))
+        # A node stands in its own group too, after those that it names.
+        is_own = np.arange(len(node)) >= len(graph.class_node)
+        turn = np.lexsort((is_own, graph.rank[node]))
+        node, group = node[turn], group[turn]
+        _, first = np.unique(group, return_index=True)
+        root_of_group = np.full(len(graph.groups), -1, dtype=np.int64)
+        root_of_group[group[first]] = node[first]
+        root = root_of_group[group]
+        keep = node != root
+        return node[keep], root[keep]
+
+    def binding(self, pair: int) -> Binding:
+        """Why the two nodes of a pair are bound."""
+        kind = int(self.kind[pair])
+        return Binding.COLOCATION if kind == _COLOCATION_KIND else _BINDING_OF_KIND[kind]
+
+    @cached_property
+    def _by_component(self) -> tuple[np.ndarray, np.ndarray]:
+        label = self.component[self.first]
+        order = np.argsort(label, kind="stable")
+        return order, label[order]
+
+    def pairs_of(self, component: int) -> np.ndarray:
+        """Positions of the pairs of a component, in order."""
+        order, labels = self._by_component
+        return order[np.searchsorted(labels, component) : np.searchsorted(labels, component, side="right")]
+
+    def replay(self, grouping: Grouping, pairs: np.ndarray, soft: bool, on_conflict: Callable[[Conflict], None]) -> None:
+        """Merges the given pairs, in order; `on_conflict` hears of those that cannot be kept and must not be ignored."""
+        names, op_type = self.graph.names, self.graph.op_type
+        binding = {kind: _BINDING_OF_KIND.get(kind, Binding.COLOCATION) for kind in (REF, RESOURCE, VARIANT, -1)}
+        kinds, firsts, seconds = self.kind[pairs].tolist(), self.first[pairs].tolist(), self.second[pairs].tolist()
+        for kind, first, second in zip(kinds, firsts, seconds, strict=True):
+            why = binding[kind]
+            if grouping.find(first) == grouping.find(second):
+                continue
+            try:
+                if why is Binding.COLOCATION:
+                    grouping.colocate(first, second)
+                else:
+                    ends = tuple(f"name='{names[node]}' (op='{op_type(node)}')" for node in (first, second))
+                    grouping.bind_edge(why, first, second, (ends[0], ends[1]))
+            except MergeConflict as conflict:
+                if soft and why is Binding.COLOCATION:
+                    continue
+                nodes = self.nodes_of(int(self.component[first]))
+                roots = {grouping.find(first), grouping.find(second)}
+                group = tuple(node for node in nodes if grouping.find(node) in roots)
+                on_conflict(Conflict(why, first, second, conflict.message, conflict.is_whole, group))
+
+    def nodes_of(self, component: int) -> list[int]:
+        """The nodes of a component, in order of the graph."""
+        pairs = self.pairs_of(component)
+        if not len(pairs):
+            return [component]
+        return np.unique(np.concatenate((self.first[pairs], self.second[pairs]))).tolist()
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The partition of a graph's nodes with the constraints of each part."""
+
+    root: np.ndarray
+    """[nodes] a node that stands for the group."""
+    member: np.ndarray
+    """[nodes] at each root: index into `members`; undefined elsewhere."""
+    members: list[Member]
+    """The distinct constraints."""
+    hard_components: frozenset[int]
+    """Components (see `Bindings`) whose groups were merged one pair at a time."""
+
+    def constraints(self, node: int) -> Member:
+        """Constraints of a node's group."""
+        return self.members[self.member[self.root[node]]]
+
+
+@dataclass(frozen=True)
+class NodeMembers:
+    """The constraints of single nodes, before any merging."""
+
+    graph: PlacementGraph
+    facts: Sequence[NodeFacts]
+    requests: Sequence[ParsedName]
+    """Parsed device name of each of the graph's devices; malformed ones ask for nothing."""
+    assigned: dict[int, ParsedName]
+    """Device of the nodes that already have one."""
+
+    def __call__(self, node: int) -> Member:
+        fact = self.facts[self.graph.signature[node]]
+        given = self.assigned.get(node)
+        if given is not None:
+            return Member(fact.supported, requested=given, resource=given, assigned=given)
+        request = self.requests[self.graph.device[node]]
+        if request == ANY:
+            return Member(fact.supported)
+        return Member(fact.supported, requested=request, resource=request if fact.makes_state else ANY)
+
+
+def without_xla(supported: SupportedTypes, name: ParsedName) -> SupportedTypes:
+    """Device types without XLA's own, unless one of them was asked for or nothing else is left."""
+    if name.type is not None and name.type.startswith("XLA_"):
+        return supported
+    others = tuple(item for item in supported if not item[0].startswith("XLA_"))
+    return others or supported
+
+
+def form_groups(
+    bindings: Bindings,
+    single: NodeMembers,
+    type_priority: dict[str, int],
+    *,
+    soft: bool,
+    on_conflict: Callable[[Conflict], None],
+    record: Callable[[Merge], None] | None = None,
+) -> Groups:
+    """Partitions the nodes and finds the constraints of each part."""
+    graph, facts = single.graph, single.facts
+    types: dict[SupportedTypes, int] = {}
+    type_id = np.array([types.setdefault(fact.supported, len(types)) for fact in facts], dtype=np.int64)
+    names: dict[ParsedName, int] = {ANY: 0}
+    name_id = np.array([names.setdefault(name, len(names)) for name in single.requests], dtype=np.int64)
+    makes_state = np.array([fact.makes_state for fact in facts], dtype=bool)
+
+    node_type = type_id[graph.signature]
+    node_name = name_id[graph.device]
+    node_resource = makes_state[graph.signature] & (node_name > 0)
+
+    root = np.arange(len(graph), dtype=np.int64)
+    hard: np.ndarray = np.fromiter(single.assigned, dtype=np.int64, count=len(single.assigned))
+    if len(bindings.first):
+        involved = np.zeros(len(graph), dtype=bool)
+        involved[bindings.first] = True
+        involved[bindings.second] = True
+        nodes = np.flatnonzero(involved)
+        component = bindings.component
+        label = component[nodes]
+        hard = np.concatenate((component[hard], _hard(label, node_name[nodes], node_type[nodes], list(types))))
+        hard = np.unique(hard)
+        root[nodes] = label
+        easy = nodes if not len(hard) else nodes[~np.isin(label, hard)]
+        if len(easy):
+            _intersect(component[easy], easy, node_type, node_name, node_resource, types)
+
+    stride = len(names)
+    key = (node_type * stride + node_name) * 2 + node_resource
+    present = np.flatnonzero(np.bincount(key, minlength=1))
+    type_list, name_list = list(types), list(names)
+    members = []
+    table = np.zeros(int(present[-1]) + 1 if len(present) else 1, dtype=np.int64)
+    for code in present.tolist():
+        (type_number, name_number), resource = divmod(code // 2, stride), code % 2
+        name = name_list[name_number]
+        supported = without_xla(type_list[type_number], name)
+        table[code] = len(members)
+        members.append(Member(supported, requested=name, resource=name if resource else ANY))
+    member = table[key]
+    hard_components = frozenset(hard.tolist())
+    if hard_components:
+        grouping = Grouping(single, type_priority, soft=soft, record=record)
+        is_hard = np.isin(bindings.component[bindings.first], hard)
+        bindings.replay(grouping, np.flatnonzero(is_hard), soft, on_conflict)
+        known: dict[Member, int] = {}
+        for node in np.flatnonzero(np.isin(bindings.component, hard)).tolist():
+            root[node] = grouping.find(node)
+            constraints = grouping.constraints(node)
+            if constraints not in known:
+                known[constraints] = len(members)
+                names_set = constraints.requested
+                members.append(replace(constraints, supported=without_xla(constraints.supported, names_set)))
+            member[root[node]] = known[constraints]
+    return Groups(root, member, members, hard_components)
+
+
+def _hard(label: np.ndarray, name: np.ndarray, type_id: np.ndarray, types: list[SupportedTypes]) -> np.ndarray:
+    """Labels of the components in which something might clash.
+
+    Args:
+        label: [nodes] component of each node.
+        name: [nodes] requested name of each node, 0 where nothing is asked.
+        type_id: [nodes] device types of each node.
+        types: what `type_id` stands for.
+    """
+    size = int(label.max()) + 1
+    largest = np.zeros(size, dtype=np.int64)
+    np.maximum.at(largest, label, name)
+    clash = (name > 0) & (name != largest[label])
+    prioritized = np.array([any(priority for _, priority in supported) for supported in types])
+    clash |= prioritized[type_id]
+    mask = _masks(types)
+    common = np.full(size, -1, dtype=np.int64)
+    np.bitwise_and.at(common, label, mask[type_id])
+    clash |= common[label] == 0
+    return label[clash]
+
+
+def _masks(types: list[SupportedTypes]) -> np.ndarray:
+    """A bit per device type; -1 as more than 62 types would need is never reached in practice, so it is refused."""
+    kinds = list(dict.fromkeys(kind for supported in types for kind, _ in supported))
+    if len(kinds) > 62:
+        raise ValueError(f"{len(kinds)} device types: at most 62 can be told apart")
+    bit = {kind: 1 << i for i, kind in enumerate(kinds)}
+    return np.array([sum(bit[kind] for kind, _ in supported) for supported in types], dtype=np.int64)
+
+
+def _intersect(
+    label: np.ndarray,
+    nodes: np.ndarray,
+    node_type: np.ndarray,
+    node_name: np.ndarray,
+    node_resource: np.ndarray,
+    types: dict[SupportedTypes, int],
+) -> None:
+    """Gives every node of an easy component the component's device types, request and resource flag, in place."""
+    size = len(node_type)
+    mask = _masks(list(types))
+    common = np.full(size, -1, dtype=np.int64)
+    np.bitwise_and.at(common, label, mask[node_type[nodes]])
+    of_mask = {
+        int(mask[number]): number
+        for supported, number in types.items()
+        if not any(priority for _, priority in supported)
+    }
+    kinds = list(dict.fromkeys(kind for supported in types for kind, _ in supported))
+    values, inverse = np.unique(common[label], return_inverse=True)
+    numbers = []
+    for value in values.tolist():
+        if value not in of_mask:
+            supported = tuple((kind, 0) for i, kind in enumerate(kinds) if value >> i & 1)
+            of_mask[value] = types.setdefault(supported, len(types))
+        numbers.append(of_mask[value])
+    name = np.zeros(size, dtype=np.int64)
+    np.maximum.at(name, label, node_name[nodes])
+    resource = np.zeros(size, dtype=bool)
+    np.logical_or.at(resource, label, node_resource[nodes])
+    node_type[nodes] = np.array(numbers, dtype=np.int64)[inverse]
+    node_name[nodes] = name[label]
+    node_resource[nodes] = resource[label]

@@ -1,0 +1,60 @@
+"""What can stop a placement, as records; `messages` turns them into errors.
+
+TensorFlow stops at the first fault, in this order: nodes without kernel or with a malformed device, in graph order;
+bindings by edges; `_class` bindings; then nodes that no device is left for, generators last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpuplace.device.parsed_name import ParsedName
+from gpuplace.placer.bindings import Conflict
+
+
+@dataclass(frozen=True, slots=True)
+class NoDevices:
+    """The machine has no device at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoKernel:
+    """No device type of the machine has a kernel for a node."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class AmbiguousKernel:
+    """Asking for a node's kernel failed, for example because two match."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedDevice:
+    """A node's requested device is no device name."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class BadAssignment:
+    """A node came with a device that it cannot have."""
+
+    node: int
+    device: str
+    reason: str
+    """`malformed`, `unknown` or `kernel`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsatisfiable:
+    """Nothing on the machine satisfies a node and its group."""
+
+    node: int
+    requested: ParsedName
+    """What the whole group asks for."""
+
+
+Fault = NoDevices | NoKernel | AmbiguousKernel | MalformedDevice | BadAssignment | Conflict | Unsatisfiable

@@ -1,0 +1,194 @@
+"""Merging nodes that must share a device, one after the other, in TensorFlow's order.
+
+The outcome of two merges can depend on their order: which request survives, whether a colocation still fits, whether
+kernel priorities are kept. Groups in which nothing can clash are found by arrays in `bindings`; the others come here.
+
+A group is a tree; its root carries the `Member` of all. The smaller tree (by rank) joins the larger one, and of two
+equal ones the second joins the first, which matters where a merge is asymmetric.
+
+Source: tensorflow/core/common_runtime/colocation_graph.cc, releases 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.placer.member import Member, merge_supported
+
+
+class Binding(Enum):
+    """Why two nodes must share a device."""
+
+    REFERENCE = "reference edge"
+    RESOURCE = "resource edge"
+    DATASET = "dataset edge"
+    COLOCATION = "colocation"
+
+    @property
+    def is_edge(self) -> bool:
+        """False for `_class` colocation."""
+        return self is not Binding.COLOCATION
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """One attempt to bind two nodes, and what came of it."""
+
+    binding: Binding
+    first: int
+    """The source of an edge, or the node with the `_class` entry."""
+    second: int
+    """The destination of an edge, or the first node of the colocation group."""
+    before_first: Member
+    """Constraints of the first node's group before."""
+    before_second: Member
+    """Constraints of the second node's group before."""
+    after: Member | None
+    """Constraints of the common group after; None where the merge was given up."""
+    yielded: bool = False
+    """The consumer's request was replaced by the source's."""
+    conflict: str | None = None
+    """Why it was given up."""
+
+
+class MergeConflict(Exception):
+    """Two groups cannot share a device.
+
+    Attributes:
+        message: TensorFlow's sentence after "Cannot colocate nodes ... and ...", or the whole of it for an edge.
+        is_whole: whether `message` is the whole sentence.
+    """
+
+    def __init__(self, message: str, *, is_whole: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.is_whole = is_whole
+
+
+class Grouping:
+    """A growing partition of nodes with the constraints of each part.
+
+    Args:
+        member: gives the constraints of a single node.
+        type_priority: device type -> priority.
+        soft: whether soft placement is allowed.
+        record: called with each `Merge`, for explanations.
+    """
+
+    def __init__(
+        self,
+        member: Callable[[int], Member],
+        type_priority: dict[str, int],
+        *,
+        soft: bool,
+        record: Callable[[Merge], None] | None = None,
+    ) -> None:
+        self._member = member
+        self._type_priority = type_priority
+        self._soft = soft
+        self._record = record
+        self._parent: dict[int, int] = {}
+        self._rank: dict[int, int] = {}
+        self._members: dict[int, Member] = {}
+
+    def find(self, node: int) -> int:
+        """Root of a node's group."""
+        parent = self._parent
+        root = node
+        while (above := parent.get(root, root)) != root:
+            root = above
+        while node != root:
+            parent[node], node = root, parent[node]
+        return root
+
+    def constraints(self, node: int) -> Member:
+        """Constraints of a node's group."""
+        root = self.find(node)
+        found = self._members.get(root)
+        if found is None:
+            found = self._members[root] = self._member(root)
+        return found
+
+    def bind_edge(self, binding: Binding, src: int, dst: int, names: tuple[str, str]) -> None:
+        """Binds the ends of a reference or resource edge; the consumer's request yields to the source's.
+
+        Args:
+            binding: kind of edge.
+            src, dst: its ends.
+            names: both ends as the sentence of a conflict names them: `name='v' (op='VariableV2')`.
+
+        Raises:
+            MergeConflict: the binding names, or the kernels, of the two groups exclude each other.
+        """
+        source, consumer = self.constraints(src), self.constraints(dst)
+        for kind, left, right in (
+            ("assigned", source.assigned, consumer.assigned),
+            ("resource", source.resource, consumer.resource),
+        ):
+            if not left.is_compatible(right):
+                raise self._failed(
+                    binding,
+                    src,
+                    dst,
+                    MergeConflict(
+                        "Cannot place the graph because a reference or resource edge connects colocation groups with "
+                        f"incompatible {kind} devices: {left.to_string()} vs {right.to_string()}. The edge src node is "
+                        f"{names[0]}, and the dst node is {names[1]}.",
+                        is_whole=True,
+                    ),
+                )
+        yields = not source.requested.is_compatible(consumer.requested)
+        if yields:
+            self._members[self.find(dst)] = consumer.with_request_of(source)
+        self._join(binding, src, dst, source, consumer, yielded=yields)
+
+    def colocate(self, node: int, group_root: int) -> None:
+        """Binds a node to the first node of its colocation group.
+
+        Raises:
+            MergeConflict: requests or kernels exclude each other.
+        """
+        self._join(Binding.COLOCATION, node, group_root, self.constraints(node), self.constraints(group_root))
+
+    def _join(
+        self, binding: Binding, x: int, y: int, before_x: Member, before_y: Member, *, yielded: bool = False
+    ) -> None:
+        x_root, y_root = self.find(x), self.find(y)
+        if x_root == y_root:
+            return
+        x_rank, y_rank = self._rank.get(x_root, 0), self._rank.get(y_root, 0)
+        new, old = (y_root, x_root) if x_rank < y_rank else (x_root, y_root)
+        target, other = self.constraints(new), self.constraints(old)
+        try:
+            target = target.with_names_of(other, soft=self._soft)
+        except InvalidArgumentError as error:
+            raise self._failed(binding, x, y, MergeConflict(error.message), yielded) from None
+        self._members[new] = target
+        supported = merge_supported(target.supported, other.supported, self._type_priority)
+        if not supported:
+            raise self._failed(
+                binding,
+                x,
+                y,
+                MergeConflict(
+                    "because no device type supports both of those nodes and the other nodes colocated with them.",
+                ),
+                yielded,
+            )
+        self._members[new] = target = replace(target, supported=supported)
+        self._parent[old] = new
+        if x_rank == y_rank:
+            self._rank[new] = x_rank + 1
+        if self._record is not None:
+            self._record(Merge(binding, x, y, before_x, before_y, target, yielded))
+
+    def _failed(
+        self, binding: Binding, x: int, y: int, conflict: MergeConflict, yielded: bool = False
+    ) -> MergeConflict:
+        if self._record is not None:
+            before_x, before_y = self.constraints(x), self.constraints(y)
+            self._record(Merge(binding, x, y, before_x, before_y, None, yielded, conflict.message))
+        return conflict

@@ -1,0 +1,82 @@
+"""What binds a node, or a group of nodes that must share a device, and how two such bindings become one.
+
+Three device names, each at least as vague as the next:
+
+- *assigned*: a node of the group already has this device;
+- *resource*: a request on a node that makes a variable or a handle; it binds whoever uses that;
+- *requested*: everything that the program asked for, merged.
+
+Source: tensorflow/core/common_runtime/colocation_graph.cc, releases 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gpuplace.device.parsed_name import ANY, ParsedName
+from gpuplace.device.device_set import device_type_priority
+from gpuplace.placer.node_facts import SupportedTypes
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The constraints of one node or one group."""
+
+    supported: SupportedTypes
+    """Device types that have a kernel for every node, with priorities."""
+    requested: ParsedName = ANY
+    resource: ParsedName = ANY
+    assigned: ParsedName = ANY
+
+    def with_names_of(self, other: Member, *, soft: bool) -> Member:
+        """The device names of both.
+
+        Soft placement gives up the parts in which two *requests* differ; assigned and resource names never yield.
+
+        Raises:
+            InvalidArgumentError: "Cannot merge devices with incompatible ...".
+        """
+        assigned = self.assigned.merge(other.assigned)
+        resource = self.resource.merge(other.resource)
+        requested = self.requested.merge(other.requested, allow_soft_placement=soft)
+        return replace(self, assigned=assigned, resource=resource, requested=requested)
+
+    def with_request_of(self, source: Member) -> Member:
+        """This consumer's constraints, with the source's request instead of its own, where its binding names allow."""
+        requested = source.requested.ensure_specification(self.assigned).ensure_specification(self.resource)
+        return replace(self, requested=requested)
+
+    def soft_name(self, *, keep_resource: bool) -> ParsedName:
+        """The request without device type and index, except where a binding name sets them."""
+        keep_type = self.assigned.type is not None or (keep_resource and self.resource.type is not None)
+        keep_id = self.assigned.id is not None or (keep_resource and self.resource.id is not None)
+        name = self.requested
+        if not keep_type:
+            name = name._replace(type=None)
+        if not keep_id:
+            name = name._replace(id=None)
+        return name
+
+
+def merge_supported(target: SupportedTypes, other: SupportedTypes, type_priority: dict[str, int]) -> SupportedTypes:
+    """The device types in both lists; priorities survive only where the two lists do not contradict each other.
+
+    >>> merge_supported((("GPU", 0), ("CPU", 0)), (("CPU", 1), ("GPU", 0)), {"GPU": 210, "CPU": 70})
+    (('CPU', 1), ('GPU', 0))
+    """
+    of_target, of_other = dict(target), dict(other)
+    mine = [(kind, of_target[kind]) for kind, _ in target if kind in of_other]
+    theirs = [(kind, of_other[kind]) for kind, _ in target if kind in of_other]
+
+    def key(item: tuple[str, int]) -> tuple[int, int, str]:
+        return -item[1], -device_type_priority(item[0], type_priority), item[0]
+
+    mine.sort(key=key)
+    theirs.sort(key=key)
+    if not any(priority for _, priority in theirs):
+        return tuple(mine)
+    if not any(priority for _, priority in mine):
+        return tuple(theirs)
+    if [kind for kind, _ in mine] == [kind for kind, _ in theirs]:
+        return tuple(mine)
+    return tuple(sorted(((kind, 0) for kind, _ in mine), key=key))

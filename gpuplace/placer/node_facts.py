@@ -1,0 +1,165 @@
+"""What the placement rules need to know about a node, worked out once per signature.
+
+The kind of each input decides whether an edge binds its two ends to one device; the number of inputs and outputs makes
+a node a *generator*; its op type may make it a *metadata* node; the kernel registry says which device types can run it.
+
+Source: tensorflow/core/common_runtime/placer.cc, colocation_graph.cc and placer_inspection_required_ops_utils.cc,
+tensorflow/core/framework/op_kernel.cc, releases 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuplace.errors import OpError
+from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer.placement_graph import Signature
+
+PLAIN, REF, RESOURCE, VARIANT = range(4)
+"""Kinds of input and output: by value, by reference, a resource handle, a variant."""
+
+METADATA_OPS = frozenset({"Shape", "Size", "Rank"})
+"""Ops that read only the size of their input."""
+
+IDENTITY_OPS = frozenset({"Identity", "RefIdentity"})
+"""Ops that hand their input on."""
+
+FUNCTION_CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+
+_MAPPING_DATASETS = """
+ExperimentalGroupByReducerDataset ExperimentalGroupByWindowDataset ExperimentalMapAndBatchDataset ExperimentalMapDataset
+ExperimentalParallelInterleaveDataset ExperimentalScanDataset ExperimentalTakeWhileDataset FilterDataset FlatMapDataset
+GeneratorDataset GroupByReducerDataset GroupByWindowDataset InterleaveDataset LegacyParallelInterleaveDatasetV2
+MapAndBatchDataset MapDataset ParallelFilterDataset ParallelInterleaveDataset ParallelInterleaveDatasetV2
+ParallelInterleaveDatasetV3 ParallelInterleaveDatasetV4 ParallelMapDataset ParallelMapDatasetV2 ReduceDataset ScanDataset
+TakeWhileDataset
+"""
+
+EXEMPT_OPS = {
+    "1.15": FUNCTION_CALL_OPS | {"ReduceDataset", "ExperimentalScanDataset", "ScanDataset"},
+    "2.21": FUNCTION_CALL_OPS
+    | {"IdentityN", "DeleteMultiDeviceIterator", "RpcServerRegister"}
+    | frozenset(_MAPPING_DATASETS.split()),
+}
+"""By rule set: ops that take resource handles from any device, because they only pass them on."""
+
+_DATASET_NAME = re.compile(r"Dataset(V[0-9]+)?")
+_REF_ENUM = 100
+_KIND_OF_ENUM = {20: RESOURCE, 21: VARIANT}
+
+SupportedTypes = tuple[tuple[str, int], ...]
+"""Device types that can run something, each with its kernel's priority, the preferred first."""
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """What a signature says to the placer."""
+
+    signature: Signature
+    attrs: Mapping[str, Any]
+    """The signature's attributes with the op's defaults filled in."""
+    is_function: bool
+    """The op is a function of the graph's library: it runs anywhere."""
+    input_types: tuple[Any, ...]
+    """Declared `DType` of each data input."""
+    output_types: tuple[Any, ...]
+    """Declared `DType` of each output."""
+    input_kinds: tuple[int, ...]
+    """`PLAIN`, `REF`, `RESOURCE` or `VARIANT` for each data input."""
+    is_generator: bool
+    """No data input and exactly one output, by value: placed after, and if possible with, its consumers."""
+    makes_state: bool
+    """No data input and exactly one output, a reference or a handle: its requested device binds its consumers."""
+    is_metadata: bool
+    """Follows its input's device."""
+    is_identity: bool
+    is_dataset: bool
+    is_exempt: bool
+    """Its handle inputs do not bind it."""
+    supported: SupportedTypes
+    """Device types with a kernel."""
+    has_attr_mismatch: bool
+    """Some device type has kernels for this op, but none for these attributes."""
+    kernel_error: OpError | None
+    """What asking for the kernels raised, such as two kernels that match."""
+
+
+def kind_of(dtype: Any) -> int:
+    """`PLAIN`, `REF`, `RESOURCE` or `VARIANT`."""
+    number = int(dtype.as_datatype_enum)
+    return REF if number > _REF_ENUM else _KIND_OF_ENUM.get(number, PLAIN)
+
+
+def is_dataset_op(op_type: str, output_types: Sequence[Any]) -> bool:
+    """Whether an op makes a dataset, as far as its name and output tell."""
+    if len(output_types) != 1 or kind_of(output_types[0]) != VARIANT:
+        return False
+    return op_type == "DatasetFromGraph" or bool(_DATASET_NAME.fullmatch(op_type, max(op_type.rfind("Dataset"), 0)))
+
+
+def node_facts(
+    signature: Signature,
+    catalogue: Catalogue,
+    device_types: Sequence[str],
+    rules: str,
+    functions: Mapping[str, Any] | None = None,
+) -> NodeFacts:
+    """The facts of one signature.
+
+    Args:
+        signature: op type and attributes.
+        catalogue: ops and kernels.
+        device_types: the device types of the machine, the preferred first.
+        rules: `"1.15"` or `"2.21"`.
+        functions: name -> `OpDef` of the graph's functions.
+
+    Raises:
+        NotFoundError: the op is neither registered nor a function, or an attribute is missing.
+    """
+    op_type = signature.op_type
+    op_def = catalogue.ops.get(op_type)
+    is_function = op_def is None and functions is not None and op_type in functions
+    if is_function:
+        assert functions is not None
+        op_def = functions[op_type]
+    elif op_def is None:
+        op_def = catalogue.ops.lookup(op_type)
+    attrs = {**op_def.defaults, **dict(signature.attrs)}
+    inputs, outputs = op_def.input_types(attrs), op_def.output_types(attrs)
+    input_kinds = tuple(kind_of(dtype) for dtype in inputs)
+    output_kinds = [kind_of(dtype) for dtype in outputs]
+    is_source = not inputs and len(outputs) == 1
+    supported: list[tuple[str, int]] = []
+    mismatch, error = False, None
+    for device_type in device_types:
+        if is_function:
+            supported.append((device_type, 0))
+            continue
+        try:
+            kernel, was_mismatch = catalogue.kernels.find(op_type, attrs, device_type)
+        except OpError as found:
+            error = found
+            break
+        mismatch = mismatch or was_mismatch
+        if kernel is not None:
+            supported.append((device_type, kernel.priority))
+    return NodeFacts(
+        signature=signature,
+        attrs=attrs,
+        is_function=is_function,
+        input_types=inputs,
+        output_types=outputs,
+        input_kinds=input_kinds,
+        is_generator=is_source and output_kinds[0] != REF,
+        makes_state=is_source and output_kinds[0] in (REF, RESOURCE),
+        is_metadata=op_type in METADATA_OPS,
+        is_identity=op_type in IDENTITY_OPS,
+        is_dataset=is_dataset_op(op_type, outputs),
+        is_exempt=op_type in EXEMPT_OPS[rules],
+        supported=tuple(sorted(supported, key=lambda item: -item[1])),
+        has_attr_mismatch=mismatch,
+        kernel_error=error,
+    )

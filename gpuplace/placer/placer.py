@@ -1,0 +1,250 @@
+"""Places a graph: kernels, bindings, requests and the two passes put together.
+
+::
+
+    signatures ──facts──> device types with kernels ──┐
+    device strings ──parsed──> requests ──────────────┼──> constraints ──> candidates ──┐
+    edges, _class ──bindings──> groups ───────────────┘                                 ├──> two passes ──> Placement
+    visiting order, generators, metadata ───────────────────────────────────────────────┘
+
+`Placer` keeps what does not depend on the machine, so that the same graph is placed again quickly with other devices or
+with soft placement switched.
+
+>>> from gpuplace.device.device_set import DeviceAttributes, DeviceSet
+>>> from gpuplace.kernels.registry import default_catalogue
+>>> from gpuplace.placer.placement_graph import PlacementGraphBuilder
+>>> builder = PlacementGraphBuilder()
+>>> _ = builder.add_node("go", "NoOp", {}, device="/gpu:0")
+>>> devices = DeviceSet([DeviceAttributes(f"/job:localhost/replica:0/task:0/device:{kind}:0") for kind in ("CPU", "GPU")])
+>>> place_graph(builder.build(), devices, default_catalogue())["go"]
+'/job:localhost/replica:0/task:0/device:GPU:0'
+
+Source: tensorflow/core/common_runtime/placer.cc and colocation_graph.cc, releases 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from gpuplace.device.device_set import DeviceSet
+from gpuplace.device.parsed_name import ANY, ParsedName, parse_name
+from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer import faults
+from gpuplace.placer.bindings import Bindings, Conflict, Groups, NodeMembers, form_groups
+from gpuplace.placer.candidates import DeviceChooser
+from gpuplace.placer.decide import NOWHERE, Decisions, decide
+from gpuplace.placer.messages import error_of
+from gpuplace.placer.node_facts import NodeFacts, node_facts
+from gpuplace.placer.placement import Placement
+from gpuplace.placer.placement_graph import PlacementGraph
+from gpuplace.placer.validate import check_graph
+
+
+def place_graph(
+    graph: PlacementGraph,
+    device_set: DeviceSet,
+    catalogue: Catalogue,
+    *,
+    soft: bool = False,
+    rules: str = "1.15",
+    assigned: Mapping[str, str] | None = None,
+    default_local_device: str | None = None,
+    on_error: str = "raise",
+    release: str | None = None,
+) -> Placement:
+    """Says where TensorFlow would run every node of `graph`.
+
+    Args:
+        graph: the nodes and edges.
+        device_set: the machine.
+        catalogue: op definitions and kernels.
+        soft: `allow_soft_placement`.
+        rules: rule set, `"1.15"` or `"2.21"`.
+        assigned: node name -> full name of the device that it already has.
+        default_local_device: full name of the device to prefer where a node is free.
+        on_error: `"raise"`, or `"keep"` to go on and keep what can be placed.
+        release: whose error sentences to use; `rules` by default.
+
+    Raises:
+        InvalidArgumentError: a node cannot be placed, or the graph is not sound.
+        NotFoundError: an op is not registered.
+        FailedPreconditionError: the machine has no device.
+        InternalError: a device of `assigned` cannot be.
+    """
+    placer = Placer(graph, catalogue, rules=rules, release=release)
+    return placer.place(
+        device_set, soft=soft, assigned=assigned, default_local_device=default_local_device, on_error=on_error
+    )
+
+
+class Placer:
+    """A graph with what is known of it before any machine is.
+
+    Raises:
+        InvalidArgumentError: the graph is not sound: a cycle, a wrong input type, ...
+        NotFoundError: an op is not registered.
+    """
+
+    def __init__(
+        self, graph: PlacementGraph, catalogue: Catalogue, *, rules: str = "1.15", release: str | None = None
+    ) -> None:
+        self.graph = graph
+        self.catalogue = catalogue
+        self.rules = rules
+        self.release = release or rules
+        self._facts: dict[tuple[str, ...], tuple[NodeFacts, ...]] = {}
+        self.parsed: tuple[ParsedName | None, ...] = tuple(parse_name(device) for device in graph.devices)
+        check_graph(graph, catalogue)
+        self.bindings = Bindings(graph, self.facts(()))
+
+    def facts(self, device_types: tuple[str, ...]) -> tuple[NodeFacts, ...]:
+        """Facts of each signature for a machine with these device types."""
+        found = self._facts.get(device_types)
+        if found is None:
+            found = self._facts[device_types] = tuple(
+                node_facts(signature, self.catalogue, device_types, self.rules, self.graph.functions)
+                for signature in self.graph.signatures
+            )
+        return found
+
+    def place(
+        self,
+        device_set: DeviceSet,
+        *,
+        soft: bool = False,
+        assigned: Mapping[str, str] | None = None,
+        default_local_device: str | None = None,
+        on_error: str = "raise",
+    ) -> Placement:
+        """Places the graph on one machine; see `place_graph`."""
+        if on_error not in ("raise", "keep"):
+            raise ValueError(f"on_error is 'raise' or 'keep', not {on_error!r}")
+        run = _Run(self, device_set, soft, dict(assigned or {}), default_local_device, keep=on_error == "keep")
+        return run.result()
+
+
+class _Run:
+    """One placement in the making."""
+
+    def __init__(
+        self,
+        placer: Placer,
+        device_set: DeviceSet,
+        soft: bool,
+        assigned: dict[str, str],
+        default_local_device: str | None,
+        *,
+        keep: bool,
+    ) -> None:
+        self.placer, self.graph, self.device_set, self.soft, self.keep = placer, placer.graph, device_set, soft, keep
+        self.default_local_device = default_local_device
+        self.assigned = {self.graph.index[name]: device for name, device in assigned.items()}
+        self.faults: list[faults.Fault] = []
+        types = tuple(kind for kind, _ in device_set.prioritized_types())
+        self.facts = self._widened(placer.facts(types), types)
+        self.chooser = DeviceChooser(device_set, soft=soft, default_local_device=default_local_device)
+
+    def result(self) -> Placement:
+        if not len(self.device_set):
+            self._fault(faults.NoDevices())
+            return self._placement(None, None, None)
+        positions = self._check_nodes()
+        requests = tuple(name or ANY for name in self.placer.parsed)
+        given = {node: self.device_set.devices[device].parsed for node, device in positions.items()}
+        single = NodeMembers(self.graph, self.facts, requests, given)
+        groups = form_groups(
+            self.placer.bindings, single, self.device_set.type_priority, soft=self.soft, on_conflict=self._fault
+        )
+        candidates = [self.chooser.candidates(member) for member in groups.members]
+        decisions = decide(
+            self.graph,
+            self.facts,
+            groups,
+            candidates,
+            positions,
+            identity_follows_input=self.placer.rules == "2.21",
+        )
+        self._check_decisions(groups, decisions)
+        return self._placement(groups, decisions, single)
+
+    def _widened(self, facts: tuple[NodeFacts, ...], types: tuple[str, ...]) -> tuple[NodeFacts, ...]:
+        return facts
+
+    def _fault(self, fault: faults.Fault) -> None:
+        self.faults.append(fault)
+        if not self.keep:
+            raise error_of(self._placement(None, None, None), fault)
+
+    def _check_nodes(self) -> dict[int, int]:
+        """Faults of single nodes, in graph order; gives node -> device position of the assigned ones."""
+        graph = self.graph
+        bad_signature = np.array([not fact.supported or fact.kernel_error is not None for fact in self.facts], dtype=bool)
+        bad_device = np.array([name is None for name in self.placer.parsed], dtype=bool)
+        suspects: set[int] = set(self.assigned)
+        if bad_signature.any():
+            suspects.update(np.flatnonzero(bad_signature[graph.signature]).tolist())
+        if bad_device.any():
+            suspects.update(np.flatnonzero(bad_device[graph.device]).tolist())
+        positions: dict[int, int] = {}
+        rank = graph.rank
+        for node in sorted(suspects, key=lambda node: rank[node]):
+            fact = self.facts[graph.signature[node]]
+            if fact.kernel_error is not None:
+                self._fault(faults.AmbiguousKernel(node))
+            elif node in self.assigned:
+                self._check_assigned(node, fact, positions)
+            elif not fact.supported:
+                self._fault(faults.NoKernel(node))
+            else:
+                self._fault(faults.MalformedDevice(node))
+        return positions
+
+    def _check_assigned(self, node: int, fact: NodeFacts, positions: dict[int, int]) -> None:
+        name = self.assigned[node]
+        parsed = parse_name(name)
+        if parsed is None:
+            self._fault(faults.BadAssignment(node, name, "malformed"))
+            return
+        device = self.device_set.by_name.get(parsed.to_string())
+        if device is None:
+            self._fault(faults.BadAssignment(node, name, "unknown"))
+        elif device.device_type not in dict(fact.supported):
+            self._fault(faults.BadAssignment(node, name, "kernel"))
+        else:
+            positions[node] = self.chooser.position[device.name]
+
+    def _check_decisions(self, groups: Groups, decisions: Decisions) -> None:
+        """Faults of nodes that no device is left for, in the order of the two passes."""
+        failed = decisions.device == NOWHERE
+        if not failed.any():
+            return
+        known = {fault.node for fault in self.faults if isinstance(fault, faults.NoKernel | faults.AmbiguousKernel)}
+        roots = np.unique(groups.root[failed])
+        turn = np.empty(len(self.graph), dtype=np.int64)
+        turn[decisions.visiting_order(self.graph)] = np.arange(len(self.graph))
+        deciders = decisions.decider[roots]
+        for node in deciders[np.argsort(turn[deciders])].tolist():
+            if node not in known:
+                self._fault(faults.Unsatisfiable(node, groups.constraints(node).requested))
+
+    def _placement(
+        self, groups: Groups | None, decisions: Decisions | None, single: NodeMembers | None
+    ) -> Placement:
+        return Placement(
+            graph=self.graph,
+            device_set=self.device_set,
+            soft=self.soft,
+            placer=self.placer,
+            facts=self.facts,
+            chooser=self.chooser,
+            assigned=self.assigned,
+            groups=groups,
+            decisions=decisions,
+            single=single,
+            faults=tuple(self.faults),
+        )
+
+
+__all__ = ["Conflict", "Placer", "place_graph"]

@@ -1,0 +1,176 @@
+"""Is this a graph at all? What TensorFlow checks when it builds a graph, before any node is placed.
+
+In order: every op is known and its attributes complete; no cycle; every node has the inputs that its op declares, each
+from an output that exists and of the declared type.
+
+Source: tensorflow/core/common_runtime/graph_constructor.cc, tensorflow/core/framework/node_def_util.cc, releases 1.15 and
+2.21.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError, NotFoundError, OpError
+from gpuplace.graph.op_def import OpDef
+from gpuplace.graph.op_notation import value_text
+from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, Signature
+
+_REF_ENUM = 100
+
+
+def check_graph(graph: PlacementGraph, catalogue: Catalogue) -> None:
+    """Checks ops, attributes, order and types.
+
+    Raises:
+        NotFoundError: an op is not registered, or an attribute without default is missing.
+        InvalidArgumentError: an attribute has a value that the op does not allow, the graph has a cycle, or inputs do
+            not fit.
+    """
+    op_defs: list[OpDef | None] = []
+    for signature in graph.signatures:
+        op_def = catalogue.ops.get(signature.op_type) or graph.functions.get(signature.op_type)
+        op_defs.append(op_def)
+    first = _first_nodes(graph)
+    problems = {}
+    for number, (signature, op_def) in enumerate(zip(graph.signatures, op_defs, strict=True)):
+        error = _signature_error(graph, int(first[number]), signature, op_def, catalogue)
+        if error is not None:
+            problems[number] = error
+    if problems:
+        raise problems[min(problems, key=lambda number: first[number])]
+    _ = graph.order
+    types = [_types(signature, op_def) for signature, op_def in zip(graph.signatures, op_defs, strict=True)]
+    _check_edges(graph, types)
+
+
+def _first_nodes(graph: PlacementGraph) -> np.ndarray:
+    """[signatures] the first node of each signature."""
+    first = np.full(len(graph.signatures), len(graph), dtype=np.int64)
+    np.minimum.at(first, graph.signature, np.arange(len(graph)))
+    return first
+
+
+def _types(signature: Signature, op_def: OpDef | None) -> tuple[Sequence[Any], Sequence[Any]]:
+    assert op_def is not None
+    attrs = {**op_def.defaults, **dict(signature.attrs)}
+    return op_def.input_types(attrs), op_def.output_types(attrs)
+
+
+def _signature_error(
+    graph: PlacementGraph, node: int, signature: Signature, op_def: OpDef | None, catalogue: Catalogue
+) -> OpError | None:
+    if op_def is None:
+        return _unknown_op(graph, node, signature.op_type, catalogue)
+    attrs: Mapping[str, Any] = {**op_def.defaults, **dict(signature.attrs)}
+    known: Mapping[str, Any] | None = None
+    name = graph.names[node]
+    for attr in op_def.attrs:
+        if attr.element_type != "type" and attr.name not in attrs:
+            continue
+        value = attrs.get(attr.name)
+        if value is None:
+            known = graph.attrs(node) if known is None else known
+            value = known.get(attr.name)
+        if value is None:
+            return NotFoundError(
+                None,
+                None,
+                f"No attr named '{attr.name}' in NodeDef:\n\t [[{{{{node {name}}}}}]]",
+                facts={"op": str(op_def)},
+                hint=f"give node {name} the attribute {attr.name}",
+            )
+        values = value if isinstance(value, tuple) else (value,)
+        if attr.allowed is not None and attr.element_type == "type":
+            for item in values:
+                if item not in attr.allowed:
+                    allowed = ", ".join(one.short_name for one in attr.allowed)
+                    return InvalidArgumentError(
+                        None,
+                        None,
+                        f"Value for attr '{attr.name}' of {item.short_name} is not in the list of allowed values: {allowed}"
+                        f"\n\t; NodeDef: {{{{node {name}}}}}; Op<name={op_def.name}>",
+                        facts={"op": str(op_def)},
+                    )
+    return None
+
+
+def _unknown_op(graph: PlacementGraph, node: int, op_type: str, catalogue: Catalogue) -> OpError:
+    try:
+        catalogue.ops.lookup(op_type)
+    except OpError as error:
+        facts = {"node": graph.names[node], **error.facts}
+        return type(error)(None, None, error.message, facts=facts, hint=error.hint)  # type: ignore[call-arg]
+    return NotFoundError(None, None, f"Op type not registered '{op_type}' in binary running on {platform.node()}.")
+
+
+def _check_edges(graph: PlacementGraph, types: list[tuple[Sequence[Any], Sequence[Any]]]) -> None:
+    data = graph.dst_input != CONTROL
+    num_inputs = np.array([len(inputs) for inputs, _ in types], dtype=np.int64)
+    num_outputs = np.array([len(outputs) for _, outputs in types], dtype=np.int64)
+    given = np.bincount(graph.dst[data], minlength=len(graph)) if len(graph) else np.zeros(0, dtype=np.int64)
+    wrong_count = given != num_inputs[graph.signature]
+    edges = np.flatnonzero(data)
+    src_signature, dst_signature = graph.signature[graph.src[edges]], graph.signature[graph.dst[edges]]
+    wrong_output = graph.src_output[edges] >= num_outputs[src_signature]
+    in_enum = np.array([t.as_datatype_enum for inputs, _ in types for t in inputs], dtype=np.int64)
+    out_enum = np.array([t.as_datatype_enum for _, outputs in types for t in outputs], dtype=np.int64)
+    in_offset = np.concatenate(([0], np.cumsum(num_inputs)))
+    out_offset = np.concatenate(([0], np.cumsum(num_outputs)))
+    sound = ~wrong_output & ~wrong_count[graph.dst[edges]]
+    wanted = np.zeros(len(edges), dtype=np.int64)
+    passed = np.zeros(len(edges), dtype=np.int64)
+    wanted[sound] = in_enum[in_offset[dst_signature[sound]] + graph.dst_input[edges[sound]]]
+    passed[sound] = out_enum[out_offset[src_signature[sound]] + graph.src_output[edges[sound]]]
+    # A reference serves where a value is asked for, not the other way round.
+    wrong_type = (wanted != passed) & (wanted != passed - _REF_ENUM)
+    suspects = np.unique(np.concatenate((np.flatnonzero(wrong_count), graph.dst[edges[wrong_output | wrong_type]])))
+    if len(suspects):
+        node = int(suspects[np.argmin(graph.rank[suspects])])
+        raise _input_error(graph, node, types)
+
+
+def _input_error(
+    graph: PlacementGraph, node: int, types: list[tuple[Sequence[Any], Sequence[Any]]]
+) -> InvalidArgumentError:
+    name = graph.names[node]
+    declared = types[graph.signature[node]][0]
+    edges = [edge for edge in graph.in_edges(node) if graph.dst_input[edge] != CONTROL]
+    facts = {"op": graph.op_type(node), "declared inputs": ", ".join(t.short_name for t in declared) or "none"}
+    for edge in edges:
+        source, output = int(graph.src[edge]), int(graph.src_output[edge])
+        outputs = types[graph.signature[source]][1]
+        if output >= len(outputs):
+            return InvalidArgumentError(
+                None,
+                None,
+                f"Node '{name}': Connecting to invalid output {output} of source node {graph.names[source]} which has "
+                f"{len(outputs)} outputs.",
+                facts=facts,
+            )
+    if len(edges) != len(declared):
+        listed = ", ".join(t.short_name for t in declared)
+        return InvalidArgumentError(
+            None,
+            None,
+            f"NodeDef expected inputs '{listed}' do not match {len(edges)} inputs specified; Op<name="
+            f"{graph.op_type(node)}>; NodeDef: {{{{node {name}}}}}",
+            facts=facts,
+        )
+    for position, edge in enumerate(edges):
+        source, output = int(graph.src[edge]), int(graph.src_output[edge])
+        passed, wanted = types[graph.signature[source]][1][output], declared[position]
+        if passed.as_datatype_enum not in (wanted.as_datatype_enum, wanted.as_datatype_enum + _REF_ENUM):
+            return InvalidArgumentError(
+                None,
+                None,
+                f"Input {position} of node {name} was passed {passed.short_name} from {graph.names[source]}:{output} "
+                f"incompatible with expected {wanted.short_name}.",
+                facts=facts,
+            )
+    raise AssertionError(f"node {name} has no fault: {value_text(tuple(declared))}")

@@ -17,15 +17,15 @@ from gpuplace.cli import tensorflow_names
 
 
 def split_arguments(arguments: Sequence[str], options: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Divides what follows ``run`` into our part (options and SCRIPT) and the script's own arguments.
+    """Divides what follows ``run`` into our part (SCRIPT and options) and the script's own arguments.
 
     Our options, each with a value, may stand before or behind SCRIPT. Everything else behind SCRIPT is the script's,
     and everything behind ``--`` is so in any case.
 
     >>> split_arguments(["train.py", "--steps", "5", "--machine", "cpu"], ["--machine"])
-    (['--machine', 'cpu', 'train.py'], ['--steps', '5'])
+    (['train.py', '--machine', 'cpu'], ['--steps', '5'])
     >>> split_arguments(["--machine=cpu", "train.py", "--", "--machine", "x"], ["--machine"])
-    (['--machine=cpu', 'train.py'], ['--machine', 'x'])
+    (['train.py', '--machine=cpu'], ['--machine', 'x'])
     """
     ours: list[str] = []
     script: list[str] = []
@@ -52,7 +52,7 @@ def split_arguments(arguments: Sequence[str], options: Sequence[str]) -> tuple[l
             break
         else:
             script = [word]
-    return ours + script, theirs
+    return script + ours, theirs
 
 
 def run_script(path: str, arguments: Sequence[str]) -> int:
@@ -66,14 +66,16 @@ def run_script(path: str, arguments: Sequence[str]) -> int:
         source = stream.read()
     tensorflow_names.install()
     sys.argv = [path, *arguments]
-    sys.path[0] = os.path.dirname(os.path.realpath(path))
+    if not sys.flags.safe_path:  # else the first entry is not a script's folder, and none is wanted
+        sys.path[0] = os.path.dirname(os.path.realpath(path))
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=path, __cached__=None, __builtins__=__builtins__)
     sys.modules["__main__"] = module
     try:
         exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
     except Exception as error:
-        sys.excepthook(type(error), error, script_part(error.__traceback__))
+        error.__traceback__ = script_part(error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
         return 1
     return 0
 

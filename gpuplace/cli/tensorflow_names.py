@@ -115,7 +115,7 @@ def resolve(fullname: str) -> ModuleType:
             pass
     value: Any = importlib.import_module("gpuplace")
     for part in fullname.removeprefix("tensorflow.").removeprefix("compat.v1.").split("."):
-        value = getattr(value, part, None)
+        value = None if isinstance(value, _Names) else getattr(value, part, None)
     if isinstance(value, ModuleType):
         return value
     raise ModuleNotFoundError(

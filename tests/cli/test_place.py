@@ -153,12 +153,12 @@ def test_devices_with_a_list_that_is_wrong(gpuplace, tmp_path):
         (["place", "x.pb", "--mach", "cpu"], "unrecognized arguments"),
         (["place", "x.pb", "--machine", "7x Nothing"], "Nothing"),
         (["place", "x.pb", "--machine", "cpu"], "x.pb"),
-        (["place", "x.pb", "--config", "nowhere.pbtxt"], "nowhere.pbtxt"),
-        (["devices"], "GPUPLACE_RELEASE='0.5' is unknown"),
+        (["devices", "--config", "nowhere.pbtxt"], "nowhere.pbtxt"),
+        (["place", "x.pb"], "GPUPLACE_RELEASE='0.5' is unknown"),
     ],
 )
 def test_a_wrong_command_line(gpuplace, words, message):
-    environment = {"GPUPLACE_RELEASE": "0.5"} if words == ["devices"] else {}
+    environment = {"GPUPLACE_RELEASE": "0.5"} if words == ["place", "x.pb"] else {}
     result = gpuplace(*words, **environment)
     assert result.returncode == 2
     assert message in result.stderr and "Traceback" not in result.stderr

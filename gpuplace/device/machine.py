@@ -29,7 +29,7 @@ from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.mapping import MappingRow, VirtualGPU, gpu_devices, map_gpus, mapping_rows
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.device.visible import Visibility, visible_gpus
-from gpuplace.errors import InvalidArgumentError
+from gpuplace.errors import InvalidArgumentError, NotFoundError
 
 __all__ = ["ENVIRONMENT_VARIABLE", "Machine", "default_machine"]
 
@@ -150,9 +150,14 @@ class Machine:
 
         Raises:
             InvalidArgumentError: ``config`` or the environment are wrong; TensorFlow's sentences.
+            NotFoundError: ``device_count`` leaves no CPU.
         """
         settings = GPUSettings.from_config(config)
         cpus = settings.device_count.get("CPU", self.cpus) if self.cpus else 0
+        if self.cpus and cpus < 1:
+            raise NotFoundError(
+                None, None, "No CPU devices are available in this process", hint="device_count CPU >= 1"
+            )
         devices = [DeviceAttributes(f"{PREFIX}/device:CPU:{index}", "CPU") for index in range(cpus)]
         devices += gpu_devices(self.virtual_gpus(settings, environ, visibility), PREFIX)
         devices += [DeviceAttributes(name) for name in self.extra_devices]

@@ -11,7 +11,7 @@
 >>> [(row.physical_id, row.visible_id, row.device, row.reason) for row in rows]
 [(0, None, None, "not in CUDA_VISIBLE_DEVICES='1'"), (1, 0, '/device:GPU:0', '')]
 
-Source: tensorflow/core/common_runtime/gpu/gpu_device.cc, release 1.15.
+Source: tensorflow/core/common_runtime/gpu/gpu_device.cc, release 1.15; memory limits also of 2.x.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpuplace import release as releases
 from gpuplace.device.device_set import DeviceAttributes, DeviceLink, DeviceLocality
 from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.physical_gpu import PhysicalGPU
@@ -69,11 +70,12 @@ class MappingRow:
     """Why there is no device; ``""`` where there is one."""
 
 
-def default_memory_limit(gpu: PhysicalGPU, settings: GPUSettings) -> int:
+def default_memory_limit(gpu: PhysicalGPU, settings: GPUSettings, release: str | None = None) -> int:
     """Bytes that a device gets which is alone on its GPU.
 
-    Without a fraction: what is free less a reserve for the system (225 MiB below 2 GiB, else 300 MiB or 5 %, whichever
-    is more). With one: that part of the *total* memory.
+    Without a fraction: what is free less a reserve for the system. It is 225 MiB where less than 2 GiB are free; else
+    300 MiB or 5 %, whichever is more, and in 2.21 500 to 1800 MiB by compute capability. With a fraction: that part of
+    the *total* memory.
 
     Raises:
         InternalError: more than all memory asked of a GPU that cannot be oversubscribed.
@@ -93,8 +95,18 @@ def default_memory_limit(gpu: PhysicalGPU, settings: GPUSettings) -> int:
     if fraction != 0:
         return int(gpu.total_bytes * fraction)
     free = gpu.free_bytes
-    reserve = 225 * _MIB if free < 2 << 30 else max(300 * _MIB, int(free * 0.05))
+    reserve = _system_reserve(gpu, releases.rules(release))
     return free - reserve if reserve < free else free
+
+
+def _system_reserve(gpu: PhysicalGPU, rules: str) -> int:
+    """Bytes left to the CUDA libraries and everybody else on the GPU."""
+    if gpu.free_bytes < 2 << 30:
+        return 225 * _MIB
+    if rules == "1.15":
+        return max(300 * _MIB, int(gpu.free_bytes * 0.05))
+    major, _ = gpu.model.compute_capability
+    return (500 if major <= 6 else 1050 if major == 7 else 1536 if major == 8 else 1800) * _MIB
 
 
 def map_gpus(visibility: Visibility, settings: GPUSettings) -> list[VirtualGPU]:

@@ -18,10 +18,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuplace import release as releases
+from gpuplace.dtypes import as_dtype
 
 __all__ = [
     "AllocatorStats",
     "BinRecord",
+    "MIN_ALLOCATION",
+    "NUM_BINS",
+    "bin_number",
+    "bin_records",
     "ChunkRecord",
     "OOM_HINT",
     "RegionRecord",
@@ -36,6 +41,11 @@ OOM_HINT = (
     "to RunOptions for current allocation info.\n"
 )
 """What a session adds to an out-of-memory error for each fetched node."""
+
+NUM_BINS = 21
+"""Number of size classes."""
+MIN_ALLOCATION = 256
+"""Every size is a multiple of this, in bytes."""
 
 _PICTURE_WIDTH = 100
 _NO_HANDLE = (1 << 64) - 1
@@ -130,6 +140,26 @@ class BinRecord:
     """Bytes that the users asked for."""
 
 
+def bin_number(size: int) -> int:
+    """Size class of a chunk of ``size`` bytes: 0 for 256 to 511, 1 for 512 to 1023, ..., 20 for 256 MiB and more."""
+    number = (size >> 8).bit_length() - 1
+    return 0 if number < 0 else 20 if number > 20 else number
+
+
+def bin_records(chunks: Iterable[ChunkRecord]) -> tuple[BinRecord, ...]:
+    """The size classes with all chunks, used and free, that belong to them."""
+    totals = [[MIN_ALLOCATION << number, 0, 0, 0, 0, 0] for number in range(NUM_BINS)]
+    for chunk in chunks:
+        row = totals[bin_number(chunk.size)]
+        row[1] += 1
+        row[3] += chunk.size
+        if chunk.in_use:
+            row[2] += 1
+            row[4] += chunk.size
+            row[5] += chunk.requested_size
+    return tuple(BinRecord(*row) for row in totals)
+
+
 def readable_bytes(nbytes: int) -> str:
     """A size as TensorFlow writes it; it cuts off below the last unit but one."""
     sign, nbytes = ("-", -nbytes) if nbytes < 0 else ("", nbytes)
@@ -155,7 +185,7 @@ def oom_message(
 
     Args:
         shape: Sizes of the tensor.
-        dtype: ``"float"``, or a type that has such a ``datatype_string``.
+        dtype: Anything ``as_dtype`` takes.
         device: Full name of the device.
         allocator: Name of its allocator.
         temporary: True for a scratch tensor made while a kernel is built.
@@ -166,8 +196,7 @@ def oom_message(
     sentence = f"OOM when allocating {what} with shape[{sizes}]"
     if releases.resolve(release) in ("1.0", "1.4"):
         return sentence
-    kind = dtype if isinstance(dtype, str) else getattr(dtype, "datatype_string", None) or dtype.name
-    return f"{sentence} and type {kind} on {device} by allocator {allocator}"
+    return f"{sentence} and type {as_dtype(dtype).short_name} on {device} by allocator {allocator}"
 
 
 def render_occupancy(regions: Sequence[RegionRecord], chunks: Iterable[ChunkRecord]) -> str:
@@ -197,14 +226,13 @@ def render_occupancy(regions: Sequence[RegionRecord], chunks: Iterable[ChunkReco
 
 def memory_summary(
     nbytes: int,
-    bins: Sequence[BinRecord],
     regions: Sequence[RegionRecord],
     chunks: Sequence[ChunkRecord],
     stats: AllocatorStats,
     next_region_size: int,
-    wanted_bin: int,
 ) -> list[str]:
     """The lines TensorFlow logs after an allocation of ``nbytes`` (rounded) failed."""
+    bins, wanted_bin = bin_records(chunks), bin_number(nbytes)
     lines = [
         f"Bin ({row.bin_size}): \tTotal Chunks: {row.total_chunks}, Chunks in use: {row.chunks_in_use}. "
         f"{readable_bytes(row.total_bytes)} allocated for chunks. {readable_bytes(row.bytes_in_use)} in use in bin. "

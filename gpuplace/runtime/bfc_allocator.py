@@ -39,16 +39,20 @@ import numpy as np
 
 from gpuplace import release as releases
 from gpuplace.runtime.allocator_text import (
+    NUM_BINS,
     AllocatorStats,
     BinRecord,
     ChunkRecord,
     RegionRecord,
+    bin_number,
+    bin_records,
     memory_summary,
     oom_message,
     readable_bytes,
     render_occupancy,
 )
 from gpuplace.runtime.device_memory import DeviceMemory
+from gpuplace.runtime.gpu_options import allow_growth_value, garbage_collection_value
 
 __all__ = [
     "AllocatorStats",
@@ -61,10 +65,6 @@ __all__ = [
     "readable_bytes",
 ]
 
-NUM_BINS = 21
-"""Number of size classes."""
-MIN_ALLOCATION = 256
-"""Every size is a multiple of this, in bytes."""
 MAX_INTERNAL_FRAGMENTATION = 128 << 20
 """Most bytes of a chunk that a request may leave unused."""
 DEFAULT_RETRY_WAIT_MS = 10_000
@@ -82,11 +82,6 @@ def floor_log2(number: int) -> int:
 
 def _rounded(nbytes: int) -> int:
     return (nbytes + 255) & ~255
-
-
-def _bin_num(size: int) -> int:
-    number = (size >> 8).bit_length() - 1
-    return 0 if number < 0 else 20 if number > 20 else number
 
 
 class _Chunk:
@@ -158,9 +153,9 @@ class BFCAllocator:
         self.memory_limit = memory_limit
         self.retry_wait_ms = retry_wait_ms
         self.release = releases.resolve(release)
-        self.allow_growth = _growth(allow_growth, environ)
+        self.allow_growth = allow_growth_value(allow_growth, environ)
         self.garbage_collection = (
-            _garbage_collection(environ) if garbage_collection is None else garbage_collection
+            garbage_collection_value(environ) if garbage_collection is None else garbage_collection
         )
         self.last_memory_log = ""
         smallest = 2 << 20 if self.release == "2.21" else 1 << 20
@@ -256,7 +251,7 @@ class BFCAllocator:
 
     def _take(self, rounded: int, nbytes: int, label: str) -> int | None:
         """Best fit among the free chunks, split where that is worth it."""
-        number = _bin_num(rounded)
+        number = bin_number(rounded)
         entries = self._bins[number]
         at = bisect_left(entries, (rounded, 0)) if entries else 0
         if at == len(entries):
@@ -331,12 +326,12 @@ class BFCAllocator:
         self._delete_chunk(after)
 
     def _put_in_bin(self, chunk: _Chunk) -> None:
-        number = _bin_num(chunk.size)
+        number = bin_number(chunk.size)
         insort(self._bins[number], (chunk.size, chunk.address))
         self._nonempty |= 1 << number
 
     def _take_from_bin(self, chunk: _Chunk) -> None:
-        number = _bin_num(chunk.size)
+        number = bin_number(chunk.size)
         entries = self._bins[number]
         del entries[bisect_left(entries, (chunk.size, chunk.address))]
         if not entries:
@@ -470,7 +465,7 @@ class BFCAllocator:
 
     def bins(self) -> tuple[BinRecord, ...]:
         """The size classes with all chunks, used and free, that belong to them."""
-        return _bin_records(self.chunks())
+        return bin_records(self.chunks())
 
     def largest_free_chunk(self) -> int:
         """Bytes of the largest free chunk; 0 without one."""
@@ -495,12 +490,10 @@ class BFCAllocator:
             chunks, regions, stats = self._chunk_records(), self._region_records(), self._stats()
             lines = memory_summary(
                 rounded,
-                _bin_records(chunks),
                 regions,
                 chunks,
                 stats,
                 self._next_region_size,
-                _bin_num(rounded),
             )
         return "\n".join([*lines, render_occupancy(regions, chunks)])
 
@@ -528,7 +521,7 @@ class BFCAllocator:
                         requested_size=chunk.requested_size,
                         allocation_id=chunk.allocation_id,
                         label=chunk.label,
-                        bin_num=_bin_num(chunk.size) if chunk.allocation_id == -1 else -1,
+                        bin_num=bin_number(chunk.size) if chunk.allocation_id == -1 else -1,
                         region=index,
                         handle=chunk.handle,
                         next_handle=-1 if chunk.next is None else chunk.next.handle,
@@ -572,55 +565,3 @@ def reset_warning_counts() -> None:
     """Count warnings about optional memory from 0 again, as a new process does."""
     global _optional_warnings
     _optional_warnings = 0
-
-
-def _bin_records(chunks: tuple[ChunkRecord, ...]) -> tuple[BinRecord, ...]:
-    totals = [[MIN_ALLOCATION << number, 0, 0, 0, 0, 0] for number in range(NUM_BINS)]
-    for chunk in chunks:
-        row = totals[_bin_num(chunk.size)]
-        row[1] += 1
-        row[3] += chunk.size
-        if chunk.in_use:
-            row[2] += 1
-            row[4] += chunk.size
-            row[5] += chunk.requested_size
-    return tuple(BinRecord(*row) for row in totals)
-
-
-def _growth(allow_growth: bool, environ: Mapping[str, str]) -> bool:
-    """``allow_growth`` after TF_FORCE_GPU_ALLOW_GROWTH has had its say."""
-    variable = "TF_FORCE_GPU_ALLOW_GROWTH"
-    forced = environ.get(variable)
-    if forced is None:
-        return allow_growth
-    if forced in ("true", "false"):
-        if allow_growth != (forced == "true"):
-            _logger.warning(
-                "Overriding allow_growth setting because the %s environment variable is set. Original config value "
-                "was %d.",
-                variable,
-                allow_growth,
-            )
-        return forced == "true"
-    _logger.error(
-        'The %s environment variable is set but could not be parsed: "%s". Valid values are "true" or "false". '
-        "Using original config value of %d.",
-        variable,
-        forced,
-        allow_growth,
-    )
-    return allow_growth
-
-
-def _garbage_collection(environ: Mapping[str, str]) -> bool:
-    """TF_ENABLE_GPU_GARBAGE_COLLECTION as a truth value; true by default."""
-    variable = "TF_ENABLE_GPU_GARBAGE_COLLECTION"
-    wanted = environ.get(variable, "true")
-    if wanted not in ("true", "false"):
-        _logger.error(
-            'The %s environment variable is set but could not be parsed: "%s". Valid values are "true" or "false". '
-            'Using the default value "true".',
-            variable,
-            wanted,
-        )
-    return wanted != "false"

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Iterable, Mapping
@@ -204,11 +205,9 @@ class ProcessState:
         release = releases.get_release()
         listed = repr(self._first.visible_device_list) if self._first else "''"
         if release in ("1.0", "1.4"):
-            warnings.warn(
+            _warn(
                 f"GPU:{device.tf_id} of this session is on visible GPU {device.visible_id}, of an earlier session on "
                 f"{before} (visible_device_list={listed}). TensorFlow {release} does so silently; later ones refuse.",
-                GPUOptionsWarning,
-                stacklevel=5,
             )
             return
         kind, gap = ("CUDA devices", "  ") if release == "1.15" else ("devices", " ")
@@ -268,12 +267,10 @@ class ProcessState:
         ):
             now = self._environ.get(variable)
             if now != then and self.current_machine().gpus:
-                warnings.warn(
+                _warn(
                     f"{_shown(variable, now)} has no effect: this process made its GPU devices with "
                     f"{_shown(variable, then)}, and CUDA reads it only once. Set it before the first session, or call "
                     "tf.reset_runtime().",
-                    GPUOptionsWarning,
-                    stacklevel=4,
                 )
 
     def _warn_of_other_options(self, virtual: list[VirtualGPU], settings: GPUSettings) -> None:
@@ -289,12 +286,18 @@ class ProcessState:
             told = "; ".join(
                 f"{name}: {then!r} stays, {now!r} is ignored" for name, (then, now) in differences.items()
             )
-            warnings.warn(
+            _warn(
                 f"GPU options are process-wide and the first session's win. {told}. Use one GPUOptions for all "
                 "sessions, or call tf.reset_runtime() before this one.",
-                GPUOptionsWarning,
-                stacklevel=4,
             )
+
+
+def _warn(message: str) -> None:
+    """Warn with the line of the program that called into this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "gpuplace":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, GPUOptionsWarning, stacklevel=level)
 
 
 def _shown(variable: str, value: str | None) -> str:

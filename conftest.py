@@ -90,7 +90,8 @@ def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.delenv(name, raising=False)
     yield
     if (process := sys.modules.get("gpuplace.runtime.process_state")) is not None:
-        process.reset_runtime(machine=None)
+        process.use_machine(None)
+        process.reset_runtime()
     if (release := sys.modules.get("gpuplace.release")) is not None:
         release.set_release(None)
     if (graphs := sys.modules.get("gpuplace.graph.stacks")) is not None:

@@ -110,7 +110,7 @@ def resolve(fullname: str) -> ModuleType:
     parent, _, name = fullname.rpartition(".")
     if parent in PROTO_FOLDERS and name.endswith("_pb2"):
         try:
-            return importlib.import_module("gpuplace.graphdef.messages").generated_module(name)
+            return importlib.import_module(f"tensorboard.compat.proto.{name}")
         except ModuleNotFoundError:
             pass
     value: Any = importlib.import_module("gpuplace")

@@ -50,7 +50,7 @@ OWNERS: dict[str, set[str]] = {
     "pynvml": {"gpuplace.device.local"},
     "cupy": {"gpuplace.runtime.cupy_backend", "gpuplace.device.local"},
     "google": {"gpuplace.graphdef"},
-    "tensorboard": {"gpuplace.graphdef"},
+    "tensorboard": {"gpuplace.graphdef", "gpuplace.cli.tensorflow_names"},
     "graphviz": {"gpuplace.jupyter"},
     "pandas": {"gpuplace.jupyter"},
     "ipywidgets": {"gpuplace.jupyter"},

@@ -8,6 +8,7 @@ Source: tensorflow/python/framework/op_def_library.py, release 1.15 (order of in
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,12 @@ def apply_op(op_type: str, name: str | None = None, **arguments: Any) -> Operati
             call.take_input(arg)
         attrs = call.attributes()
         call.check_unknown()
-        return graph.create_op(op_type, call.inputs, name=scope, attrs=attrs, op_def=op_def)
+        if not call.references:
+            return graph.create_op(op_type, call.inputs, name=scope, attrs=attrs, op_def=op_def)
+        with contextlib.ExitStack() as stack:
+            for tensor in call.references:
+                stack.enter_context(graph.colocate_with(tensor.op))
+            return graph.create_op(op_type, call.inputs, name=scope, attrs=attrs, op_def=op_def)
 
 
 class _Call:
@@ -52,6 +58,8 @@ class _Call:
         self.op_def = op_def
         self.left = dict(arguments)
         self.inputs: list[Tensor] = []
+        self.references: list[Tensor] = []
+        """The inputs taken by reference: the operation is colocated with what makes them."""
         self.attrs: dict[str, Any] = {}
         self.origin: dict[str, str] = {}
         """Attribute name to the input that it was inferred from."""
@@ -72,6 +80,7 @@ class _Call:
                     raise TypeError(
                         f"'{self.op_def.name}' Op requires that input '{arg.name}' be a mutable tensor (e.g.: a tf.Variable)"
                     )
+            self.references.extend(tensors)
         self._infer(arg, tensors)
         self.inputs.extend(tensors)
 

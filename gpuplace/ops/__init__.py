@@ -1,0 +1,1 @@
+"""The op library: one block per op, listed by hand; importing this package registers all of them."""

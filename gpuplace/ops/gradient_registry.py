@@ -1,0 +1,106 @@
+"""Gradient functions by op type.
+
+    @gradient("Mul")
+    def _(op, grad):
+        return grad * op.inputs[1], grad * op.inputs[0]
+
+A function gets the operation and, one argument each, the gradients of its outputs; it returns a sequence with one
+gradient per input tensor, None where there is none. Functions only add operations to the graph; they run nothing.
+
+Source: tensorflow/python/framework/ops.py (RegisterGradient, NotDifferentiable), release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from gpuplace.graph.operation import Operation
+
+GradientFunction = Callable[..., Sequence[Any] | Any]
+"""``(op, *output gradients)`` to one gradient per input; a single one may be returned bare."""
+
+_Function = TypeVar("_Function", bound=GradientFunction)
+
+_functions: dict[str, GradientFunction | None] = {}
+
+
+def gradient(*op_types: str) -> Callable[[_Function], _Function]:
+    """Registers the decorated function as the gradient of these op types; ValueError where one has another already."""
+
+    def register(function: _Function) -> _Function:
+        for op_type in op_types:
+            known = _functions.get(op_type)
+            if op_type in _functions and (
+                known is None or known.__code__.co_filename != function.__code__.co_filename
+            ):
+                raise ValueError(f"Registering two gradient with name '{op_type}'!")
+            _functions[op_type] = function
+        return function
+
+    return register
+
+
+def not_differentiable(*op_types: str) -> None:
+    """Says that nothing flows back through these op types: their inputs get no gradient."""
+    for op_type in op_types:
+        if _functions.setdefault(op_type, None) is not None:
+            raise ValueError(f"Op {op_type} has a gradient function and cannot be declared not differentiable")
+
+
+def is_not_differentiable(op_type: str) -> bool:
+    """Whether the op was declared to pass nothing back."""
+    return op_type in _functions and _functions[op_type] is None
+
+
+def find_gradient(op: Operation) -> GradientFunction | None:
+    """The gradient function of an operation, by ``gradient_override_map`` where it applies; None for none.
+
+    Raises:
+        LookupError: the op has no gradient function and was not declared to have none.
+    """
+    name = op.attrs.get("_gradient_op_type", op.type)
+    name = name.decode() if isinstance(name, bytes) else name
+    try:
+        return _functions[name]
+    except KeyError:
+        raise LookupError(
+            f"No gradient defined for operation '{op.name}' (op type: {op.type}): gradient registry has no entry for:"
+            f" {name}"
+        ) from None
+
+
+def gradient_op_types() -> tuple[str, ...]:
+    """The op types that have a gradient function, sorted."""
+    return tuple(sorted(name for name, function in _functions.items() if function is not None))
+
+
+class RegisterGradient:
+    """Decorator under TensorFlow's name: ``@tf.RegisterGradient("Op")``.
+
+    Raises:
+        TypeError: the op type is not a string.
+    """
+
+    def __init__(self, op_type: str) -> None:
+        if not isinstance(op_type, str):
+            raise TypeError("op_type must be a string")
+        self._op_type = op_type
+
+    def __call__(self, function: _Function) -> _Function:
+        """Registers ``function``; KeyError where the op type has a gradient already."""
+        if self._op_type in _functions:
+            raise KeyError(f"Registering two gradient with name '{self._op_type}'!")
+        _functions[self._op_type] = function
+        return function
+
+
+def NotDifferentiable(op_type: str) -> None:  # noqa: N802 - TensorFlow's name
+    """``not_differentiable`` under TensorFlow's name."""
+    if not isinstance(op_type, str):
+        raise TypeError("op_type must be a string")
+    not_differentiable(op_type)
+
+
+NoGradient = NotDifferentiable

@@ -16,6 +16,7 @@ import re
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gpuplace.device.spec import canonical_name
@@ -32,9 +33,21 @@ from gpuplace.graph.scopes import (
 )
 from gpuplace.graph.shape_inference import infer_shapes
 from gpuplace.graph.stacks import graph_stack
+from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE
 
 DEFAULT_GRAPH_SEED = 87654321
+GRAPH_DEF_VERSIONS = {"1.15": 134, "2.21": 2474}
+"""The GraphDef version that each release writes."""
+
+
+@dataclass
+class GraphVersions:
+    """Which TensorFlow made a graph, and which can read it, as GraphDef versions."""
+
+    producer: int
+    min_consumer: int = 0
+    bad_consumers: tuple[int, ...] = ()
 
 
 def name_from_scope_name(name: str) -> str:
@@ -68,6 +81,7 @@ class Graph:
         self._last_id = 0
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
+        self.versions = GraphVersions(GRAPH_DEF_VERSIONS[rules()])
         self.seed: int | None = None
         self.functions: dict[str, bytes] = {}
         """Library functions: name to serialised ``FunctionDef``."""

@@ -1,0 +1,164 @@
+"""Attribute values between protobuf and Python (see ``gpuplace.graph.attr_value``), and signatures of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpuplace.dtypes import DType, as_dtype
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.attr_value import FunctionRef, TensorValue
+from gpuplace.graph.op_def import NO_DEFAULT, ArgDef, AttrDef, OpDef
+from gpuplace.graphdef.messages import AttrValue
+from gpuplace.graphdef.tensor_proto import encode_tensor, tensor_value
+from gpuplace.shapes import TensorShape
+
+
+def dtype_of(number: int) -> DType:
+    """The type with that number; InvalidArgumentError where there is none."""
+    try:
+        return as_dtype(number)
+    except TypeError:
+        raise InvalidArgumentError(None, None, f"Invalid data type number {number} in an attribute") from None
+
+
+def decode_attr(proto: Any) -> Any:
+    """The Python form of an ``AttrValue``; None for one without a value.
+
+    Raises:
+        InvalidArgumentError: a type number that does not exist.
+    """
+    kind = proto.WhichOneof("value")
+    if kind == "type":
+        return dtype_of(proto.type)
+    if kind == "list":
+        return _decode_list(proto.list)
+    if kind == "shape":
+        return TensorShape(proto.shape)
+    if kind == "tensor":
+        return tensor_value(proto.tensor)
+    if kind == "func":
+        return _decode_function(proto.func)
+    if kind == "placeholder":
+        return proto.placeholder
+    return None if kind is None else getattr(proto, kind)
+
+
+def _decode_list(proto: Any) -> tuple[Any, ...]:
+    if proto.type:
+        return tuple(map(dtype_of, proto.type))
+    if proto.shape:
+        return tuple(map(TensorShape, proto.shape))
+    if proto.tensor:
+        return tuple(map(tensor_value, proto.tensor))
+    if proto.func:
+        return tuple(map(_decode_function, proto.func))
+    return tuple(proto.s) or tuple(proto.i) or tuple(proto.f) or tuple(proto.b)
+
+
+def _decode_function(proto: Any) -> FunctionRef:
+    return FunctionRef(proto.name, {name: decode_attr(value) for name, value in proto.attr.items()})
+
+
+def encode_attr(value: Any, proto: Any = None) -> Any:
+    """Writes an attribute's Python value to ``proto``, a new ``AttrValue`` where None, and returns it.
+
+    Raises:
+        TypeError: no attribute can hold such a value.
+    """
+    proto = AttrValue() if proto is None else proto
+    if isinstance(value, DType):
+        proto.type = value.as_datatype_enum
+    elif isinstance(value, bool):
+        proto.b = value
+    elif isinstance(value, int):
+        proto.i = value
+    elif isinstance(value, float):
+        proto.f = value
+    elif isinstance(value, bytes):
+        proto.s = value
+    elif isinstance(value, str):
+        proto.placeholder = value
+    elif isinstance(value, TensorShape):
+        _encode_shape(value, proto.shape)
+    elif isinstance(value, TensorValue):
+        encode_tensor(value, proto.tensor)
+    elif isinstance(value, FunctionRef):
+        _encode_function(value, proto.func)
+    elif isinstance(value, tuple):
+        proto.list.SetInParent()
+        for item in value:
+            _append(proto.list, item)
+    elif value is not None:
+        raise TypeError(f"An attribute cannot hold {value!r}")
+    return proto
+
+
+def _append(proto: Any, item: Any) -> None:
+    if isinstance(item, DType):
+        proto.type.append(item.as_datatype_enum)
+    elif isinstance(item, bool):
+        proto.b.append(item)
+    elif isinstance(item, int):
+        proto.i.append(item)
+    elif isinstance(item, float):
+        proto.f.append(item)
+    elif isinstance(item, bytes):
+        proto.s.append(item)
+    elif isinstance(item, TensorShape):
+        _encode_shape(item, proto.shape.add())
+    elif isinstance(item, TensorValue):
+        encode_tensor(item, proto.tensor.add())
+    elif isinstance(item, FunctionRef):
+        _encode_function(item, proto.func.add())
+    else:
+        raise TypeError(f"A list attribute cannot hold {item!r}")
+
+
+def _encode_shape(shape: TensorShape, proto: Any) -> None:
+    if shape.sizes is None:
+        proto.unknown_rank = True
+        return
+    proto.SetInParent()
+    for size in shape.sizes:
+        proto.dim.add(size=-1 if size is None else size)
+
+
+def _encode_function(function: FunctionRef, proto: Any) -> None:
+    proto.name = function.name
+    for name, value in function.attrs.items():
+        encode_attr(value, proto.attr[name])
+
+
+def decode_op_def(proto: Any) -> OpDef:
+    """A signature, such as a library function's, from its ``OpDef`` message."""
+    return OpDef(
+        proto.name,
+        tuple(map(_decode_arg, proto.input_arg)),
+        tuple(map(_decode_arg, proto.output_arg)),
+        tuple(map(_decode_attr_def, proto.attr)),
+        is_stateful=proto.is_stateful,
+        control_outputs=tuple(proto.control_output),
+    )
+
+
+def _decode_arg(proto: Any) -> ArgDef:
+    return ArgDef(
+        proto.name,
+        dtype_of(proto.type) if proto.type else None,
+        proto.type_attr or None,
+        proto.number_attr or None,
+        proto.type_list_attr or None,
+        proto.is_ref,
+    )
+
+
+def _decode_attr_def(proto: Any) -> AttrDef:
+    allowed = _decode_list(proto.allowed_values.list) if proto.HasField("allowed_values") else None
+    default = decode_attr(proto.default_value) if proto.HasField("default_value") else NO_DEFAULT
+    return AttrDef(proto.name, proto.type, default, allowed, proto.minimum if proto.has_minimum else None)
+
+
+def decode_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """All attributes of a node in their Python form."""
+    return {name: decode_attr(value) for name, value in attrs.items()}

@@ -1,0 +1,537 @@
+"""``import_graph_def``: the nodes of a ``GraphDef`` as operations of a graph.
+
+Everything is checked before the graph is touched: a failed import leaves it as it was. Nodes are made as soon as their
+inputs are there, smallest position first; the back edge of a loop (NextIteration into Merge) is closed at the end.
+
+        graph_def          order of making
+    0  loop (Merge) <--+     1  (waits for `enter` only)
+    1  enter           |     0
+    2  next ----------+     2, then closed into `loop`
+
+Source: tensorflow/python/framework/importer.py and tensorflow/core/graph/graph_constructor.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuplace.device.spec import DeviceSpec
+from gpuplace.dtypes import DType
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.attr_value import FunctionRef, TensorValue
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.graph import GRAPH_DEF_VERSIONS, Graph
+from gpuplace.graph.op_def import AttrDef, OpDef, op_registry
+from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, capture_stack
+from gpuplace.graph.scopes import VALID_OP_NAME
+from gpuplace.graphdef.attr_values import decode_attrs, decode_op_def
+from gpuplace.graphdef.messages import GraphDef, Message
+from gpuplace.release import rules
+from gpuplace.shapes import TensorShape
+
+OUTPUT_SHAPES = "_output_shapes"
+_LOC = b"loc:@"
+_MERGE = ("Merge", "RefMerge")
+_NEXT_ITERATION = ("NextIteration", "RefNextIteration")
+
+
+@dataclass
+class ImportedNode:
+    """A node of the ``GraphDef`` with its references resolved."""
+
+    name: str
+    op_type: str
+    device: str
+    attrs: dict[str, Any]
+    op_def: OpDef
+    inputs: list[tuple[str, int]] = field(default_factory=list)
+    """(node, output) of each data input, by the names of the ``GraphDef``."""
+    control_inputs: list[str] = field(default_factory=list)
+
+
+def import_graph_def(
+    graph_def: Any,
+    input_map: Mapping[str, Any] | None = None,
+    return_elements: Sequence[str] | None = None,
+    name: str | None = None,
+    op_dict: Any = None,
+    producer_op_list: Any = None,
+) -> list[Any] | None:
+    """Adds the nodes of ``graph_def`` to the default graph.
+
+    Args:
+        graph_def: a ``GraphDef``.
+        input_map: ``"node:output"``, ``"node"`` or ``"^node"`` to the tensor (or operation) to use in its place.
+        return_elements: names of nodes (``"a"``) and tensors (``"a:0"``) to return.
+        name: prefix for the names; ``"import"`` where None, none where empty.
+        op_dict: ignored, as in TensorFlow.
+        producer_op_list: ignored: which attributes newer releases added with which defaults is known.
+
+    Returns:
+        The operations and tensors named by ``return_elements``, or None.
+
+    Raises:
+        TypeError: an argument is of the wrong type.
+        ValueError: the graph is invalid (a cycle, a name twice, an unknown input, types that do not fit, ...).
+        gpuplace.errors.NotFoundError: an op type is not registered.
+    """
+    message = _as_graph_def(graph_def)
+    mapping = dict(input_map or {})
+    if not all(isinstance(key, str) for key in mapping):
+        raise TypeError("input_map must be a dictionary mapping strings to Tensor objects.")
+    if return_elements is not None and not (
+        isinstance(return_elements, (list, tuple)) and all(isinstance(e, str) for e in return_elements)
+    ):
+        raise TypeError("return_elements must be a list of strings.")
+    graph = get_default_graph()
+    with name_scope(
+        name, "import", [value for value in mapping.values() if isinstance(value, Tensor)]
+    ) as scope:
+        with graph.name_scope("_inputs"):
+            replaced = {_key(key): _replacement(graph, key, value) for key, value in mapping.items()}
+        try:
+            run = _Import(graph, message, scope[:-1] if scope else "", replaced)
+            run.check_mapping(mapping)
+            wanted = [run.check_return_element(element) for element in return_elements or ()]
+            run.make_operations()
+        except InvalidArgumentError as error:
+            raise ValueError(str(error)) from error
+        run.commit()
+        return None if return_elements is None else [run.result(*element) for element in wanted]
+
+
+def _as_graph_def(graph_def: Any) -> Any:
+    if isinstance(graph_def, GraphDef):
+        return graph_def
+    if isinstance(graph_def, Message) and graph_def.DESCRIPTOR.name == "GraphDef":
+        return GraphDef.FromString(graph_def.SerializeToString())
+    raise TypeError(f"graph_def must be a GraphDef proto, not {type(graph_def).__name__}.")
+
+
+def _key(text: str) -> tuple[str, int]:
+    """``(node, output)``; output -1 for a control input."""
+    return (text[1:], -1) if text.startswith("^") else split_input(text)
+
+
+def split_input(text: str) -> tuple[str, int]:
+    """Node and output of a data input as written in a ``NodeDef``."""
+    node, colon, output = text.rpartition(":")
+    return (node, int(output)) if colon and output.isdecimal() else (text, 0)
+
+
+def _replacement(graph: Graph, key: str, value: Any) -> Any:
+    if key.startswith("^"):
+        element = graph.as_graph_element(value)
+        return element.op if isinstance(element, Tensor) else element
+    return convert_to_tensor(value)
+
+
+def read_node(proto: Any, op_def: OpDef, newer: OpDef | None, producer: int) -> ImportedNode:
+    """Checks one node against its op's signature; InvalidArgumentError where it does not fit."""
+    name = proto.name
+    if not VALID_OP_NAME.fullmatch(name):
+        raise InvalidArgumentError(None, None, f"Node '{name}': Node name contains invalid characters")
+    if op_def.deprecation is not None and producer >= op_def.deprecation.version:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Op {op_def.name} is not available in GraphDef version {producer}. It has been removed in version"
+            f" {op_def.deprecation.version}. {op_def.deprecation.explanation}.",
+            facts={"node": name},
+        )
+    attrs = decode_attrs(proto.attr)
+    for attr_name in [key for key in attrs if not key.startswith("_") and key not in op_def.attr_defs]:
+        added = newer.defaults if newer is not None else {}
+        if attr_name in added and added[attr_name] == attrs[attr_name]:
+            del attrs[attr_name]
+            continue
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"NodeDef mentions attr '{attr_name}' not in Op<{op_def}>; NodeDef: {{{{node {name}}}}}. (Check whether your"
+            " GraphDef-interpreting binary is up to date with your GraphDef-generating binary.).",
+            hint='for a graph of TensorFlow 2: tf.set_release("2.21")' if rules() != "2.21" else None,
+        )
+    for attr in op_def.attrs:
+        if attr.name not in attrs:
+            if not attr.has_default:
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"NodeDef missing attr '{attr.name}' from Op<{op_def}>; NodeDef: {{{{node {name}}}}}",
+                )
+            attrs[attr.name] = attr.default
+        else:
+            attrs[attr.name] = _checked(attr, attrs[attr.name], name)
+    node = ImportedNode(name, proto.op, proto.device, attrs, op_def)
+    for text in proto.input:
+        if text.startswith("^"):
+            node.control_inputs.append(text[1:])
+        elif node.control_inputs:
+            raise InvalidArgumentError(
+                None, None, f"Node '{name}': Control dependencies must come after regular dependencies"
+            )
+        else:
+            node.inputs.append(split_input(text))
+    return node
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (float,),
+    "bool": (bool,),
+    "string": (bytes,),
+    "type": (DType,),
+    "shape": (TensorShape,),
+    "tensor": (TensorValue,),
+    "func": (FunctionRef,),
+}
+
+
+def _checked(attr: AttrDef, value: Any, node: str) -> Any:
+    """The value of an attribute if it is of the type, and among the values, that the signature allows."""
+    if attr.is_list and value is None:
+        value = ()
+    items = value if attr.is_list and isinstance(value, tuple) else (value,)
+    kinds = _KINDS[attr.element_type]
+    right = isinstance(value, tuple) == attr.is_list and all(
+        isinstance(item, kinds) and (attr.element_type == "bool" or not isinstance(item, bool))
+        for item in items
+    )
+    if not right:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"AttrValue had value {value!r} when '{attr.type}' expected\n\t for attr '{attr.name}'\n\t; NodeDef:"
+            f" {{{{node {node}}}}}",
+        )
+    if attr.allowed is not None:
+        for item in items:
+            if item not in attr.allowed:
+                shown = item.short_name if isinstance(item, DType) else f'"{item.decode(errors="replace")}"'
+                allowed = ", ".join(
+                    v.short_name if isinstance(v, DType) else f'"{v.decode(errors="replace")}"'
+                    for v in attr.allowed
+                )
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"Value for attr '{attr.name}' of {shown} is not in the list of allowed values: {allowed}\n\t; NodeDef:"
+                    f" {{{{node {node}}}}}",
+                )
+    size = len(items) if attr.is_list else value
+    if attr.minimum is not None and isinstance(size, int) and size < attr.minimum:
+        what = "Length" if attr.is_list else "Value"
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"{what} for attr '{attr.name}' of {size} must be at least minimum {attr.minimum}\n\t; NodeDef: {{{{node {node}}}}}",
+        )
+    return value
+
+
+def check_versions(versions: Any) -> None:
+    """InvalidArgumentError where the graph says that this release cannot read it."""
+    ours = GRAPH_DEF_VERSIONS[rules()]
+    if versions.min_consumer > ours:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"GraphDef min consumer version {versions.min_consumer} above current version {ours} for TensorFlow {rules()}."
+            "  Please upgrade TensorFlow.",
+        )
+    if ours in versions.bad_consumers:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"GraphDef disallows consumer version {ours}.  Please upgrade TensorFlow: this version is likely buggy.",
+        )
+
+
+def topological_order(nodes: Sequence[ImportedNode], external: Iterable[tuple[str, int]] = ()) -> list[int]:
+    """Positions of the nodes, each after its inputs, the smallest that is ready first.
+
+    Args:
+        nodes: all nodes; their inputs name nodes among them, or keys of ``external``.
+        external: inputs that come from elsewhere.
+
+    Raises:
+        InvalidArgumentError: a node has an unknown input, or nodes wait for each other in a circle.
+    """
+    position = {node.name: index for index, node in enumerate(nodes)}
+    outside = set(external)
+    waiting = [0] * len(nodes)
+    consumers: list[list[int]] = [[] for _ in nodes]
+    for index, node in enumerate(nodes):
+        sources = [*node.inputs, *((control, -1) for control in node.control_inputs)]
+        for source, output in sources:
+            if (source, output) in outside:
+                continue
+            found = position.get(source)
+            if found is None:
+                text = f"^{source}" if output < 0 else source if output == 0 else f"{source}:{output}"
+                raise InvalidArgumentError(None, None, f"Node '{node.name}': Unknown input node '{text}'")
+            if node.op_type in _MERGE and output >= 0 and nodes[found].op_type in _NEXT_ITERATION:
+                continue
+            waiting[index] += 1
+            consumers[found].append(index)
+    ready = [index for index, count in enumerate(waiting) if count == 0]
+    order = []
+    while ready:
+        index = heapq.heappop(ready)
+        order.append(index)
+        for consumer in consumers[index]:
+            waiting[consumer] -= 1
+            if waiting[consumer] == 0:
+                heapq.heappush(ready, consumer)
+    if len(order) < len(nodes):
+        stuck = [node.name for index, node in enumerate(nodes) if waiting[index] > 0]
+        shown = ", ".join(stuck[:8]) + (", ..." if len(stuck) > 8 else "")
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"{len(stuck)} nodes in a cycle",
+            facts={"waiting": shown},
+            hint="only the edge from a NextIteration into a Merge may go backwards",
+        )
+    return order
+
+
+class _Import:
+    """One call of ``import_graph_def``."""
+
+    def __init__(self, graph: Graph, message: Any, prefix: str, replaced: dict[tuple[str, int], Any]) -> None:
+        self.graph = graph
+        self.message = message
+        self.prefix = prefix
+        self.replaced = replaced
+        self.made: dict[str, Operation] = {}
+        self.in_order: list[Operation] = []
+        self.taken: list[str] = []
+        check_versions(message.versions)
+        self.functions = {function.signature.name: function for function in message.library.function}
+        function_defs = {name: decode_op_def(function.signature) for name, function in self.functions.items()}
+        for name, function in self.functions.items():
+            known = graph.functions.get(name)
+            if known is not None and known != function.SerializeToString(deterministic=True):
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"Cannot add function '{name}' because a different function with the same name already exists.",
+                )
+        self.function_defs = function_defs
+        registry, newer = op_registry(), op_registry("2.21")
+        producer = message.versions.producer
+        self.nodes: list[ImportedNode] = []
+        names: set[str] = set()
+        for proto in message.node:
+            if proto.name in names:
+                raise InvalidArgumentError(None, None, f"Node '{proto.name}' is not unique")
+            names.add(proto.name)
+            op_def = (
+                function_defs.get(proto.op)
+                or graph.function_op_defs.get(proto.op)
+                or registry.lookup(proto.op)
+            )
+            self.nodes.append(
+                read_node(proto, op_def, newer.get(proto.op) if newer is not registry else None, producer)
+            )
+        self.by_name = {node.name: node for node in self.nodes}
+
+    def check_mapping(self, mapping: Mapping[str, Any]) -> None:
+        """ValueError for keys of ``input_map`` that name nothing in the graph."""
+        used = {source for node in self.nodes for source in node.inputs}
+        used |= {(control, -1) for node in self.nodes for control in node.control_inputs}
+        missing = [key for key in mapping if _key(key) not in used and not self._exists(*_key(key))]
+        if missing:
+            raise ValueError(
+                f"Attempted to map inputs that were not found in graph_def: [{', '.join(missing)}]"
+            )
+
+    def _exists(self, name: str, output: int) -> bool:
+        node = self.by_name.get(name)
+        return node is not None and (output < 0 or output < len(node.op_def.output_types(node.attrs)))
+
+    def check_return_element(self, element: str) -> tuple[str, int | None]:
+        """Node and output (None for the operation itself) of a return element; ValueError where there is no such."""
+        name, colon, output = element.rpartition(":")
+        if colon and not output.isdecimal():
+            raise ValueError(f"Requested return_element {element!r} not found in graph_def.")
+        found = (name, int(output)) if colon else (element, None)
+        if found not in self.replaced and not self._exists(found[0], -1 if found[1] is None else found[1]):
+            raise ValueError(f"Requested return_element {element!r} not found in graph_def.")
+        return found
+
+    def result(self, name: str, output: int | None) -> Any:
+        """The operation or tensor for a checked return element."""
+        if output is None:
+            return self.made[name]
+        return self.replaced.get((name, output)) or self.made[name].outputs[output]
+
+    def make_operations(self) -> None:
+        """Makes the operations outside the graph's tables; InvalidArgumentError or ValueError where one is invalid."""
+        graph = self.graph
+        graph._check_not_finalized()
+        stack = capture_stack()
+        names = self._unique_names()
+        for index in topological_order(self.nodes, self.replaced):
+            node = self.nodes[index]
+            inputs = [self._input(node, *source) for source in node.inputs]
+            known = tuple(tensor for tensor in inputs if tensor is not None)
+            self._check_inputs(node, inputs)
+            controls = dict.fromkeys(self._control(control) for control in node.control_inputs)
+            shapes = node.attrs.pop(OUTPUT_SHAPES, None)
+            attrs = node.attrs
+            if CLASS_ATTR in attrs:
+                attrs[CLASS_ATTR] = tuple(self._group(group, names) for group in attrs[CLASS_ATTR] or ())
+            op = Operation(graph, names[node.name], node.op_type, node.op_def, known, list(controls), attrs)
+            graph._add_outputs(op, node.op_def.output_types(attrs), compute_shapes=len(known) == len(inputs))
+            if isinstance(shapes, tuple) and len(shapes) == len(op.outputs):
+                for tensor, shape in zip(op.outputs, shapes):
+                    with contextlib.suppress(ValueError):  # an older graph may say less than is inferred now
+                        tensor.set_shape(shape)
+            op._device = node.device
+            op._stack = stack
+            self.made[node.name] = op
+            self.in_order.append(op)
+        for node in self.nodes:
+            op = self.made[node.name]
+            if len(op.inputs) < len(node.inputs):
+                op.inputs = tuple(self._input(node, *source) for source in node.inputs)  # type: ignore[misc]
+                self._check_inputs(node, op.inputs)
+        self._set_devices()
+
+    def _unique_names(self) -> dict[str, str]:
+        """The name that each node gets; nothing is reserved before ``commit``."""
+        prefix = f"{self.prefix}/" if self.prefix else ""
+        in_use = self.graph._names_in_use
+        result: dict[str, str] = {}
+        taken: set[str] = set()
+        for node in self.nodes:
+            wanted = chosen = prefix + node.name
+            count = 0
+            while chosen.lower() in in_use or chosen.lower() in taken:
+                count += 1
+                chosen = f"{wanted}_{count}"
+            taken.add(chosen.lower())
+            result[node.name] = chosen
+        self.taken = list(taken)
+        return result
+
+    def _input(self, node: ImportedNode, source: str, output: int) -> Tensor | None:
+        """The tensor for an input; None for the back edge of a loop whose source is not made yet."""
+        if (source, output) in self.replaced:
+            return self.replaced[source, output]
+        op = self.made.get(source)
+        if op is None:
+            return None
+        if output >= len(op.outputs):
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Node '{node.name}': Connecting to invalid output {output} of source node {source} which has"
+                f" {len(op.outputs)} outputs. Try using tf.compat.v1.experimental.output_all_intermediates(True).",
+            )
+        return op.outputs[output]
+
+    def _control(self, name: str) -> Operation:
+        return self.replaced.get((name, -1)) or self.made[name]
+
+    def _check_inputs(self, node: ImportedNode, inputs: Sequence[Tensor | None]) -> None:
+        try:
+            wanted = node.op_def.input_types(node.attrs)
+        except KeyError as error:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"NodeDef missing attr {error} from Op<{node.op_def}>; NodeDef: {{{{node {node.name}}}}}",
+            ) from None
+        if len(wanted) != len(inputs):
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"NodeDef expected inputs '{', '.join(t.short_name for t in wanted)}' do not match {len(inputs)} inputs"
+                f" specified; Op<{node.op_def}>; NodeDef: {{{{node {node.name}}}}}",
+            )
+        for index, (dtype, tensor) in enumerate(zip(wanted, inputs)):
+            if (
+                tensor is None
+                or dtype is tensor.dtype
+                or (not dtype.is_ref_dtype and dtype is tensor.dtype.base_dtype)
+            ):
+                continue
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Input {index} of node {node.name} was passed {tensor.dtype.short_name} from {tensor.name} incompatible with"
+                f" expected {dtype.short_name}.",
+            )
+
+    def _group(self, group: bytes, names: Mapping[str, str]) -> bytes:
+        if not group.startswith(_LOC):
+            return group
+        name = group[len(_LOC) :].decode(errors="replace")
+        renamed = names.get(name) or (f"{self.prefix}/{name}" if self.prefix else name)
+        return _LOC + renamed.encode()
+
+    def _set_devices(self) -> None:
+        """Merges the device scopes into the nodes' devices; colocated nodes take that of a node they go with."""
+        graph = self.graph
+        colocated = []
+        for op in self.in_order:
+            if any(group.startswith(_LOC) for group in op.attrs.get(CLASS_ATTR, ())):
+                op._device = ""
+                colocated.append(op)
+                continue
+            original, op._device = op._device, ""
+            if original:
+                op._device = DeviceSpec.from_string(original).to_string()
+            if graph._device_stack:
+                graph._requested_device(op)
+                op.device_scopes = graph._device_stack
+        by_name = {op.name: op for op in self.in_order}
+        for op in colocated:
+            for group in op.colocation_groups():
+                name = group[len(_LOC) :].decode(errors="replace")
+                other = by_name.get(name) or graph._by_name.get(name)
+                if other is None:
+                    if rules() == "2.21":
+                        continue
+                    raise ValueError(
+                        f"Specified colocation to an op that does not exist during import: {name} in {op.name}"
+                    )
+                if other.device:
+                    op._device = other.device
+                    break
+
+    def commit(self) -> None:
+        """Adds everything to the graph; cannot fail."""
+        graph = self.graph
+        with graph._lock:
+            for name, function in self.functions.items():
+                graph.functions[name] = function.SerializeToString(deterministic=True)
+            graph.function_op_defs.update(self.function_defs)
+            for gradient in self.message.library.gradient:
+                graph.gradient_functions[gradient.function_name] = gradient.gradient_func
+            versions = self.message.versions
+            graph.versions.producer = min(graph.versions.producer, versions.producer)
+            graph.versions.min_consumer = max(graph.versions.min_consumer, versions.min_consumer)
+            graph.versions.bad_consumers = tuple(
+                sorted({*graph.versions.bad_consumers, *versions.bad_consumers})
+            )
+            for name in self.taken:
+                graph._names_in_use.setdefault(name, 1)
+            for op in self.in_order:
+                for part in _scopes_of(op.name):
+                    graph._names_in_use.setdefault(part, 1)
+                graph._register(op)
+
+
+def _scopes_of(name: str) -> list[str]:
+    """The name scopes that a name lies in, lower-cased: later ones of the same name get a number."""
+    parts = name.lower().split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]

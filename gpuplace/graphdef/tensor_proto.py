@@ -1,0 +1,158 @@
+"""Arrays to ``TensorProto`` and back.
+
+>>> proto = make_tensor_proto([[1.0, 2.0]])
+>>> make_ndarray(proto)
+array([[1., 2.]], dtype=float32)
+
+Source: tensorflow/core/framework/tensor.proto and tensorflow/python/framework/tensor_util.py, release 1.15 (which field
+holds which type; a short list of values is continued by its last one).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import DType, as_array, as_dtype
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.attr_value import TensorValue
+from gpuplace.graphdef.messages import TensorProto
+from gpuplace.shapes import TensorShape
+
+_FIELDS: dict[str, str] = {
+    "float32": "float_val",
+    "float64": "double_val",
+    "int64": "int64_val",
+    "uint32": "uint32_val",
+    "uint64": "uint64_val",
+    "bool": "bool_val",
+    "string": "string_val",
+    "complex64": "scomplex_val",
+    "complex128": "dcomplex_val",
+    "float16": "half_val",
+    "bfloat16": "half_val",
+}
+_INT_VAL = ("int32", "uint8", "int16", "int8", "uint16", "qint8", "quint8", "qint32", "qint16", "quint16")
+_INT_VAL += ("int4", "uint4", "int2", "uint2")
+_FIELDS.update(dict.fromkeys(_INT_VAL, "int_val"))
+_AS_BYTES = frozenset(
+    "float32 float64 int32 uint8 int16 int8 int64 qint8 quint8 qint16 quint16 qint32 uint32 uint64".split()
+)
+
+
+def encode_tensor(value: TensorValue, proto: Any = None) -> Any:
+    """Writes a tensor to ``proto``, a new ``TensorProto`` where None, and returns it."""
+    proto = TensorProto() if proto is None else proto
+    if value.encoded is not None:
+        proto.CopyFrom(value.encoded)
+        return proto
+    array, dtype = value.array, value.dtype.base_dtype
+    proto.dtype = dtype.as_datatype_enum
+    for size in array.shape:
+        proto.tensor_shape.dim.add(size=size)
+    proto.tensor_shape.SetInParent()
+    if (array.size > 1 and dtype.name in _AS_BYTES) or dtype.name.startswith("float8"):
+        proto.tensor_content = np.ascontiguousarray(array).tobytes()
+        return proto
+    flat = np.ascontiguousarray(array).ravel()
+    field = getattr(proto, _FIELDS[dtype.name])
+    if dtype.name in ("float16", "bfloat16"):
+        field.extend(flat.view(np.uint16).tolist())
+    elif dtype.is_complex:
+        field.extend(flat.view(dtype.real_dtype.as_numpy_dtype).tolist())
+    elif dtype.name.endswith("int4") or dtype.name.endswith("int2"):
+        field.extend(flat.astype(np.int32).tolist())
+    else:
+        field.extend(flat.tolist())
+    return proto
+
+
+def decode_tensor(proto: Any) -> np.ndarray[Any, Any]:
+    """The elements of a ``TensorProto``, shaped; read-only where one value fills the tensor.
+
+    Raises:
+        InvalidArgumentError: type, shape and values do not fit each other.
+    """
+    dtype, shape = tensor_type(proto)
+    sizes = tuple(int(size) for size in shape.sizes or ())
+    count = shape.num_elements()
+    if count is None:
+        raise _corrupt(f"its shape {shape} is not fully defined")
+    if not dtype.is_numpy_compatible:
+        raise _corrupt(f"values of type {dtype.name} cannot be held by an array")
+    if proto.tensor_content:
+        itemsize = dtype.numpy_dtype.itemsize
+        if dtype.name == "string" or len(proto.tensor_content) != count * itemsize:
+            raise _corrupt(f"{len(proto.tensor_content)} bytes for {count} elements of {dtype.name}")
+        return np.frombuffer(proto.tensor_content, dtype.numpy_dtype).reshape(sizes)
+    if dtype.name not in _FIELDS:
+        raise _corrupt(f"no values for {count} elements of {dtype.name}") if count else ValueError
+    values = getattr(proto, _FIELDS[dtype.name])
+    if dtype.name == "string":
+        flat = np.empty(len(values), object)
+        flat[:] = list(values)
+    elif dtype.name in ("float16", "bfloat16"):
+        flat = np.array(values, np.uint16).view(dtype.numpy_dtype)
+    elif dtype.is_complex:
+        if len(values) % 2:
+            raise _corrupt("an odd number of parts of complex values")
+        flat = np.array(values, dtype.real_dtype.as_numpy_dtype).view(dtype.numpy_dtype)
+    else:
+        flat = np.array(values).astype(dtype.numpy_dtype) if len(values) else np.empty(0, dtype.numpy_dtype)
+    return _spread(flat, sizes, count, dtype)
+
+
+def _spread(
+    flat: np.ndarray[Any, Any], sizes: tuple[int, ...], count: int, dtype: DType
+) -> np.ndarray[Any, Any]:
+    if flat.size == count:
+        return flat.reshape(sizes)
+    if flat.size > count:
+        raise _corrupt(f"{flat.size} values for {count} elements")
+    if flat.size == 0:
+        zero = np.array(b"" if dtype.name == "string" else 0, dtype.numpy_dtype)
+        return np.broadcast_to(zero, sizes)
+    if flat.size == 1:
+        return np.broadcast_to(flat[0], sizes)
+    if count > _MAX_CONTINUED:
+        raise _corrupt(f"{flat.size} values for {count} elements")
+    return np.concatenate([flat, np.repeat(flat[-1:], count - flat.size)]).reshape(sizes)
+
+
+_MAX_CONTINUED = 1 << 31
+"""Elements; a longer tensor whose values are not all written out is taken for corrupt."""
+
+
+def _corrupt(detail: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        None, None, "Cannot parse tensor from proto", facts={"because": detail}, hint="write the file again"
+    )
+
+
+def tensor_type(proto: Any) -> tuple[DType, TensorShape]:
+    """Element type and shape of a ``TensorProto``; InvalidArgumentError for a type that does not exist."""
+    try:
+        dtype = as_dtype(proto.dtype)
+    except TypeError:
+        raise _corrupt(f"type number {proto.dtype} does not exist") from None
+    return dtype.base_dtype, TensorShape(proto.tensor_shape)
+
+
+def tensor_value(proto: Any) -> TensorValue:
+    """A copy of a ``TensorProto`` as attribute value, decoded when first looked at."""
+    dtype, shape = tensor_type(proto)
+    copy = TensorProto()
+    copy.CopyFrom(proto)
+    return TensorValue(dtype, shape, encoded=copy, decode=decode_tensor)
+
+
+def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False) -> Any:
+    """A ``TensorProto`` of a Python value or array; arguments and errors as ``tf.constant``."""
+    wanted = None if dtype is None else as_dtype(dtype).base_dtype
+    return encode_tensor(TensorValue.of_array(as_array(values, wanted, shape, verify_shape), wanted))
+
+
+def make_ndarray(tensor: Any) -> np.ndarray[Any, Any]:
+    """A writable array of a ``TensorProto``'s elements; errors as ``decode_tensor``."""
+    return np.array(decode_tensor(tensor))

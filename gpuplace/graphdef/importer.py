@@ -91,8 +91,7 @@ def import_graph_def(
     with name_scope(
         name, "import", [value for value in mapping.values() if isinstance(value, Tensor)]
     ) as scope:
-        with graph.name_scope("_inputs"):
-            replaced = {_key(key): _replacement(graph, key, value) for key, value in mapping.items()}
+        replaced = _replacements(graph, mapping, scope)
         try:
             run = _Import(graph, message, scope[:-1] if scope else "", replaced)
             run.check_mapping(mapping)
@@ -123,11 +122,25 @@ def split_input(text: str) -> tuple[str, int]:
     return (node, int(output)) if colon and output.isdecimal() else (text, 0)
 
 
-def _replacement(graph: Graph, key: str, value: Any) -> Any:
-    if key.startswith("^"):
-        element = graph.as_graph_element(value)
-        return element.op if isinstance(element, Tensor) else element
-    return convert_to_tensor(value)
+def _replacements(graph: Graph, mapping: Mapping[str, Any], scope: str) -> dict[tuple[str, int], Any]:
+    """The tensors and operations to use in place of inputs; values that are no tensors become constants."""
+    plain = [
+        value for key, value in mapping.items() if not key.startswith("^") and not isinstance(value, Tensor)
+    ]
+    if plain and not scope:
+        raise ValueError(
+            "tf.import_graph_def() requires a non-empty `name` if `input_map` contains non-Tensor values. Try calling"
+            " tf.convert_to_tensor() on `input_map` values before calling tf.import_graph_def()."
+        )
+    replaced: dict[tuple[str, int], Any] = {}
+    with graph.name_scope("_inputs") if plain else contextlib.nullcontext():
+        for key, value in mapping.items():
+            if key.startswith("^"):
+                element = graph.as_graph_element(value)
+                replaced[_key(key)] = element.op if isinstance(element, Tensor) else element
+            else:
+                replaced[_key(key)] = convert_to_tensor(value)
+    return replaced
 
 
 def read_node(proto: Any, op_def: OpDef, newer: OpDef | None, producer: int) -> ImportedNode:

@@ -31,10 +31,7 @@ def gradient(*op_types: str) -> Callable[[_Function], _Function]:
 
     def register(function: _Function) -> _Function:
         for op_type in op_types:
-            known = _functions.get(op_type)
-            if op_type in _functions and (
-                known is None or known.__code__.co_filename != function.__code__.co_filename
-            ):
+            if op_type in _functions and _place(_functions[op_type]) != _place(function):
                 raise ValueError(f"Registering two gradient with name '{op_type}'!")
             _functions[op_type] = function
         return function
@@ -42,11 +39,18 @@ def gradient(*op_types: str) -> Callable[[_Function], _Function]:
     return register
 
 
+def _place(function: GradientFunction | None) -> tuple[str, int] | None:
+    """Where a function is written: the same place again is a module or cell run anew."""
+    return None if function is None else (function.__code__.co_filename, function.__code__.co_firstlineno)
+
+
 def not_differentiable(*op_types: str) -> None:
     """Says that nothing flows back through these op types: their inputs get no gradient."""
     for op_type in op_types:
         if _functions.setdefault(op_type, None) is not None:
-            raise ValueError(f"Op {op_type} has a gradient function and cannot be declared not differentiable")
+            raise ValueError(
+                f"Op {op_type} has a gradient function and cannot be declared not differentiable"
+            )
 
 
 def is_not_differentiable(op_type: str) -> bool:

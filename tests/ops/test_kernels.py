@@ -1,0 +1,140 @@
+"""Every function that computes an op, against what TensorFlow 2.21 computes for the same inputs."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpuplace.ops
+from gpuplace import errors
+from gpuplace.kernels.compute import computable_ops
+from tests.ops.cases import Case, all_cases, decode_array, digest, read_recorded
+from tests.ops.run_case import Run, has_kernel
+
+CASES = all_cases()
+ANSWERS = {
+    f"{table}/{key}": answer
+    for table in {t for t, _ in CASES.values()}
+    for key, answer in read_recorded(table).items()
+}
+TOLERANCE = {
+    "float16": 2e-3,
+    "bfloat16": 1.6e-2,
+    "float32": 2e-6,
+    "float64": 1e-12,
+    "complex64": 2e-6,
+    "complex128": 1e-12,
+}
+BACKENDS = [
+    pytest.param("CPU", id="numpy"),
+    pytest.param("GPU", id="simulated"),
+    pytest.param("cupy", id="cupy", marks=pytest.mark.gpu),
+]
+
+
+def compare(actual: np.ndarray, expected: np.ndarray, case: Case, what: str, looser: float = 1.0) -> None:
+    """Same type, same shape, and the same values within the case's tolerance."""
+    assert actual.dtype == expected.dtype, f"{what}: {actual.dtype} where TensorFlow has {expected.dtype}"
+    assert actual.shape == expected.shape, f"{what}: {actual.shape} where TensorFlow has {expected.shape}"
+    rtol = TOLERANCE.get(expected.dtype.name, 0.0) if case.rtol is None else case.rtol
+    if rtol == 0 and case.atol == 0:
+        assert actual.tolist() == expected.tolist() or np.array_equal(
+            actual, expected, equal_nan=expected.dtype.kind in "fc"
+        ), f"{what}: {actual!r} where TensorFlow has {expected!r}"
+        return
+    if expected.dtype.name in ("bfloat16", "float16"):
+        actual, expected = actual.astype(np.float32), expected.astype(np.float32)
+    np.testing.assert_allclose(actual, expected, rtol=rtol * looser, atol=case.atol * looser, err_msg=what)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("key", CASES)
+def test_computes_what_tensorflow_computes(key: str, backend: str) -> None:
+    table, case = CASES[key]
+    answer = ANSWERS.get(key)
+    assert answer is not None and answer["digest"] == digest(case), (
+        f"{key} has no answer of TensorFlow's for these inputs: python tests/oracle/record_ops.py {table}"
+    )
+    xp: Any = np
+    device_type = "CPU"
+    if backend != "CPU":
+        device_type = "GPU"
+        if case.cpu_only:
+            pytest.skip("the stream of a GPU is another one")
+    if backend == "cupy":
+        xp = importlib.import_module("cupy")
+    if "error" in answer:
+        with pytest.raises((getattr(errors, answer["error"], errors.OpError), ValueError)) as caught:
+            run = Run(case, known_shapes=False)
+            if not has_kernel(case, run.op, device_type):
+                pytest.skip(f"TensorFlow has no kernel for this on {device_type}")
+            run.execute(device_type, xp)
+        if not case.only_class:
+            message = getattr(caught.value, "message", str(caught.value))
+            assert _plain(answer["message"]) in _plain(message)
+        return
+    run = Run(case)
+    if not has_kernel(case, run.op, device_type):
+        pytest.skip(f"TensorFlow has no kernel for this on {device_type}")
+    run.execute(device_type, xp)
+    for index, (actual, record) in enumerate(zip(run.outputs, answer["outputs"], strict=True)):
+        compare(actual, decode_array(record), case, f"{key} output {index}", 1.0 if xp is np else 10.0)
+        output = run.op.outputs[index]
+        assert output.shape.is_compatible_with(actual.shape), (
+            f"{key}: inferred {output.shape}, is {actual.shape}"
+        )
+        assert output.dtype.base_dtype.numpy_dtype == actual.dtype, (
+            f"{key}: declared {output.dtype}, is {actual.dtype}"
+        )
+    for index, record in enumerate(answer.get("variables", ())):
+        compare(run.variables[index], decode_array(record), case, f"{key} variable {index}")
+
+
+def _plain(message: str) -> str:
+    return message.rstrip(". \n")
+
+
+@pytest.mark.parametrize("key", CASES)
+def test_shapes_are_right_where_the_graph_knows_nothing(key: str) -> None:
+    _, case = CASES[key]
+    answer = ANSWERS.get(key, {})
+    if "outputs" not in answer:
+        return
+    op = Run(case, known_shapes=False).op
+    for output, record in zip(op.outputs, answer["outputs"], strict=False):
+        assert output.shape.is_compatible_with(record["shape"])
+
+
+def test_inputs_are_left_as_they_were() -> None:
+    for key, (_, case) in CASES.items():
+        if "outputs" not in ANSWERS.get(key, {}):
+            continue
+        run = Run(case)
+        before = [v.copy() for v in run.flat if isinstance(v, np.ndarray)]
+        run.execute("CPU", np)
+        after = [v for v in run.flat if isinstance(v, np.ndarray)]
+        for one, other in zip(before, after, strict=True):
+            assert (
+                one.tobytes() == other.tobytes() if one.dtype != object else one.tolist() == other.tolist()
+            ), key
+
+
+def test_every_op_that_computes_has_a_recorded_case() -> None:
+    assert gpuplace.ops is not None
+    missing = sorted(set(computable_ops()) - {case.op for _, case in CASES.values()} - NOT_RECORDED)
+    assert not missing, f"no case in tests/ops/table_*.py for: {', '.join(missing)}"
+
+
+NOT_RECORDED = frozenset(
+    {
+        "Placeholder",  # always fed
+        "PlaceholderV2",
+        "PyFunc",  # calls into the process that made it
+        "PyFuncStateless",
+        "EagerPyFunc",
+    }
+)
+"""Ops that cannot be run alone in another process; their own tests are beside the others."""

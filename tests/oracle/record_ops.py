@@ -1,0 +1,128 @@
+"""Records what TensorFlow computes for the cases of `tests/ops/table_*.py`.
+
+Run in an environment with TensorFlow 2.21, from the root of the project:
+
+    python tests/oracle/record_ops.py [TABLE ...]        # all tables without an argument
+
+Only cases that are new or whose inputs changed are run, unless `--all` is given. A case runs alone in a version 1 graph
+on the CPU, by op type: what a Python function of TensorFlow adds around the op is not part of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.framework import op_def_library, op_def_registry
+
+from tests.ops import cases as c
+
+v1 = tf.compat.v1
+
+
+def _variable(value: c.Ref | c.Handle) -> tuple[Any, Any]:
+    """The tensor that stands for the variable and the variable itself."""
+    initial = np.zeros(value.shape, value.dtype) if value.value is None else value.value
+    variable = v1.Variable(initial, use_resource=isinstance(value, c.Handle), dtype=initial.dtype)
+    return (variable.handle if isinstance(value, c.Handle) else variable._variable), variable
+
+
+def run_case(case: c.Case) -> dict[str, Any]:
+    """The answer to one case."""
+    definition = op_def_registry.get(case.op)
+    variables: list[Any] = []
+    uninitialised: list[Any] = []
+
+    def tensor(value: Any) -> Any:
+        if isinstance(value, list):
+            return [tensor(item) for item in value]
+        if isinstance(value, (c.Ref, c.Handle)):
+            handle, variable = _variable(value)
+            (uninitialised if value.value is None else variables).append(variable)
+            return handle
+        return tf.constant(value.tolist(), tf.string, shape=value.shape) if value.dtype == object else value
+
+    with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
+        arguments = {
+            arg.name: tensor(value) for arg, value in zip(definition.input_arg, case.inputs, strict=True)
+        }
+        feeds: dict[Any, Any] = {}
+
+        def fed(value: Any) -> Any:
+            if isinstance(value, list):
+                return [fed(item) for item in value]
+            if not isinstance(value, np.ndarray):
+                return value
+            placeholder = v1.placeholder(value.dtype)
+            feeds[placeholder] = value
+            return placeholder
+
+        arguments = {name: fed(value) for name, value in arguments.items()}
+        try:
+            attrs = {
+                name: (tf.as_dtype(value) if _is_type(definition, name) else value)
+                for name, value in case.attrs.items()
+            }
+            result = op_def_library.apply_op(case.op, **arguments, **attrs)
+            session.run([variable.initializer for variable in variables])
+            if isinstance(result, tf.Operation):
+                session.run(result, feeds)
+                outputs: list[Any] = []
+            else:
+                flat = tf.nest.flatten(result)
+                outputs = session.run(flat, feeds) if flat[0].dtype.base_dtype != tf.resource else []
+        except (tf.errors.OpError, ValueError) as error:
+            message = error.message if isinstance(error, tf.errors.OpError) else str(error)
+            return {
+                "error": type(error).__name__,
+                "message": re.sub(r"\s*\[\[\{\{node.*", "", message, flags=re.S),
+            }
+        answer = {"outputs": [c.encode_array(output) for output in outputs]}
+        if variables or uninitialised:
+            answer["variables"] = [c.encode_array(session.run(v)) for v in variables + uninitialised]
+        return answer
+
+
+def _is_type(definition: Any, name: str) -> bool:
+    return any(attr.name == name and attr.type == "type" for attr in definition.attr)
+
+
+def main() -> None:
+    """Records the tables named on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tables", nargs="*", default=c.TABLES)
+    parser.add_argument("--all", action="store_true", help="also the cases that have an answer already")
+    options = parser.parse_args()
+    for table in options.tables:
+        known = c.read_recorded(table)
+        answers, ran = {}, 0
+        for key, case in c.load_table(table).items():
+            digest = c.digest(case)
+            if not options.all and known.get(key, {}).get("digest") == digest:
+                answers[key] = known[key]
+                continue
+            try:
+                answers[key] = {"digest": digest, **run_case(case)}
+            except Exception:
+                print(f"while recording {table}/{key}:", file=sys.stderr)
+                raise
+            ran += 1
+            if "error" in answers[key]:
+                print(f"{table}/{key}: {answers[key]['error']}: {answers[key]['message']}")
+        c.write_recorded(table, answers)
+        print(f"{table}: {ran} of {len(answers)} cases run")
+
+
+if __name__ == "__main__":
+    main()

@@ -38,7 +38,7 @@ ENVIRONMENT_VARIABLE = "GPUPLACE_MACHINE"
 
 PREFIX = "/job:localhost/replica:0/task:0"
 
-_COUNT = re.compile(r"(\d+)\s*(?:[x×*]\s*|\s)(.+)", re.IGNORECASE)
+_COUNT = re.compile(r"(\d+)\s*(?:[x×*](?!la_)\s*|\s)(.+)", re.IGNORECASE)  # 2x T4, 2 T4; not 2 XLA_CPU
 _CPU = re.compile(r"cpus?", re.IGNORECASE)
 _XLA = re.compile(r"XLA_[CG]PU", re.IGNORECASE)
 _GPUS_PER_DOMAIN = 16
@@ -178,8 +178,8 @@ class Machine:
         if self.is_local:
             return "local"
         parts = []
-        if self.cpus != 1 or not (self.gpus or self.extra_devices):
-            parts.append(f"{self.cpus} CPU" if self.cpus else "")
+        if self.cpus and (self.cpus > 1 or self.extra_devices or not self.gpus):
+            parts.append(f"{self.cpus} CPU")
         parts.append(_gpus_text(self.gpus))
         parts += self.extra_devices
         if self.type_priority:

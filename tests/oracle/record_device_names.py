@@ -68,12 +68,14 @@ KINDS = [
     "IsSameAddressSpace",
 ]
 FAMILIAR = (
-    "/cpu:0 /gpu:1 gpu:0 /GPU:0 :/gpu:0 //cpu:0 /device:gpu:* /device:GPU:* / /gpu:0/ /job:ps /gpu:0/cpu:0 /gpu:01 /gpu"
-    " /tpu:0 /device:XLA_CPU:0 /job:a/task:1 /device:GPU /device:*:1 /device:* /job:* /gpu:4294967297 /gpu:2147483648 /job:w-1"
+    "/cpu:0 /gpu:1 gpu:0 /GPU:0 :/gpu:0 //cpu:0 /device:gpu:* /device:GPU:* / /gpu:0/ /job:ps /gpu:0/cpu:0"
+    " /gpu:01 /gpu /tpu:0 /device:XLA_CPU:0 /job:a/task:1 /device:GPU /device:*:1 /device:* /job:*"
+    " /gpu:4294967297 /gpu:2147483648 /job:w-1"
 ).split() + [""]
 PIECES = (
-    "/job: /replica: /task: /device: /cpu: /gpu: /GPU: / * 0 1 01 99999999999999999999 ps worker_1 w.1 GPU gpu CPU TPU :"
-    " -1 /tpu: // device: job: localhost /device:GPU:0 /device:gpu:1 /cpu:0 /gpu gpu:0 /task:x /Gpu:0 /XLA_CPU:0"
+    "/job: /replica: /task: /device: /cpu: /gpu: /GPU: / * 0 1 01 99999999999999999999 ps worker_1 w.1 GPU gpu"
+    " CPU TPU : -1 /tpu: // device: job: localhost /device:GPU:0 /device:gpu:1 /cpu:0 /gpu gpu:0 /task:x /Gpu:0"
+    " /XLA_CPU:0"
 ).split() + [" "]
 PARTS = (
     "/job:ps /job:a /job:* /replica:0 /replica:1 /task:0 /task:2 /task:* /device:GPU:0 /device:GPU:1 /device:CPU:0"

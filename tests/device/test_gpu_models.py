@@ -1,0 +1,100 @@
+"""The catalogue of simulated GPUs: names, aliases, plausible figures, sources."""
+
+import dataclasses
+
+import pytest
+
+from gpuplace.device.gpu_models import GPU_MODELS, find_model
+from gpuplace.errors import InvalidArgumentError
+
+FIGURES = [
+    field.name
+    for field in dataclasses.fields(GPU_MODELS[0])
+    if field.name not in ("name", "aliases", "nvlink_bandwidth", "sources")
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Tesla K20m", "Tesla K20m"),
+        ("k20m", "Tesla K20m"),
+        ("tesla k40C", "Tesla K40c"),
+        ("K80", "Tesla K80"),
+        ("1080 Ti", "GeForce GTX 1080 Ti"),
+        ("NVIDIA GeForce GTX 1080 Ti", "GeForce GTX 1080 Ti"),
+        ("P100", "Tesla P100-PCIE-16GB"),
+        ("V100", "Tesla V100-SXM2-16GB"),
+        ("V100-32GB", "Tesla V100-SXM2-32GB"),
+        ("T4", "Tesla T4"),
+        ("RTX 3090", "NVIDIA GeForce RTX 3090"),
+        ("GeForce RTX 3090", "NVIDIA GeForce RTX 3090"),
+        ("A100", "NVIDIA A100-SXM4-40GB"),
+        ("A100-40", "NVIDIA A100-SXM4-40GB"),
+        ("A100 80GB", "NVIDIA A100-SXM4-80GB"),
+        ("L4", "NVIDIA L4"),
+        ("H100", "NVIDIA H100 80GB HBM3"),
+        ("H200", "NVIDIA H200"),
+        ("B200", "NVIDIA B200"),
+    ],
+)
+def test_names_and_aliases(text, name):
+    assert find_model(text).name == name
+
+
+@pytest.mark.parametrize("model", GPU_MODELS, ids=lambda model: model.name)
+def test_every_figure_is_there_and_has_a_source(model):
+    assert find_model(model.name) is model
+    for figure in FIGURES:
+        assert getattr(model, figure), figure
+        assert model.sources.get(figure) or model.sources["*"]
+    assert 0 < model.context_bytes < model.memory_bytes // 10
+    assert model.free_bytes == model.memory_bytes - model.context_bytes
+
+
+@pytest.mark.parametrize("model", GPU_MODELS, ids=lambda model: model.name)
+def test_flops_follow_from_cores_and_clock(model):
+    """Twice cores times clock, within what boost clocks change."""
+    cores = {3: 192, 6: 64, 7: 64}.get(model.compute_capability[0], 128)
+    if model.compute_capability == (6, 1):
+        cores = 128
+    if model.compute_capability == (8, 0):
+        cores = 64
+    assert model.fp32_flops == pytest.approx(2 * cores * model.sm_count * model.clock_hz, rel=0.12)
+
+
+def test_memory_is_what_the_driver_reports_not_what_the_box_says():
+    assert find_model("K20m").memory_bytes >> 20 == 4742
+    assert find_model("K40c").memory_bytes >> 20 == find_model("K80").memory_bytes >> 20 == 11439
+    assert find_model("T4").memory_bytes >> 20 == 15109
+
+
+def test_aliases_are_unambiguous():
+    names = [name for model in GPU_MODELS for name in (model.name, *model.aliases)]
+    for model in GPU_MODELS:
+        for name in (model.name, *model.aliases):
+            assert find_model(name) is model, name
+    assert len(names) == len(set(names))
+
+
+def test_unknown_name_lists_all_and_the_nearest():
+    with pytest.raises(InvalidArgumentError) as caught:
+        find_model("Tesla K20x")
+    assert caught.value.message == "Unknown GPU model 'Tesla K20x'."
+    assert caught.value.hint == "Tesla K20m"
+    assert all(model.name in str(caught.value) for model in GPU_MODELS)
+
+
+def test_unknown_name_with_nothing_near_gives_no_hint():
+    with pytest.raises(InvalidArgumentError) as caught:
+        find_model("abacus")
+    assert caught.value.hint is None
+
+
+def test_peers():
+    assert find_model("V100").has_peer_access and find_model("V100").peer_bandwidth == 150e9
+    assert (
+        find_model("K80").has_peer_access
+        and find_model("K80").peer_bandwidth == find_model("K80").pcie_bandwidth
+    )
+    assert not find_model("RTX 3090").has_peer_access

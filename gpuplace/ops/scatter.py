@@ -1,0 +1,82 @@
+"""What the scatter ops, of reference and of resource variables, do to an array.
+
+>>> import numpy as np
+>>> scattered(np, "add", np.zeros(3), np.array([2, 0, 2]), np.array([1.0, 2.0, 3.0]))
+array([2., 0., 4.])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+
+UFUNCS = {"add": "add", "sub": "subtract", "min": "minimum", "max": "maximum"}
+"""Reductions for which both NumPy and CuPy have an unbuffered ``ufunc.at``."""
+
+
+def scattered(xp: Any, how: str, array: Any, indices: Any, updates: Any) -> Any:
+    """A copy of ``array`` with ``updates`` worked into its rows ``indices``; equal indices all count.
+
+    Args:
+        xp: numpy or cupy.
+        how: ``update``, ``add``, ``sub``, ``mul``, ``div``, ``min`` or ``max``.
+        array: ``[rows, ...]``.
+        indices: integers of any shape.
+        updates: ``indices.shape + array.shape[1:]``, or a scalar.
+
+    Raises:
+        InvalidArgumentError: shapes do not fit, or an index is outside of the array.
+    """
+    check_indices(xp, indices, array.shape[0])
+    if updates.ndim and updates.shape != indices.shape + array.shape[1:]:
+        raise InvalidArgumentError(
+            None,
+            None,
+            "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
+            f"updates.shape {_brackets(updates.shape)}, indices.shape {_brackets(indices.shape)}, "
+            f"params.shape {_brackets(array.shape)}",
+        )
+    return apply_at(xp, how, array.copy(), indices, updates)
+
+
+def apply_at(xp: Any, how: str, array: Any, index: Any, updates: Any) -> Any:
+    """Works ``updates`` into ``array[index]`` in place, one after the other where positions repeat; returns it."""
+    if how == "update":
+        array[index] = updates
+    elif how in UFUNCS:
+        getattr(xp, UFUNCS[how]).at(array, index, updates)
+    else:
+        _one_by_one(xp, how, array, index, updates)
+    return array
+
+
+def _one_by_one(xp: Any, how: str, array: Any, index: Any, updates: Any) -> None:
+    """Products and quotients, for which CuPy has no unbuffered ufunc."""
+    parts = index if isinstance(index, tuple) else (index,)
+    count = parts[0].size
+    flat = [part.reshape(-1) for part in parts]
+    inner = array.shape[len(parts) :]
+    rows = xp.broadcast_to(updates, parts[0].shape + inner).reshape((count, *inner))
+    for i in range(count):
+        at = tuple(int(part[i]) for part in flat)
+        array[at] = array[at] * rows[i] if how == "mul" else array[at] / rows[i]
+
+
+def check_indices(xp: Any, indices: Any, limit: int) -> None:
+    """InvalidArgumentError where an index is negative or not below ``limit``."""
+    if not indices.size or (int(indices.min()) >= 0 and int(indices.max()) < limit):
+        return
+    position = int(xp.argmax((indices < 0) | (indices >= limit)))
+    value = int(indices.reshape(-1)[position])
+    where: list[int] = []
+    for size in reversed(indices.shape):
+        position, at = divmod(position, size)
+        where.insert(0, at)
+    raise InvalidArgumentError(
+        None, None, f"indices[{','.join(map(str, where))}] = {value} is not in [0, {limit})"
+    )
+
+
+def _brackets(shape: tuple[int, ...]) -> str:
+    return "[" + ",".join(map(str, shape)) + "]"

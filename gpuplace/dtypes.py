@@ -1,19 +1,20 @@
 """TensorFlow's element types, and how Python values become arrays of them.
 
-Every type is one object: ``float32 is as_dtype("float32") is as_dtype(np.float32)``. A reference type, the type of a
-variable that can be assigned to, is the type's ``_ref``.
+Every type is one object: ``float32 is as_dtype("float32") is as_dtype(np.float32)``. A reference type, the type
+of a variable that can be assigned to, is the type's ``_ref``.
 
 >>> as_dtype(np.float64), float32._as_ref, float32.size
 (tf.float64, tf.float32_ref, 4)
 >>> as_array([1, 2.5])
 array([1. , 2.5], dtype=float32)
 
-Source: tensorflow/core/framework/types.proto and tensorflow/python/framework/dtypes.py, releases 1.15 and 2.21 (names,
-numbers); tensorflow/python/framework/tensor_util.py, release 1.15 (conversion of values).
+Source: tensorflow/core/framework/types.proto and tensorflow/python/framework/dtypes.py, releases 1.15 and 2.21
+(names, numbers); tensorflow/python/framework/tensor_util.py, release 1.15 (conversion of values).
 """
 
 from __future__ import annotations
 
+from builtins import bool as _python_bool
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,6 +22,34 @@ import ml_dtypes
 import numpy as np
 
 from gpuplace import shapes
+
+__all__ = [  # what `tf.` offers; helpers are imported by name
+    "bfloat16",
+    "bool",
+    "complex64",
+    "complex128",
+    "double",
+    "float16",
+    "float32",
+    "float64",
+    "half",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "qint16",
+    "qint32",
+    "qint8",
+    "quint16",
+    "quint8",
+    "resource",
+    "string",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+    "variant",
+]
 
 _REF_OFFSET = 100
 
@@ -78,37 +107,37 @@ class DType:
         return {"complex64": float32, "complex128": float64}.get(self.base_dtype.name, self.base_dtype)
 
     @property
-    def is_floating(self) -> bool:
+    def is_floating(self) -> _python_bool:
         """Real and not quantized, half and bfloat16 included."""
         return self._kind == "f"
 
     @property
-    def is_complex(self) -> bool:
+    def is_complex(self) -> _python_bool:
         """complex64 or complex128."""
         return self._kind == "c"
 
     @property
-    def is_integer(self) -> bool:
+    def is_integer(self) -> _python_bool:
         """A plain integer type: not quantized, not bool."""
         return self._kind in "iu"
 
     @property
-    def is_unsigned(self) -> bool:
+    def is_unsigned(self) -> _python_bool:
         """A plain unsigned integer type."""
         return self._kind == "u"
 
     @property
-    def is_bool(self) -> bool:
+    def is_bool(self) -> _python_bool:
         """bool."""
         return self._kind == "b"
 
     @property
-    def is_quantized(self) -> bool:
+    def is_quantized(self) -> _python_bool:
         """One of the quantized types."""
         return self._kind == "q"
 
     @property
-    def is_numpy_compatible(self) -> bool:
+    def is_numpy_compatible(self) -> _python_bool:
         """False for resource and variant, which no array can hold."""
         return self.base_dtype.name not in ("resource", "variant")
 
@@ -124,17 +153,17 @@ class DType:
 
     def _limits(self) -> Any:
         if self._kind == "f":
-            return ml_dtypes.finfo(self.numpy_dtype)
+            return ml_dtypes.finfo(self.numpy_dtype)  # type: ignore[no-untyped-call]
         if self._kind in "iuq":
-            return ml_dtypes.iinfo(self.numpy_dtype)
+            return ml_dtypes.iinfo(self.numpy_dtype)  # type: ignore[no-untyped-call]
         raise TypeError(f"Cannot find minimum value of {self}.")
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: Any) -> _python_bool:
         """True where a value of type ``other`` can be used as one of this type."""
         other = as_dtype(other)
         return self is other or self is other.base_dtype
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: object) -> _python_bool:
         if self is other:
             return True
         if other is None or isinstance(other, DType):
@@ -220,16 +249,12 @@ ALL_DTYPES: tuple[DType, ...] = tuple(
 
 
 def as_dtype(type_value: Any) -> DType:
-    """Finds the type that a ``DType``, enum number, name, NumPy type or Python type stands for; TypeError if none does."""
+    """The type that a ``DType``, enum number, name, NumPy type or Python type stands for; TypeError if none does."""
     if isinstance(type_value, DType):
         return type_value
     if isinstance(type_value, str):
         found = _BY_NAME.get(type_value)
-    elif (
-        isinstance(type_value, (int, np.integer))
-        and not isinstance(type_value, (np.bool_,))
-        and type(type_value).__name__ != "bool"
-    ):
+    elif isinstance(type_value, (int, np.integer)) and not isinstance(type_value, _python_bool):
         found = _BY_NUMBER.get(int(type_value))
     else:
         found = None
@@ -238,7 +263,7 @@ def as_dtype(type_value: Any) -> DType:
     for python_type, dtype in (
         (float, float32),
         (int, int64),
-        (type(True), bool),
+        (_python_bool, bool),
         (str, string),
         (bytes, string),
         (object, string),
@@ -272,7 +297,7 @@ def _infer(value: Any) -> DType:
         return as_dtype(np.asarray(value).dtype)
     found: DType | None = None
     for leaf in _leaves(value):
-        if isinstance(leaf, type(True)):
+        if isinstance(leaf, _python_bool):
             kind = bool
         elif isinstance(leaf, int):
             kind = int32 if -(2**31) <= leaf < 2**31 else int64
@@ -290,7 +315,8 @@ def _infer(value: Any) -> DType:
             raise ValueError("None values not supported.")
         else:
             raise TypeError(
-                f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}. Consider casting elements to a supported type."
+                f"Failed to convert object of type {type(value)} to Tensor. Contents: {value}."
+                " Consider casting elements to a supported type."
             )
         found = kind if found is None else _wider(found, kind, value)
     return float32 if found is None else found
@@ -313,7 +339,7 @@ _ACCEPTS: dict[str, tuple[tuple[type, ...], str]] = {
     "q": ((int, np.integer, tuple), "integer"),
     "f": ((int, float, np.integer, np.floating), "real number"),
     "c": ((int, float, complex, np.number), "complex number"),
-    "b": ((type(True), np.bool_), "bool"),
+    "b": ((_python_bool, np.bool_), "bool"),
     "s": ((str, bytes, np.str_, np.bytes_), "string"),
 }
 
@@ -325,7 +351,7 @@ def _check(value: Any, dtype: DType) -> None:
     for leaf in _leaves(value):
         if isinstance(leaf, np.ndarray) or type(leaf).__module__ == "ml_dtypes" or hasattr(leaf, "__array__"):
             continue
-        wrong_bool = isinstance(leaf, type(True)) and dtype._kind != "b"
+        wrong_bool = isinstance(leaf, _python_bool) and dtype._kind != "b"
         if wrong_bool or not isinstance(leaf, accepted[0]):
             if leaf is None:
                 raise ValueError("None values not supported.")
@@ -333,13 +359,14 @@ def _check(value: Any, dtype: DType) -> None:
 
 
 def as_array(
-    value: Any, dtype: DType | None = None, shape: Any = None, verify_shape: type[object] | Any = False
+    value: Any, dtype: DType | None = None, shape: Any = None, verify_shape: Any = False
 ) -> np.ndarray[Any, Any]:
     """Makes the array that ``tf.constant(value, dtype, shape)`` holds.
 
     Args:
         value: scalar, nested lists or tuples, or an array.
-        dtype: the element type; inferred where None (int32, or int64 for large values; float32; bool; string; complex128).
+        dtype: the element type; inferred where None (int32, or int64 for large values; float32; bool; string;
+            complex128).
         shape: where given and larger than the value, the last element fills the rest.
         verify_shape: refuse a value of another shape than ``shape``.
 
@@ -372,7 +399,8 @@ def as_array(
             array = array.astype(wanted.numpy_dtype, copy=False)
     except ValueError:
         raise ValueError(
-            f"Argument must be a dense tensor: {value!r} - got shape {list(_outer_shape(value))}, but its parts differ in shape."
+            f"Argument must be a dense tensor: {value!r} - got shape {list(_outer_shape(value))}, but its"
+            " parts differ in shape."
         ) from None
     if shape is None:
         return array
@@ -383,7 +411,7 @@ def _fill(array: np.ndarray[Any, Any], shape: shapes.TensorShape, verify_shape: 
     count = shape.num_elements()
     if count is None:
         raise ValueError(f"The shape of a constant must be fully defined, got {shape}.")
-    sizes = tuple(int(size) for size in shape.sizes or ())
+    sizes = shape.known_sizes
     if verify_shape and array.shape != sizes:
         raise TypeError(f"Expected Tensor's shape: {sizes}, got {array.shape}.")
     if array.size == count:

@@ -1,9 +1,11 @@
 """TensorFlow's error family, with facts and advice under the sentence.
 
-Every error that a graph, a placement or a step can cause is an ``OpError``. ``message`` is TensorFlow's own sentence, so
-that it can be searched for; ``facts`` and ``hint`` add what TensorFlow leaves out.
+Every error that a graph, a placement or a step can cause is an ``OpError``. ``message`` is TensorFlow's own
+sentence, so that it can be searched for; ``facts`` and ``hint`` add what TensorFlow leaves out.
 
->>> raise InvalidArgumentError(None, None, "Cannot assign a device", facts={"requested by": "train.py:14"}, hint="soft placement")
+>>> raise InvalidArgumentError(
+...     None, None, "Cannot assign a device", facts={"requested by": "train.py:14"}, hint="soft placement"
+... )
 Traceback (most recent call last):
 ...
 gpuplace.errors.InvalidArgumentError: Cannot assign a device

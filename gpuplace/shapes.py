@@ -155,7 +155,8 @@ class TensorShape:
     """A shape of known or unknown rank, each dimension known or unknown.
 
     Args:
-        dims: None (unknown rank), an iterable of sizes (int, None or ``Dimension``), one integer, a ``TensorShape``, or a
+        dims: None (unknown rank), an iterable of sizes (int, None or ``Dimension``), one integer, a
+        ``TensorShape``, or a
             ``TensorShapeProto`` (anything with ``dim`` and ``unknown_rank``), in which a size of -1 is unknown.
     """
 
@@ -191,6 +192,12 @@ class TensorShape:
     def sizes(self) -> tuple[int | None, ...] | None:
         """The sizes as a plain tuple, or None where the rank is unknown."""
         return self._sizes
+
+    @property
+    def known_sizes(self) -> tuple[int, ...]:
+        """The sizes of a fully defined shape as a tuple; ValueError for another one."""
+        self.assert_is_fully_defined()
+        return self._sizes  # type: ignore[return-value]
 
     @property
     def dims(self) -> list[Dimension] | None:

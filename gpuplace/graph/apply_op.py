@@ -1,7 +1,7 @@
 """Adding an operation from Python arguments: what every function of the op library ends in.
 
-``apply_op("MatMul", a=..., b=..., transpose_a=True)`` converts the inputs in the order of the signature, infers the type and
-length attributes from them, checks everything against the signature, and adds the operation.
+``apply_op("MatMul", a=..., b=..., transpose_a=True)`` converts the inputs in the order of the signature, infers
+the type and length attributes from them, checks everything against the signature, and adds the operation.
 
 Source: tensorflow/python/framework/op_def_library.py, release 1.15 (order of inference, messages).
 """
@@ -78,7 +78,8 @@ class _Call:
             for tensor in tensors:
                 if not tensor.dtype.is_ref_dtype:
                     raise TypeError(
-                        f"'{self.op_def.name}' Op requires that input '{arg.name}' be a mutable tensor (e.g.: a tf.Variable)"
+                        f"'{self.op_def.name}' Op requires that input '{arg.name}' be a mutable tensor"
+                        f" (e.g.: a tf.Variable)"
                     )
             self.references.extend(tensors)
         self._infer(arg, tensors)
@@ -142,10 +143,10 @@ class _Call:
             start = f"Tensors in list passed to '{arg.name}' of '{self.op_def.name}' Op have types [{', '.join(types)}]"
             if wanted is not None and arg.type is not None:
                 raise TypeError(f"{start} that do not match expected type {wanted.name}.") from error
-            if arg.type_attr in self.origin:
+            if wanted is not None and arg.type_attr in self.origin:
                 raise TypeError(
                     f"{start} that do not match type {wanted.name} inferred from earlier arguments."
-                ) from error  # type: ignore[union-attr]
+                ) from error
             raise TypeError(f"{start} that don't all match.") from error
         return tensors
 
@@ -155,13 +156,15 @@ class _Call:
             known = self.attrs.get(arg.number_attr)
             if known is not None and known != len(tensors):
                 raise ValueError(
-                    f"List argument '{arg.name}' to '{self.op_def.name}' Op with length {len(tensors)} must match length {known} of"
+                    f"List argument '{arg.name}' to '{self.op_def.name}' Op with length {len(tensors)} must"
+                    f" match length {known} of"
                     f" argument '{self.origin[arg.number_attr]}'."
                 )
             minimum = self.op_def.attr_defs[arg.number_attr].minimum
             if minimum is not None and len(tensors) < minimum:
                 raise ValueError(
-                    f"List argument '{arg.name}' to '{self.op_def.name}' Op with length {len(tensors)} shorter than minimum length {minimum}."
+                    f"List argument '{arg.name}' to '{self.op_def.name}' Op with length {len(tensors)}"
+                    f" shorter than minimum length {minimum}."
                 )
             self._note(arg.number_attr, len(tensors), arg.name)
         if arg.type_list_attr is not None:
@@ -177,7 +180,8 @@ class _Call:
                 self._note(arg.type_attr, types[0], arg.name)
             elif arg.type_attr not in self.attrs and self._default_type(arg) is None:
                 raise TypeError(
-                    f"Don't know how to infer type variable from empty input list passed to input '{arg.name}' of '{self.op_def.name}' Op."
+                    f"Don't know how to infer type variable from empty input list passed to input"
+                    f" '{arg.name}' of '{self.op_def.name}' Op."
                 )
             _check_allowed(self.op_def.attr_defs[arg.type_attr], types, arg.name)
 
@@ -226,7 +230,8 @@ def _check_allowed(attr: AttrDef, types: list[DType], label: str) -> None:
         if dtype.base_dtype not in attr.allowed:
             allowed = ", ".join(d.name for d in attr.allowed)
             raise TypeError(
-                f"Value passed to parameter '{label}' has DataType {dtype.name} not in list of allowed values: {allowed}"
+                f"Value passed to parameter '{label}' has DataType {dtype.name} not in list of allowed"
+                f" values: {allowed}"
             )
 
 
@@ -243,7 +248,8 @@ def normalise_attr(attr: AttrDef, value: Any, op_name: str) -> Any:
         result: Any = tuple(_scalar_attr(attr, item) for item in value)
         if attr.minimum is not None and len(result) < attr.minimum:
             raise ValueError(
-                f"Attr '{attr.name}' of '{op_name}' Op passed list of length {len(result)} less than minimum {attr.minimum}."
+                f"Attr '{attr.name}' of '{op_name}' Op passed list of length {len(result)} less than"
+                f" minimum {attr.minimum}."
             )
         items = result
     else:
@@ -260,7 +266,8 @@ def normalise_attr(attr: AttrDef, value: Any, op_name: str) -> Any:
             elif item not in attr.allowed:
                 allowed = '", "'.join(v.decode() for v in attr.allowed)
                 raise ValueError(
-                    f"Attr '{attr.name}' of '{op_name}' Op passed string '{item.decode(errors='replace')}' not in: \"{allowed}\"."
+                    f"Attr '{attr.name}' of '{op_name}' Op passed string '{item.decode(errors='replace')}'"
+                    f' not in: "{allowed}".'
                 )
     return result
 

@@ -1,7 +1,7 @@
 """Attribute values as Python objects, independent of protobuf.
 
-A node's attributes are a plain dict. Types are ``DType``, strings ``bytes``, shapes ``TensorShape``, lists tuples, and the
-two kinds below stand for tensors and functions.
+A node's attributes are a plain dict. Types are ``DType``, strings ``bytes``, shapes ``TensorShape``, lists
+tuples, and the two kinds below stand for tensors and functions.
 
 >>> TensorValue.of_array(np.zeros([2, 3], np.float32))
 TensorValue(float32, (2, 3))

@@ -1,7 +1,7 @@
 """What is known of a tensor's value while the graph is built.
 
-Shape functions need it: ``Reshape`` knows its result's shape only if its ``shape`` input is a constant. Known are constants
-and what follows from them through shape arithmetic.
+Shape functions need it: ``Reshape`` knows its result's shape only if its ``shape`` input is a constant. Known
+are constants and what follows from them through shape arithmetic.
 
 Source: tensorflow/python/framework/tensor_util.py, release 1.15 (the op types looked through).
 """
@@ -83,7 +83,7 @@ def _of_inputs(function: Callable[..., Any]) -> Callable[[Operation], Array | No
 
 
 def _range(op: Operation, start: Array, limit: Array, delta: Array) -> Array:
-    return np.arange(start, limit, delta) if delta != 0 else np.empty(0)
+    return np.arange(start.item(), limit.item(), delta.item()) if delta != 0 else np.empty(0)
 
 
 def _strided_slice(op: Operation, value: Array, begin: Array, end: Array, strides: Array) -> Any:

@@ -1,9 +1,10 @@
 """Python values as tensors of the default graph: the first step of every op's Python function.
 
-A tensor is taken as it is; a list that holds tensors is packed; everything else becomes a constant. Other classes
-(variables, indexed slices) register a conversion.
+A tensor is taken as it is; a list that holds tensors is packed; everything else becomes a constant. Other
+classes (variables, indexed slices) register a conversion.
 
-Source: tensorflow/python/framework/ops.py and ops/array_ops.py, release 1.15 (order of conversions, names, messages).
+Source: tensorflow/python/framework/ops.py and ops/array_ops.py, release 1.15 (order of conversions, names,
+messages).
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ def convert_to_tensor(
     if isinstance(value, Tensor):
         if wanted is not None and not wanted.is_compatible_with(value.dtype):
             raise ValueError(
-                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: {str(value)!r}"
+                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}:"
+                f" {str(value)!r}"
             )
         return value
     for _, _, base_type, function in _conversions:
@@ -139,16 +141,19 @@ def _pack(values: Sequence[Any], dtype: DType | None, name: str) -> Tensor:
             if isinstance(value, (list, tuple)) and _holds_tensors(value):
                 parts.append(_pack(value, dtype, str(index)))
             else:
-                parts.append(convert_to_tensor(value, dtype, name=str(index)))
+                parts.append(_packed_part(value, dtype, str(index)))
         op_def = op_registry().lookup("Pack")
         first = parts[0].dtype.base_dtype
-        for part in parts:
-            if part.dtype.base_dtype is not first:
-                raise TypeError(
-                    f"Cannot convert a list containing a tensor of dtype {part.dtype} to {first} (Tensor is: {part!r})"
-                )
         attrs = {"N": len(parts), "T": first, "axis": 0}
         return graph.create_op("Pack", parts, name=scope, attrs=attrs, op_def=op_def).outputs[0]
+
+
+def _packed_part(value: Any, dtype: DType | None, name: str) -> Tensor:
+    if isinstance(value, Tensor) and dtype is not None and value.dtype.base_dtype is not dtype:
+        raise TypeError(
+            f"Cannot convert a list containing a tensor of dtype {value.dtype} to {dtype} (Tensor is: {value!r})"
+        )
+    return convert_to_tensor(value, dtype, name=name)
 
 
 def convert_n_to_tensor(
@@ -192,7 +197,8 @@ def name_scope(
 
 
 def graph_of(values: Sequence[Any]) -> Graph:
-    """The graph that the tensors and operations among ``values``, one level of lists deep, belong to, else the default one.
+    """The graph that the tensors and operations among ``values``, one level of lists deep, belong to, else the
+    default one.
 
     Raises:
         ValueError: they belong to several graphs.

@@ -58,7 +58,8 @@ def name_from_scope_name(name: str) -> str:
 class Graph:
     """A dataflow graph.
 
-    Operations can be added from several threads; scopes belong to the graph, as in TensorFlow, so threads that build one
+    Operations can be added from several threads; scopes belong to the graph, as in TensorFlow, so threads that
+    build one
     graph within scopes have to take turns.
     """
 
@@ -193,7 +194,8 @@ class Graph:
             if other.device:
                 if op.device and canonical_name(op.device) != canonical_name(other.device):
                     warnings.warn(
-                        f"Tried to colocate {op.name} with an op {other.name} that had a different device: {op.device} vs"
+                        f"Tried to colocate {op.name} with an op {other.name} that had a different device:"
+                        f" {op.device} vs"
                         f" {other.device}. Postponing error-checking until all devices are assigned.",
                         stacklevel=4,
                     )
@@ -266,16 +268,19 @@ class Graph:
             op_name, _, output = name.rpartition(":")
             if ":" in op_name or not output.isdecimal():
                 raise ValueError(
-                    f'The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names must be of the form "<op_name>:<output_index>".'
+                    f"The name {name!r} looks a like a Tensor name, but is not a valid one. Tensor names"
+                    f' must be of the form "<op_name>:<output_index>".'
                 )
             op = self._by_name.get(op_name)
             if op is None:
                 raise KeyError(
-                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does not exist in the graph."
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation,"
+                    f" {op_name!r}, does not exist in the graph."
                 )
             if int(output) >= len(op.outputs):
                 raise KeyError(
-                    f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r}, exists but only has {len(op.outputs)} outputs."
+                    f"The name {name!r} refers to a Tensor which does not exist. The operation,"
+                    f" {op_name!r}, exists but only has {len(op.outputs)} outputs."
                 )
             return op.outputs[int(output)]
         op = self._by_name.get(name)
@@ -284,17 +289,21 @@ class Graph:
         if not allow_operation:
             if op is not None:
                 raise ValueError(
-                    f'The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of the form "<op_name>:<output_index>".'
+                    f"The name {name!r} refers to an Operation, not a Tensor. Tensor names must be of the"
+                    f' form "<op_name>:<output_index>".'
                 )
             raise ValueError(
-                f'The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must be of the form "<op_name>:<output_index>".'
+                f"The name {name!r} looks like an (invalid) Operation name, not a Tensor. Tensor names must"
+                f' be of the form "<op_name>:<output_index>".'
             )
         raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
 
     # Names
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """``name`` within the current name scope, with ``_1``, ``_2``, ... where it is taken; case does not distinguish."""
+        """``name`` within the current name scope, with ``_1``, ``_2``, ... where it is taken; case does not
+        distinguish.
+        """
         with self._lock:
             if self._name_stack:
                 name = f"{self._name_stack}/{name}"

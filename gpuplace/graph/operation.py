@@ -1,6 +1,7 @@
 """Operations and tensors: the nodes of a graph and what flows along its edges.
 
-An operation knows the device it *requested*; where it runs is decided by a placer and is no attribute of the graph.
+An operation knows the device it *requested*; where it runs is decided by a placer and is no attribute of the
+graph.
 
 Source: tensorflow/python/framework/ops.py, release 1.15 (names, properties and messages).
 """
@@ -46,7 +47,7 @@ def capture_stack() -> tuple[tuple[CodeType, int], ...]:
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
-    found = []
+    found: list[tuple[CodeType, int]] = []
     while frame is not None and len(found) < _MAX_FRAMES:
         found.append((frame.f_code, frame.f_lineno))
         frame = frame.f_back  # type: ignore[assignment]
@@ -66,8 +67,10 @@ class Tensor:
     __array_priority__ = 100
     OVERLOADABLE_OPERATORS = frozenset(
         f"__{name}__"
-        for name in "add radd sub rsub mul rmul div rdiv truediv rtruediv floordiv rfloordiv mod rmod lt le gt ge and rand or "
-        "ror xor rxor getitem pow rpow invert neg abs matmul rmatmul".split()
+        for name in (
+            "add radd sub rsub mul rmul div rdiv truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul"
+            " lt le gt ge and rand or ror xor rxor invert neg abs getitem"
+        ).split()
     )
 
     def __init__(self, op: Operation, value_index: int, dtype: DType, shape: TensorShape) -> None:
@@ -129,13 +132,16 @@ class Tensor:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of `if t:` to test if a"
-            " tensor is defined, and use TensorFlow ops such as tf.cond to execute subgraphs conditioned on the value of a tensor."
+            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead of `if"
+            " t:` to test if a"
+            " tensor is defined, and use TensorFlow ops such as tf.cond to execute subgraphs conditioned on"
+            " the value of a tensor."
         )
 
     def __iter__(self) -> Iterator[Tensor]:
         raise TypeError(
-            "Tensor objects are only iterable when eager execution is enabled. To iterate over this tensor use tf.map_fn."
+            "Tensor objects are only iterable when eager execution is enabled. To iterate over this tensor"
+            " use tf.map_fn."
         )
 
     def __len__(self) -> int:
@@ -284,7 +290,8 @@ def _session_for(graph: Graph, session: Any, action: str, method: str) -> Any:
         session = get_default_session()
         if session is None:
             raise ValueError(
-                f"Cannot {action} using `{method}()`: No default session is registered. Use `with sess.as_default()` or pass an"
+                f"Cannot {action} using `{method}()`: No default session is registered. Use `with"
+                f" sess.as_default()` or pass an"
                 f" explicit session to `{method}(session=sess)`"
             )
         kind = "the default session's graph"

@@ -1,6 +1,7 @@
 """The stacks of a graph under construction: device, control-dependency and name scopes.
 
-A device scope merges its specification *below* what inner scopes have set, so the innermost scope is applied first:
+A device scope merges its specification *below* what inner scopes have set, so the innermost scope is applied
+first:
 
     with tf.device("/job:ps"):          applied second: /job:ps/device:GPU:1
         with tf.device("/gpu:1"):       applied first:  /device:GPU:1

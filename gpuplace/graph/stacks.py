@@ -1,7 +1,8 @@
 """The default graph and the default session of each thread.
 
-A stack per thread: entering ``graph.as_default()`` or ``session.as_default()`` pushes, leaving pops. The graph below all
-stacks, used where nothing was pushed, is one per thread's stack bottom for the whole process, as in TensorFlow.
+A stack per thread: entering ``graph.as_default()`` or ``session.as_default()`` pushes, leaving pops. The graph
+below all stacks, used where nothing was pushed, is one per thread's stack bottom for the whole process, as in
+TensorFlow.
 
 Source: tensorflow/python/framework/ops.py, release 1.15.
 """
@@ -42,7 +43,8 @@ class DefaultStack(threading.local, Generic[T]):
                 if self.stack[-1] is not default:
                     if self.enforce_nesting:
                         raise AssertionError(
-                            f"Nesting violated for default stack of {type(default)} objects: close what was opened last first"
+                            f"Nesting violated for default stack of {type(default)} objects: close what was"
+                            f" opened last first"
                         )
                     if default in self.stack:
                         self.stack.remove(default)
@@ -78,7 +80,8 @@ def reset_default_graph() -> None:
     global _global_graph
     if graph_stack.stack:
         raise AssertionError(
-            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the nesting and"
+            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit"
+            " the nesting and"
             " create a new graph."
         )
     with _lock:

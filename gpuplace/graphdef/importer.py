@@ -1,7 +1,8 @@
 """``import_graph_def``: the nodes of a ``GraphDef`` as operations of a graph.
 
-Everything is checked before the graph is touched: a failed import leaves it as it was. Nodes are made as soon as their
-inputs are there, smallest position first; the back edge of a loop (NextIteration into Merge) is closed at the end.
+Everything is checked before the graph is touched: a failed import leaves it as it was. Nodes are made as soon
+as their inputs are there, smallest position first; the back edge of a loop (NextIteration into Merge) is closed
+at the end.
 
         graph_def          order of making
     0  loop (Merge) <--+     1  (waits for `enter` only)
@@ -165,7 +166,8 @@ def read_node(proto: Any, op_def: OpDef, newer: OpDef | None, producer: int) -> 
         raise InvalidArgumentError(
             None,
             None,
-            f"NodeDef mentions attr '{attr_name}' not in Op<{op_def}>; NodeDef: {{{{node {name}}}}}. (Check whether your"
+            f"NodeDef mentions attr '{attr_name}' not in Op<{op_def}>; NodeDef: {{{{node {name}}}}}. (Check"
+            f" whether your"
             " GraphDef-interpreting binary is up to date with your GraphDef-generating binary.).",
             hint='for a graph of TensorFlow 2: tf.set_release("2.21")' if rules() != "2.21" else None,
         )
@@ -233,7 +235,8 @@ def _checked(attr: AttrDef, value: Any, node: str) -> Any:
                 raise InvalidArgumentError(
                     None,
                     None,
-                    f"Value for attr '{attr.name}' of {shown} is not in the list of allowed values: {allowed}\n\t; NodeDef:"
+                    f"Value for attr '{attr.name}' of {shown} is not in the list of allowed values:"
+                    f" {allowed}\n\t; NodeDef:"
                     f" {{{{node {node}}}}}",
                 )
     size = len(items) if attr.is_list else value
@@ -242,7 +245,8 @@ def _checked(attr: AttrDef, value: Any, node: str) -> Any:
         raise InvalidArgumentError(
             None,
             None,
-            f"{what} for attr '{attr.name}' of {size} must be at least minimum {attr.minimum}\n\t; NodeDef: {{{{node {node}}}}}",
+            f"{what} for attr '{attr.name}' of {size} must be at least minimum {attr.minimum}\n\t; NodeDef:"
+            f" {{{{node {node}}}}}",
         )
     return value
 
@@ -254,7 +258,8 @@ def check_versions(versions: Any) -> None:
         raise InvalidArgumentError(
             None,
             None,
-            f"GraphDef min consumer version {versions.min_consumer} above current version {ours} for TensorFlow {rules()}."
+            f"GraphDef min consumer version {versions.min_consumer} above current version {ours} for"
+            f" TensorFlow {rules()}."
             "  Please upgrade TensorFlow.",
         )
     if ours in versions.bad_consumers:
@@ -480,7 +485,8 @@ class _Import:
             raise InvalidArgumentError(
                 None,
                 None,
-                f"Input {index} of node {node.name} was passed {tensor.dtype.short_name} from {tensor.name} incompatible with"
+                f"Input {index} of node {node.name} was passed {tensor.dtype.short_name} from {tensor.name}"
+                f" incompatible with"
                 f" expected {dtype.short_name}.",
             )
 

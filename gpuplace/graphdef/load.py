@@ -27,7 +27,8 @@ def load_graph_def(source: Any) -> Any:
     """The ``GraphDef`` in a message, bytes, file or SavedModel folder.
 
     Args:
-        source: ``GraphDef``, ``MetaGraphDef`` or ``SavedModel`` message (TensorFlow's own too), serialised bytes, or a path.
+        source: ``GraphDef``, ``MetaGraphDef`` or ``SavedModel`` message (TensorFlow's own too), serialised
+        bytes, or a path.
 
     Raises:
         NotFoundError: no such file, or a folder without a SavedModel.
@@ -205,5 +206,5 @@ class _TensorInfos:
         if dtype is not None and sizes is not None and None not in sizes:
             nbytes = dtype.size
             for size in sizes:
-                nbytes *= size  # type: ignore[operator]
+                nbytes *= size
         return TensorInfo(dtype, sizes, nbytes)

@@ -1,6 +1,7 @@
 """TensorFlow's message classes, from the copy that TensorBoard ships.
 
-They are wire-compatible with TensorFlow's own: what one writes the other reads. Importing this module loads protobuf.
+They are wire-compatible with TensorFlow's own: what one writes the other reads. Importing this module loads
+protobuf.
 
 >>> config = ConfigProto(log_device_placement=True, device_count={"GPU": 1})
 >>> config.gpu_options.allow_growth = True

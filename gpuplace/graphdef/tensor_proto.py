@@ -4,8 +4,8 @@
 >>> make_ndarray(proto)
 array([[1., 2.]], dtype=float32)
 
-Source: tensorflow/core/framework/tensor.proto and tensorflow/python/framework/tensor_util.py, release 1.15 (which field
-holds which type; a short list of values is continued by its last one).
+Source: tensorflow/core/framework/tensor.proto and tensorflow/python/framework/tensor_util.py, release 1.15
+(which field holds which type; a short list of values is continued by its last one).
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ _FIELDS: dict[str, str] = {
     "float16": "half_val",
     "bfloat16": "half_val",
 }
-_INT_VAL = ("int32", "uint8", "int16", "int8", "uint16", "qint8", "quint8", "qint32", "qint16", "quint16")
-_INT_VAL += ("int4", "uint4", "int2", "uint2")
+_INT_VAL = ("int32 uint8 int16 int8 uint16 qint8 quint8 qint32 qint16 quint16 int4 uint4 int2 uint2").split()
 _FIELDS.update(dict.fromkeys(_INT_VAL, "int_val"))
 _AS_BYTES = frozenset(
     "float32 float64 int32 uint8 int16 int8 int64 qint8 quint8 qint16 quint16 qint32 uint32 uint64".split()
@@ -75,10 +74,10 @@ def decode_tensor(proto: Any) -> np.ndarray[Any, Any]:
         InvalidArgumentError: type, shape and values do not fit each other.
     """
     dtype, shape = tensor_type(proto)
-    sizes = tuple(int(size) for size in shape.sizes or ())
     count = shape.num_elements()
     if count is None:
         raise _corrupt(f"its shape {shape} is not fully defined")
+    sizes = shape.known_sizes
     if not dtype.is_numpy_compatible:
         raise _corrupt(f"values of type {dtype.name} cannot be held by an array")
     if proto.tensor_content:

@@ -1,0 +1,31 @@
+"""``tf.logging``: TensorFlow 1's names for the standard library's logging.
+
+Source: tensorflow/python/platform/tf_logging.py, release 1.15.
+"""
+
+import logging as _logging
+
+DEBUG = _logging.DEBUG
+INFO = _logging.INFO
+WARN = _logging.WARNING
+ERROR = _logging.ERROR
+FATAL = _logging.FATAL
+
+_logger = _logging.getLogger("tensorflow")
+
+debug = _logger.debug
+info = _logger.info
+warn = warning = _logger.warning
+error = _logger.error
+fatal = _logger.critical
+log = _logger.log
+
+
+def set_verbosity(v: int) -> None:
+    """Shows messages of this level and above."""
+    _logger.setLevel(v)
+
+
+def get_verbosity() -> int:
+    """The level from which on messages are shown."""
+    return _logger.getEffectiveLevel()

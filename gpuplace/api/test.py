@@ -1,0 +1,13 @@
+"""``tf.test``: which GPUs there are."""
+
+from gpuplace.runtime.device_lib import gpu_device_name, is_gpu_available
+
+__all__ = ["gpu_device_name", "is_built_with_cuda", "is_built_with_gpu_support", "is_gpu_available"]
+
+
+def is_built_with_cuda() -> bool:
+    """True: GPU kernels are always there, for real GPUs through CuPy and for simulated ones through NumPy."""
+    return True
+
+
+is_built_with_gpu_support = is_built_with_cuda

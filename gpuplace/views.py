@@ -1,0 +1,172 @@
+"""What core classes show and write, attached from above.
+
+A graph cannot import the package that writes GraphDefs, nor a placement the one that draws: imports point
+downwards. So the methods that need a higher layer are attached here, the way the op library attaches operators
+to ``Tensor``. Each imports its layer when it is called: ``import gpuplace`` loads neither protobuf nor a
+notebook library.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.device.machine import Machine
+from gpuplace.errors import OpError
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.placer.placement import Placement
+from gpuplace.runtime.session import BaseSession
+
+
+def _as_graph_def(self: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
+    """The graph as a ``GraphDef``; see ``gpuplace.graphdef.export.as_graph_def``."""
+    from gpuplace.graphdef.export import as_graph_def
+
+    return as_graph_def(self, from_version, add_shapes)
+
+
+def _graph_def_versions(self: Graph) -> Any:
+    """The graph's versions as a ``VersionDef``."""
+    from gpuplace.graphdef.export import version_def
+
+    return version_def(self)
+
+
+def _node_def(self: Operation) -> Any:
+    """The operation as a ``NodeDef``."""
+    from gpuplace.graphdef.export import node_def
+
+    return node_def(self)
+
+
+def _operation_text(self: Operation) -> str:
+    return str(_node_def(self))
+
+
+def _mimebundle(self: Any, include: Any = None, exclude: Any = None) -> Any:
+    """What a notebook shows for the object; see ``gpuplace.jupyter.reprs``."""
+    from gpuplace.jupyter.reprs import mimebundle
+
+    return mimebundle(self, include, exclude)
+
+
+def _picture(self: Placement, **options: Any) -> Any:
+    """The graph coloured by assigned device; see ``gpuplace.jupyter.pictures.placement_picture``."""
+    from gpuplace.jupyter.pictures import placement_picture
+
+    return placement_picture(self, **options)
+
+
+def _frame(self: Placement) -> Any:
+    """A row a node as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.placement_frame``."""
+    from gpuplace.jupyter.frames import placement_frame
+
+    return placement_frame(self)
+
+
+def explore(x: Any = None, machine: Any = None, config: Any = None, release: str | None = None) -> Any:
+    """The interactive explorer of a graph, session, placement, GraphDef or file.
+
+    Args:
+        x: what to explore; the default graph where None.
+        machine: a ``Machine`` or its text; the current one where None.
+        config: a ``ConfigProto`` with the settings to begin with.
+        release: see ``gpuplace.release``.
+    """
+    from gpuplace.graph.convert import get_default_graph
+    from gpuplace.jupyter.explorer import explore as make_explorer
+
+    return make_explorer(
+        get_default_graph() if x is None else x, machine=machine, config=config, release=release
+    )
+
+
+def _attach(cls: type, **methods: Any) -> None:
+    for name, method in methods.items():
+        setattr(cls, name, method)
+
+
+def attach() -> None:
+    """Attaches the methods; done once, by ``import gpuplace``."""
+    _attach(
+        Graph,
+        as_graph_def=_as_graph_def,
+        graph_def_versions=property(_graph_def_versions),
+        _repr_mimebundle_=_mimebundle,
+    )
+    _attach(Operation, node_def=property(_node_def), __str__=_operation_text)
+    _attach(Placement, picture=_picture, frame=_frame, _repr_mimebundle_=_mimebundle)
+    for cls in (BaseSession, Machine, Tensor, Operation, OpError):
+        _attach(cls, _repr_mimebundle_=_mimebundle)
+
+
+MESSAGES = (
+    "AttrValue",
+    "ConfigProto",
+    "Event",
+    "GPUOptions",
+    "GraphDef",
+    "GraphOptions",
+    "HistogramProto",
+    "MetaGraphDef",
+    "NameAttrList",
+    "NodeDef",
+    "OptimizerOptions",
+    "RunMetadata",
+    "RunOptions",
+    "Summary",
+    "TensorProto",
+    "VersionDef",
+)
+"""Public names that load protobuf, and so are not there before they are used."""
+
+
+def lazy_attribute(name: str) -> Any:
+    """A message class that ``gpuplace`` offers, loaded when it is first asked for; AttributeError for other names."""
+    if name not in MESSAGES:
+        raise AttributeError(f"module 'gpuplace' has no attribute {name!r}")
+    from gpuplace.graphdef import messages
+
+    return getattr(messages, name)
+
+
+def import_graph_def(
+    graph_def: Any,
+    input_map: Any = None,
+    return_elements: Any = None,
+    name: str | None = None,
+    op_dict: Any = None,
+    producer_op_list: Any = None,
+) -> list[Any] | None:
+    """Adds the nodes of a ``GraphDef`` to the default graph; see ``gpuplace.graphdef.importer.import_graph_def``."""
+    from gpuplace.graphdef.importer import import_graph_def as run
+
+    return run(graph_def, input_map, return_elements, name, op_dict, producer_op_list)
+
+
+def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False) -> Any:
+    """A ``TensorProto``; see ``gpuplace.graphdef.tensor_proto.make_tensor_proto``."""
+    from gpuplace.graphdef.tensor_proto import make_tensor_proto as run
+
+    return run(values, dtype, shape, verify_shape)
+
+
+def make_ndarray(tensor: Any) -> Any:
+    """The array in a ``TensorProto``."""
+    from gpuplace.graphdef.tensor_proto import make_ndarray as run
+
+    return run(tensor)
+
+
+def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool = True) -> str:
+    """Writes a graph to a file and returns its path; see ``gpuplace.graphdef.export.write_graph``."""
+    from gpuplace.graphdef.export import write_graph as run
+
+    return run(graph_or_graph_def, logdir, name, as_text)
+
+
+def kernels(op: str, release: str | None = None) -> Any:
+    """The kernels registered for an op type as a ``DataFrame``; see ``gpuplace.jupyter.frames.kernels_frame``."""
+    from gpuplace.jupyter.frames import kernels_frame
+
+    return kernels_frame(op, release)

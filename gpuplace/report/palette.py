@@ -1,0 +1,141 @@
+"""Colours of devices: told apart by colour-blind readers, the same in every picture, readable in grey.
+
+A device's look depends on its type and number alone, so that GPU:2 is green in every picture, whatever else is shown.
+Colour is never the only sign: boxes carry the device's label, a CPU's box has square corners and a GPU's round ones, and
+from the ninth GPU on the eight colours come again with a double and then a triple outline.
+
+>>> device_style("/job:localhost/replica:0/task:0/device:GPU:2").label
+'GPU:2'
+>>> device_style("/device:GPU:2").fill == device_style("/device:GPU:10").fill
+True
+>>> device_style("/device:GPU:2").outlines, device_style("/device:GPU:10").outlines
+(1, 2)
+
+The fills were searched for the largest smallest distance in CIE Lab between any two of them, seen with normal vision, with
+protanopia, deuteranopia and tritanopia (matrices of Machado, Oliveira and Fernandes, "A Physiologically-based Model for
+Simulation of Color Vision Deficiency", 2009, severity 1.0), among those with enough contrast to the text on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gpuplace.device.parsed_name import parse_name
+
+__all__ = [
+    "DARK",
+    "GPU_FILLS",
+    "INK",
+    "LIGHT",
+    "THEMES",
+    "DeviceStyle",
+    "Theme",
+    "device_label",
+    "device_style",
+    "theme_named",
+]
+
+INK = "#1b1f24"
+"""Text on every fill."""
+
+CPU_FILL = "#c8ccd2"
+GPU_FILLS = ("#6d96ff", "#edae69", "#9bdeac", "#dc7696", "#fae46c", "#998dc6", "#7bd9ff", "#b6926d")
+"""GPU:0 blue, GPU:1 orange, GPU:2 green, GPU:3 pink, GPU:4 yellow, GPU:5 violet, GPU:6 cyan, GPU:7 brown."""
+OTHER_FILLS = ("#e9dcc9", "#d6c6ea", "#cfe5d2")
+"""Device types beside CPU and GPU."""
+
+NO_DEVICE = ""
+"""Stands for "no device"."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceStyle:
+    """How a device looks."""
+
+    label: str
+    """Short name, ``GPU:2``; with job and task where the device is not the local process's."""
+    fill: str
+    """Colour of its boxes, ``#rrggbb``."""
+    corners: str
+    """``"square"``, ``"round"`` or ``"cut"``: the kind of device where there is no colour."""
+    outlines: int
+    """Lines around a box, 1 to 3; tells devices of one colour apart."""
+    order: tuple[int, str, int]
+    """Legends list devices by this: CPUs, then GPUs, then others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """What is around the boxes."""
+
+    name: str
+    """``"light"`` or ``"dark"``."""
+    background: str
+    ink: str
+    """Text on the background."""
+    faint: str
+    """Less important text on the background."""
+    edge: str
+    """Tensors that stay on their device."""
+    copy: str
+    """Tensors that cross between devices."""
+    frame: str
+    """Outline of boxes and open scopes."""
+    scope: str
+    """Inside of an open scope."""
+    alarm: str
+    """Outline of what failed and of requests that were not met."""
+
+
+LIGHT = Theme("light", "#ffffff", "#1b1f24", "#57606a", "#6b7480", "#a8431a", "#57606a", "#f5f7fa", "#c2185b")
+DARK = Theme("dark", "#16191d", "#e6e9ed", "#a5adb8", "#98a2ae", "#ffa46b", "#8b949e", "#20252b", "#ff7eb6")
+THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
+
+
+def theme_named(name: str) -> Theme:
+    """The theme of that name; ValueError for one that does not exist.
+
+    >>> theme_named("dark").background
+    '#16191d'
+    """
+    if name not in THEMES:
+        raise ValueError(f"Unknown theme {name!r}: choose one of {', '.join(THEMES)}")
+    return THEMES[name]
+
+
+@lru_cache(maxsize=4096)
+def device_label(device: str) -> str:
+    """Short name of a device: ``GPU:2``, or ``worker/1 GPU:2`` in another process; ``no device`` for an empty name.
+
+    >>> device_label("/job:localhost/replica:0/task:0/device:CPU:0"), device_label("/job:ps/replica:0/task:1/cpu:0")
+    ('CPU:0', 'ps/1 CPU:0')
+    """
+    if device == NO_DEVICE:
+        return "no device"
+    parsed = parse_name(device)
+    if parsed is None:
+        return device
+    kind = parsed.type or "any"
+    short = kind if parsed.id is None else f"{kind}:{parsed.id}"
+    if parsed.job in (None, "", "localhost") and parsed.task in (None, 0) and parsed.replica in (None, 0):
+        return short
+    replica = f"/{parsed.replica}" if parsed.replica else ""
+    return f"{parsed.job or 'any'}{replica}/{parsed.task if parsed.task is not None else '*'} {short}"
+
+
+@lru_cache(maxsize=4096)
+def device_style(device: str) -> DeviceStyle:
+    """Look of a device by its name, full or short; ``""`` is the look of a node without a device."""
+    label = device_label(device)
+    parsed = parse_name(device) if device else None
+    if parsed is None:
+        return DeviceStyle(label, "#ffffff", "square", 1, (9, label, 0))
+    number = (parsed.id or 0) + 3 * (parsed.task or 0)
+    if parsed.type == "CPU":
+        return DeviceStyle(label, CPU_FILL, "square", min(1 + number, 3), (0, label, number))
+    if parsed.type == "GPU":
+        outlines = min(1 + number // len(GPU_FILLS), 3)
+        return DeviceStyle(label, GPU_FILLS[number % len(GPU_FILLS)], "round", outlines, (1, "", number))
+    kind = sum(map(ord, parsed.type or "")) % len(OTHER_FILLS)
+    return DeviceStyle(label, OTHER_FILLS[kind], "cut", min(1 + number, 3), (2, label, number))

@@ -1,0 +1,200 @@
+"""Name scopes as a tree, with what each holds: how many nodes, on which devices.
+
+A node ``tower_0/conv/weights`` lies in the scope ``tower_0/conv``. Where a node and a scope have one name, as with a
+variable and the ops made under it, the node lies inside::
+
+    conv/weights                      scope conv
+    conv/weights/read           ->      scope weights: (weights), read, Assign
+    conv/weights/Assign               scope ...
+
+>>> tree = ScopeTree(["a", "t/x", "t/y", "t/u/z"])
+>>> tree.paths
+('', 't', 't/u')
+>>> tree.size(1), tree.direct[1]
+(3, (1, 2))
+>>> tree.auto_open(cap=2)
+frozenset({0})
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+__all__ = ["ROOT", "ScopeTree"]
+
+ROOT = 0
+"""Position of the outermost scope."""
+
+_NUMBER = re.compile(r"\d+")
+
+
+class ScopeTree:
+    """The scopes of a graph; parents come before their children.
+
+    Attributes:
+        paths: full path of each scope, ``""`` for the outermost.
+        parent: position of each scope's parent; the outermost is its own.
+        children: positions of the scopes directly inside each scope, in graph order.
+        direct: positions of the nodes directly inside each scope, in graph order.
+        scope_of: [nodes] innermost scope of each node.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        index: dict[str, int] = {"": ROOT}
+        parents = [ROOT]
+        children: list[list[int]] = [[]]
+
+        def scope(path: str) -> int:
+            found = index.get(path)
+            if found is not None:
+                return found
+            above = scope(path.rpartition("/")[0])
+            found = index[path] = len(parents)
+            parents.append(above)
+            children.append([])
+            children[above].append(found)
+            return found
+
+        prefixes = [name.rpartition("/")[0] for name in names]
+        scope_of = [scope(prefix) if prefix else ROOT for prefix in prefixes]
+        for node, name in enumerate(names):
+            if name in index and name:
+                scope_of[node] = index[name]
+        direct: list[list[int]] = [[] for _ in parents]
+        for node, where in enumerate(scope_of):
+            direct[where].append(node)
+        self.names = names
+        self.index = index
+        self.paths = tuple(index)
+        self.parent = np.array(parents, dtype=np.int64)
+        self.children = tuple(map(tuple, children))
+        self.direct = tuple(map(tuple, direct))
+        self.scope_of = np.array(scope_of, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def name(self, scope: int) -> str:
+        """Last part of a scope's path."""
+        return self.paths[scope].rpartition("/")[2]
+
+    def local_name(self, node: int) -> str:
+        """A node's name inside its scope; in brackets where the scope has the node's own name."""
+        name, path = self.names[node], self.paths[self.scope_of[node]]
+        last = name.rpartition("/")[2]
+        return f"({last})" if path and name == path else last
+
+    @cached_property
+    def depth(self) -> np.ndarray:
+        """[scopes] 0 for the outermost."""
+        depth = np.zeros(len(self), dtype=np.int64)
+        for scope in range(1, len(self)):
+            depth[scope] = depth[self.parent[scope]] + 1
+        return depth
+
+    def sums(self, columns: np.ndarray) -> np.ndarray:
+        """[scopes, ...] sums over all nodes inside each scope of ``columns`` [nodes, ...]."""
+        total = np.zeros((len(self), *columns.shape[1:]), dtype=np.int64)
+        np.add.at(total, self.scope_of, columns)
+        for scope in range(len(self) - 1, 0, -1):
+            total[self.parent[scope]] += total[scope]
+        return total
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """[scopes] nodes inside each scope, at any depth."""
+        return self.sums(np.ones(len(self.scope_of), dtype=np.int64))
+
+    def size(self, scope: int) -> int:
+        """Nodes inside a scope, at any depth."""
+        return int(self.sizes[scope])
+
+    def width(self, scope: int) -> int:
+        """Boxes that a scope shows when it is open and everything inside is closed."""
+        return len(self.children[scope]) + len(self.direct[scope])
+
+    def shares(self, device: np.ndarray, count: int) -> np.ndarray:
+        """[scopes, count + 1] nodes of each scope by device; the last column counts those without one.
+
+        Args:
+            device: [nodes] device of each node, -1 for none.
+            count: how many devices there are.
+        """
+        one_hot = np.zeros((len(device), count + 1), dtype=np.int64)
+        one_hot[np.arange(len(device)), device] = 1
+        return self.sums(one_hot)
+
+    def auto_open(self, cap: int) -> frozenset[int]:
+        """The scopes to open so that no more than ``cap`` boxes show: outer ones first, of these the narrow ones first.
+
+        The outermost is always open.
+        """
+        opened = {ROOT}
+        boxes = self.width(ROOT)
+        waiting = [(1, self.width(scope), scope) for scope in self.children[ROOT]]
+        heapq.heapify(waiting)
+        while waiting:
+            depth, width, scope = heapq.heappop(waiting)
+            if boxes + width - 1 > cap:
+                continue
+            boxes += width - 1
+            opened.add(scope)
+            for child in self.children[scope]:
+                heapq.heappush(waiting, (depth + 1, self.width(child), child))
+        return frozenset(opened)
+
+    def with_parents(self, scopes: Sequence[int]) -> frozenset[int]:
+        """The scopes and all around them: what must be open for these to be seen open."""
+        found = {ROOT}
+        for scope in scopes:
+            while scope not in found:
+                found.add(scope)
+                scope = int(self.parent[scope])
+        return frozenset(found)
+
+    def representative(self, opened: frozenset[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Where each node is seen: ``(scope, is_closed)``, both [nodes].
+
+        ``scope`` is the outermost closed scope around a node, or else its own, open, scope.
+        """
+        shown = np.zeros(len(self), dtype=np.int64)
+        closed = np.zeros(len(self), dtype=bool)
+        parent = self.parent.tolist()
+        for scope in range(1, len(self)):
+            above = parent[scope]
+            if closed[above]:
+                shown[scope], closed[scope] = shown[above], True
+            else:
+                shown[scope], closed[scope] = scope, scope not in opened
+        return shown[self.scope_of], closed[self.scope_of]
+
+    def structure(self, scope: int, op_type: np.ndarray) -> int:
+        """A number that is equal for scopes that hold the same op types under the same names, numbers in names aside."""
+        parts = [(_stem(self.name(child)), self.structure(child, op_type)) for child in self.children[scope]]
+        own = _stem(self.name(scope))
+        for node in self.direct[scope]:
+            last = self.names[node].rpartition("/")[2]
+            parts.append(("()" if _stem(last) == own else _stem(last), int(op_type[node])))
+        return hash(tuple(sorted(parts)))
+
+    def repeats(self, scope: int, op_type: np.ndarray, least: int = 3) -> list[tuple[int, ...]]:
+        """Children of a scope that are copies of one another, such as towers and layers, in runs of at least ``least``."""
+        runs: dict[tuple[str, int], list[int]] = {}
+        by_stem: dict[str, list[int]] = {}
+        for child in self.children[scope]:
+            by_stem.setdefault(_stem(self.name(child)), []).append(child)
+        for stem, members in by_stem.items():
+            if len(members) >= least:
+                for child in members:
+                    runs.setdefault((stem, self.structure(child, op_type)), []).append(child)
+        return [tuple(members) for members in runs.values() if len(members) >= least]
+
+
+def _stem(name: str) -> str:
+    """A name without its numbers: copies ``layer``, ``layer_1``, ``layer_2`` have one stem."""
+    return _NUMBER.sub("#", re.sub(r"_\d+$", "", name))

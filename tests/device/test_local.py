@@ -93,10 +93,8 @@ class FakeNVML:
 
 
 def gpu(name="NVIDIA H200", bus="00000000:1A:00.0", **more):
-    figures = dict(
-        uuid="GPU-" + bus, capability=(9, 0), total=5000, free=4000, numa=1, cores=16896, bits=5120
-    )
-    return dict(name=name, bus=bus, **(figures | more))
+    figures = {"capability": (9, 0), "total": 5000, "free": 4000, "numa": 1, "cores": 16896, "bits": 5120}
+    return figures | {"name": name, "bus": bus, "uuid": "GPU-1"} | more
 
 
 def test_known_gpus_in_order_of_the_bus():

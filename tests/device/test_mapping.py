@@ -149,10 +149,8 @@ def test_virtual_devices_link_to_each_other():
     machine = Machine.parse("2x V100")
     device_set = machine.device_set(GPUSettings(virtual_devices=((1000, 1000), (1000,))), environ={})
     gpus = [device for device in device_set if device.device_type == "GPU"]
-    assert [(link.device_id, link.type) for link in gpus[0].locality.links] == [
-        (1, "SAME_DEVICE"),
-        (2, "StreamExecutor"),
-    ]
+    links = gpus[0].locality.links
+    assert [(link.device_id, link.type) for link in links] == [(1, "SAME_DEVICE"), (2, "StreamExecutor")]
     assert [link.strength for link in gpus[0].locality.links] == [(1 << 31) - 1, 1]
     assert [device.physical_device_desc.partition(",")[0] for device in gpus] == [
         "device: 0",
@@ -189,8 +187,8 @@ def test_gpus_reach_each_other_under_one_socket_or_over_nvlink():
         (
             GPUSettings(virtual_devices=((100,),), visible_device_list="0,1"),
             InvalidArgumentError,
-            "The number of GPUs in visible_device_list doesn't match the number of elements in the virtual_devices list. "
-            "#GPUs in visible_device_list: 2 virtual_devices.size(): 1",
+            "The number of GPUs in visible_device_list doesn't match the number of elements in the virtual_devices "
+            "list. #GPUs in visible_device_list: 2 virtual_devices.size(): 1",
         ),
         (
             GPUSettings(virtual_devices=((100,),)),

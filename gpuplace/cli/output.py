@@ -14,8 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-NONE = "-"
-"""What a table shows where there is nothing."""
+from gpuplace.report.text import table_text
 
 
 def render(rows: Sequence[Mapping[str, Any]], form: str, columns: Sequence[str] | None = None) -> str:
@@ -35,12 +34,4 @@ def render(rows: Sequence[Mapping[str, Any]], form: str, columns: Sequence[str] 
         writer.writerow(names)
         writer.writerows([["" if row[name] is None else row[name] for name in names] for row in rows])
         return stream.getvalue().rstrip("\n")
-    lines = [names, *([_cell(row[name]) for name in names] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines
-    )
-
-
-def _cell(value: Any) -> str:
-    return NONE if value in (None, "") else str(value)
+    return table_text(names, ([row[name] for name in names] for row in rows))

@@ -51,7 +51,7 @@ def encode_tensor(value: TensorValue, proto: Any = None) -> Any:
     for size in array.shape:
         proto.tensor_shape.dim.add(size=size)
     proto.tensor_shape.SetInParent()
-    if (array.size > 1 and dtype.name in _AS_BYTES) or dtype.name.startswith("float8"):
+    if (array.size > 1 and dtype.name in _AS_BYTES) or dtype.name.startswith(("float8", "float4")):
         proto.tensor_content = np.ascontiguousarray(array).tobytes()
         return proto
     flat = np.ascontiguousarray(array).ravel()

@@ -271,6 +271,8 @@ def as_dtype(type_value: Any) -> DType:
         if type_value is python_type:
             return dtype
     try:
+        if type_value is None:  # NumPy's default, float64
+            raise TypeError
         numpy_dtype = np.dtype(type_value)
     except TypeError:
         raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.") from None

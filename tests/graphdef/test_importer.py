@@ -123,7 +123,8 @@ class TestArguments:
 IDENTITY = 'attr { key: "T" value { type: DT_FLOAT } }'
 INVALID = {
     "cycle": (
-        f'node {{ name: "a" op: "Identity" input: "b" {IDENTITY} }} node {{ name: "b" op: "Identity" input: "a" {IDENTITY} }}',
+        f'node {{ name: "a" op: "Identity" input: "b" {IDENTITY} }} node'
+        f' {{ name: "b" op: "Identity" input: "a" {IDENTITY} }}',
         "2 nodes in a cycle",
     ),
     "control cycle": ('node { name: "a" op: "NoOp" input: "^a" }', "1 nodes in a cycle"),

@@ -23,7 +23,9 @@ from gpuplace.graphdef.messages import GraphDef, MetaGraphDef, SavedModel, Tenso
 from gpuplace.graphdef.tensor_proto import make_ndarray, make_tensor_proto
 from gpuplace.shapes import TensorShape
 
-NUMPY_TYPES = "float32 float64 int32 uint8 int16 int8 int64 bool uint16 uint32 uint64 float16 complex64 complex128".split()
+NUMPY_TYPES = (
+    "float32 float64 int32 uint8 int16 int8 int64 bool uint16 uint32 uint64 float16 complex64 complex128"
+).split()
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
 
 

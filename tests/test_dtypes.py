@@ -1,0 +1,128 @@
+"""Element types and the conversion of Python values."""
+
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from gpuplace import dtypes
+from gpuplace.shapes import Dimension, TensorShape
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ("float32", "float32"), ("float", "float32"), ("double", "float64"), ("half", "float16"), ("DT_INT32", "int32"),
+        ("int32_ref", "int32_ref"), (1, "float32"), (101, "float32_ref"), (np.float64, "float64"),
+        (np.dtype("int8"), "int8"),
+        (float, "float32"), (int, "int64"), (bool, "bool"), (str, "string"), (bytes, "string"), (np.str_, "string"),
+        (ml_dtypes.bfloat16, "bfloat16"), (dtypes.qint8, "qint8"), (np.array(1, np.uint16).dtype, "uint16"),
+    ],
+)  # fmt: skip
+def test_as_dtype(value, name):
+    assert dtypes.as_dtype(value).name == name
+
+
+@pytest.mark.parametrize("value", ["float33", 999, None, 1.5, [1]])
+def test_as_dtype_refuses(value):
+    with pytest.raises(TypeError, match="Cannot convert value"):
+        dtypes.as_dtype(value)
+
+
+def test_reference_types():
+    assert dtypes.float32._as_ref.name == "float32_ref"
+    assert dtypes.float32._as_ref.base_dtype is dtypes.float32
+    assert dtypes.float32.is_compatible_with(dtypes.float32._as_ref)
+    assert not dtypes.float32._as_ref.is_compatible_with(dtypes.float32)
+    assert dtypes.float32._as_ref.enum_name == "DT_FLOAT_REF"
+
+
+def test_equality_and_pickling():
+    assert dtypes.float32 == np.float32
+    assert dtypes.float32 == "float32"
+    assert dtypes.float32 != dtypes.float64
+    assert (dtypes.float32 == 3.5) is False
+    assert pickle.loads(pickle.dumps(dtypes.int64._as_ref)) is dtypes.int64._as_ref
+    assert {dtypes.float32: 1}[dtypes.as_dtype("float")] == 1
+
+
+def test_kinds_and_limits():
+    assert dtypes.bfloat16.is_floating
+    assert dtypes.uint8.is_unsigned
+    assert dtypes.uint8.is_integer
+    assert not dtypes.qint8.is_integer
+    assert not dtypes.bool.is_integer
+    assert dtypes.int8.min == -128
+    assert dtypes.uint16.max == 65535
+    assert float(dtypes.float16.max) == 65504.0
+    assert dtypes.complex128.real_dtype is dtypes.float64
+    with pytest.raises(TypeError):
+        _ = dtypes.string.max
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "expected"),
+    [
+        (1, None, np.array(1, np.int32)),
+        (2**31, None, np.array(2**31, np.int64)),
+        (1.0, None, np.array(1, np.float32)),
+        ([1, 2.5], None, np.array([1, 2.5], np.float32)),
+        (True, None, np.array(True)),
+        (1j, None, np.array(1j, np.complex128)),
+        ([], None, np.zeros(0, np.float32)),
+        ([[1], [2]], "float64", np.array([[1.0], [2.0]])),
+        (np.arange(3), None, np.arange(3)),
+        (np.float64(2), None, np.array(2.0)),
+        (np.array([1.7]), "int32", np.array([1], np.int32)),
+        ([np.int64(1), np.int64(2)], None, np.array([1, 2], np.int64)),
+        ([Dimension(3), 4], None, np.array([3, 4], np.int32)),
+        (TensorShape([2, 3]), None, np.array([2, 3], np.int32)),
+        (1, "bfloat16", np.array(1, ml_dtypes.bfloat16)),
+    ],
+)  # fmt: skip
+def test_as_array(value, dtype, expected):
+    array = dtypes.as_array(value, dtype)
+    assert array.dtype == expected.dtype
+    assert array.shape == expected.shape
+    assert (array == expected).all()
+
+
+def test_strings_become_bytes():
+    array = dtypes.as_array([["a", b"b"], ["ü", ""]])
+    assert array.dtype == object
+    assert array.tolist() == [[b"a", b"b"], ["ü".encode(), b""]]
+    assert dtypes.as_array("a").item() == b"a"
+    assert dtypes.as_array(np.array(["x", "yy"])).tolist() == [b"x", b"yy"]
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "error", "message"),
+    [
+        (None, None, ValueError, "None values not supported"),
+        ([1, None], None, ValueError, "None values not supported"),
+        ([1, [2]], None, ValueError, "must be a dense tensor"),
+        ([["a"], ["b", "c"]], None, ValueError, "must be a dense tensor"),
+        ([1, "a"], None, TypeError, "mixed"),
+        (1.5, "int32", TypeError, "Expected int32, got 1.5 of type 'float' instead"),
+        ("a", "float32", TypeError, "Expected float32, got 'a' of type 'str' instead"),
+        (True, "float32", TypeError, "Expected float32, got True of type 'bool' instead"),
+        (300, "uint8", TypeError, "Expected uint8"),
+        (1, "string", TypeError, "Expected string, got 1"),
+        (object(), None, TypeError, "Failed to convert object"),
+    ],
+)  # fmt: skip
+def test_as_array_refuses(value, dtype, error, message):
+    with pytest.raises(error, match=message):
+        dtypes.as_array(value, dtype)
+
+
+def test_a_shape_is_filled_with_the_last_element():
+    assert dtypes.as_array([1, 2], shape=[2, 2]).tolist() == [[1, 2], [2, 2]]
+    assert dtypes.as_array(0.5, shape=[3]).tolist() == [0.5, 0.5, 0.5]
+    with pytest.raises(ValueError, match="Too many elements provided. Needed at most 2, but received 3"):
+        dtypes.as_array([1, 2, 3], shape=[2])
+    with pytest.raises(TypeError, match=r"Expected Tensor's shape: \(2, 2\), got \(2,\)"):
+        dtypes.as_array([1, 2], shape=[2, 2], verify_shape=True)
+    with pytest.raises(ValueError, match="must be fully defined"):
+        dtypes.as_array(1, shape=[None])

@@ -1,0 +1,42 @@
+"""The error family."""
+
+import pickle
+
+import pytest
+
+from gpuplace import errors
+
+ALL = [errors.exception_type_from_error_code(code) for code in range(1, 17)]
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_every_class_knows_its_code(cls):
+    error = cls(None, None, "Sentence.")
+    assert isinstance(error, errors.OpError)
+    assert errors.error_code_from_exception_type(cls) == error.error_code
+    assert (error.message, str(error), error.op, error.node_def) == ("Sentence.", "Sentence.", None, None)
+
+
+def test_facts_and_hint_are_aligned_below_the_sentence():
+    error = errors.NotFoundError(
+        None, None, "No file.", facts={"a": "one\ntwo", "longer": "three"}, hint="look again"
+    )
+    assert str(error).splitlines() == [
+        "No file.",
+        "  a       one",
+        "          two",
+        "  longer  three",
+        "  try     look again",
+    ]
+    assert error.message == "No file."
+
+
+def test_errors_travel_between_processes():
+    error = pickle.loads(pickle.dumps(errors.AbortedError(None, object, "x", facts={"a": "b"}, hint="h")))
+    assert type(error) is errors.AbortedError
+    assert (error.message, error.facts, error.hint) == ("x", {"a": "b"}, "h")
+
+
+def test_unknown_codes():
+    with pytest.raises(KeyError):
+        errors.exception_type_from_error_code(99)

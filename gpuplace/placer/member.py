@@ -39,6 +39,7 @@ class Member:
         assigned = self.assigned.merge(other.assigned)
         resource = self.resource.merge(other.resource)
         requested = self.requested.merge(other.requested, allow_soft_placement=soft)
+        requested = requested.ensure_specification(assigned).ensure_specification(resource)
         return replace(self, assigned=assigned, resource=resource, requested=requested)
 
     def with_request_of(self, source: Member) -> Member:

@@ -18,6 +18,7 @@ from gpuplace.placer import faults
 from gpuplace.placer.bindings import Conflict
 from gpuplace.placer.grouping import Binding
 from gpuplace.placer.node_text import attr_text, device_text, node_text
+from gpuplace.placer.validate import attr_error
 
 if TYPE_CHECKING:
     from gpuplace.placer.placement import Placement
@@ -109,6 +110,14 @@ def _registered(placement: Placement, node: int) -> str:
 
 def _no_kernel(placement: Placement, node: int) -> OpError:
     graph, op_type = placement.graph, placement.graph.op_type(node)
+    op_def = placement.placer.catalogue.ops.get(op_type)
+    if op_def is not None:
+        invalid = attr_error(op_def, {**placement.facts_of(node).attrs, **graph.attrs(node)}, graph.names[node])
+        if invalid is not None:
+            facts = {**invalid.facts, **_facts(placement, node)}
+            return InvalidArgumentError(
+                None, None, _attached(placement, node, invalid.message), facts=facts, hint=invalid.hint
+            )
     types = ", ".join(sorted(kind for kind, _ in placement.device_set.prioritized_types()))
     if placement.release in OLD_RELEASES:
         message = (
@@ -279,7 +288,7 @@ def _unsatisfiable(placement: Placement, node: int, requested: ParsedName) -> Op
                 f"of nodes that required incompatible device '{device_text(requested.to_string(), placement.release)}'"
             )
         else:
-            devices = ", ".join(sorted(placement.device_set.names))
+            devices = ", ".join(placement.device_set.names)
             detail = (
                 f"Could not satisfy explicit device specification '{request}' because the node {{{{colocation_node "
                 f"{name}}}}} was colocated with a group of nodes that required incompatible device "

@@ -80,6 +80,7 @@ class Placement(Mapping[str, str]):
         groups: Groups | None,
         decisions: Decisions | None,
         single: NodeMembers | None,
+        host_causes: tuple[int, ...],
         faults: tuple[Fault, ...],
     ) -> None:
         self.graph = graph
@@ -93,6 +94,7 @@ class Placement(Mapping[str, str]):
         self.groups = groups
         self.decisions = decisions
         self.single = single
+        self.host_causes = host_causes
         self.faults = faults
         self._names = tuple(device_set.names)
 

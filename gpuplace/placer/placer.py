@@ -25,6 +25,7 @@ Source: tensorflow/core/common_runtime/placer.cc and colocation_graph.cc, releas
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,6 +36,7 @@ from gpuplace.placer import faults
 from gpuplace.placer.bindings import Bindings, Conflict, Groups, NodeMembers, form_groups
 from gpuplace.placer.candidates import DeviceChooser
 from gpuplace.placer.decide import NOWHERE, Decisions, decide
+from gpuplace.placer.host_data import limit_to_host
 from gpuplace.placer.messages import error_of
 from gpuplace.placer.node_facts import NodeFacts, node_facts
 from gpuplace.placer.placement import Placement
@@ -142,40 +144,79 @@ class _Run:
         self.default_local_device = default_local_device
         self.assigned = {self.graph.index[name]: device for name, device in assigned.items()}
         self.faults: list[faults.Fault] = []
+        self.groups: Groups | None = None
+        self.decisions: Decisions | None = None
+        self.single: NodeMembers | None = None
+        self.host_causes: tuple[int, ...] = ()
         types = tuple(kind for kind, _ in device_set.prioritized_types())
-        self.facts = self._widened(placer.facts(types), types)
+        self.facts = placer.facts(types)
+        self._widen(types)
         self.chooser = DeviceChooser(device_set, soft=soft, default_local_device=default_local_device)
 
     def result(self) -> Placement:
         if not len(self.device_set):
             self._fault(faults.NoDevices())
-            return self._placement(None, None, None)
+            return self._placement()
         positions = self._check_nodes()
         requests = tuple(name or ANY for name in self.placer.parsed)
         given = {node: self.device_set.devices[device].parsed for node, device in positions.items()}
-        single = NodeMembers(self.graph, self.facts, requests, given)
-        groups = form_groups(
-            self.placer.bindings, single, self.device_set.type_priority, soft=self.soft, on_conflict=self._fault
+        self.single = NodeMembers(self.graph, self.facts, requests, given)
+        priority = self.device_set.type_priority
+        self.groups = form_groups(
+            self.placer.bindings, self.single, priority, soft=self.soft, on_conflict=self._fault
         )
-        candidates = [self.chooser.candidates(member) for member in groups.members]
-        decisions = decide(
+        if self.placer.rules == "2.21":
+            self.groups, self.host_causes = limit_to_host(self.graph, self.facts, self.groups)
+        candidates = [self.chooser.candidates(member) for member in self.groups.members]
+        self.decisions = decide(
             self.graph,
             self.facts,
-            groups,
+            self.groups,
             candidates,
             positions,
             identity_follows_input=self.placer.rules == "2.21",
         )
-        self._check_decisions(groups, decisions)
-        return self._placement(groups, decisions, single)
+        self._check_decisions(self.groups, self.decisions)
+        return self._placement()
 
-    def _widened(self, facts: tuple[NodeFacts, ...], types: tuple[str, ...]) -> tuple[NodeFacts, ...]:
-        return facts
+    def _widen(self, types: tuple[str, ...]) -> None:
+        """Lets nodes without any kernel here run elsewhere, if that is what they ask for.
+
+        An op that this process does not know may have kernels in the process of another job, replica or task. Such
+        nodes get a signature of their own.
+        """
+        graph, client = self.graph, self.device_set.client_device
+        unknown = [
+            number
+            for number, fact in enumerate(self.facts)
+            if not fact.supported and not fact.has_attr_mismatch and fact.kernel_error is None
+        ]
+        if not unknown or client is None:
+            return
+        here = client.parsed[:3]
+        remote = [
+            number
+            for number, name in enumerate(self.placer.parsed)
+            if name is not None and any(None not in pair and pair[0] != pair[1] for pair in zip(here, name[:3], strict=True))
+        ]
+        both = np.isin(graph.signature, unknown) & np.isin(graph.device, remote)
+        if not both.any():
+            return
+        signature, facts = graph.signature.copy(), list(self.facts)
+        signatures = list(graph.signatures)
+        for number, device in sorted({(int(graph.signature[n]), int(graph.device[n])) for n in np.flatnonzero(both)}):
+            name = self.placer.parsed[device]
+            kinds = types if name is None or name.type is None else (name.type,)
+            signature[both & (graph.signature == number) & (graph.device == device)] = len(facts)
+            facts.append(replace(self.facts[number], supported=tuple((kind, 0) for kind in kinds)))
+            signatures.append(signatures[number])
+        self.graph = replace(graph, signature=signature, signatures=tuple(signatures))
+        self.facts = tuple(facts)
 
     def _fault(self, fault: faults.Fault) -> None:
         self.faults.append(fault)
         if not self.keep:
-            raise error_of(self._placement(None, None, None), fault)
+            raise error_of(self._placement(), fault)
 
     def _check_nodes(self) -> dict[int, int]:
         """Faults of single nodes, in graph order; gives node -> device position of the assigned ones."""
@@ -229,9 +270,7 @@ class _Run:
             if node not in known:
                 self._fault(faults.Unsatisfiable(node, groups.constraints(node).requested))
 
-    def _placement(
-        self, groups: Groups | None, decisions: Decisions | None, single: NodeMembers | None
-    ) -> Placement:
+    def _placement(self) -> Placement:
         return Placement(
             graph=self.graph,
             device_set=self.device_set,
@@ -240,9 +279,10 @@ class _Run:
             facts=self.facts,
             chooser=self.chooser,
             assigned=self.assigned,
-            groups=groups,
-            decisions=decisions,
-            single=single,
+            groups=self.groups,
+            decisions=self.decisions,
+            single=self.single,
+            host_causes=self.host_causes,
             faults=tuple(self.faults),
         )
 

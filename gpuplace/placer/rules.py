@@ -27,6 +27,7 @@ class Rule(Enum):
     SOFT_ID = "soft placement: id"
     SOFT_TYPE = "soft placement: type"
     SOFT_RESOURCE = "soft placement: resource"
+    HOST_DATA = "host data"
     GROUP = "group"
     GENERATOR = "generator"
     METADATA = "metadata"
@@ -57,6 +58,7 @@ _MEANINGS = {
     Rule.SOFT_ID: "soft placement drops the index of the requested device",
     Rule.SOFT_TYPE: "soft placement drops type and index of the requested device",
     Rule.SOFT_RESOURCE: "soft placement, as a last resort, moves a resource from the device asked for it",
+    Rule.HOST_DATA: "a node that reads a list of strings or handles runs on the CPU (2.x)",
     Rule.GROUP: "the first node of the group that is visited decides for all",
     Rule.GENERATOR: "a node without data inputs goes where all its consumers are",
     Rule.METADATA: "a node that reads only the size of its input goes where the input is",

@@ -85,18 +85,32 @@ def _signature_error(
                 facts={"op": str(op_def)},
                 hint=f"give node {name} the attribute {attr.name}",
             )
-        values = value if isinstance(value, tuple) else (value,)
-        if attr.allowed is not None and attr.element_type == "type":
-            for item in values:
-                if item not in attr.allowed:
-                    allowed = ", ".join(one.short_name for one in attr.allowed)
-                    return InvalidArgumentError(
-                        None,
-                        None,
-                        f"Value for attr '{attr.name}' of {item.short_name} is not in the list of allowed values: {allowed}"
-                        f"\n\t; NodeDef: {{{{node {name}}}}}; Op<name={op_def.name}>",
-                        facts={"op": str(op_def)},
-                    )
+    return None
+
+
+def attr_error(op_def: OpDef, attrs: Mapping[str, Any], name: str) -> OpError | None:
+    """An attribute value that an op does not allow; TensorFlow looks only where it found no kernel.
+
+    Args:
+        op_def: the node's op.
+        attrs: the node's attributes with defaults.
+        name: the node's name.
+    """
+    for attr in op_def.attrs:
+        value = attrs.get(attr.name)
+        if attr.allowed is None or value is None:
+            continue
+        for item in value if isinstance(value, tuple) else (value,):
+            if item not in attr.allowed:
+                listed = ", ".join(getattr(one, "short_name", value_text(one)) for one in attr.allowed)
+                return InvalidArgumentError(
+                    None,
+                    None,
+                    f"Value for attr '{attr.name}' of {getattr(item, 'short_name', value_text(item))} is not in the list of "
+                    f"allowed values: {listed}\n\t; NodeDef: {{{{node {name}}}}}; Op<name={op_def.name}>",
+                    facts={"op": str(op_def)},
+                    hint=f"give {attr.name} one of the allowed values",
+                )
     return None
 
 

@@ -22,7 +22,7 @@ from tensorboard.compat.proto.config_pb2 import (
     RunMetadata,
     RunOptions,
 )
-from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.event_pb2 import Event, TaggedRunMetadata
 from tensorboard.compat.proto.function_pb2 import FunctionDef, FunctionDefLibrary
 from tensorboard.compat.proto.graph_pb2 import GraphDef
 from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
@@ -64,6 +64,7 @@ __all__ = [
     "SavedModel",
     "StepStats",
     "Summary",
+    "TaggedRunMetadata",
     "TensorProto",
     "TensorShapeProto",
     "VariableDef",

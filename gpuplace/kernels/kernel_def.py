@@ -59,8 +59,8 @@ class KernelDef:
                 raise InvalidArgumentError(
                     None,
                     None,
-                    f"OpKernel '{self.op}' has constraint on attr '{name}' not in NodeDef"
-                    f" '[{', '.join(sorted(attrs))}]', KernelDef: '{self.debug_string()}'",
+                    f"OpKernel '{self.op}' has constraint on attr '{name}' not in NodeDef '{_summary(attrs)}',"
+                    f" KernelDef: '{self.debug_string()}'",
                 )
             value = attrs[name]
             if value in allowed if not isinstance(value, (tuple, list)) else allowed.issuperset(value):
@@ -114,6 +114,12 @@ class KernelDef:
         if self.priority:
             parts.append(f"priority: {self.priority}")
         return " ".join(parts)
+
+
+def _summary(attrs: Mapping[str, Any]) -> str:
+    """A node's attributes as messages list them; those starting with an underscore are left out."""
+    shown = (f"{name}={value_text(attrs[name])}" for name in sorted(attrs) if not name.startswith("_"))
+    return f"[{', '.join(shown)}]"
 
 
 def ordered(values: frozenset[Any]) -> tuple[Any, ...]:

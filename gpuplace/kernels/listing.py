@@ -5,9 +5,9 @@
 CPU any type output
 GPU T=float output
 >>> print(*never_on("GPU", ["MatMul", "StringJoin", "Add"], "1.15"), sep="\\n")
-MatMul on GPU: never for T in int32, int64
+MatMul on GPU: never for T in int32, int64, bfloat16
 StringJoin on GPU: never
-Add on GPU: never for T in uint8, int8, int16, string
+Add on GPU: never for T in int16, int8, string, bfloat16
 
 Source: the catalogue (``registry``); no rule of its own.
 """
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gpuplace.dtypes import DType
+from gpuplace.dtypes import ALL_DTYPES, DType
 from gpuplace.graph.op_def import OpDef
 from gpuplace.kernels.compute import has_compute
 from gpuplace.kernels.kernel_def import DEFAULT_DEVICE_TYPE, KernelDef, ordered
@@ -133,11 +133,8 @@ def _type_gaps(
         wanted, served = _served(rows, attr.name), _served(there, attr.name)
         if served is None:
             continue
-        if wanted is None:  # some row takes any type: then the op's own list says which there are
-            wanted = frozenset(attr.allowed) if attr.allowed is not None else None
-        elif attr.allowed is not None:
-            wanted &= frozenset(attr.allowed)
-        missing = None if wanted is None else wanted - served
+        admitted = frozenset(ALL_DTYPES if attr.allowed is None else attr.allowed)
+        missing = (admitted if wanted is None else admitted & wanted) - served
         if missing:
             yield DeviceGap(op_def.name, device_type, attr.name, ordered(missing))
 

@@ -37,10 +37,14 @@ KERNEL_ATTR = "_kernel"
 """The node attribute that asks for rows with a label."""
 
 SYMBOLIC_DEVICE_TYPES = frozenset({"XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT"})
-"""Device types that in 2.x no DEFAULT row serves."""
+"""Device types of XLA's compiler, which no DEFAULT row serves."""
 
-ALWAYS_ON_HOST = frozenset({string, resource})
+ALWAYS_ON_HOST = frozenset({string, string._as_ref, resource})
 """Types whose tensors are in host memory whatever the kernel says; without a kernel row, int32 too."""
+
+FUNCTION_CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient", "While"})
+"""Ops that call a function: their memory follows from the types alone, as if they had no kernel row. 2.21 counts
+StatelessWhile among them."""
 
 Found = tuple[KernelDef | None, bool]
 """The row, and whether some row failed only because of the attributes."""
@@ -170,7 +174,7 @@ class KernelRegistry:
                 raise _two_rows(f"Multiple OpKernel registrations match NodeDef{same}", op, node, found, row)
             elif row.priority > found.priority:
                 found = row
-        if found is not None or (device_type in SYMBOLIC_DEVICE_TYPES and self._release != "1.15"):
+        if found is not None or device_type in SYMBOLIC_DEVICE_TYPES:
             return found, was_attr_mismatch
         for row in kernels.by_key.get((DEFAULT_DEVICE_TYPE, label), ()):
             if not row.admits(attrs):
@@ -205,13 +209,18 @@ class KernelRegistry:
         self, op_def: OpDef, args: Iterable[ArgDef], attrs: Mapping[str, Any], device_type: str, extra: str
     ) -> frozenset[int]:
         row, _ = self.find(op_def.name, attrs, device_type)
-        always = ALWAYS_ON_HOST if row is not None else ALWAYS_ON_HOST | {int32}
-        named = row.host_memory_args if row is not None else frozenset()
+        is_call = op_def.name in FUNCTION_CALL_OPS or (
+            op_def.name == "StatelessWhile" and self._release != "1.15"
+        )
+        if row is None or is_call:
+            named, always = frozenset[str](), ALWAYS_ON_HOST | {int32}
+        else:
+            named, always = row.host_memory_args, ALWAYS_ON_HOST
         found = set(attrs.get(extra, ()))
         position = 0
         for arg in args:
             for dtype in arg.types(attrs):
-                if arg.name in named or dtype.base_dtype in always:
+                if arg.name in named or dtype in always:
                     found.add(position)
                 position += 1
         return frozenset(found)

@@ -1,0 +1,153 @@
+"""The value of a variable that may not have one yet: what makes ``tf.Variable(other * 2.0)`` safe to initialise in any order.
+
+                       +-- switch --(initialised)--> read ----+
+    is initialised? ---+                                      +--> merge
+                       +-- switch --(not yet)--> initial value+
+
+An initial value that depends on a reference variable is rebuilt on top of such a merge, so initialising both variables
+in one run gives the same values in whatever order the assignments happen.
+
+Source: tensorflow/python/ops/variables.py and control_flow_ops.py (structure of ``cond``), release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.shapes import SCALAR_SHAPE, TensorShape
+
+_READ_AT_ONCE = frozenset({"IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If"})
+_VARIABLE_OPS = frozenset({"Variable", "VariableV2", "VarHandleOp"})
+
+
+class DeadTensor:
+    """What flows along the branch of a switch that was not taken."""
+
+    @property
+    def value(self) -> DeadTensor:
+        """Itself: reading a dead reference gives nothing."""
+        return self
+
+    @property
+    def variable(self) -> DeadTensor:
+        """Itself: following a dead handle gives nothing."""
+        return self
+
+    def read(self) -> DeadTensor:
+        """Itself."""
+        return self
+
+    def __repr__(self) -> str:
+        return "<dead tensor>"
+
+
+DEAD = DeadTensor()
+
+
+def value_if_initialized(variable: Any) -> Tensor:
+    """The value of ``variable`` where it has one, else its initial value, as ``tf.cond`` would build it."""
+    graph = variable.graph
+    is_initialized = variable.is_initialized()
+    with graph.name_scope("cond"):
+        switch = apply_op("Switch", data=is_initialized, pred=is_initialized)
+        apply_op("Identity", "switch_t", input=switch.outputs[1])
+        apply_op("Identity", "switch_f", input=switch.outputs[0])
+        pred = apply_op("Identity", "pred_id", input=is_initialized).outputs[0]
+        value: Tensor = variable.read_value()
+        read = value.op if value.op.inputs[0] is variable.op.outputs[0] else value.op.inputs[0].op
+        source = read.inputs[0]
+        switched = _switch(source, pred, read.name)
+        read._update_input(0, switched.outputs[1])
+        other = _switch(variable.initial_value, pred, None)
+        return apply_op("Merge", inputs=[other.outputs[0], value]).outputs[0]
+
+
+def _switch(data: Tensor, pred: Tensor, of: str | None) -> Operation:
+    """Sends ``data`` to output 1 or 0; below the scope of the operation named ``of`` where that is given."""
+    op_type = "RefSwitch" if data.dtype.is_ref_dtype else "Switch"
+    with data.graph.colocate_with(data.op, ignore_existing=True):
+        if of is None:
+            return apply_op(op_type, "Switch", data=data, pred=pred)
+        with data.graph.name_scope(of + "/"):
+            return apply_op(op_type, "Switch", data=data, pred=pred)
+
+
+def guarded_initial_value(name: str, initial_value: Tensor) -> Tensor:
+    """``initial_value`` with every reference variable in it replaced by its value or initial value.
+
+    Args:
+        name: name of the variable it is for; goes into the names of rebuilt operations.
+        initial_value: the tensor.
+    """
+    return _rebuilt(name, initial_value, {})
+
+
+def _rebuilt(name: str, tensor: Tensor, done: dict[Operation, Operation]) -> Tensor:
+    op = tensor.op
+    if op not in done:
+        done[op] = _rebuilt_op(name, op, done)
+    return done[op].outputs[tensor.value_index]
+
+
+def _rebuilt_op(name: str, op: Operation, done: dict[Operation, Operation]) -> Operation:
+    if op.type in _READ_AT_ONCE or not op.inputs and op.type not in _VARIABLE_OPS:
+        return op
+    if op.type in _VARIABLE_OPS:
+        variable = _variable_of(op)
+        return op if variable is None else variable.initialized_value().op
+    done[op] = op  # a cycle, of a loop, ends here
+    inputs = [_rebuilt(name, tensor, done) for tensor in op.inputs]
+    if all(new is old for new, old in zip(inputs, op.inputs, strict=True)):
+        return op
+    return op.graph.create_op(
+        "Switch" if op.type == "RefSwitch" else op.type,
+        inputs,
+        [tensor.dtype for tensor in op.outputs],
+        name=f"{op.name}_{name}".replace(":", "_"),
+        attrs=op.attrs,
+    )
+
+
+def _variable_of(op: Operation) -> Any:
+    for collection in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES):
+        for variable in op.graph.get_collection(collection):
+            if getattr(variable, "op", None) is op:
+                return variable
+    return None
+
+
+# Switch, RefSwitch, Merge
+
+
+@shape_function("Switch", "RefSwitch")
+def _switch_shape(op: Operation) -> list[TensorShape]:
+    return [op.inputs[0].shape] * 2
+
+
+@shape_function("Merge", "RefMerge")
+def _merge_shape(op: Operation) -> list[TensorShape]:
+    shape = op.inputs[0].shape
+    for tensor in op.inputs[1:]:
+        shape = shape.most_specific_compatible_shape(tensor.shape)
+    return [shape, SCALAR_SHAPE]
+
+
+@compute("Switch", "RefSwitch")
+def _switch_kernel(xp: Any, data: Any, pred: Any) -> tuple[Any, Any]:
+    return (DEAD, data) if bool(pred) else (data, DEAD)
+
+
+@compute("Merge", "RefMerge")
+def _merge_kernel(xp: Any, inputs: list[Any]) -> tuple[Any, Any]:
+    for index, value in enumerate(inputs):
+        if value is not DEAD:
+            return value, np.asarray(index, np.int32)
+    return DEAD, DEAD
+

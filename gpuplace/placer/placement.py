@@ -20,10 +20,12 @@ from gpuplace.placer.bindings import Groups, NodeMembers
 from gpuplace.placer.candidates import DeviceChooser
 from gpuplace.placer.decide import NOWHERE, Decisions
 from gpuplace.placer.faults import Fault
+from gpuplace.placer.log import log
 from gpuplace.placer.member import Member
 from gpuplace.placer.messages import error_of
 from gpuplace.placer.node_facts import NodeFacts, SupportedTypes
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
+from gpuplace.release import resolve
 
 if TYPE_CHECKING:
     from gpuplace.placer.placer import Placer
@@ -205,6 +207,10 @@ class Placement(Mapping[str, str]):
                 devices[src] != devices[dst],
                 is_control,
             )
+
+    def log(self, release: str | None = None) -> str:
+        """What `log_device_placement` prints: device mapping and a line per node, as `release` writes them."""
+        return log(self, resolve(release or self.release))
 
     def kernel_summary(self, node: int) -> str:
         """`VariableV2 on CPU: any type; on GPU: half, float; this node: int32` for one node's op."""

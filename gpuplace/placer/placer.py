@@ -37,6 +37,7 @@ from gpuplace.placer.bindings import Bindings, Conflict, Groups, NodeMembers, fo
 from gpuplace.placer.candidates import DeviceChooser
 from gpuplace.placer.decide import NOWHERE, Decisions, decide
 from gpuplace.placer.host_data import limit_to_host
+from gpuplace.placer.log import EDGE_ORDERED_RELEASES, edge_order
 from gpuplace.placer.messages import error_of
 from gpuplace.placer.node_facts import NodeFacts, node_facts
 from gpuplace.placer.placement import Placement
@@ -196,8 +197,8 @@ class _Run:
         here = client.parsed[:3]
         remote = [
             number
-            for number, name in enumerate(self.placer.parsed)
-            if name is not None and any(None not in pair and pair[0] != pair[1] for pair in zip(here, name[:3], strict=True))
+            for number, text in enumerate(graph.devices)
+            if any(None not in pair and pair[0] != pair[1] for pair in zip(here, _address(text), strict=True))
         ]
         both = np.isin(graph.signature, unknown) & np.isin(graph.device, remote)
         if not both.any():
@@ -264,8 +265,14 @@ class _Run:
         known = {fault.node for fault in self.faults if isinstance(fault, faults.NoKernel | faults.AmbiguousKernel)}
         roots = np.unique(groups.root[failed])
         turn = np.empty(len(self.graph), dtype=np.int64)
-        turn[decisions.visiting_order(self.graph)] = np.arange(len(self.graph))
+        by_edges = self.placer.release in EDGE_ORDERED_RELEASES
+        turn[edge_order(self.graph) if by_edges else decisions.visiting_order(self.graph)] = np.arange(len(self.graph))
         deciders = decisions.decider[roots]
+        if by_edges:
+            # These releases visit every node alike, so that another node of a group may be the first.
+            nodes = np.flatnonzero(failed)
+            nodes = nodes[np.argsort(turn[nodes], kind="stable")]
+            deciders = nodes[np.sort(np.unique(groups.root[nodes], return_index=True)[1])]
         for node in deciders[np.argsort(turn[deciders])].tolist():
             if node not in known:
                 self._fault(faults.Unsatisfiable(node, groups.constraints(node).requested))
@@ -285,6 +292,18 @@ class _Run:
             host_causes=self.host_causes,
             faults=tuple(self.faults),
         )
+
+
+def _address(device: str) -> tuple[str | None, int | None, int | None]:
+    """Job, replica and task of a requested device; of a malformed one what stands before the mistake."""
+    parts = device.split("/")
+    for end in range(len(parts), 0, -1):
+        parsed = parse_name("/".join(parts[:end]))
+        if parsed is not None:
+            job, replica, task = parsed[:3]
+            wrong = parts[end] if end < len(parts) else ""
+            return ("" if wrong.startswith("job:") else job), replica, task
+    return None, None, None
 
 
 __all__ = ["Conflict", "Placer", "place_graph"]

@@ -1,0 +1,63 @@
+"""The placer's view of a `Graph`.
+
+>>> from gpuplace.graph.graph import Graph
+>>> with Graph().as_default() as graph:
+...     with graph.device("/gpu:0"):
+...         op = graph.create_op("NoOp", [], [], name="go")
+>>> placement_graph_of(graph).devices
+('', '/device:GPU:0')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpuplace.graph.graph import Graph
+from gpuplace.kernels.registry import Catalogue, default_catalogue
+from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo
+
+
+def placement_graph_of(graph: Graph, catalogue: Catalogue | None = None) -> PlacementGraph:
+    """Nodes, edges and requests of a graph as it is now.
+
+    Args:
+        graph: the graph; nodes keep their order.
+        catalogue: tells which attributes matter; the default one where None.
+    """
+    operations = graph.get_operations()
+    builder = PlacementGraphBuilder(catalogue or default_catalogue())
+    for op in operations:
+        builder.add_node(
+            op.name,
+            op.type,
+            op.attrs,
+            [(tensor.op.index, tensor.value_index) for tensor in op.inputs],
+            [control.index for control in op.control_inputs],
+            op.device,
+        )
+
+    def node_attrs(node: int) -> Mapping[str, Any]:
+        return operations[node].attrs
+
+    def tensor_info(node: int, output: int) -> TensorInfo:
+        tensor = operations[node].outputs[output]
+        dtype = tensor.dtype.base_dtype
+        sizes = tensor.shape.sizes
+        nbytes = None
+        if sizes is not None and None not in sizes and dtype.size:
+            nbytes = dtype.size
+            for size in sizes:
+                nbytes *= size
+        return TensorInfo(dtype, sizes, nbytes)
+
+    def source_line(node: int) -> str | None:
+        return operations[node].source
+
+    return builder.build(
+        functions=graph.function_op_defs,
+        node_attrs=node_attrs,
+        tensor_info=tensor_info,
+        source_line=source_line,
+        source=graph,
+    )

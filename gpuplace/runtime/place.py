@@ -1,0 +1,93 @@
+"""`gpuplace.place`: where would every node run? Nothing is executed and no state of the process is touched.
+
+>>> from gpuplace.graph.graph import Graph
+>>> with Graph().as_default() as graph:
+...     with graph.device("/gpu:1"):
+...         op = graph.create_op("NoOp", [], [], name="go")
+>>> place(graph, machine="2x Tesla K40c")["go"]
+'/job:localhost/replica:0/task:0/device:GPU:1'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpuplace import release as releases
+from gpuplace.device.device_set import DeviceSet
+from gpuplace.device.machine import Machine
+from gpuplace.graph.graph import Graph
+from gpuplace.kernels.registry import Catalogue, default_catalogue
+from gpuplace.placer.from_graph import placement_graph_of
+from gpuplace.placer.placement import Placement
+from gpuplace.placer.placement_graph import PlacementGraph
+from gpuplace.placer.placer import Placer
+from gpuplace.runtime.process_state import current_machine
+
+
+def place(
+    graph: Any,
+    machine: Machine | DeviceSet | str | None = None,
+    config: Any = None,
+    release: str | None = None,
+    on_error: str = "raise",
+    catalogue: Catalogue | None = None,
+    assigned: Mapping[str, str] | None = None,
+    default_local_device: str | None = None,
+) -> Placement:
+    """Says on which device TensorFlow would run every node, and why.
+
+    Args:
+        graph: a `Graph`, a GraphDef message, its bytes, a path (`.pb`, `.pbtxt`, SavedModel folder), a `PlacementGraph`,
+            or anything with a `graph` attribute, such as a session.
+        machine: a `Machine`, its text (`"4x Tesla K20m"`), or a `DeviceSet`; the current machine where None.
+        config: a `ConfigProto`, or anything with its attributes.
+        release: which TensorFlow to behave and speak as; the process's release where None.
+        on_error: `"raise"`, or `"keep"` for a partial placement whose `errors` say what is wrong.
+        catalogue: op definitions and kernels; the release's own where None.
+        assigned: node name -> full name of the device that the node already has.
+        default_local_device: full name of the device that goes before equally good ones.
+
+    Raises:
+        InvalidArgumentError: the graph cannot be placed, or is not sound; TensorFlow's sentence, then facts.
+        NotFoundError: an op is not registered, or there is no such file.
+        DataLossError: the file is no graph.
+        FailedPreconditionError: the machine has no devices.
+        InternalError: a device of `assigned` is none, or has no kernel for its node.
+        ValueError: an unknown release, or an `on_error` that is neither of the two.
+        KeyError: `assigned` names no node of the graph.
+    """
+    name = releases.resolve(release)
+    known = catalogue or default_catalogue(name)
+    placer = Placer(_placement_graph(graph, known, name), known, rules=releases.rules(name), release=name)
+    soft = bool(getattr(config, "allow_soft_placement", False))
+    return placer.place(
+        _device_set(machine, config),
+        soft=soft,
+        assigned=assigned,
+        default_local_device=default_local_device,
+        on_error=on_error,
+    )
+
+
+def _placement_graph(graph: Any, catalogue: Catalogue, release: str) -> PlacementGraph:
+    if isinstance(graph, PlacementGraph):
+        return graph
+    if isinstance(graph, Graph):
+        return placement_graph_of(graph, catalogue)
+    inner = getattr(graph, "graph", None)
+    if isinstance(inner, (Graph, PlacementGraph)):
+        return _placement_graph(inner, catalogue, release)
+    from gpuplace.graphdef.load import load_placement_graph
+
+    return load_placement_graph(graph, catalogue, release)
+
+
+def _device_set(machine: Machine | DeviceSet | str | None, config: Any) -> DeviceSet:
+    if isinstance(machine, DeviceSet):
+        return machine
+    if machine is None:
+        machine = current_machine()
+    elif isinstance(machine, str):
+        machine = Machine.parse(machine)
+    return machine.device_set(config)

@@ -172,11 +172,13 @@ class Operation:
         attrs: attribute name to Python value (see ``attr_value``), defaults included.
         index: its position in the graph.
         device_scopes: the ``tf.device`` scopes around it, innermost first.
+        extra_fields: what an imported ``NodeDef`` held besides all this (types inferred by newer releases, debug
+            information), serialised; empty for others.
     """
 
     __slots__ = (
         "graph", "name", "type", "op_def", "inputs", "outputs", "attrs", "index", "device_scopes", "_control_inputs",
-        "_control_outputs", "_device", "_stack", "__weakref__",
+        "_control_outputs", "_device", "_stack", "extra_fields", "__weakref__",
     )  # fmt: skip
 
     def __init__(
@@ -200,6 +202,7 @@ class Operation:
         self.device_scopes: tuple[Any, ...] = ()
         self._control_inputs = control_inputs
         self._control_outputs: list[Operation] = []
+        self.extra_fields = b""
         self._device = ""
         self._stack: tuple[tuple[CodeType, int], ...] = ()
 

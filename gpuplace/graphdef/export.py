@@ -29,7 +29,18 @@ def node_def(op: Operation, proto: Any = None) -> Any:
     proto.input.extend(f"^{control.name}" for control in op.control_inputs)
     for name, value in op.attrs.items():
         encode_attr(value, proto.attr[name])
+    if op.extra_fields:
+        proto.MergeFromString(op.extra_fields)
     return proto
+
+
+def extra_fields(proto: Any) -> bytes:
+    """What a ``NodeDef`` holds that an ``Operation`` has no attribute for, serialised."""
+    extra = NodeDef()
+    for name in ("experimental_debug_info", "experimental_type"):
+        if proto.HasField(name):
+            getattr(extra, name).CopyFrom(getattr(proto, name))
+    return extra.SerializeToString()
 
 
 def version_def(graph: Graph) -> Any:

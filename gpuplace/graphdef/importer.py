@@ -30,6 +30,7 @@ from gpuplace.graph.op_def import AttrDef, OpDef, op_registry
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, capture_stack
 from gpuplace.graph.scopes import VALID_OP_NAME
 from gpuplace.graphdef.attr_values import decode_attrs, decode_op_def
+from gpuplace.graphdef.export import extra_fields
 from gpuplace.graphdef.messages import GraphDef, Message
 from gpuplace.release import rules
 from gpuplace.shapes import TensorShape
@@ -52,6 +53,7 @@ class ImportedNode:
     inputs: list[tuple[str, int]] = field(default_factory=list)
     """(node, output) of each data input, by the names of the ``GraphDef``."""
     control_inputs: list[str] = field(default_factory=list)
+    extra_fields: bytes = b""
 
 
 def import_graph_def(
@@ -182,7 +184,7 @@ def read_node(proto: Any, op_def: OpDef, newer: OpDef | None, producer: int) -> 
             attrs[attr.name] = attr.default
         else:
             attrs[attr.name] = _checked(attr, attrs[attr.name], name)
-    node = ImportedNode(name, proto.op, proto.device, attrs, op_def)
+    node = ImportedNode(name, proto.op, proto.device, attrs, op_def, extra_fields=extra_fields(proto))
     for text in proto.input:
         if text.startswith("^"):
             node.control_inputs.append(text[1:])
@@ -413,6 +415,7 @@ class _Import:
                     with contextlib.suppress(ValueError):  # an older graph may say less than is inferred now
                         tensor.set_shape(shape)
             op._device = node.device
+            op.extra_fields = node.extra_fields
             op._stack = stack
             self.made[node.name] = op
             self.in_order.append(op)

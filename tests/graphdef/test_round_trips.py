@@ -1,6 +1,7 @@
 """Graphs and tensors keep everything on the way out and in."""
 
 import math
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -21,6 +22,7 @@ from gpuplace.graphdef.importer import import_graph_def
 from gpuplace.graphdef.load import load_graph_def, load_placement_graph
 from gpuplace.graphdef.messages import GraphDef, MetaGraphDef, SavedModel, TensorProto, text_format
 from gpuplace.graphdef.tensor_proto import make_ndarray, make_tensor_proto
+from gpuplace.release import set_release
 from gpuplace.shapes import TensorShape
 
 NUMPY_TYPES = (
@@ -217,3 +219,35 @@ def test_bfloat16_constants_keep_their_bits():
         make_constant(np.array([1.5, -2.0], ml_dtypes.bfloat16))
     value = as_graph_def(graph).node[0].attr["value"].tensor
     assert list(value.half_val) == [0x3FC0, 0xC000]
+
+
+RECORDED = sorted((Path(__file__).parents[1] / "data" / "graph_defs").glob("*.pb"))
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_graphs_written_by_tensorflow_come_back_equal(path):
+    set_release("2.21")
+    message = load_graph_def(path)
+    with Graph().as_default() as graph:
+        import_graph_def(message, name="")
+    assert as_graph_def(graph) == message
+
+
+def test_there_are_graphs_written_by_tensorflow():
+    assert len(RECORDED) == 5
+
+
+@pytest.mark.oracle
+def test_tensorflow_reads_our_graphs_and_writes_them_back_equal():
+    tf1 = pytest.importorskip("tensorflow").compat.v1
+    set_release("2.21")
+    with Graph().as_default() as graph, graph.device("/gpu:2"):
+        x = make_constant(np.ones([2, 2], np.float32), name="x")
+        for value in ("text", [True, False], 1j, np.ones(3, ml_dtypes.bfloat16), np.int8(3)):
+            make_constant(value)
+        with graph.control_dependencies([x]), graph.colocate_with(x):
+            apply_op("AddN", inputs=[apply_op("MatMul", a=x, b=x).outputs[0], x])
+    data = as_graph_def(graph).SerializeToString()
+    with tf1.Graph().as_default() as theirs:
+        tf1.import_graph_def(tf1.GraphDef.FromString(data), name="")
+    assert GraphDef.FromString(theirs.as_graph_def().SerializeToString()) == as_graph_def(graph)

@@ -1,0 +1,667 @@
+"""Arithmetic of two tensors, element by element, with broadcasting.
+
+Division follows the op types: ``Div`` and ``TruncateDiv`` round integers towards zero as C does, ``FloorDiv`` downwards
+as Python does, ``RealDiv`` takes no integers. On the CPU an integer divided by zero is an error.
+
+Source: tensorflow/core/kernels/cwise_ops.h and tensorflow/python/ops/math_ops.py, math_grad.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpuplace.dtypes import as_dtype, float32, float64, string
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import binder, compute
+from gpuplace.ops.gradient_registry import gradient, not_differentiable
+from gpuplace.ops.support import (
+    binary_ufunc,
+    broadcast_gradients,
+    broadcast_shape,
+    conjugate,
+    like,
+    new,
+    same_shape,
+    shape_tensor,
+    sum_to,
+)
+
+__all__ = [
+    "add", "add_v2", "subtract", "multiply", "multiply_no_nan", "div", "divide", "truediv", "realdiv", "floordiv",
+    "floor_div", "truncatediv", "div_no_nan", "mod", "floormod", "truncatemod", "pow", "maximum", "minimum",
+    "squared_difference", "atan2", "xlogy", "xdivy", "add_n", "accumulate_n", "clip_by_value", "complex", "scalar_mul",
+    "polyval",
+]  # fmt: skip
+
+Gradients = tuple[Tensor | None, Tensor | None]
+
+
+def add(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x + y``, also for strings. The operator ``+`` makes ``AddV2``, this function ``Add``, as in 1.15."""
+    return new("Add", name, x=x, y=y)
+
+
+def add_v2(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x + y`` through the op type ``AddV2``, which takes no strings."""
+    return new("AddV2", name, x=x, y=y)
+
+
+@binder("Add", "AddV2")
+def _add(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    if attrs["T"] is string:
+        return lambda x, y: xp.asarray(xp.add(x, y), object)
+    return xp.add  # type: ignore[no-any-return]
+
+
+shape_function("Add", "AddV2")(broadcast_shape)
+
+
+@gradient("Add", "AddV2")
+def _add_grad(op: Operation, grad: Tensor) -> Gradients:
+    return broadcast_gradients(op, lambda: (grad, grad), grad)
+
+
+def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x - y``."""
+    return new("Sub", name, x=x, y=y)
+
+
+binary_ufunc("subtract", "Sub")
+
+
+@gradient("Sub")
+def _sub_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = op.inputs
+    if x.shape.is_fully_defined() and x.shape.sizes == y.shape.sizes == grad.shape.sizes:
+        return grad, -grad
+    shape_x, shape_y = shape_tensor(x), shape_tensor(y)
+    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
+    return sum_to(grad, axes_x, shape_x), -sum_to(grad, axes_y, shape_y)
+
+
+def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x * y``."""
+    return new("Mul", name, x=x, y=y)
+
+
+binary_ufunc("multiply", "Mul")
+
+
+@gradient("Mul")
+def _mul_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = conjugate(op.inputs[0]), conjugate(op.inputs[1])
+    return broadcast_gradients(op, lambda: (new("Mul", x=grad, y=y), new("Mul", x=x, y=grad)), grad)
+
+
+def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x * y``, and 0 where ``y`` is 0 even if ``x`` is infinite or NaN."""
+    with name_scope(name, "multiply_no_nan", [x, y]) as scope:
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, x.dtype.base_dtype, name="y")
+        return new("MulNoNan", scope, x=x, y=y)
+
+
+@compute("MulNoNan")
+def _mul_no_nan(xp: Any, x: Any, y: Any) -> Any:
+    return xp.where(y == 0, xp.zeros_like(y), xp.multiply(x, y))
+
+
+shape_function("MulNoNan")(broadcast_shape)
+
+
+@gradient("MulNoNan")
+def _mul_no_nan_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = op.inputs
+    return broadcast_gradients(op, lambda: (new("MulNoNan", x=grad, y=y), new("MulNoNan", x=x, y=grad)), grad)
+
+
+# Division
+
+
+def _nonzero(y: Any) -> None:
+    if not y.all():
+        raise InvalidArgumentError(None, None, "Integer division by zero")
+
+
+def _integer_division(xp: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` after a check for zero, which only the CPU makes: on a GPU it would cost a copy to the host."""
+    if xp.__name__ != "numpy":
+        return function
+
+    def checked(x: Any, y: Any) -> Any:
+        _nonzero(y)
+        return function(x, y)
+
+    return checked
+
+
+def _truncated_quotient(xp: Any) -> Callable[..., Any]:
+    def quotient(x: Any, y: Any) -> Any:
+        floor = xp.floor_divide(x, y)
+        if floor.dtype.kind == "u":
+            return floor
+        inexact = (xp.remainder(x, y) != 0) & ((x < 0) != (y < 0))
+        return xp.add(floor, inexact, dtype=floor.dtype)
+
+    return quotient
+
+
+def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y`` for floating and complex types."""
+    return new("RealDiv", name, x=x, y=y)
+
+
+binary_ufunc("true_divide", "RealDiv")
+
+
+def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y``, integers rounded towards zero."""
+    return new("TruncateDiv", name, x=x, y=y)
+
+
+@binder("Div", "TruncateDiv")
+def _div(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    """The op ``Div`` of 1.15 divides integers as C does."""
+    if attrs["T"].is_integer:
+        return _integer_division(xp, _truncated_quotient(xp))
+    return xp.true_divide  # type: ignore[no-any-return]
+
+
+shape_function("Div", "TruncateDiv")(broadcast_shape)
+
+
+def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y``, and 0 where ``y`` is 0."""
+    with name_scope(name, "div_no_nan", [x, y]) as scope:
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, x.dtype.base_dtype, name="y")
+        return new("DivNoNan", scope, x=x, y=y)
+
+
+@compute("DivNoNan")
+def _div_no_nan(xp: Any, x: Any, y: Any) -> Any:
+    return xp.where(y == 0, xp.zeros_like(y), xp.true_divide(x, y))
+
+
+shape_function("DivNoNan")(broadcast_shape)
+
+
+@gradient("Div", "RealDiv")
+def _div_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = conjugate(op.inputs[0]), conjugate(op.inputs[1])
+    divide = "RealDiv" if op.type == "RealDiv" else "Div"
+
+    def make() -> tuple[Tensor, Tensor]:
+        of_y = new(divide, x=new(divide, x=-x, y=y), y=y)
+        return new(divide, x=grad, y=y), grad * of_y
+
+    return broadcast_gradients(op, make)
+
+
+@gradient("DivNoNan")
+def _div_no_nan_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = op.inputs
+
+    def make() -> tuple[Tensor, Tensor]:
+        of_y = new("DivNoNan", x=new("DivNoNan", x=-x, y=y), y=y)
+        return new("DivNoNan", x=grad, y=y), grad * of_y
+
+    return broadcast_gradients(op, make)
+
+
+def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y`` rounded downwards; the op's plain function."""
+    return new("FloorDiv", name, x=x, y=y)
+
+
+def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y`` rounded downwards, what the operator ``//`` does."""
+    with name_scope(name, "floordiv", [x, y]) as scope:
+        return new("FloorDiv", scope, x=x, y=y)
+
+
+@binder("FloorDiv")
+def _floor_div(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    if attrs["T"].is_integer:
+        return _integer_division(xp, xp.floor_divide)
+    return lambda x, y: xp.floor(xp.true_divide(x, y))
+
+
+shape_function("FloorDiv")(broadcast_shape)
+
+
+def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns the remainder with the sign of ``y``, what the operator ``%`` does."""
+    return new("FloorMod", name, x=x, y=y)
+
+
+mod = floormod
+
+
+def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns the remainder with the sign of ``x``, as C's ``fmod``."""
+    return new("TruncateMod", name, x=x, y=y)
+
+
+@binder("FloorMod", "Mod", "TruncateMod")
+def _mod(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    function = xp.remainder if op.type == "FloorMod" else xp.fmod
+    return _integer_division(xp, function) if attrs["T"].is_integer else function
+
+
+shape_function("FloorMod", "Mod", "TruncateMod")(broadcast_shape)
+not_differentiable("FloorDiv", "TruncateDiv")
+
+
+@gradient("FloorMod")
+def _floor_mod_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = op.inputs
+    return broadcast_gradients(op, lambda: (grad, grad * -new("FloorDiv", x=x, y=y)))
+
+
+def divide(x: Any, y: Any, name: str | None = None) -> Any:
+    """Returns ``x / y`` as Python 3 does: integers become floating."""
+    if name is not None:
+        with name_scope(None, name, [x, y]) as scope:
+            return truediv(x, y, scope)
+    if not isinstance(x, Tensor) and not isinstance(y, Tensor) and not hasattr(x, "_as_graph_element"):
+        x = convert_to_tensor(x)
+    return x / y
+
+
+_FLOAT_OF_INTEGER = {"uint8": float32, "int8": float32, "uint16": float32, "int16": float32, "int32": float64,
+                     "int64": float64, "bfloat16": None, "float16": None, "float32": None, "float64": None,
+                     "complex64": None, "complex128": None}  # fmt: skip
+
+
+def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y``; small integers are cast to float32, int32 and int64 to float64 first.
+
+    Raises:
+        TypeError: the types differ, or cannot be divided.
+    """
+    with name_scope(name, "truediv", [x, y]) as scope:
+        x = convert_to_tensor(x, name="x")
+        y = (
+            convert_to_tensor(y, name="y")
+            if isinstance(y, Tensor)
+            else convert_to_tensor(y, x.dtype.base_dtype, "y")
+        )
+        one, other = x.dtype.base_dtype, y.dtype.base_dtype
+        if one is not other:
+            raise TypeError(f"x and y must have the same dtype, got {one!r} != {other!r}")
+        if one.name not in _FLOAT_OF_INTEGER:
+            raise TypeError(f"Invalid dtype {one!r} in __truediv__")
+        wanted = _FLOAT_OF_INTEGER[one.name]
+        if wanted is not None:
+            x, y = new("Cast", x=x, DstT=wanted), new("Cast", x=y, DstT=wanted)
+        return new("RealDiv", scope, x=x, y=y)
+
+
+def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y`` as Python 2 does: ``RealDiv`` of floating types, ``FloorDiv`` of integers."""
+    with name_scope(name, "div", [x, y]) as scope:
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, x.dtype.base_dtype, name="y")
+        real = x.dtype.is_floating or x.dtype.is_complex
+        return new("RealDiv" if real else "FloorDiv", scope, x=x, y=y)
+
+
+# Powers, extremes, the rest
+
+
+def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x`` to the power of ``y``; InvalidArgumentError at run time for a negative integer power."""
+    with name_scope(name, "Pow", [x]) as scope:
+        return new("Pow", scope, x=x, y=y)
+
+
+@binder("Pow")
+def _pow(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    if not attrs["T"].is_integer or xp.__name__ != "numpy":
+        return xp.power  # type: ignore[no-any-return]
+
+    def power(x: Any, y: Any) -> Any:
+        if (y < 0).any():
+            raise InvalidArgumentError(None, None, "Integers to negative integer powers are not allowed")
+        return xp.power(x, y)
+
+    return power
+
+
+shape_function("Pow")(broadcast_shape)
+
+
+@gradient("Pow")
+def _pow_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y, z = conjugate(op.inputs[0]), conjugate(op.inputs[1]), conjugate(op.outputs[0])
+
+    def make() -> tuple[Tensor, Tensor]:
+        of_x = grad * y * new("Pow", x=x, y=y - like(1, y, "sub/y"))
+        zero = new("ZerosLike", x=x)
+        defined = new("NotEqual" if x.dtype.is_complex else "Greater", x=x, y=like(0, x))
+        one = new("Fill", dims=shape_tensor(x), value=like(1, x))
+        log_x = new(
+            "Select", condition=defined, t=new("Log", x=new("Select", condition=defined, t=x, e=one)), e=zero
+        )
+        return of_x, grad * z * log_x
+
+    return broadcast_gradients(op, make)
+
+
+def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns the greater of each pair; NaN where either is."""
+    return new("Maximum", name, x=x, y=y)
+
+
+def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns the smaller of each pair; NaN where either is."""
+    return new("Minimum", name, x=x, y=y)
+
+
+binary_ufunc("maximum", "Maximum")
+binary_ufunc("minimum", "Minimum")
+
+
+@gradient("Maximum", "Minimum")
+def _extreme_grad(op: Operation, grad: Tensor) -> Gradients:
+    """The whole gradient goes to the chosen one, to ``x`` on a tie."""
+    x, y = op.inputs
+    chosen = new("GreaterEqual" if op.type == "Maximum" else "LessEqual", x=x, y=y)
+    zeros = new("Fill", dims=shape_tensor(grad), value=like(0, grad))
+    return broadcast_gradients(
+        op,
+        lambda: (
+            new("Select", condition=chosen, t=grad, e=zeros),
+            new("Select", condition=chosen, t=zeros, e=grad),
+        ),
+    )
+
+
+def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``(x - y)`` times its conjugate."""
+    return new("SquaredDifference", name, x=x, y=y)
+
+
+@compute("SquaredDifference")
+def _squared_difference(xp: Any, x: Any, y: Any) -> Any:
+    difference = xp.subtract(x, y)
+    return xp.multiply(xp.conjugate(difference) if difference.dtype.kind == "c" else difference, difference)
+
+
+shape_function("SquaredDifference")(broadcast_shape)
+
+
+@gradient("SquaredDifference")
+def _squared_difference_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = op.inputs
+    twice = like(2, grad) * grad * (x - y)
+    shape_x, shape_y = shape_tensor(x), shape_tensor(y)
+    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
+    return sum_to(twice, axes_x, shape_x), -sum_to(twice, axes_y, shape_y)
+
+
+def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+    """Returns the angle of the point ``(x, y)``, in radians between -pi and pi."""
+    return new("Atan2", name, y=y, x=x)
+
+
+binary_ufunc("arctan2", "Atan2")
+
+
+@gradient("Atan2")
+def _atan2_grad(op: Operation, grad: Tensor) -> Gradients:
+    y, x = op.inputs
+
+    def make() -> tuple[Tensor, Tensor]:
+        scaled = grad / (new("Square", x=x) + new("Square", x=y))
+        return x * scaled, -y * scaled
+
+    return broadcast_gradients(op, make)
+
+
+def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x * log(y)``, and 0 where ``x`` is 0."""
+    return new("Xlogy", name, x=x, y=y)
+
+
+def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y``, and 0 where ``x`` is 0."""
+    return new("Xdivy", name, x=x, y=y)
+
+
+@compute("Xlogy")
+def _xlogy(xp: Any, x: Any, y: Any) -> Any:
+    return xp.where(x == 0, xp.zeros_like(x), xp.multiply(x, xp.log(y)))
+
+
+@compute("Xdivy")
+def _xdivy(xp: Any, x: Any, y: Any) -> Any:
+    return xp.where(x == 0, xp.zeros_like(x), xp.true_divide(x, y))
+
+
+shape_function("Xlogy", "Xdivy")(broadcast_shape)
+
+
+def _where_nonzero(x: Tensor) -> Tensor:
+    return new("Cast", x=new("NotEqual", x=x, y=like(0, x)), DstT=x.dtype.base_dtype)
+
+
+@gradient("Xlogy")
+def _xlogy_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = op.inputs
+    return broadcast_gradients(
+        op, lambda: (new("Xlogy", x=_where_nonzero(x), y=y) * grad, new("Xdivy", x=x, y=y) * grad)
+    )
+
+
+@gradient("Xdivy")
+def _xdivy_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = op.inputs
+    return broadcast_gradients(
+        op,
+        lambda: (
+            new("Xdivy", x=_where_nonzero(x), y=y) * grad,
+            new("Xdivy", x=-x, y=new("Square", x=y)) * grad,
+        ),
+    )
+
+
+# Several tensors
+
+
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
+    """Returns the sum of a list of tensors of one shape and type; a single one is returned as it is.
+
+    Raises:
+        ValueError: the list is empty or not convertible to tensors.
+    """
+    message = "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape"
+    if not inputs or not isinstance(inputs, (list, tuple)):
+        raise ValueError(message)
+    tensors = convert_n_to_tensor(inputs)
+    if len(tensors) == 1:
+        return new("Identity", name, input=tensors[0]) if name else tensors[0]
+    return new("AddN", name, inputs=tensors)
+
+
+@compute("AddN", "AccumulateNV2")
+def _add_n(xp: Any, inputs: list[Any]) -> Any:
+    for other in inputs[1:]:
+        if other.shape != inputs[0].shape:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Inputs to operation AddN must have the same size and shape.  Input 0: {list(inputs[0].shape)}"
+                f" != input {inputs.index(other)}: {list(other.shape)}",
+            )
+    if len(inputs) == 1:
+        return inputs[0]
+    total = xp.add(inputs[0], inputs[1])
+    for other in inputs[2:]:
+        total = xp.add(total, other)
+    return total
+
+
+@shape_function("AddN")
+def _add_n_shape(op: Operation) -> Any:
+    shape = op.inputs[-1].shape
+    for index in reversed(range(len(op.inputs) - 1)):
+        try:
+            shape = shape.merge_with(op.inputs[index].shape)
+        except ValueError:
+            raise ValueError(
+                f"Shapes must be equal: input {index} has {op.inputs[index].shape}, a later one {shape}\n\t"
+                f"From merging shape {index} with other shapes."
+            ) from None
+    return (shape,)
+
+
+@gradient("AddN", "AccumulateNV2")
+def _add_n_grad(op: Operation, grad: Tensor) -> list[Tensor]:
+    return [grad] * len(op.inputs)
+
+
+def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+    """Returns the sum of a list of tensors of one shape and type.
+
+    Args:
+        inputs: the tensors.
+        shape: their shape, where it is not known otherwise.
+        tensor_dtype: their type; checked.
+        name: name of the op.
+
+    Raises:
+        ValueError: the list is empty, or shapes do not fit.
+        TypeError: ``tensor_dtype`` is another type.
+    """
+    if not inputs or not isinstance(inputs, (list, tuple)):
+        raise ValueError("inputs must be a list of at least one Tensor with the same dtype and shape")
+    tensors = convert_n_to_tensor(inputs)
+    if tensor_dtype is not None and as_dtype(tensor_dtype) is not tensors[0].dtype.base_dtype:
+        raise TypeError(f"tensor_dtype is {tensor_dtype}, but input is of type {tensors[0].dtype}")
+    known = tensors[0].shape if shape is None else tensors[0].shape.merge_with(shape)
+    for tensor in tensors:
+        known = known.merge_with(tensor.shape)
+    if len(tensors) == 1:
+        return new("Identity", name, input=tensors[0]) if name else tensors[0]
+    return new("AccumulateNV2", name, inputs=tensors, shape=known)
+
+
+@shape_function("AccumulateNV2")
+def _accumulate_n_shape(op: Operation) -> Any:
+    return (op.attrs["shape"],)
+
+
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
+    """Returns ``t`` with smaller elements replaced by ``clip_value_min``, greater ones by ``clip_value_max``."""
+    with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
+        values = convert_to_tensor(t, name="t")
+        low = new("Minimum", x=values, y=clip_value_max)
+        values.shape.merge_with(low.shape)
+        result = new("Maximum", scope, x=low, y=clip_value_min)
+        values.shape.merge_with(result.shape)
+        return result
+
+
+@compute("ClipByValue")
+def _clip_by_value(xp: Any, t: Any, low: Any, high: Any) -> Any:
+    return xp.maximum(xp.minimum(t, high), low)
+
+
+shape_function("ClipByValue")(same_shape)
+
+
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """Returns the complex numbers with these parts, of type complex64 for float32, complex128 for float64."""
+    with name_scope(name, "Complex", [real, imag]) as scope:
+        real = convert_to_tensor(real, name="real")
+        imag = convert_to_tensor(imag, name="imag")
+        kinds = {"float32": "complex64", "float64": "complex128"}
+        if real.dtype.base_dtype is not imag.dtype.base_dtype or real.dtype.base_dtype.name not in kinds:
+            raise TypeError(f"real and imag have incorrect types: {real.dtype.name} {imag.dtype.name}")
+        return new("Complex", scope, real=real, imag=imag, Tout=kinds[real.dtype.base_dtype.name])
+
+
+@compute("Complex")
+def _complex(xp: Any, real: Any, imag: Any, *, Tout: Any) -> Any:
+    result = xp.empty(xp.broadcast(real, imag).shape, Tout.as_numpy_dtype)
+    result.real, result.imag = real, imag
+    return result
+
+
+shape_function("Complex")(broadcast_shape)
+
+
+@gradient("Complex")
+def _complex_grad(op: Operation, grad: Tensor) -> Gradients:
+    real = op.inputs[0].dtype.base_dtype
+    return broadcast_gradients(
+        op, lambda: (new("Real", input=grad, Tout=real), new("Imag", input=grad, Tout=real))
+    )
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
+    """Returns ``x`` times a scalar; ValueError where ``scalar`` is none."""
+    scalar = convert_to_tensor(scalar, x.dtype.base_dtype if isinstance(x, Tensor) else None, "scalar")
+    if scalar.shape.ndims not in (0, None):
+        raise ValueError(f"Only scalar multiply works, got shape {scalar.shape}")
+    return new("Mul", name, x=scalar, y=x)
+
+
+def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+    """Returns the polynomial with these coefficients, highest power first, at ``x``; Horner's scheme."""
+    with name_scope(name, "polyval", [*coeffs, x]):
+        x = convert_to_tensor(x, name="x")
+        if len(coeffs) < 1:
+            return new("ZerosLike", x=x)
+        terms = [convert_to_tensor(c, name=f"{index}_coeff") for index, c in enumerate(coeffs)]
+        result = terms[0]
+        for term in terms[1:]:
+            result = term + result * x
+        return result
+
+
+# Python's operators
+
+
+def _binary_operator(name: str, function: Callable[..., Tensor]) -> None:
+    """Installs ``__name__`` and ``__rname__``; what is not a tensor becomes a constant ``<name>/y`` or ``<name>/x``."""
+
+    def forward(x: Tensor, y: Any) -> Any:
+        with name_scope(None, name, [x, y]) as scope:
+            if not isinstance(y, Tensor):
+                try:
+                    y = convert_to_tensor(y, dtype_hint=x.dtype.base_dtype, name="y")
+                except (TypeError, ValueError):
+                    if hasattr(type(y), f"__r{name}__"):
+                        return NotImplemented
+                    raise
+            return function(x, y, name=scope)
+
+    def backward(y: Tensor, x: Any) -> Any:
+        with name_scope(None, name, [x, y]) as scope:
+            x = convert_to_tensor(x, dtype=y.dtype.base_dtype, name="x")
+            return function(x, y, name=scope)
+
+    Tensor._override_operator(f"__{name}__", forward)
+    Tensor._override_operator(f"__r{name}__", backward)
+
+
+def _multiply_operator(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
+    return new("Mul", name, x=x, y=y)
+
+
+_binary_operator("add", add_v2)
+_binary_operator("sub", subtract)
+_binary_operator("mul", _multiply_operator)
+_binary_operator("div", div)
+_binary_operator("truediv", truediv)
+_binary_operator("floordiv", floordiv)
+_binary_operator("mod", floormod)
+_binary_operator("pow", pow)

@@ -1,0 +1,139 @@
+"""What the blocks of the op library share: adding an op, elementwise shapes, gradients of broadcasting.
+
+Source: tensorflow/core/framework/common_shape_fns.cc and tensorflow/python/ops/math_grad.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import make_constant
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import binder
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+
+
+def new(op_type: str, name: str | None = None, **arguments: Any) -> Tensor:
+    """Adds an op with one output and returns it; the arguments are those of ``apply_op``."""
+    return apply_op(op_type, name, **arguments).outputs[0]
+
+
+def new_list(op_type: str, name: str | None = None, **arguments: Any) -> list[Tensor]:
+    """Adds an op and returns its outputs."""
+    return list(apply_op(op_type, name, **arguments).outputs)
+
+
+def same_shape(op: Operation) -> Sequence[TensorShape]:
+    """Shape function: every output is shaped like the first input."""
+    return (op.inputs[0].shape,) * max(1, len(op.op_def.outputs if op.op_def else ()))
+
+
+def scalar_shape(op: Operation) -> Sequence[TensorShape]:
+    """Shape function: one scalar."""
+    return (TensorShape.of(()),)
+
+
+def broadcast(left: TensorShape, right: TensorShape) -> TensorShape:
+    """The shape of an elementwise result; ValueError in the words of the C++ shape functions."""
+    a, b = left.sizes, right.sizes
+    if a is None or b is None:
+        return UNKNOWN_SHAPE
+    if a == b and None not in a:
+        return left
+    rank = max(len(a), len(b))
+    result: list[int | None] = []
+    for x, y in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
+        if x is None or y is None:
+            known = y if x is None else x
+            result.append(None if known == 1 else known)
+        elif x == y or y == 1:
+            result.append(x)
+        elif x == 1:
+            result.append(y)
+        else:
+            raise ValueError(f"Dimensions must be equal, but are {x} and {y}")
+    return TensorShape.of(tuple(result))
+
+
+def broadcast_shape(op: Operation) -> Sequence[TensorShape]:
+    """Shape function: the first two inputs broadcast against each other."""
+    return (broadcast(op.inputs[0].shape, op.inputs[1].shape),)
+
+
+def unary_ufunc(function: str, *op_types: str) -> None:
+    """Ops that are one NumPy function of one tensor, called bare by a plan."""
+    shape_function(*op_types)(same_shape)
+    _ufunc(function, op_types)
+
+
+def binary_ufunc(function: str, *op_types: str) -> None:
+    """Ops that are one NumPy function of two tensors that broadcast, called bare by a plan."""
+    shape_function(*op_types)(broadcast_shape)
+    _ufunc(function, op_types)
+
+
+def _ufunc(function: str, op_types: tuple[str, ...]) -> None:
+    def bare(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+        return getattr(xp, function)  # type: ignore[no-any-return]
+
+    bare.__qualname__ = f"{function}_of_{'_'.join(op_types)}"
+    binder(*op_types)(bare)
+
+
+def shape_tensor(tensor: Tensor) -> Tensor:
+    """The shape of ``tensor`` as an int32 vector: a constant where it is known."""
+    from_sizes = tensor.shape.sizes
+    if from_sizes is None or None in from_sizes:
+        return new("Shape", input=tensor)
+    return constant_of(list(from_sizes), "Shape")
+
+
+def constant_of(value: Any, name: str, dtype: Any = "int32") -> Tensor:
+    """A constant of that type; an empty list is fine."""
+    return make_constant(value, dtype, name=name)
+
+
+def sum_to(grad: Tensor, axes: Tensor, shape: Tensor) -> Tensor:
+    """``grad`` summed over ``axes`` and shaped ``shape``: back through a broadcast."""
+    return new("Reshape", tensor=new("Sum", input=grad, reduction_indices=axes), shape=shape)
+
+
+def broadcast_gradients(
+    op: Operation, make: Callable[[], tuple[Tensor, Tensor]], skip_when_equal: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """The two gradients that ``make`` builds, each summed back to the shape of its input.
+
+    Args:
+        op: a binary elementwise operation.
+        make: builds the gradients before summing.
+        skip_when_equal: the output's gradient where ``op`` does without summing for equal known shapes.
+    """
+    x, y = op.inputs[:2]
+    if (
+        skip_when_equal is not None
+        and x.shape.is_fully_defined()
+        and x.shape.sizes == y.shape.sizes == skip_when_equal.shape.sizes
+    ):
+        return make()
+    shape_x, shape_y = shape_tensor(x), shape_tensor(y)
+    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
+    grad_x, grad_y = make()
+    return sum_to(grad_x, axes_x, shape_x), sum_to(grad_y, axes_y, shape_y)
+
+
+def after(grad: Tensor) -> Any:
+    """A scope whose ops run after ``grad``, so that what a gradient recomputes is not computed in the forward pass."""
+    return grad.graph.control_dependencies([grad])
+
+
+def conjugate(x: Tensor) -> Tensor:
+    """The complex conjugate; real tensors as they are."""
+    return new("Conj", input=x) if x.dtype.is_complex else x
+
+
+def like(value: Any, tensor: Tensor, name: str = "Const") -> Tensor:
+    """A scalar constant of ``tensor``'s type."""
+    return constant_of(value, name, tensor.dtype.base_dtype)

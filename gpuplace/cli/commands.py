@@ -7,7 +7,6 @@ import difflib
 import os
 from typing import Any
 
-import gpuplace
 from gpuplace import release as releases
 from gpuplace.cli.output import render
 from gpuplace.cli.run_script import run_script
@@ -15,6 +14,7 @@ from gpuplace.device.machine import ENVIRONMENT_VARIABLE as MACHINE_VARIABLE
 from gpuplace.device.machine import Machine, default_machine
 from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.placer.placement import Placement
+from gpuplace.runtime.place import place as place_graph
 
 
 class UsageError(Exception):
@@ -140,14 +140,19 @@ def _release(arguments: argparse.Namespace) -> str:
 def _config(arguments: argparse.Namespace) -> Any:
     """The ConfigProto of --config and --soft; None where neither is given."""
     soft = getattr(arguments, "soft", False)
-    if not arguments.config:
-        return gpuplace.ConfigProto(allow_soft_placement=True) if soft else None
-    try:
-        with open(arguments.config, encoding="utf-8") as stream:
-            text = stream.read()
-    except OSError as error:
-        raise UsageError(f"cannot read {arguments.config}: {error.strerror}") from None
-    config = gpuplace.graphdef.text.parse(text, gpuplace.ConfigProto(), arguments.config)
+    if not arguments.config and not soft:
+        return None
+    from gpuplace.graphdef.messages import ConfigProto, text_format
+
+    config = ConfigProto()
+    if arguments.config:
+        try:
+            with open(arguments.config, encoding="utf-8") as stream:
+                text_format.Parse(stream.read(), config)
+        except OSError as error:
+            raise UsageError(f"cannot read {arguments.config}: {error.strerror}") from None
+        except (UnicodeDecodeError, text_format.ParseError) as error:
+            raise UsageError(f"{arguments.config} is no ConfigProto: {error}") from None
     if soft:
         config.allow_soft_placement = True
     return config
@@ -156,6 +161,6 @@ def _config(arguments: argparse.Namespace) -> Any:
 def _placement(arguments: argparse.Namespace, machine: Machine, release: str, on_error: str) -> Placement:
     if not os.path.exists(arguments.graph):
         raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
-    return gpuplace.place(
+    return place_graph(
         arguments.graph, machine=machine, config=_config(arguments), release=release, on_error=on_error
     )

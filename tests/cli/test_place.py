@@ -165,6 +165,13 @@ def test_a_wrong_command_line(gpuplace, words, message):
     assert result.stdout == ""
 
 
+def test_a_config_that_is_none(gpuplace, tmp_path):
+    (tmp_path / "config.pbtxt").write_text("allow_soft: maybe")
+    result = gpuplace("devices", "--config", "config.pbtxt")
+    assert result.returncode == 2
+    assert "config.pbtxt is no ConfigProto: 1:1" in result.stderr and "allow_soft" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "data"),
     [("graph.pb", b"\xff\xff\xff\xff"), ("graph.pbtxt", b"node { nam"), ("c.pb", b"\x0a\xff\x01")],

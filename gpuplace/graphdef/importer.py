@@ -503,22 +503,21 @@ class _Import:
     def _set_devices(self) -> None:
         """Merges the device scopes into the nodes' devices; colocated nodes take that of a node they go with."""
         graph = self.graph
-        colocated = []
+        colocated: list[tuple[Operation, list[str]]] = []
         for op in self.in_order:
-            if any(group.startswith(_LOC) for group in op.attrs.get(CLASS_ATTR, ())):
-                op._device = ""
-                colocated.append(op)
-                continue
+            others = [name for group in op.attrs.get(CLASS_ATTR, ()) if (name := _other_node(group, op.name))]
             original, op._device = op._device, ""
+            if others:
+                colocated.append((op, others))
+                continue
             if original:
                 op._device = DeviceSpec.from_string(original).to_string()
             if graph._device_stack:
                 graph._requested_device(op)
                 op.device_scopes = graph._device_stack
         by_name = {op.name: op for op in self.in_order}
-        for op in colocated:
-            for group in op.colocation_groups():
-                name = group[len(_LOC) :].decode(errors="replace")
+        for op, others in colocated:
+            for name in others:
                 other = by_name.get(name) or graph._by_name.get(name)
                 if other is None:
                     if rules() == "2.21":
@@ -551,6 +550,12 @@ class _Import:
                 for part in _scopes_of(op.name):
                     graph._names_in_use.setdefault(part, 1)
                 graph._register(op)
+
+
+def _other_node(group: bytes, own: str) -> str | None:
+    """The node that a ``_class`` entry ties to; None for the node itself or an entry of another kind."""
+    name = group[len(_LOC) :].decode(errors="replace") if group.startswith(_LOC) else own
+    return None if name == own else name
 
 
 def _scopes_of(name: str) -> list[str]:

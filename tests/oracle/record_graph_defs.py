@@ -1,5 +1,8 @@
 """Writes graphs with TensorFlow 2.21 into tests/data/graph_defs, for tests that read them and write them back.
 
+Each is there twice: as written, and as TensorFlow writes it after importing what it wrote (the import copies the
+devices of colocated nodes).
+
 Usage: python tests/oracle/record_graph_defs.py    (needs the `oracle` extra)
 """
 
@@ -31,14 +34,14 @@ def training() -> None:
 def control_flow_v1() -> None:
     """A loop and a branch as Switch and Merge."""
     tf1.disable_control_flow_v2()
-    (i,) = tf1.while_loop(lambda i: i < 10, lambda i: (i + 1,), [tf.constant(0)])
+    i = tf1.while_loop(lambda i: i < 10, lambda i: i + 1, [tf.constant(0)])
     tf1.cond(i > 3, lambda: tf.constant(1.0), lambda: tf.constant(2.0))
 
 
 def control_flow_v2() -> None:
     """The same as While and If, with a function library."""
     tf1.enable_control_flow_v2()
-    (i,) = tf1.while_loop(lambda i: i < 10, lambda i: (i + 1,), [tf.constant(0)])
+    i = tf1.while_loop(lambda i: i < 10, lambda i: i + 1, [tf.constant(0)])
     tf1.cond(i > 3, lambda: tf.constant(1.0), lambda: tf.constant(2.0))
 
 
@@ -63,9 +66,12 @@ def main() -> None:
     for make in (training, control_flow_v1, control_flow_v2, datasets, constants):
         with tf1.Graph().as_default() as graph:
             make()
-        data = graph.as_graph_def().SerializeToString(deterministic=True)
-        (FOLDER / f"{make.__name__}.pb").write_bytes(data)
-        print(f"{make.__name__}: {len(graph.as_graph_def().node)} nodes, {len(data)} bytes")
+        with tf1.Graph().as_default() as again:
+            tf1.import_graph_def(graph.as_graph_def(), name="")
+        for name, message in (("written", graph.as_graph_def()), ("imported", again.as_graph_def())):
+            data = message.SerializeToString(deterministic=True)
+            (FOLDER / f"{make.__name__}.{name}.pb").write_bytes(data)
+            print(f"{make.__name__}.{name}: {len(message.node)} nodes, {len(data)} bytes")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,8 @@ def place(
     Args:
         graph: a `Graph`, a GraphDef message, its bytes, a path (`.pb`, `.pbtxt`, SavedModel folder), a `PlacementGraph`,
             or anything with a `graph` attribute, such as a session.
-        machine: a `Machine`, its text (`"4x Tesla K20m"`), or a `DeviceSet`; the current machine where None.
+        machine: a `Machine`, its text (`"4x Tesla K20m"`), or a `DeviceSet`, taken as it is; the process's machine, of
+            which CUDA_VISIBLE_DEVICES may hide GPUs, where None.
         config: a `ConfigProto`, or anything with its attributes.
         release: which TensorFlow to behave and speak as; the process's release where None.
         on_error: `"raise"`, or `"keep"` for a partial placement whose `errors` say what is wrong.
@@ -87,7 +88,7 @@ def _device_set(machine: Machine | DeviceSet | str | None, config: Any) -> Devic
     if isinstance(machine, DeviceSet):
         return machine
     if machine is None:
-        machine = current_machine()
-    elif isinstance(machine, str):
+        return current_machine().device_set(config)
+    if isinstance(machine, str):
         machine = Machine.parse(machine)
-    return machine.device_set(config)
+    return machine.device_set(config, environ={})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from gpuplace.errors import OpError
 from gpuplace.placer.bindings import Groups, NodeMembers
 from gpuplace.placer.candidates import DeviceChooser
 from gpuplace.placer.decide import NOWHERE, Decisions
+from gpuplace.placer.diff import PlacementDiff, diff
+from gpuplace.placer.explain import Explanation, explain
 from gpuplace.placer.faults import Fault
 from gpuplace.placer.log import log
 from gpuplace.placer.member import Member
@@ -57,6 +59,19 @@ class EdgeRow(NamedTuple):
     is_control: bool
 
 
+class NodeGroup(NamedTuple):
+    """Nodes that have to share a device."""
+
+    nodes: tuple[str, ...]
+    """Their names in graph order."""
+    decided_by: str
+    """The member that was visited first."""
+    device: str
+    """Full name; "" where the group could not be placed."""
+    requested: str
+    """What they ask for together; "" for nothing."""
+
+
 class Placement(Mapping[str, str]):
     """Node name -> full device name; nodes without a device are not in it.
 
@@ -79,7 +94,7 @@ class Placement(Mapping[str, str]):
         facts: tuple[NodeFacts, ...],
         chooser: DeviceChooser,
         assigned: dict[int, str],
-        groups: Groups | None,
+        partition: Groups | None,
         decisions: Decisions | None,
         single: NodeMembers | None,
         host_causes: tuple[int, ...],
@@ -93,7 +108,7 @@ class Placement(Mapping[str, str]):
         self.facts = facts
         self.chooser = chooser
         self.assigned = assigned
-        self.groups = groups
+        self.partition = partition
         self.decisions = decisions
         self.single = single
         self.host_causes = host_causes
@@ -131,11 +146,45 @@ class Placement(Mapping[str, str]):
         """Local device name (`GPU:0`) -> number of nodes; full names where the machine has several tasks."""
         placed = self.devices[self.devices != NOWHERE]
         totals = np.bincount(placed, minlength=len(self._names)).tolist()
+        return {label: total for label, total in zip(self.device_labels, totals, strict=True) if total}
+
+    @cached_property
+    def device_labels(self) -> tuple[str, ...]:
+        """Short names of the devices (`GPU:0`); full names where the machine has several tasks."""
         tasks = {device.parsed[:3] for device in self.device_set}
-        labels = [
-            device.name if len(tasks) > 1 else f"{device.device_type}:{device.id}" for device in self.device_set
-        ]
-        return {label: total for label, total in zip(labels, totals, strict=True) if total}
+        return tuple(
+            device.name if len(tasks) > 1 else f"{device.parsed.type}:{device.id}" for device in self.device_set
+        )
+
+    def explain(self, node: Any) -> Explanation:
+        """Why a node is where it is: the rules that acted, in order, and what would move it.
+
+        Args:
+            node: a node's name, or anything with a `name` that is one, such as an `Operation`.
+
+        Raises:
+            KeyError: there is no such node.
+        """
+        return explain(self, node if isinstance(node, str) else node.name)
+
+    def diff(self, other: Placement) -> PlacementDiff:
+        """The nodes that have another device in `other`, with the rule that moved each."""
+        return diff(self, other)
+
+    def groups(self) -> Iterator[NodeGroup]:
+        """The groups of two or more nodes that have to share a device, in graph order."""
+        if self.partition is None or self.decisions is None:
+            return
+        root = self.partition.root
+        sizes = np.bincount(root, minlength=len(self.graph))
+        for first in np.flatnonzero(sizes > 1)[np.argsort(self.decisions.decider[sizes > 1], kind="stable")].tolist():
+            members = self.group_of(first)
+            yield NodeGroup(
+                tuple(self.graph.names[node] for node in members),
+                self.graph.names[self.decisions.decider[first]],
+                self.get(self.graph.names[first], ""),
+                self.constraints(first).requested.to_string(),
+            )
 
     @cached_property
     def errors(self) -> tuple[OpError, ...]:
@@ -155,10 +204,10 @@ class Placement(Mapping[str, str]):
 
     def constraints(self, node: int) -> Member:
         """Constraints of a node's group."""
-        if self.groups is None:
+        if self.partition is None:
             assert self.single is not None
             return self.single(node)
-        return self.groups.constraints(node)
+        return self.partition.constraints(node)
 
     def group_supported(self, node: int) -> SupportedTypes:
         """Device types that can run all of a node's group."""
@@ -166,16 +215,16 @@ class Placement(Mapping[str, str]):
 
     @cached_property
     def _by_root(self) -> tuple[np.ndarray, np.ndarray]:
-        assert self.groups is not None
-        order = np.argsort(self.groups.root, kind="stable")
-        return order, self.groups.root[order]
+        assert self.partition is not None
+        order = np.argsort(self.partition.root, kind="stable")
+        return order, self.partition.root[order]
 
     def group_of(self, node: int) -> list[int]:
         """Positions of the nodes that share a node's device by necessity, itself included, in graph order."""
-        if self.groups is None:
+        if self.partition is None:
             return [node]
         order, roots = self._by_root
-        root = self.groups.root[node]
+        root = self.partition.root[node]
         first, last = np.searchsorted(roots, root), np.searchsorted(roots, root, side="right")
         return sorted(order[first:last].tolist(), key=lambda member: self.graph.rank[member])
 

@@ -286,7 +286,7 @@ class _Run:
             facts=self.facts,
             chooser=self.chooser,
             assigned=self.assigned,
-            groups=self.groups,
+            partition=self.groups,
             decisions=self.decisions,
             single=self.single,
             host_causes=self.host_causes,

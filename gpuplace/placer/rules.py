@@ -24,8 +24,7 @@ class Rule(Enum):
     COLOCATION = "colocation"
     COLOCATION_IGNORED = "colocation ignored"
     REQUESTS_DROPPED = "requests dropped"
-    SOFT_ID = "soft placement: id"
-    SOFT_TYPE = "soft placement: type"
+    SOFT_PLACEMENT = "soft placement"
     SOFT_RESOURCE = "soft placement: resource"
     HOST_DATA = "host data"
     GROUP = "group"
@@ -36,6 +35,7 @@ class Rule(Enum):
     KERNEL_PRIORITY = "kernel priority"
     TYPE_PRIORITY = "type priority"
     NAME_ORDER = "name order"
+    MISSING_DEVICE = "missing device"
     FAILED = "failed"
 
     @property
@@ -55,8 +55,7 @@ _MEANINGS = {
     Rule.COLOCATION: "nodes of one colocation group run on one device",
     Rule.COLOCATION_IGNORED: "soft placement ignores a colocation that cannot be satisfied",
     Rule.REQUESTS_DROPPED: "soft placement drops the parts in which two requests of a group differ",
-    Rule.SOFT_ID: "soft placement drops the index of the requested device",
-    Rule.SOFT_TYPE: "soft placement drops type and index of the requested device",
+    Rule.SOFT_PLACEMENT: "soft placement drops type and index of the requested device",
     Rule.SOFT_RESOURCE: "soft placement, as a last resort, moves a resource from the device asked for it",
     Rule.HOST_DATA: "a node that reads a list of strings or handles runs on the CPU (2.x)",
     Rule.GROUP: "the first node of the group that is visited decides for all",
@@ -67,5 +66,6 @@ _MEANINGS = {
     Rule.KERNEL_PRIORITY: "the device type whose kernel has the higher priority comes first",
     Rule.TYPE_PRIORITY: "device types in their order of preference, GPU before CPU",
     Rule.NAME_ORDER: "of equal devices the first by name, compared as text (GPU:10 before GPU:2)",
+    Rule.MISSING_DEVICE: "the machine no longer has the device",
     Rule.FAILED: "no device is left",
 }

@@ -1,0 +1,140 @@
+"""What moves between two placements of one graph, grouped by the rule that put each node where it now is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpuplace.device.parsed_name import ANY
+from gpuplace.placer.candidates import SOFT, SOFT_RESOURCE
+from gpuplace.placer.decide import GENERATOR, IDENTITY, METADATA, NOWHERE
+from gpuplace.placer.rules import Rule
+
+if TYPE_CHECKING:
+    from gpuplace.placer.placement import Placement
+
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Move:
+    """A node that has another device in the other placement."""
+
+    node: str
+    before: str
+    """Full name; "" without a device."""
+    after: str
+    """Full name; "" without a device."""
+    cause: Rule
+    """What settled its new device, or what took its old one away."""
+
+
+@dataclass(frozen=True)
+class PlacementDiff:
+    """The nodes that moved."""
+
+    moves: tuple[Move, ...]
+    """In the order of the first placement's graph."""
+    only_before: tuple[str, ...]
+    """Nodes that the other graph does not have."""
+    only_after: tuple[str, ...]
+    """Nodes that only the other graph has."""
+
+    def by_cause(self) -> dict[Rule, tuple[Move, ...]]:
+        """The moves by rule, the rule that moved most nodes first."""
+        grouped: dict[Rule, list[Move]] = {}
+        for move in self.moves:
+            grouped.setdefault(move.cause, []).append(move)
+        ranked = sorted(grouped.items(), key=lambda item: (-len(item[1]), item[0].value))
+        return {rule: tuple(moves) for rule, moves in ranked}
+
+    def __len__(self) -> int:
+        return len(self.moves)
+
+    def __iter__(self) -> Iterator[Move]:
+        return iter(self.moves)
+
+    def __str__(self) -> str:
+        if not self.moves:
+            return "no node moves"
+        lines = []
+        for rule, moves in self.by_cause().items():
+            lines.append(f"{rule.value} ({len(moves)}): {rule.meaning}")
+            lines += [f"  {move.node}: {move.before or 'no device'} -> {move.after or 'no device'}" for move in moves[:_SHOWN]]
+            if len(moves) > _SHOWN:
+                lines.append(f"  and {len(moves) - _SHOWN} more")
+        return "\n".join(lines)
+
+
+def diff(before: Placement, after: Placement) -> PlacementDiff:
+    """Compares two placements by node name."""
+    old, new = before.graph, after.graph
+    old_names, new_names = (*before.device_set.names, ""), (*after.device_set.names, "")
+    if old.names == new.names:
+        pairs = np.stack((np.arange(len(old)), np.arange(len(new))), axis=1)
+    else:
+        shared = [name for name in old.names if name in new.index]
+        pairs = np.array([(old.index[name], new.index[name]) for name in shared], dtype=np.int64).reshape(-1, 2)
+    code = {name: i for i, name in enumerate(dict.fromkeys((*old_names, *new_names)))}
+    here = np.array([code[name] for name in old_names])[before.devices[pairs[:, 0]]]
+    there = np.array([code[name] for name in new_names])[after.devices[pairs[:, 1]]]
+    moves = [
+        Move(
+            old.names[i],
+            old_names[before.devices[i]],
+            new_names[after.devices[k]],
+            _cause(before, i, after, k),
+        )
+        for i, k in pairs[here != there].tolist()
+    ]
+    if old.names == new.names:
+        return PlacementDiff(tuple(moves), (), ())
+    return PlacementDiff(
+        tuple(moves),
+        tuple(name for name in old.names if name not in new.index),
+        tuple(name for name in new.names if name not in old.index),
+    )
+
+
+def _cause(before: Placement, old: int, after: Placement, new: int) -> Rule:
+    """The rule that settled the new device, unless that is only the general preference, which the old one broke."""
+    device = int(before.devices[old])
+    if device != NOWHERE and before.device_set.names[device] not in after.device_set:
+        rule = deciding_rule(after, new)
+        return Rule.MISSING_DEVICE if rule in (Rule.TYPE_PRIORITY, Rule.NAME_ORDER, Rule.KERNEL) else rule
+    rule = deciding_rule(after, new)
+    if rule in (Rule.TYPE_PRIORITY, Rule.NAME_ORDER):
+        earlier = deciding_rule(before, old)
+        if earlier not in (Rule.TYPE_PRIORITY, Rule.NAME_ORDER):
+            return earlier
+    return rule
+
+
+def deciding_rule(placement: Placement, node: int) -> Rule:
+    """The rule that settled a node's device, without replaying its group."""
+    if placement.partition is None or placement.decisions is None or placement.devices[node] == NOWHERE:
+        return Rule.FAILED
+    how = int(placement.decisions.how[placement.partition.root[node]])
+    followed = {METADATA: Rule.METADATA, IDENTITY: Rule.IDENTITY, GENERATOR: Rule.GENERATOR}.get(how)
+    if followed is not None:
+        return followed
+    member = placement.constraints(node)
+    level = placement.chooser.candidates(member).level
+    if level == SOFT:
+        return Rule.SOFT_PLACEMENT
+    if level == SOFT_RESOURCE:
+        return Rule.SOFT_RESOURCE
+    if member.assigned != ANY:
+        return Rule.ASSIGNED
+    if member.requested != ANY:
+        return Rule.REQUEST if placement.graph.requested_device(node) else Rule.GROUP
+    if len(member.supported) < len(placement.facts_of(node).supported):
+        return Rule.GROUP
+    if len(member.supported) < len(placement.device_set.prioritized_types()):
+        return Rule.KERNEL
+    if any(priority for _, priority in member.supported):
+        return Rule.KERNEL_PRIORITY
+    return Rule.TYPE_PRIORITY if len(placement.device_set.type_priority) > 1 else Rule.NAME_ORDER

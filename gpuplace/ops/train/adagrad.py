@@ -1,0 +1,66 @@
+"""Adagrad: steps become smaller by the sum of the squared gradients so far.
+
+Source: tensorflow/python/training/adagrad.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gpuplace.graph.convert import convert_to_tensor
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.init_ops import Constant
+from gpuplace.ops.train.optimizer import KernelOptimizer
+
+
+class AdagradOptimizer(KernelOptimizer):
+    """Adagrad.
+
+    Args:
+        learning_rate: a number, a tensor, or a function that returns one.
+        initial_accumulator_value: positive.
+        use_locking: kept in the graph.
+        name: name of the update and of the slots.
+
+    Raises:
+        ValueError: ``initial_accumulator_value`` is not positive.
+    """
+
+    _op = "Adagrad"
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        use_locking: bool = False,
+        name: str = "Adagrad",
+    ) -> None:
+        if initial_accumulator_value <= 0.0:
+            raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._initial_accumulator_value = initial_accumulator_value
+        self._learning_rate_tensor: Any = None
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for variable in var_list:
+            dtype = variable.dtype.base_dtype
+            self._get_or_make_slot_with_initializer(
+                variable,
+                Constant(self._initial_accumulator_value, dtype=dtype),
+                variable.get_shape(),
+                dtype,
+                "accumulator",
+                self._name,
+            )
+
+    def _prepare(self) -> None:
+        rate = self._call_if_callable(self._learning_rate)
+        self._learning_rate_tensor = convert_to_tensor(rate, name="learning_rate")
+
+    def _slot_inputs(self, var: Any) -> dict[str, Any]:
+        return {"accum": self.get_slot(var, "accumulator")}
+
+    def _scalars(self) -> dict[str, Tensor]:
+        return {"lr": self._learning_rate_tensor}

@@ -1,0 +1,124 @@
+"""Adam: steps from running means of the gradients and of their squares.
+
+Source: tensorflow/python/training/adam.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops import control, elementwise, state
+from gpuplace.ops.indexed_slices import IndexedSlices
+from gpuplace.ops.resource_state import resource_scatter
+from gpuplace.ops.train.optimizer import KernelOptimizer, cast_to
+
+
+class AdamOptimizer(KernelOptimizer):
+    """Adam.
+
+    Args:
+        learning_rate: a number, a tensor, or a function that returns one.
+        beta1: decay of the running mean of the gradients.
+        beta2: decay of the running mean of their squares.
+        epsilon: added to the root against division by zero.
+        use_locking: kept in the graph.
+        name: name of the update and of the slots.
+    """
+
+    _op = "Adam"
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._given = {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+        self._tensors: dict[str, Any] = {}
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        first = min(var_list, key=lambda variable: variable.name)
+        for name in ("beta1", "beta2"):
+            self._create_non_slot_variable(self._given[name], f"{name}_power", colocate_with=first)
+        for variable in var_list:
+            self._zeros_slot(variable, "m", self._name)
+            self._zeros_slot(variable, "v", self._name)
+
+    def _prepare(self) -> None:
+        values = {name: self._call_if_callable(value) for name, value in self._given.items()}
+        self._tensors = {name: convert_to_tensor(value, name=name) for name, value in values.items()}
+
+    def _powers(self) -> tuple[Any, Any]:
+        return self._get_non_slot_variable("beta1_power"), self._get_non_slot_variable("beta2_power")
+
+    def _slot_inputs(self, var: Any) -> dict[str, Any]:
+        return {"m": self.get_slot(var, "m"), "v": self.get_slot(var, "v")}
+
+    def _scalars(self) -> dict[str, Tensor]:
+        beta1_power, beta2_power = self._powers()
+        given = self._tensors
+        return {
+            "beta1_power": beta1_power,
+            "beta2_power": beta2_power,
+            "lr": given["learning_rate"],
+            "beta1": given["beta1"],
+            "beta2": given["beta2"],
+            "epsilon": given["epsilon"],
+        }
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+        def add(slot: Any, indices: Tensor, values: Tensor) -> Any:
+            return state.scatter_add(slot, indices, values, use_locking=self._use_locking)
+
+        return self._on_rows(grad.values, var, grad.indices, add)
+
+    def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
+        def add(slot: Any, indices: Tensor, values: Tensor) -> Any:
+            with slot.graph.control_dependencies([resource_scatter("add", slot.handle, indices, values)]):
+                return slot.value()
+
+        return self._on_rows(grad, var, indices, add)
+
+    def _on_rows(self, grad: Tensor, var: Any, indices: Tensor, scatter_add: Callable[..., Any]) -> Any:
+        """The update from some rows; the means of all rows decay."""
+        mul, sub, div = elementwise.multiply, elementwise.subtract, _divide
+        scalars = {name: cast_to(value, var.dtype.base_dtype) for name, value in self._scalars().items()}
+        root = elementwise.sqrt(sub(1.0, scalars["beta2_power"], name="sub"))
+        rate = div(mul(scalars["lr"], root, name="mul"), sub(1.0, scalars["beta1_power"], name="sub"))
+        means = []
+        for slot_name, beta, powers in (("m", "beta1", grad), ("v", "beta2", None)):
+            slot = self.get_slot(var, slot_name)
+            if powers is None:
+                powers = mul(grad, grad, name="mul")
+            scaled = mul(powers, sub(1.0, scalars[beta], name="sub"), name="mul")
+            decayed = state.assign(slot, mul(slot, scalars[beta], name="mul"), use_locking=self._use_locking)
+            with get_default_graph().control_dependencies([decayed]):
+                means.append(scatter_add(slot, indices, scaled))
+        step = div(
+            mul(rate, means[0], name="mul"),
+            elementwise.add(elementwise.sqrt(means[1]), scalars["epsilon"], name="add"),
+        )
+        update = state.assign_sub(var, step, use_locking=self._use_locking)
+        return control.group(update, *means)
+
+    def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
+        graph = get_default_graph()
+        with graph.control_dependencies(update_ops):
+            powers = self._powers()
+            with graph.colocate_with(powers[0].op):
+                updates = [
+                    power.assign(power * self._tensors[name], use_locking=self._use_locking)
+                    for power, name in zip(powers, ("beta1", "beta2"), strict=True)
+                ]
+        return control.group(*update_ops, *updates, name=name_scope)
+
+
+def _divide(x: Any, y: Any) -> Tensor:
+    return elementwise.truediv(x, y)

@@ -1,0 +1,53 @@
+"""Gradient descent: ``var -= learning_rate * grad``.
+
+Source: tensorflow/python/training/gradient_descent.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.graph.convert import convert_to_tensor
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops import elementwise
+from gpuplace.ops.indexed_slices import IndexedSlices
+from gpuplace.ops.resource_state import resource_scatter
+from gpuplace.ops.train.optimizer import KernelOptimizer, cast_to
+
+
+class GradientDescentOptimizer(KernelOptimizer):
+    """Gradient descent.
+
+    Args:
+        learning_rate: a number, a tensor, or a function that returns one.
+        use_locking: kept in the graph.
+        name: name of the update.
+    """
+
+    _op = "GradientDescent"
+
+    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._learning_rate_tensor: Any = None
+
+    def _prepare(self) -> None:
+        rate = self._call_if_callable(self._learning_rate)
+        self._learning_rate_tensor = convert_to_tensor(rate, name="learning_rate")
+
+    def _slot_inputs(self, var: Any) -> dict[str, Any]:
+        return {}
+
+    def _scalars(self) -> dict[str, Tensor]:
+        return {"alpha": self._learning_rate_tensor}
+
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+        rate = cast_to(self._learning_rate_tensor, var.dtype.base_dtype)
+        delta = IndexedSlices(elementwise.multiply(grad.values, rate, name="mul"), grad.indices, grad.dense_shape)
+        return var.scatter_sub(delta, use_locking=self._use_locking)
+
+    def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
+        change = elementwise.multiply(
+            elementwise.negative(grad, name="Neg"), self._learning_rate_tensor, name="mul"
+        )
+        return resource_scatter("add", var.handle, indices, change)

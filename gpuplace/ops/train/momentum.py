@@ -1,0 +1,60 @@
+"""Momentum: ``accum = momentum * accum + grad``, ``var -= learning_rate * accum``.
+
+Source: tensorflow/python/training/momentum.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gpuplace.graph.convert import convert_to_tensor
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.train.optimizer import KernelOptimizer
+
+
+class MomentumOptimizer(KernelOptimizer):
+    """Gradient descent with momentum.
+
+    Args:
+        learning_rate: a number, a tensor, or a function that returns one.
+        momentum: the same.
+        use_locking: kept in the graph.
+        name: name of the update and of the slots.
+        use_nesterov: look ahead along the momentum.
+    """
+
+    _op = "Momentum"
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "Momentum",
+        use_nesterov: bool = False,
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._momentum = momentum
+        self._use_nesterov = use_nesterov
+        self._learning_rate_tensor: Any = None
+        self._momentum_tensor: Any = None
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for variable in var_list:
+            self._zeros_slot(variable, "momentum", self._name)
+
+    def _prepare(self) -> None:
+        rate = self._call_if_callable(self._learning_rate)
+        self._learning_rate_tensor = convert_to_tensor(rate, name="learning_rate")
+        self._momentum_tensor = convert_to_tensor(self._call_if_callable(self._momentum), name="momentum")
+
+    def _slot_inputs(self, var: Any) -> dict[str, Any]:
+        return {"accum": self.get_slot(var, "momentum")}
+
+    def _scalars(self) -> dict[str, Tensor]:
+        return {"lr": self._learning_rate_tensor, "momentum": self._momentum_tensor}
+
+    def _attrs(self) -> dict[str, Any]:
+        return {"use_nesterov": self._use_nesterov}

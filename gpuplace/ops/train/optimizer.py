@@ -1,0 +1,415 @@
+"""The base of all optimizers: gradients, slots, and the operation that applies one step.
+
+    loss --> gradients/... --> <name>/update_<variable>/Apply... --> <name>  (counts the global step where one is given)
+
+A slot is a variable that an optimizer keeps beside a trained one, such as its momentum: ``<variable>/<name>``, placed
+with the variable.
+
+Source: tensorflow/python/training/optimizer.py and slot_creator.py, release 1.15 (names, structure, messages).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gpuplace.dtypes import as_dtype
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops import cast, control
+from gpuplace.ops.gradients import gradients
+from gpuplace.ops.indexed_slices import (
+    IndexedSlices,
+    convert_to_tensor_or_indexed_slices,
+    unsorted_segment_sum,
+)
+from gpuplace.ops.resource_state import assign_add_variable_op
+from gpuplace.ops.resource_variables import ResourceVariable
+from gpuplace.ops.state import assign_add
+from gpuplace.ops.train.slots import create_slot_with_initializer, create_zeros_slot
+from gpuplace.ops.variable_initialization import trainable_variables
+from gpuplace.ops.variables import Variable
+from gpuplace.shapes import TensorShape
+
+Gradient = Tensor | IndexedSlices
+GradsAndVars = Sequence[tuple[Gradient | None, Any]]
+
+
+class Optimizer:
+    """Changes variables so that a loss becomes smaller.
+
+    A subclass makes its slots in ``_create_slots``, its hyperparameters' tensors in ``_prepare``, and says in
+    ``_apply_dense``, ``_apply_sparse``, ``_resource_apply_dense`` and ``_resource_apply_sparse`` how one variable is
+    updated.
+
+    Args:
+        use_locking: kept in the graph.
+        name: name scope of the update, and the end of the slots' names.
+
+    Raises:
+        ValueError: the name is empty.
+    """
+
+    GATE_NONE = 0
+    GATE_OP = 1
+    GATE_GRAPH = 2
+
+    def __init__(self, use_locking: bool, name: str) -> None:
+        if not name:
+            raise ValueError("Must specify the optimizer name")
+        self._use_locking = use_locking
+        self._name = name
+        self._slots: dict[str, dict[tuple[Graph, str], Any]] = {}
+        self._non_slots: dict[tuple[str, Graph], Any] = {}
+
+    def get_name(self) -> str:
+        """The optimizer's name."""
+        return self._name
+
+    def minimize(
+        self,
+        loss: Tensor,
+        global_step: Any = None,
+        var_list: Any = None,
+        gate_gradients: int = GATE_OP,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        name: str | None = None,
+        grad_loss: Any = None,
+    ) -> Operation:
+        """An operation that makes one step towards a smaller ``loss``: ``compute_gradients``, then ``apply_gradients``."""
+        grads_and_vars = self.compute_gradients(
+            loss,
+            var_list=var_list,
+            gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            grad_loss=grad_loss,
+        )
+        if all(grad is None for grad, _ in grads_and_vars):
+            raise ValueError(
+                "No gradients provided for any variable, check your graph for ops that do not support gradients, "
+                f"between variables {[str(v) for _, v in grads_and_vars]} and loss {loss}."
+            )
+        return self.apply_gradients(grads_and_vars, global_step=global_step, name=name)
+
+    def compute_gradients(
+        self,
+        loss: Tensor,
+        var_list: Any = None,
+        gate_gradients: int = GATE_OP,
+        aggregation_method: Any = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> list[tuple[Gradient | None, Any]]:
+        """The gradient of ``loss`` for each variable.
+
+        Args:
+            loss: what is to become smaller.
+            var_list: the variables; the trainable ones where None.
+            gate_gradients: which gradients wait for each other: none, those of one op, or all.
+            aggregation_method: see ``gradients``.
+            colocate_gradients_with_ops: place gradients with their operations.
+            grad_loss: gradient of ``loss``; ones where None.
+
+        Raises:
+            ValueError: there is no variable, or a variable or the loss is not of a floating type.
+        """
+        if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
+            raise ValueError(
+                "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  "
+                f"Not {gate_gradients}"
+            )
+        self._assert_valid_dtypes([loss])
+        if grad_loss is not None:
+            self._assert_valid_dtypes([grad_loss])
+        if var_list is None:
+            variables = trainable_variables()
+        else:
+            variables = list(var_list) if isinstance(var_list, (list, tuple)) else [var_list]
+        if not variables:
+            raise ValueError("No variables to optimize.")
+        found = gradients(
+            loss,
+            [_target(variable) for variable in variables],
+            grad_ys=grad_loss,
+            gate_gradients=gate_gradients == self.GATE_OP,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+        )
+        if gate_gradients == self.GATE_GRAPH:
+            found = control.tuple(found)
+        pairs = list(zip(found, variables, strict=True))
+        self._assert_valid_dtypes([variable for grad, variable in pairs if grad is not None])
+        return pairs
+
+    def apply_gradients(
+        self, grads_and_vars: GradsAndVars, global_step: Any = None, name: str | None = None
+    ) -> Operation:
+        """An operation that updates the variables by the gradients and, where given, counts ``global_step`` up.
+
+        Args:
+            grads_and_vars: pairs of gradient and variable; a variable whose gradient is None is left alone.
+            global_step: a variable.
+            name: name of the operation; the optimizer's where None.
+
+        Raises:
+            TypeError: a gradient is neither a tensor, slices nor None.
+            ValueError: there is no variable, or none with a gradient.
+        """
+        pairs = [(None if g is None else _converted(g), v) for g, v in grads_and_vars]
+        if not pairs:
+            raise ValueError("No variables provided.")
+        variables = [variable for grad, variable in pairs if grad is not None]
+        if not variables:
+            raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
+        graph = get_default_graph()
+        with graph.control_dependencies(None):
+            self._create_slots(variables)
+        with name_scope(name, self._name) as scope:
+            self._prepare()
+            updates = []
+            for grad, variable in pairs:
+                if grad is None:
+                    continue
+                with graph.name_scope(f"update_{variable.op.name}"), graph.colocate_with(variable.op):
+                    updates.append(self._update_one(grad, variable))
+            applied: Any
+            if global_step is None:
+                applied = self._finish(updates, scope)
+            else:
+                with graph.control_dependencies([self._finish(updates, "update")]):
+                    with graph.colocate_with(global_step.op):
+                        applied = _count(global_step, scope)
+            operation: Operation = applied.op if isinstance(applied, Tensor) else applied
+            collected = graph.get_collection_ref(GraphKeys.TRAIN_OP)
+            if operation not in collected:
+                collected.append(operation)
+            return applied  # type: ignore[no-any-return]
+
+    def _update_one(self, grad: Gradient, variable: Any) -> Any:
+        """The operation that updates one variable, its constraint applied afterwards."""
+        if isinstance(variable, Tensor):
+            raise NotImplementedError("Trying to update a Tensor ", variable)
+        sparse, resource = isinstance(grad, IndexedSlices), isinstance(variable, ResourceVariable)
+        update: Any
+        if isinstance(grad, IndexedSlices):
+            if variable.constraint is not None:
+                raise RuntimeError("Cannot use a constraint function on a sparse variable.")
+            if resource:
+                return self._resource_apply_sparse_duplicate_indices(grad.values, variable, grad.indices)
+            return self._apply_sparse_duplicate_indices(grad, variable)
+        assert not sparse
+        update = (self._resource_apply_dense if resource else self._apply_dense)(grad, variable)
+        if variable.constraint is None:
+            return update
+        with variable.graph.control_dependencies([update]):
+            return variable.assign(variable.constraint(variable))
+
+    def variables(self) -> list[Any]:
+        """The slots and other variables that the optimizer made in the default graph, by name."""
+        graph = get_default_graph()
+        made = [variable for (_, of), variable in self._non_slots.items() if of is graph]
+        for slots in self._slots.values():
+            made += [variable for (of, _), variable in slots.items() if of is graph]
+        return sorted(made, key=lambda variable: variable.name)
+
+    def get_slot_names(self) -> list[str]:
+        """The names of its slots."""
+        return sorted(self._slots)
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """The slot of that name for a variable, or None."""
+        return self._slots.get(name, {}).get(_key(var))
+
+    # What subclasses use
+
+    def _slot_dict(self, slot_name: str) -> dict[tuple[Graph, str], Any]:
+        return self._slots.setdefault(slot_name, {})
+
+    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
+        slots = self._slot_dict(slot_name)
+        if _key(var) not in slots:
+            slots[_key(var)] = create_zeros_slot(var, op_name)
+        return slots[_key(var)]
+
+    def _get_or_make_slot_with_initializer(
+        self, var: Any, initializer: Any, shape: TensorShape, dtype: Any, slot_name: str, op_name: str
+    ) -> Any:
+        slots = self._slot_dict(slot_name)
+        if _key(var) not in slots:
+            slots[_key(var)] = create_slot_with_initializer(var, initializer, shape, dtype, op_name)
+        return slots[_key(var)]
+
+    def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
+        key = (name, colocate_with.graph)
+        if key not in self._non_slots:
+            with get_default_graph().colocate_with(colocate_with.op):
+                self._non_slots[key] = Variable(
+                    lambda: convert_to_tensor(initial_value, name="initial_value"),
+                    name=name,
+                    trainable=False,
+                    use_resource=isinstance(colocate_with, ResourceVariable),
+                )
+        return self._non_slots[key]
+
+    def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
+        return self._non_slots.get((name, graph or get_default_graph()))
+
+    def _call_if_callable(self, param: Any) -> Any:
+        return param() if callable(param) else param
+
+    def _valid_dtypes(self) -> set[str]:
+        return {"float16", "bfloat16", "float32", "float64"}
+
+    def _assert_valid_dtypes(self, tensors: Sequence[Any]) -> None:
+        valid = self._valid_dtypes()
+        for tensor in tensors:
+            dtype = as_dtype(tensor.dtype).base_dtype
+            if dtype.name not in valid:
+                raise ValueError(
+                    f"Invalid type {dtype!r} for {tensor.name}, expected: {[as_dtype(v) for v in sorted(valid)]}."
+                )
+
+    # What subclasses override
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        """Makes the slots of the variables."""
+
+    def _prepare(self) -> None:
+        """Makes the tensors of the hyperparameters."""
+
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+        raise NotImplementedError
+
+    def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
+        raise NotImplementedError
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+        raise NotImplementedError
+
+    def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
+        raise NotImplementedError
+
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+        values, indices = _without_duplicates(grad.values, grad.indices)
+        return self._apply_sparse(IndexedSlices(values, indices, grad.dense_shape), var)
+
+    def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
+        values, unique = _without_duplicates(grad, indices)
+        return self._resource_apply_sparse(values, var, unique)
+
+    def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
+        return control.group(*update_ops, name=name_scope)
+
+
+class KernelOptimizer(Optimizer):
+    """An optimizer whose update is one op with dense and sparse, reference and resource variants.
+
+    A subclass gives the op's name without prefix in ``_op``, its slots in ``_slot_names``, and the other inputs and
+    attributes from ``_scalars``.
+    """
+
+    _op: str
+    _slot_names: tuple[str, ...] = ()
+
+    def _scalars(self) -> dict[str, Tensor]:
+        """The inputs that are hyperparameters, by their name in the signature."""
+        raise NotImplementedError
+
+    def _attrs(self) -> dict[str, Any]:
+        """The attributes."""
+        return {}
+
+    def _slot_inputs(self, var: Any) -> dict[str, Any]:
+        """The inputs that are slots, by their name in the signature."""
+        raise NotImplementedError
+
+    def _apply(self, prefix: str, var: Any, grad: Tensor, indices: Tensor | None) -> Operation:
+        resource = prefix.startswith("Resource")
+        dtype = grad.dtype.base_dtype if resource else var.dtype.base_dtype
+        slots = {
+            name: slot.handle if resource else slot for name, slot in self._slot_inputs(var).items()
+        }
+        scalars = {name: cast_to(value, dtype) for name, value in self._scalars().items()}
+        gradient_name = "delta" if self._op == "GradientDescent" else "grad"
+        positions = {} if indices is None else {"indices": indices}
+        return apply_op(
+            f"{prefix}Apply{self._op}",
+            var=var.handle if resource else var,
+            **slots,
+            **scalars,
+            **{gradient_name: grad},
+            **positions,
+            **self._attrs(),
+            use_locking=self._use_locking,
+        )
+
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+        return self._apply("", var, grad, None)
+
+    def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
+        return self._apply("Resource", var, grad, None)
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+        return self._apply("Sparse", var, grad.values, grad.indices)
+
+    def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
+        return self._apply("ResourceSparse", var, grad, indices)
+
+
+def cast_to(value: Any, dtype: Any) -> Any:
+    """``value`` in another type; a resource variable of that type stays as it is."""
+    if isinstance(value, ResourceVariable) and value.dtype is dtype:
+        return value
+    return cast.cast(value, dtype)
+
+
+def _key(var: Any) -> tuple[Graph, str]:
+    return var.op.graph, var.op.name
+
+
+def _target(variable: Any) -> Tensor:
+    if isinstance(variable, ResourceVariable):
+        return variable.handle
+    if isinstance(variable, Variable):
+        return variable._ref()  # type: ignore[attr-defined,no-any-return]
+    if isinstance(variable, Tensor):
+        return variable
+    raise NotImplementedError("Trying to optimize unsupported type ", variable)
+
+
+def _converted(grad: Any) -> Gradient:
+    try:
+        return convert_to_tensor_or_indexed_slices(grad)
+    except TypeError:
+        raise TypeError(f"Gradient must be convertible to a Tensor or IndexedSlices, or None: {grad}") from None
+
+
+def _without_duplicates(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows summed per position, and the positions, each once."""
+    unique, positions = apply_op("Unique", x=indices).outputs
+    shape = apply_op("Shape", input=unique).outputs[0]
+    with name_scope(None, "strided_slice") as scope:
+        count = apply_op(
+            "StridedSlice",
+            scope,
+            input=shape,
+            begin=convert_to_tensor([0], name="stack"),
+            end=convert_to_tensor([1], name="stack_1"),
+            strides=convert_to_tensor([1], name="stack_2"),
+            shrink_axis_mask=1,
+        ).outputs[0]
+    return unsorted_segment_sum(values, positions, count), unique
+
+
+def _count(global_step: Any, name: str) -> Any:
+    if isinstance(global_step, ResourceVariable):
+        one = convert_to_tensor(1, global_step.dtype)
+        return assign_add_variable_op(global_step.handle, one, name=name)
+    return assign_add(global_step, 1, name=name)
+
+

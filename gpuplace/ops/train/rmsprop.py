@@ -1,0 +1,71 @@
+"""RMSProp: steps are divided by the root of a running mean of the squared gradients.
+
+Source: tensorflow/python/training/rmsprop.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gpuplace.graph.convert import convert_to_tensor
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops import constant
+from gpuplace.ops.init_ops import Ones
+from gpuplace.ops.train.optimizer import KernelOptimizer
+
+
+class RMSPropOptimizer(KernelOptimizer):
+    """RMSProp.
+
+    Args:
+        learning_rate: a number, a tensor, or a function that returns one.
+        decay: of the running mean.
+        momentum: of the steps.
+        epsilon: added to the mean against division by zero.
+        use_locking: kept in the graph.
+        centered: subtract the squared running mean of the gradients.
+        name: name of the update and of the slots.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        decay: Any = 0.9,
+        momentum: Any = 0.0,
+        epsilon: Any = 1e-10,
+        use_locking: bool = False,
+        centered: bool = False,
+        name: str = "RMSProp",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._given = {"learning_rate": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon}
+        self._centered = centered
+        self._op = "CenteredRMSProp" if centered else "RMSProp"
+        self._tensors: dict[str, Any] = {}
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for variable in var_list:
+            dtype, shape = variable.dtype.base_dtype, variable.get_shape()
+            ones = Ones(dtype=dtype) if shape.is_fully_defined() else constant.ones_like(variable)
+            self._get_or_make_slot_with_initializer(variable, ones, shape, dtype, "rms", self._name)
+            if self._centered:
+                self._zeros_slot(variable, "mg", self._name)
+            self._zeros_slot(variable, "momentum", self._name)
+
+    def _prepare(self) -> None:
+        values = {name: self._call_if_callable(value) for name, value in self._given.items()}
+        self._tensors = {name: convert_to_tensor(value, name=name) for name, value in values.items()}
+
+    def _slot_inputs(self, var: Any) -> dict[str, Any]:
+        mean = {"mg": self.get_slot(var, "mg")} if self._centered else {}
+        return {**mean, "ms": self.get_slot(var, "rms"), "mom": self.get_slot(var, "momentum")}
+
+    def _scalars(self) -> dict[str, Tensor]:
+        given = self._tensors
+        return {
+            "lr": given["learning_rate"],
+            "rho": given["decay"],
+            "momentum": given["momentum"],
+            "epsilon": given["epsilon"],
+        }

@@ -1,0 +1,71 @@
+"""Slots: variables that belong to another variable, named after it and placed with it.
+
+Source: tensorflow/python/training/slot_creator.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.ops import array, constant
+from gpuplace.ops.init_ops import Zeros
+from gpuplace.ops.resource_variables import ResourceVariable
+from gpuplace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
+from gpuplace.ops.variables import RefVariable, Variable
+from gpuplace.shapes import TensorShape
+
+
+def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Any:
+    """A slot of ``primary`` with the initial value ``val``."""
+    return _create(primary, val, None, None, name, val.get_shape().is_fully_defined(), colocate_with_primary)
+
+
+def create_slot_with_initializer(
+    primary: Any, initializer: Any, shape: TensorShape, dtype: Any, name: str, colocate_with_primary: bool = True
+) -> Any:
+    """A slot of ``primary`` of the given shape and type."""
+    return _create(primary, initializer, shape, dtype, name, shape.is_fully_defined(), colocate_with_primary)
+
+
+def create_zeros_slot(
+    primary: Any, name: str, dtype: Any = None, colocate_with_primary: bool = True
+) -> Any:
+    """A slot of zeros, shaped like ``primary``."""
+    dtype = primary.dtype if dtype is None else dtype
+    shape = primary.get_shape()
+    if shape.is_fully_defined():
+        return create_slot_with_initializer(primary, Zeros(), shape, dtype, name, colocate_with_primary)
+    value = primary.initialized_value() if isinstance(primary, Variable) else primary
+    zeros = constant.zeros(array.shape(value), dtype=dtype.base_dtype)
+    return create_slot(primary, zeros, name, colocate_with_primary)
+
+
+def _create(
+    primary: Any,
+    val: Any,
+    shape: TensorShape | None,
+    dtype: Any,
+    name: str,
+    validate_shape: bool,
+    colocate: bool,
+) -> Any:
+    graph = get_default_graph()
+    use_resource = None
+    if isinstance(primary, (ResourceVariable, RefVariable)):
+        use_resource = isinstance(primary, ResourceVariable)
+    with variable_scope(None, f"{primary.op.name}/{name}"):
+        scope = get_variable_scope()
+        partitioner, scope.partitioner = scope.partitioner, None
+        with graph.colocate_with(primary.op if colocate else None, ignore_existing=not colocate):
+            slot = get_variable(
+                "",
+                initializer=val,
+                trainable=False,
+                use_resource=use_resource,
+                shape=shape if callable(val) else None,
+                dtype=None if dtype is None else dtype.base_dtype,
+                validate_shape=validate_shape,
+            )
+        scope.partitioner = partitioner
+    return slot

@@ -1,0 +1,106 @@
+"""Plans: a signature's schedule, compiled, and what happens when a step fails.
+
+A plan is made once for (fetches, targets, feeds) and run any number of times, from any number of threads at once: all
+state of a step is in the local names of one call.
+
+Source: tensorflow/core/common_runtime/executor.cc, release 1.15 (which node an error names).
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import OpError
+from gpuplace.runtime.partition import Schedule, Step
+from gpuplace.runtime.plan import PlanCode
+from gpuplace.runtime.session_errors import failed_step_error
+
+__all__ = ["Plan", "ignoring"]
+
+ignoring = np.errstate(all="ignore")
+"""TensorFlow says nothing about overflow, division by zero and invalid operations."""
+
+
+class Plan:
+    """A signature that is ready to run.
+
+    Args:
+        schedule: what it does.
+        code: the function.
+        release: whose error texts to use.
+        leave: called after every step, also a failed one; for devices whose current-device state has to be put back.
+    """
+
+    def __init__(
+        self, schedule: Schedule, code: PlanCode, release: str, leave: Callable[[], None] | None = None
+    ) -> None:
+        self.schedule = schedule
+        self.code = code
+        self.release = release
+        self._function = code.function
+        self._leave = leave
+        if leave is not None:
+            self.run = self._run_and_leave  # type: ignore[method-assign]
+
+    def run(self, feeds: Sequence[Any]) -> list[Any]:
+        """The fetched values, for fed arrays of the right type.
+
+        Raises:
+            OpError: a kernel failed; names its node, device, inputs and line.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                return self._function(*feeds)
+        except Exception as error:
+            raise self.failure(error) from error
+
+    def _run_and_leave(self, feeds: Sequence[Any]) -> list[Any]:
+        assert self._leave is not None
+        try:
+            return Plan.run(self, feeds)
+        finally:
+            self._leave()
+
+    def failure(self, error: Exception) -> Exception:
+        """The error of the node that was running, or ``error`` itself where none was."""
+        frame = self._frame(error.__traceback__)
+        if frame is None:
+            return error
+        step = self.code.owners[frame.tb_lineno]
+        if step is None:
+            return error
+        values = self._arguments(frame)
+        op = step.op or step.inputs[0].tensor.op
+        failure = failed_step_error(error, op, step.device, values, self.release)
+        del values
+        traceback.clear_frames(error.__traceback__)  # else the error would keep the step's tensors alive
+        return failure
+
+    def _frame(self, trace: TracebackType | None) -> TracebackType | None:
+        while trace is not None:
+            if trace.tb_frame.f_code is self.code.code:
+                return trace
+            trace = trace.tb_next
+        return None
+
+    def _arguments(self, trace: TracebackType) -> list[Any]:
+        found, shared = trace.tb_frame.f_locals, self.code.function.__globals__
+        names = self.code.arguments.get(trace.tb_lineno, ())
+        return [
+            found[name] if name in found else shared[name]
+            for name in names
+            if name in found or name in shared
+        ]
+
+
+def steps_on(schedule: Schedule, device: str) -> list[Step]:
+    """The steps of one device, in order."""
+    return [step for step in schedule.steps if step.device == device]
+
+
+__all__ += ["OpError", "steps_on"]

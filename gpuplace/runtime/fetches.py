@@ -1,0 +1,166 @@
+"""What a caller of ``run`` may ask for, and how the answer gets the same form.
+
+A structure of lists, tuples, dicts and classes is flattened to tensors and operations, each once, and the values are put
+back in its form::
+
+    [c, {"x": a, "y": [b, c]}]  ──flatten──>  c, a, b  ──run──>  C, A, B  ──build──>  [C, {"x": A, "y": [B, C]}]
+
+>>> from gpuplace.graph.graph import Graph
+>>> graph = Graph()
+>>> op = graph.create_op("NoOp", [])
+>>> fetches = FetchStructure(graph, ["NoOp", op])
+>>> fetches.operations == (op,), fetches.build([])
+(True, [None, None])
+
+Source: tensorflow/python/client/session.py, release 1.15 (kinds of fetches, texts of the errors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.runtime.fetched_values import IndexedSlicesValue, SparseTensorValue
+
+__all__ = ["FetchStructure", "register_composite_fetch", "composite_feed"]
+
+Build = Callable[[Sequence[Any]], Any]
+
+_composites: list[tuple[type, Callable[[Any], Sequence[Tensor]], Callable[[Sequence[Any]], Any]]] = []
+
+
+def register_composite_fetch(
+    kind: type, parts: Callable[[Any], Sequence[Tensor]], build: Callable[[Sequence[Any]], Any]
+) -> None:
+    """Makes objects of a class fetchable and feedable.
+
+    Args:
+        kind: the class.
+        parts: the tensors of an object.
+        build: what a fetch gives, from the values of the tensors.
+    """
+    _composites.insert(0, (kind, parts, build))
+
+
+def _composite(fetch: Any) -> tuple[Sequence[Tensor], Build] | None:
+    for kind, parts, build in _composites:
+        if isinstance(fetch, kind):
+            return parts(fetch), build
+    if isinstance(getattr(fetch, "values", None), Tensor) and isinstance(
+        getattr(fetch, "indices", None), Tensor
+    ):
+        return _sliced(fetch)
+    return None
+
+
+def _sliced(fetch: Any) -> tuple[Sequence[Tensor], Build]:
+    """``IndexedSlices`` and ``SparseTensor``, by their fields."""
+    dense_shape = getattr(fetch, "dense_shape", None)
+    if type(fetch).__name__ == "SparseTensor":
+        return (fetch.indices, fetch.values, dense_shape), lambda parts: SparseTensorValue(*parts)
+    if dense_shape is None:
+        return (fetch.values, fetch.indices), lambda parts: IndexedSlicesValue(*parts, None)
+    return (fetch.values, fetch.indices, dense_shape), lambda parts: IndexedSlicesValue(*parts)
+
+
+def composite_feed(key: Any) -> Sequence[Tensor] | None:
+    """The tensors that feeding ``key``, an object of several tensors, feeds in this order; None for a single one."""
+    found = _composite(key)
+    return None if found is None else found[0]
+
+
+class FetchStructure:
+    """The flat form of what was asked for.
+
+    Attributes:
+        tensors: the tensors, each once, in order of appearance.
+        operations: the operations, each once.
+        build: puts the values of ``tensors``, in that order, into the form that was asked for.
+
+    Raises:
+        TypeError: something that cannot be fetched.
+        ValueError: a name or element that is not of this graph.
+    """
+
+    def __init__(self, graph: Graph, fetches: Any) -> None:
+        self._graph = graph
+        self._positions: dict[Tensor, int] = {}
+        self._operations: dict[Operation, None] = {}
+        self.build: Build = self._visit(fetches)
+        self.tensors: tuple[Tensor, ...] = tuple(self._positions)
+        self.operations: tuple[Operation, ...] = tuple(self._operations)
+
+    def _visit(self, fetch: Any) -> Build:
+        if fetch is None:
+            raise TypeError(f"Fetch argument {fetch!r} has invalid type {type(fetch)!r}")
+        if isinstance(fetch, (list, tuple)):
+            return self._sequence(fetch)
+        if isinstance(fetch, Mapping):
+            return self._mapping(fetch)
+        if hasattr(type(fetch), "__attrs_attrs__"):
+            return self._attrs(fetch)
+        if isinstance(fetch, Tensor | Operation | str | bytes):
+            return self._element(fetch, fetch)
+        composite = _composite(fetch)
+        if composite is not None:
+            parts = [self._element(tensor, fetch) for tensor in composite[0]]
+            build = composite[1]
+            return lambda values: build([part(values) for part in parts])
+        return self._element(fetch, fetch)
+
+    def _element(self, element: Any, fetch: Any) -> Build:
+        try:
+            found = self._graph.as_graph_element(element, allow_tensor=True, allow_operation=True)
+        except TypeError as error:
+            raise TypeError(
+                f"Fetch argument {fetch!r} has invalid type {type(fetch)!r}, must be a string or Tensor. ({error})"
+            ) from None
+        except ValueError as error:
+            raise ValueError(
+                f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})"
+            ) from None
+        except KeyError as error:
+            raise ValueError(
+                f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})"
+            ) from None
+        if not self._graph.is_fetchable(found):
+            raise ValueError(f"{type(found).__name__} {found!r} is not fetchable.")
+        if isinstance(found, Operation):
+            self._operations.setdefault(found)
+            return lambda values: None
+        position = self._positions.setdefault(found, len(self._positions))
+        return lambda values: values[position]
+
+    def _sequence(self, fetches: Any) -> Build:
+        parts = [self._visit(fetch) for fetch in fetches]
+        kind = type(fetches)
+        if hasattr(kind, "_fields"):
+            return lambda values: kind(*[part(values) for part in parts])
+        if kind is list:
+            return lambda values: [part(values) for part in parts]
+        if kind is tuple:
+            return lambda values: tuple([part(values) for part in parts])
+        return lambda values: kind([part(values) for part in parts])
+
+    def _mapping(self, fetches: Mapping[Any, Any]) -> Build:
+        parts = {key: self._visit(fetch) for key, fetch in fetches.items()}
+        kind = type(fetches)
+
+        def build(values: Sequence[Any]) -> Any:
+            built: Any = kind()
+            for key, part in parts.items():
+                built[key] = part(values)
+            return built
+
+        return build
+
+    def _attrs(self, fetches: Any) -> Build:
+        kind = type(fetches)
+        fields = kind.__attrs_attrs__
+        parts = {
+            getattr(field, "alias", None) or field.name.lstrip("_"): self._visit(getattr(fetches, field.name))
+            for field in fields
+        }
+        return lambda values: kind(**{name: part(values) for name, part in parts.items()})

@@ -1,0 +1,300 @@
+"""From a placed graph to a schedule: what runs, in which order, where, and what is copied in between.
+
+Pruning keeps what the fetches need, up to the tensors that are fed. Wherever a tensor is needed in a memory that it is
+not in, a copy is inserted, one for all consumers there::
+
+    a (CPU:0) ──┬──> MatMul (GPU:0)          a ──> copy of a to GPU:0 ──┬──> MatMul
+                └──> Tanh   (GPU:0)   ==>                               └──> Tanh      ──> copy to CPU:0 ──> fetch
+
+A GPU has two memories: its own and host memory, where the arguments lie that its kernels want there (shapes, indices,
+strings). Such an argument crosses from the CPU without being copied to the GPU and back.
+
+Source: tensorflow/core/graph/graph_partition.cc, graph/subgraph.cc and common_runtime/memory_types.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gpuplace.dtypes import resource
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.kernels.registry import KernelRegistry
+from gpuplace.runtime.session_errors import no_control_flow_error
+
+__all__ = [
+    "CONTROL_FLOW_OPS",
+    "Location",
+    "PartitionOptions",
+    "Schedule",
+    "Slot",
+    "Step",
+    "make_schedule",
+    "needed_operations",
+]
+
+CONTROL_FLOW_OPS = frozenset(
+    f"{prefix}{name}"
+    for prefix in ("", "Ref")
+    for name in ("Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond")
+)
+"""Ops whose outputs may be dead or belong to an iteration: a straight line cannot execute them."""
+
+PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
+"""Ops that only a feed can replace."""
+
+
+class Location(NamedTuple):
+    """A memory."""
+
+    device: str
+    """Full name of the device."""
+    on_host: bool
+    """Whether it is host memory, as always on a CPU."""
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """A value of a step: a tensor at one location."""
+
+    index: int
+    """Position in ``Schedule.slots``."""
+    tensor: Tensor
+    """What it is the value of."""
+    location: Location
+    """Where it lies."""
+    is_ref: bool
+    """Whether the value is a variable's storage and not an array."""
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """A kernel to run or, where ``op`` is None, a copy of ``inputs[0]`` to ``outputs[0]``."""
+
+    op: Operation | None
+    """What runs."""
+    device: str
+    """Full name of the device; for a copy the receiving one."""
+    inputs: tuple[Slot, ...]
+    """Values it takes."""
+    reads: tuple[bool, ...]
+    """Which inputs are storages of variables of which the kernel wants the current value."""
+    outputs: tuple[Slot, ...]
+    """Values it makes."""
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether this moves a tensor."""
+        return self.op is None
+
+    @property
+    def name(self) -> str:
+        """The node's name, or that of the node whose output is copied."""
+        return self.op.name if self.op is not None else self.inputs[0].tensor.op.name
+
+
+@dataclass(slots=True, eq=False)
+class Schedule:
+    """All of a step, in an order that respects every edge."""
+
+    feeds: tuple[Slot, ...]
+    """Values the caller gives."""
+    steps: tuple[Step, ...]
+    """What is done."""
+    fetches: tuple[Slot, ...]
+    """Values the caller gets, in host memory; a ``Slot.is_ref`` one is read at the end."""
+    slots: tuple[Slot, ...]
+    """All values."""
+    operations: tuple[Operation, ...]
+    """What runs, without copies."""
+
+    @property
+    def copies(self) -> tuple[Step, ...]:
+        """The copies, between devices and between a device's two memories."""
+        return tuple(step for step in self.steps if step.op is None)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionOptions:
+    """What a schedule is made with."""
+
+    device_of: Callable[[Operation], str]
+    """Assigned device of an operation, by full name."""
+    device_types: dict[str, str]
+    """Full name of a device to its type."""
+    kernels: KernelRegistry
+    """Says which arguments are in host memory."""
+    client: str
+    """Full name of the device where feeds come from and fetches go to."""
+
+
+def needed_operations(
+    fetches: Iterable[Tensor], targets: Iterable[Operation], feeds: Collection[Tensor]
+) -> list[Operation]:
+    """What has to run for the fetches and targets, in an order that respects all edges; the graph's own if that does.
+
+    Raises:
+        InvalidArgumentError: the operations form a cycle.
+        UnimplementedError: one belongs to a conditional or a loop.
+    """
+    found: set[Operation] = set()
+    stack = [tensor.op for tensor in fetches if tensor not in feeds]
+    stack.extend(targets)
+    while stack:
+        op = stack.pop()
+        if op in found:
+            continue
+        found.add(op)
+        stack.extend([tensor.op for tensor in op.inputs if tensor not in feeds])
+        stack.extend(op._control_inputs)
+    ordered = sorted(found, key=lambda op: op.index)
+    for op in ordered:
+        if op.type in CONTROL_FLOW_OPS:
+            raise no_control_flow_error(op)
+    if all(_runs_after_its_inputs(op, feeds) for op in ordered):
+        return ordered
+    return _sorted_by_edges(ordered, feeds)
+
+
+def _runs_after_its_inputs(op: Operation, feeds: Collection[Tensor]) -> bool:
+    index = op.index
+    for tensor in op.inputs:
+        if tensor.op.index >= index and tensor not in feeds:
+            return False
+    return all(control.index < index for control in op._control_inputs)
+
+
+def _sorted_by_edges(operations: Sequence[Operation], feeds: Collection[Tensor]) -> list[Operation]:
+    waiting: dict[Operation, int] = {}
+    consumers: dict[Operation, list[Operation]] = {}
+    for op in operations:
+        sources = {tensor.op for tensor in op.inputs if tensor not in feeds} | set(op._control_inputs)
+        waiting[op] = len(sources)
+        for source in sources:
+            consumers.setdefault(source, []).append(op)
+    ready = [(op.index, op) for op, count in waiting.items() if not count]
+    heapq.heapify(ready)
+    ordered: list[Operation] = []
+    while ready:
+        _, op = heapq.heappop(ready)
+        ordered.append(op)
+        for consumer in consumers.get(op, ()):
+            waiting[consumer] -= 1
+            if not waiting[consumer]:
+                heapq.heappush(ready, (consumer.index, consumer))
+    if len(ordered) < len(operations):
+        left = [op for op in operations if waiting[op]]
+        raise InvalidArgumentError(
+            left[0],
+            left[0],
+            f"Graph is invalid, contains a cycle with {len(left)} nodes, including: "
+            + ", ".join(op.name for op in left[:10]),
+            hint="only while loops may go round; feed one of these tensors to cut the cycle",
+        )
+    return ordered
+
+
+@dataclass
+class _Maker:
+    """A schedule in the making."""
+
+    options: PartitionOptions
+    slots: list[Slot] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    home: dict[Tensor, Slot] = field(default_factory=dict)
+    copies: dict[tuple[Tensor, Location], Slot] = field(default_factory=dict)
+    hosted: dict[tuple[object, ...], frozenset[int]] = field(default_factory=dict)
+
+    def slot(self, tensor: Tensor, location: Location, is_ref: bool) -> Slot:
+        made = Slot(len(self.slots), tensor, location, is_ref)
+        self.slots.append(made)
+        return made
+
+    def on_host(self, op: Operation, device_type: str, *, outputs: bool) -> frozenset[int]:
+        """Positions of the inputs or outputs that are in host memory."""
+        if op.op_def is None:
+            return frozenset()
+        ask = self.options.kernels.host_memory_outputs if outputs else self.options.kernels.host_memory_inputs
+        return ask(op.op_def, op.attrs, device_type)
+
+    def value_at(self, tensor: Tensor, location: Location) -> Slot:
+        """The tensor at a location; the first time it is needed there, a copy is added."""
+        home = self.home[tensor]
+        if home.location == location:
+            return home
+        copy = self.copies.get((tensor, location))
+        if copy is None:
+            copy = self.copies[tensor, location] = self.slot(tensor, location, False)
+            self.steps.append(Step(None, location.device, (home,), (home.is_ref,), (copy,)))
+        return copy
+
+    def add(self, op: Operation) -> None:
+        device = self.options.device_of(op)
+        device_type = self.options.device_types[device]
+        is_cpu = device_type == "CPU"
+        inputs: list[Slot] = []
+        reads: list[bool] = []
+        if op.inputs:
+            hosted = frozenset() if is_cpu else self.on_host(op, device_type, outputs=False)
+            wants_ref = _reference_inputs(op)
+            for position, tensor in enumerate(op.inputs):
+                home = self.home[tensor]
+                if home.is_ref and position in wants_ref:
+                    inputs.append(home)
+                    reads.append(False)
+                    continue
+                if tensor.dtype.base_dtype is resource:
+                    inputs.append(home)
+                    reads.append(False)
+                    continue
+                slot = self.value_at(tensor, Location(device, is_cpu or position in hosted))
+                inputs.append(slot)
+                reads.append(slot.is_ref)
+        outputs: list[Slot] = []
+        if op.outputs:
+            hosted = frozenset() if is_cpu else self.on_host(op, device_type, outputs=True)
+            for tensor in op.outputs:
+                location = Location(device, is_cpu or tensor.value_index in hosted)
+                slot = self.slot(tensor, location, bool(tensor.dtype.is_ref_dtype))
+                outputs.append(slot)
+                self.home.setdefault(tensor, slot)  # a fed tensor keeps the value that was fed
+        self.steps.append(Step(op, device, tuple(inputs), tuple(reads), tuple(outputs)))
+
+
+def _reference_inputs(op: Operation) -> frozenset[int] | set[int]:
+    """Positions of the inputs that the op wants as references."""
+    if op.op_def is None or not any(arg.is_ref for arg in op.op_def.inputs):
+        return frozenset()
+    ranges = op.op_def.input_ranges(op.attrs)
+    return {position for arg in op.op_def.inputs if arg.is_ref for position in ranges[arg.name]}
+
+
+def make_schedule(
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    feeds: Sequence[Tensor],
+    options: PartitionOptions,
+) -> Schedule:
+    """The schedule for a signature.
+
+    Raises:
+        InvalidArgumentError: the operations form a cycle.
+        UnimplementedError: a conditional or loop is needed.
+    """
+    maker = _Maker(options)
+    client = Location(options.client, True)
+    for tensor in feeds:
+        maker.home[tensor] = maker.slot(tensor, client, False)
+    given = tuple(maker.slots)
+    operations = needed_operations(fetches, targets, set(feeds))
+    for op in operations:
+        maker.add(op)
+    wanted = []
+    for tensor in fetches:
+        home = maker.home[tensor]
+        is_resource = tensor.dtype.base_dtype is resource
+        wanted.append(home if is_resource else maker.value_at(tensor, client))
+    return Schedule(given, tuple(maker.steps), tuple(wanted), tuple(maker.slots), tuple(operations))

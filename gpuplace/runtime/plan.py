@@ -1,0 +1,428 @@
+"""A schedule as one Python function.
+
+Every kernel is bound to its node beforehand; what remains is a straight line of calls, in which a name is given up or
+taken over as soon as its value is dead::
+
+    c = tf.matmul(x, w) + b        def step(f0):
+                                       t0 = k2(f0, c1)
+                                       t0 = k4(t0, c3)
+                                       return [t0]
+
+Constants are globals of the function, named after their slot. A line belongs to one step, so that an error is traced
+back to its node without any work while all goes well. Plans that measure or that account for memory come from the same
+builder with other lines; nothing is asked while a plan runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any, Protocol
+
+import numpy as np
+
+from gpuplace.dtypes import resource
+from gpuplace.graph.operation import Operation
+from gpuplace.kernels.compute import bind, find_compute, no_compute_error
+from gpuplace.runtime.fresh_ops import FRESH_OPS, SHARING_OPS
+from gpuplace.runtime.partition import PLACEHOLDERS, Schedule, Slot, Step
+from gpuplace.runtime.session_errors import missing_feed_error
+from gpuplace.runtime.simulated_memory import Reservation, SimulatedMemory
+
+__all__ = ["Backend", "PlanBuilder", "PlanCode"]
+
+RESERVE_BYTES = 16 << 20
+"""Outputs on simulated GPUs that are known to be at least as large get their memory before they are computed."""
+
+
+class Backend(Protocol):
+    """What a plan needs of a device; see ``numpy_backend`` and ``cupy_backend``."""
+
+    device: str
+    device_type: str
+    xp: Any
+    memory: SimulatedMemory | None
+    enter: Callable[[], None] | None
+    owns_arrays: bool
+
+    def from_host(self, value: Any) -> Any:
+        """A copy in the device's memory."""
+        ...
+
+    def to_host(self, value: Any) -> Any:
+        """A copy in host memory."""
+        ...
+
+    def from_device(self, value: Any) -> Any:
+        """A copy of an array of another GPU."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class PlanCode:
+    """A compiled plan."""
+
+    function: Callable[..., list[Any]]
+    """Takes the feeds in order, gives the fetches in order."""
+    code: CodeType
+    """Its code, by which tracebacks are recognised."""
+    owners: list[Step | None]
+    """Line number, from 1, to the step it belongs to, at that index."""
+    arguments: dict[int, tuple[str, ...]]
+    """Line number to the names of the values that the kernel on this line takes."""
+    source: str
+    """The text."""
+
+
+class Constants(Protocol):
+    """Where the values of ``Const`` nodes are kept for the life of a session."""
+
+    def __call__(self, op: Operation, backend: Backend, on_host: bool) -> Any:
+        """The value in the memory of the node's device."""
+        ...
+
+
+@dataclass
+class PlanBuilder:
+    """Makes the code of a schedule.
+
+    Args:
+        schedule: what to do.
+        backends: full device name to the device.
+        session: the session's resources, for kernels.
+        constants: gives the values of constants.
+    """
+
+    schedule: Schedule
+    backends: Mapping[str, Any]
+    session: Any
+    constants: Constants
+    lines: list[str] = field(default_factory=list)
+    owners: list[Step | None] = field(default_factory=lambda: [None, None])
+    arguments: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    names: dict[Slot, str] = field(default_factory=dict)
+    namespace: dict[str, Any] = field(default_factory=dict)
+    _free: list[str] = field(default_factory=list)
+    _dead: list[str] = field(default_factory=list)
+    _last: dict[Slot, int] = field(default_factory=dict)
+    _readers: dict[Slot, list[Step]] = field(default_factory=dict)
+    _producers: dict[Slot, Step] = field(default_factory=dict)
+    _roots: dict[Slot, Slot] = field(default_factory=dict)
+    _locals: int = 0
+    _entered: str | None = None
+
+    def build(self) -> PlanCode:
+        """Compiles the schedule.
+
+        Raises:
+            UnimplementedError: a node has no function that computes it.
+            ResourceExhaustedError: a constant does not fit on its simulated GPU.
+        """
+        schedule = self.schedule
+        self._find_uses()
+        for slot in schedule.feeds:
+            self.names[slot] = f"f{slot.index}"
+            if any(not self._makes_new(step) for step in self._readers.get(slot, ())):
+                self.namespace["copied"] = np.array
+                self.emit(None, f"{self.names[slot]} = copied({self.names[slot]})")
+        parameters = ", ".join(self.names[slot] for slot in schedule.feeds)
+        for number, step in enumerate(schedule.steps):
+            is_accounted = self.backends[step.device].memory is not None
+            if not is_accounted:
+                self._retire(number, step)
+            self.add(number, step)
+            if is_accounted:
+                self._retire(number, step)
+            if self._dead:
+                self.emit(step, f"del {', '.join(self._dead)}")
+                self._free.extend(self._dead)
+                self._dead.clear()
+        fetched = ", ".join([self._fetched(slot) for slot in schedule.fetches])
+        self.emit(None, f"return [{fetched}]")
+        source = f"def step({parameters}):\n" + "\n".join(f" {line}" for line in self.lines) + "\n"
+        compiled = compile(source, "<plan>", "exec")
+        exec(compiled, self.namespace)
+        function = self.namespace["step"]
+        return PlanCode(function, function.__code__, self.owners, self.arguments, source)
+
+    def _find_uses(self) -> None:
+        """Notes who makes and takes every value, and up to which step it is needed."""
+        schedule = self.schedule
+        for number, step in enumerate(schedule.steps):
+            for slot in step.outputs:
+                self._producers[slot] = step
+            if (
+                step.op is None
+                and not step.reads[0]
+                and self.copier(step.inputs[0], step.outputs[0])[0] is None
+            ):
+                source = step.inputs[0]
+                self._roots[step.outputs[0]] = self._roots.get(source, source)
+            for slot in step.inputs:
+                root = self._roots.get(slot, slot)
+                self._last[slot] = self._last[root] = number
+                self._readers.setdefault(slot, []).append(step)
+        for slot in schedule.fetches:
+            self._last[slot] = self._last[self._roots.get(slot, slot)] = len(schedule.steps)
+
+    # Lines and names
+
+    def emit(self, step: Step | None, line: str, arguments: tuple[str, ...] = ()) -> None:
+        """Adds a line that belongs to ``step``."""
+        self.lines.append(line)
+        if arguments:
+            self.arguments[len(self.owners)] = arguments
+        self.owners.append(step)
+
+    def bound(self, prefix: str, number: int, value: Any) -> str:
+        """Makes ``value`` a global of the function and returns its name."""
+        name = f"{prefix}{number}"
+        self.namespace[name] = value
+        return name
+
+    def _retire(self, number: int, step: Step) -> None:
+        """Gives up the names of values that this step is the last to use; its outputs may take them over."""
+        for slot in dict.fromkeys([self._roots.get(slot, slot) for slot in step.inputs]):
+            name = self.names[slot]
+            if self._last[slot] == number and name[0] == "t":
+                self._dead.append(name)
+
+    def take(self, slot: Slot) -> str:
+        """A local name for a new value."""
+        if self._dead:
+            name = self._dead.pop()
+        elif self._free:
+            name = self._free.pop()
+        else:
+            name = f"t{self._locals}"
+            self._locals += 1
+        self.names[slot] = name
+        return name
+
+    def is_used(self, slot: Slot) -> bool:
+        """Whether anything takes the value."""
+        return slot in self._last
+
+    # Steps
+
+    def add(self, number: int, step: Step) -> None:
+        """Adds the lines of a step."""
+        op = step.op
+        if op is None:
+            self._add_copy(number, step)
+        elif op.type == "Const":
+            slot = step.outputs[0]
+            if self.is_used(slot):
+                value = self.constants(op, self.backends[step.device], slot.location.on_host)
+                self.names[slot] = self.bound("c", slot.index, value)
+        else:
+            self._add_kernel(number, step, op)
+
+    def expressions(self, step: Step) -> list[str]:
+        """What the kernel is called with."""
+        return [
+            f"{self.names[slot]}.value" if reads else self.names[slot]
+            for slot, reads in zip(step.inputs, step.reads, strict=True)
+        ]
+
+    def kernel(self, step: Step, op: Operation) -> Callable[..., Any]:
+        """The bound function of a node."""
+        backend = self.backends[step.device]
+        if op.type in PLACEHOLDERS:
+            error = missing_feed_error(op)
+
+            def fail() -> Any:
+                raise error
+
+            return fail
+        if find_compute(op.type, backend.device_type) is None:
+            raise no_compute_error(op.type, backend.device_type, op)
+        return bind(op.type, backend.device_type, backend.xp, op, self.session, step.device)
+
+    def _add_kernel(self, number: int, step: Step, op: Operation) -> None:
+        names = tuple(self.names[slot] for slot in step.inputs)
+        call = f"{self.bound('k', number, self.kernel(step, op))}({', '.join(self.expressions(step))})"
+        backend = self.backends[step.device]
+        self.enter(step, backend)
+        memory = backend.memory
+        reservation = self._reserve(number, step, memory)
+        if len(step.outputs) == 1:
+            slot = step.outputs[0]
+            if op.op_def is not None and op.op_def.outputs[0].is_list:
+                self.namespace["only"] = _only
+                call = f"only({call})"
+            call = self.account(number, slot, call, memory, step, reservation)
+            self.call(number, step, call, (slot,), names)
+        else:
+            self.call(number, step, call, step.outputs, names)
+            for slot in step.outputs:
+                if self.is_used(slot):
+                    name = self.names[slot]
+                    noted = self.account(
+                        number * 1000 + slot.tensor.value_index, slot, name, memory, step, ""
+                    )
+                    if noted != name:
+                        self.emit(step, f"{name} = {noted}")
+        if reservation:
+            self.emit(step, f"del {reservation}")
+        if memory is not None:
+            self._account_for_variables(number, step, memory)
+
+    def call(
+        self, number: int, step: Step, call: str, outputs: tuple[Slot, ...], arguments: tuple[str, ...]
+    ) -> None:
+        """Adds the line that calls a kernel; outputs that nobody takes are dropped at once."""
+        if not any(self.is_used(slot) for slot in outputs):
+            self.emit(step, call, arguments)
+            return
+        targets = [self.take(slot) for slot in outputs]
+        self.emit(step, f"{', '.join(targets)} = {call}", arguments)
+        self._dead.extend(
+            target for target, slot in zip(targets, outputs, strict=True) if not self.is_used(slot)
+        )
+
+    def enter(self, step: Step, backend: Any) -> None:
+        """Makes the step's device the current one, where devices have to be switched."""
+        if backend.enter is not None and self._entered != backend.device:
+            self._entered = backend.device
+            name = f"enter{list(self.backends).index(backend.device)}"
+            self.namespace[name] = backend.enter
+            self.emit(step, f"{name}()")
+
+    def _add_copy(self, number: int, step: Step) -> None:
+        source, target = step.inputs[0], step.outputs[0]
+        (value,) = self.expressions(step)
+        copier, backend = self.copier(source, target)
+        if copier is None:
+            if step.reads[0]:
+                self.call(number, step, value, (target,), (self.names[source],))
+            else:
+                self.names[target] = self.names[source]
+            return
+        self.enter(step, backend)
+        call = f"{self.bound('k', number, copier)}({value})"
+        if not target.location.on_host:
+            call = self.account(number, target, call, backend.memory, step, "")
+        self.call(number, step, call, (target,), (self.names[source],))
+
+    def copier(self, source: Slot, target: Slot) -> tuple[Callable[[Any], Any] | None, Any]:
+        """The function that copies from one location to another, None where both are host memory, and its device."""
+        sender, receiver = self.backends[source.location.device], self.backends[target.location.device]
+        if source.location.on_host:
+            return (None, receiver) if target.location.on_host else (receiver.from_host, receiver)
+        if target.location.on_host:
+            return sender.to_host, sender
+        return receiver.from_device, receiver
+
+    # Memory of simulated GPUs
+
+    def account(
+        self,
+        number: int,
+        slot: Slot,
+        value: str,
+        memory: SimulatedMemory | None,
+        step: Step,
+        reservation: str,
+    ) -> str:
+        """The expression ``value``, counted in the device's memory if it lies there."""
+        if memory is None or slot.location.on_host or slot.is_ref or slot.tensor.dtype.base_dtype is resource:
+            return value
+        note = self.bound("m", number, _noting(memory, step.name, step.device))
+        return f"{note}({value}, {reservation})" if reservation else f"{note}({value})"
+
+    def _reserve(self, number: int, step: Step, memory: SimulatedMemory | None) -> str:
+        """Takes the memory of a large output before it is computed; returns the name of the reservation, or ""."""
+        if memory is None or len(step.outputs) != 1 or step.op is None or step.op.type in SHARING_OPS:
+            return ""
+        slot = step.outputs[0]
+        tensor = slot.tensor
+        elements = tensor.shape.num_elements()
+        if elements is None or slot.is_ref or slot.location.on_host or tensor.dtype.base_dtype is resource:
+            return ""
+        nbytes = elements * tensor.dtype.size
+        if nbytes < RESERVE_BYTES:
+            return ""
+        reserve = _reserving(
+            memory, nbytes, step.name, tuple(tensor.shape.as_list()), tensor.dtype.base_dtype, step.device
+        )
+        name = f"r{number}"
+        self.emit(step, f"{name} = {self.bound('reserve', number, reserve)}()")
+        return name
+
+    def _account_for_variables(self, number: int, step: Step, memory: SimulatedMemory) -> None:
+        """Counts what the kernel has made the value of a variable."""
+        variables = [
+            self.names[slot]
+            for slot, reads in zip(step.inputs, step.reads, strict=True)
+            if not reads and (slot.is_ref or slot.tensor.dtype.base_dtype is resource)
+        ]
+        for position, name in enumerate(variables):
+            note = self.bound("v", number * 1000 + position, _noting_variable(memory, step.device))
+            self.emit(step, f"{note}({name})")
+
+    # Fetches
+
+    def _makes_new(self, step: Step) -> bool:
+        """Whether the step's results share no memory with its inputs, nor keep them."""
+        if step.op is not None:
+            return step.op.type in FRESH_OPS
+        return self.copier(step.inputs[0], step.outputs[0])[0] is not None
+
+    def _fetched(self, slot: Slot) -> str:
+        """The expression that gives a caller a value of its own: an array, or a scalar for rank 0."""
+        name = self.names[slot]
+        tensor = slot.tensor
+        if tensor.dtype.base_dtype is resource:
+            return name
+        producer = self._producers.get(slot)
+        if slot.is_ref:
+            fetched = f"x{slot.index}"
+            self.namespace["copied"] = np.array
+            self.emit(producer, f"{fetched} = copied({name}.value)")
+            name, is_own = fetched, True
+        else:
+            is_own = producer is not None and self._makes_new(producer)
+            is_own = is_own and all(self._makes_new(reader) for reader in self._readers.get(slot, ()))
+        rank = tensor.shape.ndims
+        if rank == 0:
+            return f"{name}[()]"
+        if is_own and rank is not None:
+            return name
+        self.namespace["copied"], self.namespace["fetched"] = np.array, _fetched_value
+        value = name if is_own else f"copied({name})"
+        return value if rank is not None else f"fetched({value})"
+
+
+def _fetched_value(value: Any) -> Any:
+    return value if value.ndim else value[()]
+
+
+def _only(values: Any) -> Any:
+    """The one tensor of a list output of length one."""
+    return values[0] if isinstance(values, tuple | list) else values
+
+
+def _noting(memory: SimulatedMemory, label: str, device: str) -> Callable[..., Any]:
+    note = memory.note
+
+    def noted(value: Any, reservation: Reservation | None = None) -> Any:
+        return note(value, label, device, reservation)
+
+    return noted
+
+
+def _noting_variable(memory: SimulatedMemory, device: str) -> Callable[[Any], None]:
+    def noted(reference: Any) -> None:
+        variable = getattr(reference, "resource", reference)
+        if getattr(variable, "is_initialized", False):
+            memory.note(variable.value, variable.name, device)
+
+    return noted
+
+
+def _reserving(
+    memory: SimulatedMemory, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
+) -> Callable[[], Reservation]:
+    return lambda: memory.reserve(nbytes, label, shape, dtype, device)

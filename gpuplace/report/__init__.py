@@ -1,1 +1,1 @@
-"""What is shown of a placement, as records and strings: colours, scopes, DOT text, tables. No third-party package draws."""
+"""What is shown of a placement, as records and strings: colours, scopes, DOT text, tables."""

@@ -8,9 +8,9 @@ r"""DOT text of a drawing: coloured by assigned device, copies dashed and labell
 >>> "n0 -> n1 [" in text, 'class="copy"' in text
 (True, True)
 
-Every box has an ``id`` (see `gpuplace.report.drawing.Box`), every open scope the id ``c`` and its number, and classes say
-what an element is (``op``, ``scope``, ``bundle``, ``stub``, ``copy``, ``control``, ``unmet``, ``guilty``), so that a page
-can restyle it and answer clicks.
+Every box has an ``id`` (see `gpuplace.report.drawing.Box`), every open scope the id ``c`` and its number, and
+classes say what an element is (``op``, ``scope``, ``bundle``, ``stub``, ``copy``, ``control``, ``unmet``,
+``guilty``), so that a page can restyle it and answer clicks.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import html
 import math
 from collections.abc import Iterable
 
-from gpuplace.report.drawing import ROOT, Box, Cluster, Drawing, Link, Stub, draw
+from gpuplace.report.drawing import Box, Cluster, Drawing, Link, Stub, draw
 from gpuplace.report.palette import INK, LIGHT, Theme, device_label, device_style
+from gpuplace.report.scopes import ROOT
 from gpuplace.report.text import bytes_text, counted, printable, shortened
 
 __all__ = ["draw", "dot_text", "escape", "quote"]
@@ -79,7 +80,8 @@ def dot_text(
         "    nslimit=2 nslimit1=2 mclimit=0.5]",
         f'  node [shape=box style=filled fontname="{FONT}" fontsize=11 fontcolor="{INK}" color="{theme.frame}"'
         ' margin="0.1,0.06" height=0.3 width=0.6 penwidth=1]',
-        f'  edge [fontname="{FONT}" fontsize=9 color="{theme.edge}" fontcolor="{theme.faint}" arrowsize=0.6 penwidth=1.1]',
+        f'  edge [fontname="{FONT}" fontsize=9 color="{theme.edge}" fontcolor="{theme.faint}"'
+        " arrowsize=0.6 penwidth=1.1]",
     ]
     if legend:
         lines.append(f"  label=<{_legend(drawing, theme)}> labelloc=b labeljust=l")
@@ -157,8 +159,9 @@ def _op(box: Box, theme: Theme) -> str:
         part for part in ("filled", _CORNERS[style.corners], "dashed" if box.unmet else "") if part
     )
     return (
-        f'{box.id} [id="{box.id}" class="{" ".join(classes)}" label=<{_table(rows)}> tooltip={quote(chr(10).join(lines))}'
-        f' style="{shape}" fillcolor="{style.fill}" color="{colour}" penwidth={pen} peripheries={style.outlines}]'
+        f'{box.id} [id="{box.id}" class="{" ".join(classes)}" label=<{_table(rows)}>'
+        f' tooltip={quote(chr(10).join(lines))} style="{shape}" fillcolor="{style.fill}"'
+        f' color="{colour}" penwidth={pen} peripheries={style.outlines}]'
     )
 
 
@@ -260,7 +263,8 @@ def _legend(drawing: Drawing, theme: Theme) -> str:
         rounded = ' STYLE="ROUNDED"' if style.corners == "round" else ""
         swatches.append(
             f'<TD><TABLE BORDER="{style.outlines}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="3"{rounded}'
-            f' BGCOLOR="{style.fill}" COLOR="{edge}"><TR><TD><FONT COLOR="{INK}">{escape(style.label)}: {count:,}</FONT></TD>'
+            f' BGCOLOR="{style.fill}" COLOR="{edge}"><TR><TD>'
+            f'<FONT COLOR="{INK}">{escape(style.label)}: {count:,}</FONT></TD>'
             "</TR></TABLE></TD>"
         )
     rows = [swatches[first : first + 6] for first in range(0, len(swatches), 6)]

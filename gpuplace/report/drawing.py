@@ -7,10 +7,11 @@
                               as fit below the cap                                                edge would cross all
 
 - A closed scope is one box with its number of nodes and the share of each device.
-- Where even that is too much, equal sibling scopes (towers, layers) become one *bundle*, and so do ops of one type on one
-  device in one scope. A bundle opens like a scope.
-- Many edges between two boxes are one edge with counts. In larger pictures an edge from one open top-level scope to another
-  is cut into two labelled stubs: without those long edges a training graph is laid out in hundredths of a second.
+- Where even that is too much, equal sibling scopes (towers, layers) become one *bundle*, and so do ops of one type
+  on one device in one scope. A bundle opens like a scope.
+- Many edges between two boxes are one edge with counts. In larger pictures an edge from one open top-level scope to
+  another is cut into two labelled stubs: without those long edges a training graph is laid out in hundredths of a
+  second.
 """
 
 from __future__ import annotations

@@ -16,7 +16,18 @@ from gpuplace.report.placement_view import view_of
 from gpuplace.report.tables import mapping_cells, node_rows
 from gpuplace.report.text import bytes_text, counted, printable, summary_text
 
-__all__ = ["Raw", "chip", "error_html", "escape", "image", "mapping_table", "node_table", "summary", "table"]
+__all__ = [
+    "Raw",
+    "chip",
+    "error_html",
+    "escape",
+    "escape_lines",
+    "image",
+    "mapping_table",
+    "node_table",
+    "summary",
+    "table",
+]
 
 _CELL = "text-align:left;padding:2px 10px 2px 0;vertical-align:top"
 _LIMIT = 40
@@ -37,7 +48,8 @@ def table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], *, limit: int | None = None, caption: str = ""
 ) -> str:
     """A table; rows past ``limit`` are counted below it."""
-    body, more = [], 0
+    body: list[str] = []
+    more = 0
     for row in rows:
         if limit is not None and len(body) >= limit:
             more += 1
@@ -122,4 +134,10 @@ def mapping_table(rows: Iterable[Any]) -> str:
 def image(svg: str, description: str) -> str:
     """A picture inside the page: an ``<img>`` with the SVG in it, which an untrusted notebook keeps."""
     data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
-    return f'<img style="max-width:100%;height:auto" alt="{escape(description)}" src="data:image/svg+xml;base64,{data}">'
+    style = "max-width:100%;height:auto"
+    return f'<img style="{style}" alt="{escape(description)}" src="data:image/svg+xml;base64,{data}">'
+
+
+def escape_lines(text: str) -> str:
+    """Several lines as HTML text, for ``<pre>``."""
+    return "\n".join(map(escape, text.split("\n")))

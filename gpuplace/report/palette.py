@@ -1,8 +1,8 @@
 """Colours of devices: told apart by colour-blind readers, the same in every picture, readable in grey.
 
 A device's look depends on its type and number alone, so that GPU:2 is green in every picture, whatever else is shown.
-Colour is never the only sign: boxes carry the device's label, a CPU's box has square corners and a GPU's round ones, and
-from the ninth GPU on the eight colours come again with a double and then a triple outline.
+Colour is never the only sign: boxes carry the device's label, a CPU's box has square corners and a GPU's round ones,
+and from the ninth GPU on the eight colours come again with a double and then a triple outline.
 
 >>> device_style("/job:localhost/replica:0/task:0/device:GPU:2").label
 'GPU:2'
@@ -11,9 +11,10 @@ True
 >>> device_style("/device:GPU:2").outlines, device_style("/device:GPU:10").outlines
 (1, 2)
 
-The fills were searched for the largest smallest distance in CIE Lab between any two of them, seen with normal vision, with
-protanopia, deuteranopia and tritanopia (matrices of Machado, Oliveira and Fernandes, "A Physiologically-based Model for
-Simulation of Color Vision Deficiency", 2009, severity 1.0), among those with enough contrast to the text on them.
+The fills were searched for the largest smallest distance in CIE Lab between any two of them, seen with normal
+vision, with protanopia, deuteranopia and tritanopia (matrices of Machado, Oliveira and Fernandes, "A
+Physiologically-based Model for Simulation of Color Vision Deficiency", 2009, severity 1.0), among those with enough
+contrast to the text on them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What pictures and tables need of a placement, whatever it came from: flat columns, one row per node and one per edge.
 
-Everything in ``report`` reads a `PlacementView` and nothing else, so that what is placed here, and whatever else is given
-this form, is shown in the same way.
+Everything in ``report`` reads a `PlacementView` and nothing else, so that what is placed here, and whatever else is
+given this form, is shown in the same way.
 
 >>> view = PlacementView.of_columns(
 ...     [("a", "Const", "/cpu:0", "/device:CPU:0"), ("c", "Neg", "", "/device:GPU:0")], [("a", 0, "c", 0)]

@@ -174,7 +174,7 @@ class ScopeTree:
         return shown[self.scope_of], closed[self.scope_of]
 
     def structure(self, scope: int, op_type: np.ndarray) -> int:
-        """A number that is equal for scopes that hold the same op types under the same names, numbers in names aside."""
+        """A number that is equal for scopes with the same op types under the same names, but for numbers in names."""
         parts = [(_stem(self.name(child)), self.structure(child, op_type)) for child in self.children[scope]]
         own = _stem(self.name(scope))
         for node in self.direct[scope]:
@@ -183,7 +183,7 @@ class ScopeTree:
         return hash(tuple(sorted(parts)))
 
     def repeats(self, scope: int, op_type: np.ndarray, least: int = 3) -> list[tuple[int, ...]]:
-        """Children of a scope that are copies of one another, such as towers and layers, in runs of at least ``least``."""
+        """Children of a scope that are copies of one another (towers, layers), in runs of at least ``least``."""
         runs: dict[tuple[str, int], list[int]] = {}
         by_stem: dict[str, list[int]] = {}
         for child in self.children[scope]:

@@ -1,4 +1,4 @@
-"""Rows of a placement: nodes, edges, devices, scopes and the chain from GPUs to devices. Frames and pages are made of these.
+"""Rows of a placement, of which frames and pages are made: nodes, edges, devices, scopes, mapping of GPUs.
 
 >>> from gpuplace.report.placement_view import PlacementView
 >>> view = PlacementView.of_columns(
@@ -200,7 +200,8 @@ def scope_rows(placement: Any, depth: int = 1) -> list[ScopeRow]:
 
 
 def mapping_cells(rows: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """`(GPU, name, PCI bus id, visible id, device, memory limit in bytes, reason)` of mapping rows, None where there is none."""
+    """`(GPU, name, PCI bus id, visible id, device, memory limit in bytes, reason)` of mapping rows, None where there
+    is none."""
     return [
         (
             row.physical_id,

@@ -84,7 +84,8 @@ def table_text(columns: Sequence[str], rows: Iterable[Sequence[Any]], limit: int
         rows: as many values each.
         limit: how many rows to show; the rest is counted.
     """
-    kept, more = [], 0
+    kept: list[list[str]] = []
+    more = 0
     for row in rows:
         if limit is not None and len(kept) >= limit:
             more += 1
@@ -134,9 +135,9 @@ def summary_text(placement: Any) -> str:
     unknown = sum(size is None for size in sizes)
     told = "nothing is copied between devices"
     if copies:
-        told = f"{counted(len(copies), 'copy', 'copies')} between devices"
-        told += f", {bytes_text(known)}" if unknown < len(copies) else ""
-        told += f" and {unknown} of unknown size" if unknown else ""
+        told = f"{counted(len(copies), 'copy', 'copies')} between devices, "
+        told += bytes_text(known) if unknown < len(copies) else "of unknown size"
+        told += f" and {unknown} of unknown size" if 0 < unknown < len(copies) else ""
     unmet = int(view.is_unmet.sum())
     moved = f"; {counted(unmet, 'request')} not met" if unmet else ""
     return f"{counted(len(view), 'node')}: {where or 'none'}; {told}{moved}"

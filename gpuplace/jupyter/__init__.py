@@ -1,0 +1,1 @@
+"""Notebook views: pictures, DataFrames, rich representations and the explorer widget."""

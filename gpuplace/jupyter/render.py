@@ -1,0 +1,108 @@
+"""From DOT text to SVG, PNG or PDF: with ``dot`` where it is installed, else with ``graphviz-pure``, under a time
+limit.
+
+``graphviz-pure`` is a dependency of this package and brings an executable of its own, so pictures need nothing that pip
+does not install. The environment variable GPUPLACE_DOT names another program.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from functools import lru_cache
+from pathlib import Path
+
+from graphviz.backend import ExecutableNotFound
+
+from gpuplace.report.dot import FONT
+
+__all__ = ["DOT_VARIABLE", "LayoutTimeout", "dot_program", "render", "render_svg"]
+
+DOT_VARIABLE = "GPUPLACE_DOT"
+"""Environment variable with the path of the program that lays pictures out."""
+TIME_LIMIT_S = 10.0
+"""Seconds that a layout may take."""
+FAMILIES = "Arial,Helvetica,'Liberation Sans',sans-serif"
+"""Fonts that a page tries in turn."""
+
+_PROLOGUE = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
+
+
+class LayoutTimeout(RuntimeError):
+    """A picture took too long to lay out."""
+
+
+def dot_program() -> str:
+    """Path of the program: GPUPLACE_DOT's, else ``dot``, else ``graphviz-pure``.
+
+    Raises:
+        ExecutableNotFound: there is none.
+    """
+    named = os.environ.get(DOT_VARIABLE)
+    found = shutil.which(named) if named else shutil.which("dot") or _graphviz_pure()
+    if found is None:
+        raise ExecutableNotFound([named or "dot"])
+    return found
+
+
+def _graphviz_pure() -> str | None:
+    """The executable of the package, beside this interpreter's own or on PATH."""
+    name = "graphviz-pure"
+    return shutil.which(name, path=sysconfig.get_path("scripts")) or shutil.which(name)
+
+
+def render(dot: str, form: str = "svg", *, time_limit_s: float = TIME_LIMIT_S) -> bytes:
+    """The picture as a file's content.
+
+    Args:
+        dot: text in Graphviz's language.
+        form: ``"svg"``, ``"png"``, ``"pdf"`` or another format that the program knows.
+        time_limit_s: seconds after which it is given up.
+
+    Raises:
+        LayoutTimeout: the limit was reached.
+        ExecutableNotFound: no program is installed.
+        CalledProcessError: the program refused the text.
+    """
+    if not re.fullmatch(r"[a-z0-9:_-]+", form):
+        raise ValueError(f"Unknown picture format {form!r}: for example svg, png, pdf")
+    try:
+        done = subprocess.run(
+            [dot_program(), f"-T{form}"],
+            input=dot.encode("utf-8"),
+            capture_output=True,
+            timeout=time_limit_s,
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
+        raise LayoutTimeout(
+            f"The picture was not laid out in {time_limit_s:g} s: fold scopes, draw fewer boxes or give it more time "
+            "(time_limit_s=)"
+        ) from None
+    return done.stdout
+
+
+@lru_cache(maxsize=64)
+def render_svg(dot: str, time_limit_s: float = TIME_LIMIT_S) -> str:
+    """The picture as one ``<svg>`` element, ready to stand inside a page; kept for a repeated question."""
+    text = render(dot, "svg", time_limit_s=time_limit_s).decode("utf-8")
+    text = _PROLOGUE.sub("", text).rstrip()
+    return text.replace(f'font-family="{FONT}"', f'font-family="{FAMILIES}"')
+
+
+def save(dot: str, path: str | os.PathLike[str], *, time_limit_s: float = TIME_LIMIT_S) -> Path:
+    """Writes the picture in the format of the file's ending: .svg, .png, .pdf, ... or .dot and .gv for the text."""
+    target = Path(path)
+    form = target.suffix.lower().removeprefix(".")
+    if form in ("dot", "gv"):
+        target.write_text(dot, encoding="utf-8")
+    elif form == "svg":
+        target.write_text(render_svg(dot, time_limit_s) + "\n", encoding="utf-8")
+    elif form:
+        target.write_bytes(render(dot, form, time_limit_s=time_limit_s))
+    else:
+        raise ValueError(f"{target}: the ending says the format: .svg, .png, .pdf or .dot")
+    return target

@@ -1,0 +1,149 @@
+"""What a notebook shows for a graph, a session, a placement, a machine, a tensor, an operation and an error.
+
+Each is HTML that survives saving, beside a text that says as much: `mimebundle` gives both, and None for an object
+of another kind, so that IPython falls back to its own ways.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import singledispatch
+from typing import Any
+
+from gpuplace.device.machine import Machine
+from gpuplace.errors import OpError
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.jupyter.pictures import placement_picture
+from gpuplace.placer.placement import Placement
+from gpuplace.report import html
+from gpuplace.report.palette import device_label
+from gpuplace.report.tables import mapping_cells
+from gpuplace.report.text import bytes_text, counted, placement_text, table_text
+from gpuplace.runtime.place import place
+from gpuplace.runtime.process_state import current_machine
+
+__all__ = ["mimebundle"]
+
+_MOST_TYPES = 12
+_PICTURE_NODES = 3000
+"""Nodes up to which a graph that is merely shown is also drawn."""
+
+
+def mimebundle(obj: Any, include: Any = None, exclude: Any = None) -> dict[str, str] | None:
+    """``{"text/html": ..., "text/plain": ...}`` of one of our objects; None for anything else."""
+    shown = _shown(obj)
+    if shown is None:
+        return None
+    html_text, plain = shown
+    return {"text/html": html_text, "text/plain": plain}
+
+
+@singledispatch
+def _shown(obj: Any) -> tuple[str, str] | None:
+    """HTML and text of an object; objects with a graph and `list_devices` are sessions."""
+    if hasattr(obj, "list_devices") and hasattr(obj, "graph"):
+        return _session(obj)
+    return None
+
+
+@_shown.register
+def _placement(placement: Placement) -> tuple[str, str]:
+    picture = placement_picture(placement)._repr_mimebundle_()
+    return html.summary(placement) + picture["text/html"], placement_text(placement)
+
+
+@_shown.register
+def _graph(graph: Graph) -> tuple[str, str]:
+    """How many ops of which type and request, and where they would go on the current machine."""
+    operations = graph.get_operations()
+    title = f"Graph of {counted(len(operations), 'operation')}"
+    if not operations:
+        return f"<p><b>{title}</b></p>", title
+    kinds = Counter((op.type, op.device) for op in operations).most_common()
+    columns = ("op type", "requested device", "operations")
+    rows = [(op_type, device, count) for (op_type, device), count in kinds]
+    shown = f"<p><b>{title}</b></p>"
+    if len(operations) <= _PICTURE_NODES:
+        machine = current_machine()
+        shown += f"<p>as it would be placed on <code>{html.escape(machine)}</code></p>"
+        try:
+            placement = place(graph, machine=machine, on_error="keep")
+        except OpError as error:
+            shown += html.error_html(error)
+        else:
+            shown += (
+                html.summary(placement)
+                + placement_picture(placement, table=False)._repr_mimebundle_()["text/html"]
+            )
+    table = html.table(columns, rows, limit=_MOST_TYPES)
+    shown += f"<details><summary>{counted(len(rows), 'kind')} of operations</summary>{table}</details>"
+    return shown, f"{title}\n{table_text(columns, rows, _MOST_TYPES)}"
+
+
+@_shown.register
+def _machine(machine: Machine) -> tuple[str, str]:
+    """CPUs, and the chain from GPUs to devices as this process sees it."""
+    rows = machine.mapping()
+    kind = "This machine" if machine.is_local else "Simulated machine"
+    title = f"{kind}: {machine}"
+    cpus = counted(machine.cpus, "CPU device")
+    more = [f"further device {name}" for name in machine.extra_devices]
+    told = "; ".join([cpus, counted(len(machine.gpus), "GPU"), *more])
+    shown = f"<p><b>{html.escape(title)}</b>: {html.escape(told)}</p>"
+    plain = f"{title}: {told}"
+    if rows:
+        cells = [
+            (gpu, name, bus, visible, device, bytes_text(limit) if limit else None, reason)
+            for gpu, name, bus, visible, device, limit, reason in mapping_cells(rows)
+        ]
+        columns = ("GPU", "name", "PCI bus id", "visible as", "device", "memory limit", "why not")
+        shown += html.mapping_table(rows)
+        plain += "\n" + table_text(columns, cells)
+    return shown, plain
+
+
+@_shown.register
+def _error(error: OpError) -> tuple[str, str]:
+    return html.error_html(error), f"{type(error).__name__}: {error}"
+
+
+@_shown.register
+def _tensor(tensor: Tensor) -> tuple[str, str]:
+    rows = [
+        ("tensor", tensor.name),
+        ("dtype", tensor.dtype.name),
+        ("shape", str(tensor.shape)),
+        ("made by", f"{tensor.op.type}, requested device: {tensor.device or 'none'}"),
+    ]
+    return html.table(("", ""), rows), repr(tensor)
+
+
+@_shown.register
+def _operation(operation: Operation) -> tuple[str, str]:
+    rows = [
+        ("operation", operation.name),
+        ("type", operation.type),
+        ("requested device", operation.device or "none"),
+        ("inputs", ", ".join(tensor.name for tensor in operation.inputs)),
+        ("control inputs", ", ".join(control.name for control in operation.control_inputs)),
+        ("outputs", ", ".join(f"{out.name} {out.dtype.name} {out.shape}" for out in operation.outputs)),
+        ("made at", operation.source),
+    ]
+    kept = [(label, value) for label, value in rows if value]
+    return html.table(("", ""), kept), repr(operation)
+
+
+def _session(session: Any) -> tuple[str, str]:
+    """Devices, and the placement once something ran."""
+    devices = session.list_devices()
+    rows = [(html.chip(device.name), device.name, _memory(device)) for device in devices]
+    graph = counted(len(session.graph.get_operations()), "operation")
+    title = f"{type(session).__name__}: {counted(len(devices), 'device')}, graph of {graph}"
+    shown = f"<p><b>{title}</b></p>{html.table(('device', 'name', 'memory limit'), rows)}"
+    plain_rows = [(device_label(device.name), device.name, _memory(device)) for device in devices]
+    return shown, f"{title}\n{table_text(('device', 'name', 'memory limit'), plain_rows)}"
+
+
+def _memory(device: Any) -> str:
+    return bytes_text(device.memory_limit_bytes) if device.device_type == "GPU" else ""

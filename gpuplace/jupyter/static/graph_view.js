@@ -1,0 +1,288 @@
+// The picture of a placement and the card that says why. State comes from Python as traits:
+//   svg, selected_box, legend, notes, detail, summary, notice
+// and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text},
+// {type: "fold", how}. Nothing is fetched from anywhere.
+
+const DRAG_PX = 4;
+
+function element(tag, properties = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key === "class") node.className = value;
+    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else node.setAttribute(key, value);
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+export function chip(look, text) {
+  const shape = look.outlines > 1 ? " gp-more" : "";
+  const node = element("span", { class: `gp-chip gp-${look.corners}${shape}` }, text ?? look.label);
+  node.style.background = look.fill;
+  return node;
+}
+
+function render({ model, el }) {
+  el.classList.add("gp");
+  const canvas = element("div", { class: "gp-canvas", role: "group" });
+  const legend = element("div", { class: "gp-legend", "aria-label": "Legend" });
+  const why = element("aside", { class: "gp-why", "aria-live": "polite", "aria-label": "Why is this op here?" });
+  const find = element("input", {
+    type: "search",
+    placeholder: "Find an op (regular expression)",
+    "aria-label": "Find an op by regular expression",
+    onkeydown: (event) => {
+      event.stopPropagation();
+      if (event.key === "Enter") model.send({ type: "find", text: find.value });
+    },
+  });
+  const button = (text, label, action) =>
+    element("button", { type: "button", title: label, "aria-label": label, onclick: action }, text);
+  const tools = element(
+    "div",
+    { class: "gp-tools", role: "toolbar", "aria-label": "Picture" },
+    find,
+    button("−", "Zoom out", () => zoom(1.25)),
+    button("+", "Zoom in", () => zoom(0.8)),
+    button("Fit", "Fit the whole picture", () => fit()),
+    button("Fold all", "Fold all name scopes", () => model.send({ type: "fold", how: "all" })),
+    button("Unfold", "Unfold as many name scopes as fit", () => model.send({ type: "fold", how: "auto" })),
+  );
+  const picture = element("div", { class: "gp-picture" }, tools, canvas, legend);
+  el.append(element("div", { class: "gp-body" }, picture, why));
+
+  let svg = null;
+  let whole = null;
+
+  const nodes = () => (svg ? [...svg.querySelectorAll("g.node:not(.stub)")] : []);
+  const nodeOf = (event) => event.target.closest?.("g.node:not(.stub)");
+  const select = (id) => model.send({ type: "select", id });
+  const toggle = (id) => model.send({ type: "toggle", id });
+
+  function draw() {
+    const text = model.get("svg");
+    canvas.replaceChildren();
+    svg = null;
+    if (!text) {
+      canvas.append(element("div", { class: "gp-notice" }, model.get("notice")));
+      return;
+    }
+    const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
+    svg = document.importNode(parsed.documentElement, true);
+    for (const name of ["width", "height"]) svg.removeAttribute(name);
+    svg.setAttribute("preserveAspectRatio", "xMidYMid meet");
+    svg.setAttribute("role", "group");
+    svg.setAttribute("aria-label", model.get("summary"));
+    for (const group of svg.querySelectorAll("g.node, g.edge, g.cluster")) {
+      const title = group.querySelector(":scope > title");
+      if (group.classList.contains("edge")) group.dataset.ends = title?.textContent ?? "";
+      const tip = group.querySelector("a")?.getAttribute("xlink:title");
+      if (title && tip) title.textContent = tip;
+      for (const link of group.querySelectorAll("a")) link.removeAttribute("xlink:title");
+      if (group.classList.contains("node") && !group.classList.contains("stub")) {
+        group.setAttribute("tabindex", "-1");
+        group.setAttribute("role", "button");
+        group.setAttribute("aria-label", (tip ?? group.id).replaceAll("\n", ", "));
+      }
+    }
+    svg.querySelector("g.graph > title")?.remove();
+    svg.querySelector("g.graph > g > a")?.removeAttribute("xlink:title");
+    nodes()[0]?.setAttribute("tabindex", "0");
+    canvas.append(svg);
+    const box = svg.viewBox.baseVal;
+    whole = { x: box.x, y: box.y, width: box.width, height: box.height };
+    fit();
+    mark();
+    canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1);
+  }
+
+  function fit() {
+    if (!svg) return;
+    const view = canvas.getBoundingClientRect();
+    const box = svg.viewBox.baseVal;
+    Object.assign(box, whole);
+    // A small graph is not blown up: at most 1.35 times its natural size (1 pt = 4/3 px).
+    const scale = Math.min(view.width / whole.width, view.height / whole.height);
+    if (view.width && scale > 1.8) {
+      const grow = scale / 1.8;
+      box.width = whole.width * grow;
+      box.height = whole.height * grow;
+      box.x = whole.x - (box.width - whole.width) / 2;
+      box.y = whole.y - (box.height - whole.height) / 2;
+    }
+  }
+
+  function zoom(factor, at = { x: 0.5, y: 0.5 }) {
+    if (!svg) return;
+    const box = svg.viewBox.baseVal;
+    box.x += box.width * at.x * (1 - factor);
+    box.y += box.height * at.y * (1 - factor);
+    box.width *= factor;
+    box.height *= factor;
+  }
+
+  function mark() {
+    if (!svg) return;
+    const id = model.get("selected_box");
+    let hit = null;
+    for (const group of nodes()) {
+      const chosen = group.id === id;
+      group.classList.toggle("gp-selected", chosen);
+      group.setAttribute("aria-pressed", String(chosen));
+      if (chosen) hit = group;
+    }
+    canvas.classList.toggle("gp-has-selection", Boolean(hit));
+    for (const edge of svg.querySelectorAll("g.edge")) {
+      edge.classList.toggle("gp-lit", Boolean(hit) && edge.dataset.ends.split("->").includes(id));
+    }
+    if (hit) {
+      for (const group of nodes()) group.setAttribute("tabindex", group === hit ? "0" : "-1");
+    }
+  }
+
+  function showLegend() {
+    const chips = model.get("legend").map((look) => chip(look, `${look.label}: ${look.count.toLocaleString("en")}`));
+    const notes = model.get("notes").map(([kind, text]) => element("span", { class: `gp-note-${kind}` }, text));
+    legend.replaceChildren(...chips, ...notes);
+  }
+
+  function showDetail() {
+    const detail = model.get("detail");
+    if (!detail.name) {
+      why.replaceChildren(
+        element("h3", {}, "Why is this op here?"),
+        element("p", { class: "gp-hint" }, detail.hint ?? "Click an op, or move to one with the arrow keys and press Enter."),
+      );
+      return;
+    }
+    const row = (label, value) => (value === null ? [] : [element("dt", {}, label), element("dd", {}, value)]);
+    const names = (title, list, more) =>
+      list.length
+        ? [
+            element("h4", {}, title),
+            element(
+              "ul",
+              { class: "gp-code" },
+              ...list.map((name) =>
+                element("li", {}, element("button", { type: "button", onclick: () => model.send({ type: "select", name }) }, name)),
+              ),
+              more ? element("li", { class: "gp-hint" }, `and ${more} more`) : null,
+            ),
+          ]
+        : [];
+    const assigned = element("span", {});
+    detail.devices.forEach((look, i) => assigned.append(i ? " " : "", chip(look, look.text)));
+    const asked = detail.requested ? element("span", { class: "gp-code" }, detail.requested) : null;
+    if (asked && detail.met === false) asked.append(element("span", { class: "gp-note-alarm" }, "  ≠ not met"));
+    why.replaceChildren(
+      element("h3", {}, detail.name),
+      element("p", { class: "gp-hint" }, detail.kind),
+      element("dl", {}, ...row("assigned", assigned), ...row("requested", asked), ...row("made at", detail.source || null)),
+      ...(detail.reason ? [element("h4", {}, "Why is this op here?"), element("pre", { class: "gp-reason" }, detail.reason)] : []),
+      ...names("Inputs", detail.inputs, detail.more_inputs),
+      ...names("Consumers", detail.outputs, detail.more_outputs),
+      ...(detail.toggle
+        ? [element("h4", {}, ""), element("button", { type: "button", onclick: () => toggle(detail.toggle) }, detail.toggle_text)]
+        : []),
+    );
+  }
+
+  // ---- pointer: click selects, double click folds or unfolds, drag moves, ctrl-wheel zooms
+  let drag = null;
+  canvas.addEventListener("pointerdown", (event) => {
+    if (!svg || event.button !== 0) return;
+    const box = svg.viewBox.baseVal;
+    drag = { x: event.clientX, y: event.clientY, left: box.x, top: box.y, moved: false };
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!drag || !(event.buttons & 1)) return;
+    const dx = event.clientX - drag.x;
+    const dy = event.clientY - drag.y;
+    if (!drag.moved && Math.hypot(dx, dy) < DRAG_PX) return;
+    drag.moved = true;
+    canvas.classList.add("gp-dragging");
+    const view = canvas.getBoundingClientRect();
+    const box = svg.viewBox.baseVal;
+    const scale = Math.max(box.width / view.width, box.height / view.height);
+    box.x = drag.left - dx * scale;
+    box.y = drag.top - dy * scale;
+  });
+  const endDrag = () => canvas.classList.remove("gp-dragging");
+  canvas.addEventListener("pointerup", endDrag);
+  canvas.addEventListener("pointerleave", endDrag);
+  canvas.addEventListener("click", (event) => {
+    if (drag?.moved) return;
+    const group = nodeOf(event);
+    if (group) select(group.id);
+    else if (!event.target.closest("g.edge")) select("");
+  });
+  canvas.addEventListener("dblclick", (event) => {
+    const group = nodeOf(event) ?? event.target.closest("g.cluster");
+    if (group && !group.classList.contains("op")) toggle(group.id);
+  });
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      const view = canvas.getBoundingClientRect();
+      zoom(event.deltaY > 0 ? 1.15 : 1 / 1.15, {
+        x: (event.clientX - view.left) / view.width,
+        y: (event.clientY - view.top) / view.height,
+      });
+    },
+    { passive: false },
+  );
+
+  // ---- keyboard: arrows move between boxes, Enter selects and unfolds, Space selects, Escape clears
+  const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  canvas.addEventListener("keydown", (event) => {
+    const group = nodeOf(event);
+    if (!group) return;
+    event.stopPropagation();
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      if (event.key === "Enter" && !group.classList.contains("op")) toggle(group.id);
+      else select(group.id);
+    } else if (event.key === "Escape") {
+      select("");
+    } else if (event.key in ARROWS) {
+      event.preventDefault();
+      const [dx, dy] = ARROWS[event.key];
+      const middle = (g) => {
+        const r = g.getBoundingClientRect();
+        return [r.left + r.width / 2, r.top + r.height / 2];
+      };
+      const [x, y] = middle(group);
+      let best = null;
+      for (const other of nodes()) {
+        if (other === group) continue;
+        const [ox, oy] = middle(other);
+        const along = (ox - x) * dx + (oy - y) * dy;
+        const aside = Math.abs((ox - x) * dy) + Math.abs((oy - y) * dx);
+        if (along > 1 && (!best || along + 2 * aside < best.cost)) best = { other, cost: along + 2 * aside };
+      }
+      if (best) {
+        group.setAttribute("tabindex", "-1");
+        best.other.setAttribute("tabindex", "0");
+        best.other.focus();
+      }
+    }
+  });
+
+  const resized = new ResizeObserver(() => fit());
+  resized.observe(canvas);
+  model.on("change:svg", draw);
+  model.on("change:notice", draw);
+  model.on("change:selected_box", mark);
+  model.on("change:legend", showLegend);
+  model.on("change:notes", showLegend);
+  model.on("change:detail", showDetail);
+  draw();
+  showLegend();
+  showDetail();
+  return () => resized.disconnect();
+}
+
+export default { render };

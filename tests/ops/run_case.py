@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import as_dtype
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_def import op_registry
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.kernels.complaints import tensorflow_sentence
 from gpuplace.kernels.compute import bind
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.kernels.resources import SessionResources, VariableStorage
@@ -85,7 +87,12 @@ class Run:
             self.session,
             f"/device:{device_type}:0",
         )
-        result = function(*arrays)
+        try:
+            with np.errstate(all="ignore"):
+                result = function(*arrays)
+        except ValueError as error:
+            shapes = [array.shape for array in arrays if isinstance(getattr(array, "shape", None), tuple)]
+            raise InvalidArgumentError(None, self.op, tensorflow_sentence(error, shapes) or str(error)) from error
         if not self.op.outputs:
             outputs: list[Any] = []
         else:

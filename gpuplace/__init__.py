@@ -5,13 +5,13 @@ A TensorFlow-1-shaped runtime whose placer gives the answers of TensorFlow's own
 >>> import gpuplace as tf
 >>> graph = tf.Graph()
 >>> with graph.as_default(), tf.device("/gpu:1"):
-...     x = tf.convert_to_tensor([1.0, 2.0], name="x")
->>> x.device
-'/device:GPU:1'
+...     x = tf.constant([1.0, 2.0], name="x")
+>>> tf.place(graph, machine="2x Tesla K40c")["x"]
+'/job:localhost/replica:0/task:0/device:GPU:1'
 """
 
 from gpuplace import dtypes, errors
-from gpuplace.api import app, logging
+from gpuplace.api import app, compat, initializers, logging, summary, test, train
 from gpuplace.api.graph_functions import *
 from gpuplace.device.machine import Machine
 from gpuplace.device.spec import DeviceSpec
@@ -28,8 +28,28 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_session, reset_default_graph
+from gpuplace.ops.array import *
+from gpuplace.ops.cast import *
+from gpuplace.ops.comparison import *
+from gpuplace.ops.constant import *
+from gpuplace.ops.elementwise import *
+from gpuplace.ops.gradients import *
+from gpuplace.ops.indexed_slices import *
+from gpuplace.ops.init_ops import *
+from gpuplace.ops.resource_variables import *
+from gpuplace.ops.state import *
+from gpuplace.ops.unary import *
+from gpuplace.ops.variable_initialization import *
+from gpuplace.ops.variable_scope import *
+from gpuplace.ops.variables import *
 from gpuplace.release import get_release, set_release
+from gpuplace.runtime.place import place
 from gpuplace.runtime.process_state import reset_runtime, use_machine
+from gpuplace.runtime.session import InteractiveSession, Session
 from gpuplace.shapes import Dimension, TensorShape
+from gpuplace.views import attach, explore, import_graph_def, kernels, make_ndarray, make_tensor_proto
+from gpuplace.views import lazy_attribute as __getattr__
 
 __version__ = "0.1.0.dev0"
+
+attach()

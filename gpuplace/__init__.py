@@ -11,7 +11,6 @@ A TensorFlow-1-shaped runtime whose placer gives the answers of TensorFlow's own
 """
 
 from gpuplace import dtypes, errors
-from gpuplace.api import app, compat, initializers, logging, summary, test, train
 from gpuplace.api.graph_functions import *
 from gpuplace.device.machine import Machine
 from gpuplace.device.spec import DeviceSpec
@@ -33,14 +32,10 @@ from gpuplace.ops.cast import *
 from gpuplace.ops.comparison import *
 from gpuplace.ops.constant import *
 from gpuplace.ops.elementwise import *
-from gpuplace.ops.gradients import *
 from gpuplace.ops.indexed_slices import *
-from gpuplace.ops.init_ops import *
 from gpuplace.ops.resource_variables import *
 from gpuplace.ops.state import *
 from gpuplace.ops.unary import *
-from gpuplace.ops.variable_initialization import *
-from gpuplace.ops.variable_scope import *
 from gpuplace.ops.variables import *
 from gpuplace.release import get_release, set_release
 from gpuplace.runtime.place import place

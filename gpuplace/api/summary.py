@@ -1,0 +1,15 @@
+"""``tf.summary``: event files for TensorBoard, loaded when first used."""
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Event", "Summary"):
+        from gpuplace.graphdef import messages
+
+        return getattr(messages, name)
+    if name == "FileWriter":
+        from gpuplace.graphdef.file_writer import FileWriter
+
+        return FileWriter
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

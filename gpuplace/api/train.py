@@ -1,0 +1,2 @@
+"""``tf.train``: optimizers, steps, and graphs written to files."""
+

@@ -26,6 +26,7 @@ from gpuplace.errors import (
 )
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
+from gpuplace.kernels.complaints import tensorflow_sentence
 from gpuplace.ops.shape_rules import brackets
 
 __all__ = [
@@ -103,7 +104,10 @@ def failed_step_error(
         facts, hint = dict(error.facts), error.hint
     else:
         cls = next((known for kind, known in _CLASS_OF if isinstance(error, kind)), InternalError)
-        text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+        shapes = [value.shape for value in inputs if isinstance(getattr(value, "shape", None), tuple)]
+        text = (tensorflow_sentence(error, shapes) if isinstance(error, Exception) else None) or (
+            str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+        )
         message = text or type(error).__name__
         facts, hint = {"raised": f"{type(error).__name__} in the function that computes {op.type}"}, None
     facts.setdefault("node", f"{op.name} ({op.type})")

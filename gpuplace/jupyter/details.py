@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.jupyter.source_lines import readable
 from gpuplace.jupyter.views import look
 from gpuplace.report.drawing import Box, Drawing, scope_tree
 from gpuplace.report.placement_view import PlacementView, view_of
-from gpuplace.report.text import counted, explanation_text
+from gpuplace.report.text import counted
 
 __all__ = ["box_of_name", "detail_of"]
 
@@ -46,14 +47,26 @@ def _op_detail(placement: Any, view: PlacementView, node: int) -> dict[str, Any]
     scope = int(scope_tree(view).scope_of[node])
     path = scope_tree(view).paths[scope]
     device = view.device_of(node)
+    explanation = placement.explain(view.names[node])
     return {
         "name": view.names[node],
         "kind": view.op_type_of(node),
         "devices": [look(device, text=look(device)["label"])],
         "requested": request,
         "met": None if not request else bool(device) and not bool(view.is_unmet[node]),
-        "source": view.source_line(node) or "",
-        "reason": explanation_text(placement, view.names[node]),
+        "source": readable(view.source_line(node) or ""),
+        "reason": readable(str(explanation)),
+        "steps": [
+            {
+                "rule": step.rule.value,
+                "note": step.note,
+                "after": [_look(label) for label in step.after[:_NEIGHBOURS]],
+            }
+            for step in explanation.steps
+        ],
+        "remedies": [list(remedy) for remedy in explanation.remedy],
+        "group": [member for member in explanation.group if member != view.names[node]][:_NEIGHBOURS],
+        "decided_by": explanation.decided_by if len(explanation.group) > 1 else "",
         "inputs": inputs[:_NEIGHBOURS],
         "more_inputs": max(0, len(inputs) - _NEIGHBOURS),
         "outputs": outputs[:_NEIGHBOURS],
@@ -61,6 +74,11 @@ def _op_detail(placement: Any, view: PlacementView, node: int) -> dict[str, Any]
         "toggle": f"c{scope}" if path else "",
         "toggle_text": f"Fold {path}" if path else "",
     }
+
+
+def _look(label: str) -> dict[str, Any]:
+    """Look of a device by the label that an explanation gives it."""
+    return look(label if "/" in label else f"/device:{label}")
 
 
 def _unique(view: PlacementView, nodes: np.ndarray) -> list[str]:
@@ -84,6 +102,10 @@ def _box_detail(box: Box) -> dict[str, Any]:
         "met": None,
         "source": "",
         "reason": asked + unmet,
+        "steps": [],
+        "remedies": [],
+        "group": [],
+        "decided_by": "",
         "inputs": [],
         "more_inputs": 0,
         "outputs": [],

@@ -119,7 +119,7 @@ def error_html(error: BaseException) -> str:
 
 
 def _lines(text: str) -> str:
-    return "<br>".join(map(escape, str(text).split("\n")))
+    return "<br>".join(escape(line.expandtabs(2)) for line in str(text).split("\n"))
 
 
 def mapping_table(rows: Iterable[Any]) -> str:

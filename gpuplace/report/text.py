@@ -19,7 +19,6 @@ from gpuplace.report.placement_view import view_of
 __all__ = [
     "bytes_text",
     "counted",
-    "explanation_text",
     "placement_text",
     "printable",
     "shortened",
@@ -142,7 +141,3 @@ def summary_text(placement: Any) -> str:
     moved = f"; {counted(unmet, 'request')} not met" if unmet else ""
     return f"{counted(len(view), 'node')}: {where or 'none'}; {told}{moved}"
 
-
-def explanation_text(placement: Any, name: str) -> str:
-    """Why a node is where it is, in the placer's own words."""
-    return str(placement.explain(name))

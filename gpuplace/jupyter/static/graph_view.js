@@ -92,6 +92,7 @@ function render({ model, el }) {
     canvas.append(svg);
     const box = svg.viewBox.baseVal;
     whole = { x: box.x, y: box.y, width: box.width, height: box.height };
+    if (!canvas.style.height) canvas.style.height = `${Math.max(240, Math.min(460, whole.height * 1.6))}px`;
     fit();
     mark();
     canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1);
@@ -171,6 +172,17 @@ function render({ model, el }) {
             ),
           ]
         : [];
+    const steps = (card) =>
+      element(
+        "ol",
+        { class: "gp-reason" },
+        ...card.steps.map((step) => {
+          const left = element("span", { class: "gp-left", "aria-label": "devices left" });
+          step.after.forEach((look) => left.append(chip(look), " "));
+          if (!step.after.length) left.append(element("span", { class: "gp-note-alarm" }, "none left"));
+          return element("li", {}, element("b", {}, step.rule), element("span", {}, ` ${step.note} `), left);
+        }),
+      );
     const assigned = element("span", {});
     detail.devices.forEach((look, i) => assigned.append(i ? " " : "", chip(look, look.text)));
     const asked = detail.requested ? element("span", { class: "gp-code" }, detail.requested) : null;
@@ -179,7 +191,10 @@ function render({ model, el }) {
       element("h3", {}, detail.name),
       element("p", { class: "gp-hint" }, detail.kind),
       element("dl", {}, ...row("assigned", assigned), ...row("requested", asked), ...row("made at", detail.source || null)),
-      ...(detail.reason ? [element("h4", {}, "Why is this op here?"), element("pre", { class: "gp-reason" }, detail.reason)] : []),
+      element("h4", {}, "Why is this op here?"),
+      ...(detail.steps.length ? [steps(detail)] : [element("p", { class: "gp-reason" }, detail.reason)]),
+      ...names("Shares its device with", detail.group, 0),
+      ...detail.remedies.flatMap(([kind, text]) => [element("h4", {}, `To have it on ${kind}`), element("p", {}, text)]),
       ...names("Inputs", detail.inputs, detail.more_inputs),
       ...names("Consumers", detail.outputs, detail.more_outputs),
       ...(detail.toggle

@@ -124,6 +124,11 @@ class DeviceAttributes:
         return self if memory_limit == self.memory_limit else replace(self, memory_limit=memory_limit)
 
     @property
+    def memory_limit_bytes(self) -> int:
+        """``memory_limit`` under the name it has in ``Session.list_devices()``."""
+        return self.memory_limit
+
+    @property
     def id(self) -> int:
         """The last number of the name."""
         index = self.parsed.id

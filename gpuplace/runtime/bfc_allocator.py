@@ -356,13 +356,9 @@ class BFCAllocator:
             has_doubled = True
         size = min(self._next_region_size, available)
         address = self._memory.allocate(size)
-        if address is None and not self._has_backpedalled:
+        if address is None and (not self._has_backpedalled or self.release == "2.21"):
             self._has_backpedalled = True
-            while address is None:
-                size = _rounded(int(np.float32(size) * np.float32(0.9)))
-                if size < rounded:
-                    break
-                address = self._memory.allocate(size)
+            address, size = self._backpedal(size, rounded)
         if address is None:
             return False
         if not has_doubled:
@@ -373,6 +369,20 @@ class BFCAllocator:
         region.first = self._new_chunk(address, size, region)
         self._put_in_bin(region.first)
         return True
+
+    def _backpedal(self, refused: int, rounded: int) -> tuple[int | None, int]:
+        """Address and size of the largest region the device gives, 0.9 times smaller each time; None below ``rounded``.
+
+        Below 2,560 bytes rounding up undoes the 0.9; there TensorFlow goes round for ever, and this gives up.
+        """
+        while True:
+            size = _rounded(int(np.float32(refused) * np.float32(0.9)))
+            if size < rounded or size == refused:
+                return None, size
+            address = self._memory.allocate(size)
+            if address is not None:
+                return address, size
+            refused = size
 
     def _give_back_free_regions(self, rounded: int) -> bool:
         """Return wholly free regions to the device if ``rounded`` bytes could then be had."""

@@ -105,9 +105,9 @@ def test_reset_reads_the_environment_anew(state, environ):
 
 SENTENCE_1_15 = (
     "TensorFlow device (GPU:0) is being mapped to multiple CUDA devices (1 now, and 0 previously), which is not "
-    "supported. This may be the result of providing different GPU configurations (ConfigProto.gpu_options, for example different "
-    "visible_device_list) when creating multiple Sessions in the same process. This is not  currently supported, see "
-    "https://github.com/tensorflow/tensorflow/issues/19083"
+    "supported. This may be the result of providing different GPU configurations (ConfigProto.gpu_options, for example "
+    "different visible_device_list) when creating multiple Sessions in the same process. This is not  currently "
+    "supported, see https://github.com/tensorflow/tensorflow/issues/19083"
 )
 
 

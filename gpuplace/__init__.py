@@ -33,6 +33,7 @@ from gpuplace.ops.comparison import *
 from gpuplace.ops.constant import *
 from gpuplace.ops.elementwise import *
 from gpuplace.ops.indexed_slices import *
+from gpuplace.ops.matrix import *
 from gpuplace.ops.resource_variables import *
 from gpuplace.ops.state import *
 from gpuplace.ops.unary import *

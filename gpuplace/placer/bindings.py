@@ -58,10 +58,11 @@ class Bindings:
         component: [nodes] the smallest node that is tied to each node, by any chain of bindings.
     """
 
-    def __init__(self, graph: PlacementGraph, facts: Sequence[NodeFacts]) -> None:
+    def __init__(self, graph: PlacementGraph, facts: Sequence[NodeFacts], rules: str) -> None:
         self.graph = graph
+        self.rules = rules
         kind, src, dst = self._edges(graph, facts)
-        node, root = self._classes(graph)
+        node, root = self._classes(graph, rules)
         self.kind = np.concatenate((kind, np.full(len(node), _COLOCATION_KIND, dtype=np.int64)))
         self.first = np.concatenate((src, node)).astype(np.int64)
         self.second = np.concatenate((dst, root)).astype(np.int64)
@@ -94,9 +95,15 @@ class Bindings:
         return kind[turn], src[turn], dst[turn]
 
     @staticmethod
-    def _classes(graph: PlacementGraph) -> tuple[np.ndarray, np.ndarray]:
-        """Node and first node of its group, for each `_class` entry and each node that gives a group its name."""
+    def _classes(graph: PlacementGraph, rules: str) -> tuple[np.ndarray, np.ndarray]:
+        """Node and first node of its group, for each `_class` entry and each node that gives a group its name.
+
+        In 1.15 a node that names other groups is not in the group that bears its own name: with `b` colocated with `a`
+        and `c` with `b`, `c` is tied to nobody. In 2.x all three are one group.
+        """
         named = np.flatnonzero(graph.group_node >= 0)
+        if rules == "1.15":
+            named = named[~np.isin(graph.group_node[named], graph.class_node)]
         node = np.concatenate((graph.class_node, graph.group_node[named]))
         group = np.concatenate((graph.class_group, named))
         # A node stands in its own group too, after those that it names.
@@ -139,8 +146,10 @@ class Bindings:
                 if why is Binding.COLOCATION:
                     grouping.colocate(first, second)
                 else:
-                    ends = tuple(f"name='{names[node]}' (op='{op_type(node)}')" for node in (first, second))
-                    grouping.bind_edge(why, first, second, (ends[0], ends[1]))
+                    ends = names[first], names[second]
+                    if self.rules == "2.21":
+                        ends = f"name='{ends[0]}' (op='{op_type(first)}')", f"name='{ends[1]}' (op='{op_type(second)}')"
+                    grouping.bind_edge(why, first, second, ends)
             except MergeConflict as conflict:
                 if soft and why is Binding.COLOCATION:
                     continue
@@ -257,7 +266,7 @@ def form_groups(
     member = table[key]
     hard_components = frozenset(hard.tolist())
     if hard_components:
-        grouping = Grouping(single, type_priority, soft=soft, record=record)
+        grouping = Grouping(single, type_priority, soft=soft, rules=bindings.rules, record=record)
         is_hard = np.isin(bindings.component[bindings.first], hard)
         bindings.replay(grouping, np.flatnonzero(is_hard), soft, on_conflict)
         known: dict[Member, int] = {}

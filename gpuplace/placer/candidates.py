@@ -1,7 +1,7 @@
 """From constraints to devices: which ones remain, in order of preference.
 
-The order is: the caller's default device, higher kernel priority, higher device-type priority, devices of the client's
-own process, device name compared as text.
+The order is: the caller's default device, higher kernel priority, higher device-type priority, in 2.x devices of the
+client's own process, device name compared as text.
 
 Source: tensorflow/core/common_runtime/colocation_graph.cc and device_set.cc, releases 1.15 and 2.21.
 """
@@ -42,17 +42,25 @@ class DeviceChooser:
     Args:
         device_set: the devices.
         soft: whether soft placement is allowed.
-        default_local_device: full name of the device that comes before all others it ties with on suitability.
+        local_first: whether devices of the client's own process come before equally good ones (2.x).
+        default_local_device: full name of the device that comes before all others, where it is suitable.
     """
 
-    def __init__(self, device_set: DeviceSet, *, soft: bool, default_local_device: str | None = None) -> None:
+    def __init__(
+        self,
+        device_set: DeviceSet,
+        *,
+        soft: bool,
+        local_first: bool = True,
+        default_local_device: str | None = None,
+    ) -> None:
         self.device_set = device_set
         self.soft = soft
         self.default_local_device = default_local_device
         self.position = {name: i for i, name in enumerate(device_set.names)}
         client = device_set.client_device
         self._is_local = {
-            device.name: client is not None and client.parsed.is_same_address_space(device.parsed)
+            device.name: local_first and client is not None and client.parsed.is_same_address_space(device.parsed)
             for device in device_set
         }
         self._known: dict[Member, Candidates] = {}

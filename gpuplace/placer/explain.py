@@ -204,7 +204,11 @@ class _Explainer:
         assert placement.single is not None
         listener = _MergeListener(self)
         grouping = Grouping(
-            placement.single, placement.device_set.type_priority, soft=placement.soft, record=listener.hear
+            placement.single,
+            placement.device_set.type_priority,
+            soft=placement.soft,
+            rules=placement.placer.rules,
+            record=listener.hear,
         )
         bindings.replay(grouping, pairs, placement.soft, lambda conflict: None)
 

@@ -75,6 +75,7 @@ class Grouping:
         member: gives the constraints of a single node.
         type_priority: device type -> priority.
         soft: whether soft placement is allowed.
+        rules: rule set, `"1.15"` or `"2.21"`.
         record: called with each `Merge`, for explanations.
     """
 
@@ -84,9 +85,11 @@ class Grouping:
         type_priority: dict[str, int],
         *,
         soft: bool,
+        rules: str,
         record: Callable[[Merge], None] | None = None,
     ) -> None:
         self._member = member
+        self._rules = rules
         self._type_priority = type_priority
         self._soft = soft
         self._record = record
@@ -118,7 +121,7 @@ class Grouping:
         Args:
             binding: kind of edge.
             src, dst: its ends.
-            names: both ends as the sentence of a conflict names them: `name='v' (op='VariableV2')`.
+            names: both ends as the sentence of a conflict names them: `v`, or in 2.x `name='v' (op='VariableV2')`.
 
         Raises:
             MergeConflict: the binding names, or the kernels, of the two groups exclude each other.
@@ -136,11 +139,19 @@ class Grouping:
                     MergeConflict(
                         "Cannot place the graph because a reference or resource edge connects colocation groups with "
                         f"incompatible {kind} devices: {left.to_string()} vs {right.to_string()}. The edge src node is "
-                        f"{names[0]}, and the dst node is {names[1]}.",
+                        + (
+                            f"{names[0]} , and the dst node is {names[1]}"
+                            if self._rules == "1.15"
+                            else f"{names[0]}, and the dst node is {names[1]}."
+                        ),
                         is_whole=True,
                     ),
                 )
-        yields = not source.requested.is_compatible(consumer.requested)
+        if self._rules == "1.15":
+            # A request survives only if it says all that the source's says, and more.
+            yields = not source.requested.is_specification(consumer.requested)
+        else:
+            yields = not source.requested.is_compatible(consumer.requested)
         if yields:
             self._members[self.find(dst)] = consumer.with_request_of(source)
         self._join(binding, src, dst, source, consumer, yielded=yields)

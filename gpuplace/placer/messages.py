@@ -112,7 +112,8 @@ def _no_kernel(placement: Placement, node: int) -> OpError:
     graph, op_type = placement.graph, placement.graph.op_type(node)
     op_def = placement.placer.catalogue.ops.get(op_type)
     if op_def is not None:
-        invalid = attr_error(op_def, {**placement.facts_of(node).attrs, **graph.attrs(node)}, graph.names[node])
+        attrs = {**placement.facts_of(node).attrs, **graph.attrs(node)}
+        invalid = attr_error(op_def, attrs, graph.names[node], placement.placer.rules)
         if invalid is not None:
             facts = {**invalid.facts, **_facts(placement, node)}
             return InvalidArgumentError(

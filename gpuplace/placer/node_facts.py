@@ -27,22 +27,22 @@ METADATA_OPS = frozenset({"Shape", "Size", "Rank"})
 IDENTITY_OPS = frozenset({"Identity", "RefIdentity"})
 """Ops that hand their input on."""
 
-FUNCTION_CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-
-_MAPPING_DATASETS = """
-ExperimentalGroupByReducerDataset ExperimentalGroupByWindowDataset ExperimentalMapAndBatchDataset ExperimentalMapDataset
+_EXEMPT_IN_BOTH = """
+DeleteMultiDeviceIterator ExperimentalGroupByReducerDataset ExperimentalGroupByWindowDataset ExperimentalMapAndBatchDataset
 ExperimentalParallelInterleaveDataset ExperimentalScanDataset ExperimentalTakeWhileDataset FilterDataset FlatMapDataset
-GeneratorDataset GroupByReducerDataset GroupByWindowDataset InterleaveDataset LegacyParallelInterleaveDatasetV2
-MapAndBatchDataset MapDataset ParallelFilterDataset ParallelInterleaveDataset ParallelInterleaveDatasetV2
-ParallelInterleaveDatasetV3 ParallelInterleaveDatasetV4 ParallelMapDataset ParallelMapDatasetV2 ReduceDataset ScanDataset
-TakeWhileDataset
+GroupByReducerDataset GroupByWindowDataset IdentityN InterleaveDataset MapAndBatchDataset MapDataset
+ParallelInterleaveDataset ParallelInterleaveDatasetV2 ParallelMapDataset PartitionedCall ReduceDataset ScanDataset
+StatefulPartitionedCall TakeWhileDataset
+"""
+
+_EXEMPT_SINCE_2 = """
+ExperimentalMapDataset GeneratorDataset LegacyParallelInterleaveDatasetV2 ParallelFilterDataset ParallelInterleaveDatasetV3
+ParallelInterleaveDatasetV4 ParallelMapDatasetV2 RpcServerRegister
 """
 
 EXEMPT_OPS = {
-    "1.15": FUNCTION_CALL_OPS | {"ReduceDataset", "ExperimentalScanDataset", "ScanDataset"},
-    "2.21": FUNCTION_CALL_OPS
-    | {"IdentityN", "DeleteMultiDeviceIterator", "RpcServerRegister"}
-    | frozenset(_MAPPING_DATASETS.split()),
+    "1.15": frozenset(_EXEMPT_IN_BOTH.split()),
+    "2.21": frozenset(f"{_EXEMPT_IN_BOTH} {_EXEMPT_SINCE_2}".split()),
 }
 """By rule set: ops that take resource handles from any device, because they only pass them on."""
 

@@ -100,7 +100,7 @@ class Placer:
         self._facts: dict[tuple[str, ...], tuple[NodeFacts, ...]] = {}
         self.parsed: tuple[ParsedName | None, ...] = tuple(parse_name(device) for device in graph.devices)
         check_graph(graph, catalogue)
-        self.bindings = Bindings(graph, self.facts(()))
+        self.bindings = Bindings(graph, self.facts(()), rules)
 
     def facts(self, device_types: tuple[str, ...]) -> tuple[NodeFacts, ...]:
         """Facts of each signature for a machine with these device types."""
@@ -152,7 +152,9 @@ class _Run:
         types = tuple(kind for kind, _ in device_set.prioritized_types())
         self.facts = placer.facts(types)
         self._widen(types)
-        self.chooser = DeviceChooser(device_set, soft=soft, default_local_device=default_local_device)
+        self.chooser = DeviceChooser(
+            device_set, soft=soft, local_first=placer.rules == "2.21", default_local_device=default_local_device
+        )
 
     def result(self) -> Placement:
         if not len(self.device_set):

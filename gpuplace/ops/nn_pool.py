@@ -1,0 +1,241 @@
+"""Poolings and their gradients.
+
+Source: tensorflow/core/ops/nn_ops.cc, core/kernels/maxpooling_op.cc, avgpooling_op.cc and tensorflow/python/ops/nn_ops.py,
+nn_grad.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpuplace.graph.constant_value import constant_value_as_shape
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import binder
+from gpuplace.ops import array, constant
+from gpuplace.ops.gradient_registry import gradient
+from gpuplace.ops.nn_conv import channels_of, four, wide
+from gpuplace.ops.shape_rules import require_rank
+from gpuplace.ops.support import new, shape_tensor
+from gpuplace.ops.windows import (
+    Window,
+    format_of,
+    from_nhwc,
+    image_shape,
+    spatial,
+    to_nhwc,
+    window_of,
+)
+from gpuplace.shapes import TensorShape
+
+__all__ = ["avg_pool", "avg_pool2d", "max_pool", "max_pool2d"]
+
+_ATTRS = ("ksize", "strides", "padding", "data_format")
+
+
+def max_pool(
+    value: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+) -> Tensor:
+    """The largest element of each window.
+
+    Args:
+        value: images.
+        ksize: size of the window along each axis of the data format.
+        strides: how far it moves along each.
+        padding: ``"SAME"`` or ``"VALID"``.
+        data_format: ``"NHWC"`` or ``"NCHW"``.
+        name: name of the operation.
+        input: another name of ``value``.
+    """
+    return _pool("MaxPool", value if input is None else input, ksize, strides, padding, data_format, name)
+
+
+def avg_pool(
+    value: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+) -> Tensor:
+    """The mean of each window, padding left out; arguments as for ``max_pool``."""
+    return _pool("AvgPool", value if input is None else input, ksize, strides, padding, data_format, name)
+
+
+def _pool(
+    op_type: str, value: Any, ksize: Any, strides: Any, padding: str, data_format: str | None, name: str | None
+) -> Tensor:
+    data_format = data_format or "NHWC"
+    with name_scope(name, op_type, [value]) as scope:
+        key = "input" if op_type == "MaxPool" else "value"
+        arguments: dict[str, Any] = {key: convert_to_tensor(value, name=key)}
+        for label, given in (("ksize", ksize), ("strides", strides)):
+            arguments[label] = four(given, data_format, label)
+        return new(op_type, scope, **arguments, padding=padding, data_format=data_format)
+
+
+def max_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
+    """``max_pool`` of images."""
+    return max_pool(input, ksize, strides, padding, data_format, name)
+
+
+def avg_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", name: str | None = None
+) -> Tensor:
+    """``avg_pool`` of images."""
+    return avg_pool(input, ksize, strides, padding, data_format, name)
+
+
+@shape_function("MaxPool", "AvgPool")
+def _pool_shape(op: Operation) -> list[TensorShape]:
+    images = require_rank(op.inputs[0].shape, 4)
+    data_format = format_of(op.attrs)
+    rows, columns = spatial(op.attrs["ksize"], data_format)
+    return [image_shape(op, images, rows, columns, channels_of(images, data_format))]
+
+
+@shape_function("MaxPoolGrad")
+def _max_pool_grad_shape(op: Operation) -> list[TensorShape]:
+    return [op.inputs[0].shape]
+
+
+@shape_function("MaxPoolGradGrad")
+def _max_pool_grad_grad_shape(op: Operation) -> list[TensorShape]:
+    return [op.inputs[1].shape]
+
+
+@shape_function("AvgPoolGrad")
+def _avg_pool_grad_shape(op: Operation) -> list[TensorShape]:
+    return [require_rank(constant_value_as_shape(op.inputs[0]), 4)]
+
+
+def _window(attrs: Mapping[str, Any]) -> tuple[Window, str]:
+    data_format = format_of(attrs)
+    rows, columns = spatial(attrs["ksize"], data_format)
+    return window_of(attrs, rows, columns), data_format
+
+
+def _lowest(dtype: Any) -> Any:
+    return -np.inf if dtype.kind not in "iu" else np.iinfo(dtype).min
+
+
+@binder("MaxPool")
+def _max_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    window, data_format = _window(attrs)
+
+    def run(images: Any) -> Any:
+        view = window.view(xp, to_nhwc(images, data_format), _lowest(images.dtype))
+        return from_nhwc(xp, view.max(axis=(3, 4)), data_format)
+
+    return run
+
+
+def _winners(xp: Any, window: Window, images: Any) -> Any:
+    """A mask shaped like the windows with the first largest element of each."""
+    view = window.view(xp, images, _lowest(images.dtype))
+    batch, height, width, rows, columns, channels = view.shape
+    flat = view.reshape(batch, height, width, rows * columns, channels)
+    first = flat.argmax(axis=3)
+    mask = first[:, :, :, None, :] == xp.arange(rows * columns)[:, None]
+    return mask.reshape(view.shape)
+
+
+@binder("MaxPoolGrad")
+def _max_pool_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    window, data_format = _window(attrs)
+
+    def run(images: Any, pooled: Any, grad: Any) -> Any:
+        images, grad = to_nhwc(images, data_format), to_nhwc(grad, data_format)
+        parts = _winners(xp, window, images) * grad[:, :, :, None, None, :]
+        return from_nhwc(xp, window.scatter(xp, parts, images.shape), data_format)
+
+    return run
+
+
+@binder("MaxPoolGradGrad")
+def _max_pool_grad_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    window, data_format = _window(attrs)
+
+    def run(images: Any, pooled: Any, grad: Any) -> Any:
+        images, grad = to_nhwc(images, data_format), to_nhwc(grad, data_format)
+        chosen = xp.where(_winners(xp, window, images), window.view(xp, grad), grad.dtype.type(0))
+        return from_nhwc(xp, chosen.sum(axis=(3, 4), dtype=grad.dtype), data_format)
+
+    return run
+
+
+def _counts(xp: Any, window: Window, height: int, width: int, dtype: Any) -> Any:
+    """How many pixels of the image each window covers, ``[1, out_height, out_width, 1]``."""
+    return window.view(xp, xp.ones((1, height, width, 1), dtype)).sum(axis=(3, 4))
+
+
+@binder("AvgPool")
+def _avg_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    window, data_format = _window(attrs)
+
+    def run(images: Any) -> Any:
+        dtype, images = images.dtype, wide(to_nhwc(images, data_format))
+        sums = window.view(xp, images).sum(axis=(3, 4))
+        means = sums / _counts(xp, window, images.shape[1], images.shape[2], images.dtype)
+        return from_nhwc(xp, means.astype(dtype, copy=False), data_format)
+
+    return run
+
+
+@binder("AvgPoolGrad")
+def _avg_pool_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    window, data_format = _window(attrs)
+
+    def run(sizes: Any, grad: Any) -> Any:
+        n, *rest = (int(size) for size in sizes)
+        shape = (n, rest[1], rest[2], rest[0]) if data_format == "NCHW" else (n, *rest)
+        dtype, grad = grad.dtype, wide(to_nhwc(grad, data_format))
+        share = grad / _counts(xp, window, shape[1], shape[2], grad.dtype)
+        parts = xp.broadcast_to(
+            share[:, :, :, None, None, :], (*share.shape[:3], window.rows, window.columns, share.shape[3])
+        )
+        return from_nhwc(xp, window.scatter(xp, parts, shape).astype(dtype, copy=False), data_format)
+
+    return run
+
+
+@gradient("MaxPool")
+def _max_pool_gradient(op: Operation, grad: Tensor) -> Tensor:
+    attrs = {name: op.attrs[name] for name in _ATTRS}
+    return new("MaxPoolGrad", orig_input=op.inputs[0], orig_output=op.outputs[0], grad=grad, **attrs)
+
+
+@gradient("MaxPoolGrad")
+def _max_pool_grad_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
+    images, pooled, _ = op.inputs
+    attrs = {name: op.attrs[name] for name in _ATTRS}
+    return [
+        constant.zeros(array.shape(images), images.dtype),
+        constant.zeros(array.shape(pooled), pooled.dtype),
+        new("MaxPoolGradGrad", orig_input=images, orig_output=pooled, grad=grad, **attrs),
+    ]
+
+
+@gradient("AvgPool")
+def _avg_pool_gradient(op: Operation, grad: Tensor) -> Tensor:
+    attrs = {name: op.attrs[name] for name in _ATTRS}
+    return new("AvgPoolGrad", orig_input_shape=shape_tensor(op.inputs[0]), grad=grad, **attrs)
+
+
+@gradient("AvgPoolGrad")
+def _avg_pool_grad_gradient(op: Operation, grad: Tensor) -> list[Any]:
+    attrs = {name: op.attrs[name] for name in _ATTRS}
+    return [None, new("AvgPool", value=grad, **attrs)]

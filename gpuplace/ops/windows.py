@@ -1,0 +1,188 @@
+"""Sliding windows over images: what convolutions and poolings share.
+
+    image [batch, height, width, channels]  --pad-->  --view-->  [batch, out_height, out_width, rows, columns, channels]
+
+The view costs no memory; a convolution is one matrix product over it (im2col), a pooling one reduction. The way back
+adds each position of the windows onto the image with one strided addition.
+
+Everything here works on NHWC arrays; ``to_nhwc`` and ``from_nhwc`` turn NCHW ones around.
+
+Source: tensorflow/core/framework/common_shape_fns.cc (output sizes), release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuplace.errors import UnimplementedError
+from gpuplace.graph.operation import Operation
+from gpuplace.kernels.compute import KernelContext
+from gpuplace.ops.shape_rules import require_rank
+from gpuplace.shapes import TensorShape
+
+
+def output_size(
+    size: int | None, window: int | None, dilation: int, stride: int, padding: str, explicit: tuple[int, int]
+) -> tuple[int | None, int, int]:
+    """Size of the output along one axis, and the padding before and after.
+
+    Raises:
+        ValueError: the window does not fit.
+    """
+    if size is None or window is None:
+        return None, 0, 0
+    effective = (window - 1) * dilation + 1
+    if padding == "SAME":
+        out = -(-size // stride)
+        total = max(0, (out - 1) * stride + effective - size)
+        return out, total // 2, total - total // 2
+    before, after = explicit if padding == "EXPLICIT" else (0, 0)
+    padded = size + before + after
+    if padded < effective:
+        raise ValueError(f"Negative dimension size caused by subtracting {effective} from {padded}")
+    return (padded - effective) // stride + 1, before, after
+
+
+@dataclass(frozen=True)
+class Window:
+    """The window of one node: sizes along height and width, and how it moves."""
+
+    rows: int
+    columns: int
+    strides: tuple[int, int]
+    dilations: tuple[int, int] = (1, 1)
+    padding: str = "VALID"
+    explicit: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+
+    def geometry(self, height: int, width: int) -> tuple[int, int, tuple[tuple[int, int], tuple[int, int]]]:
+        """Height and width of the output, and the padding of the image, for an image of that size."""
+        sizes = []
+        pads = []
+        for axis, (size, window) in enumerate(((height, self.rows), (width, self.columns))):
+            out, before, after = output_size(
+                size, window, self.dilations[axis], self.strides[axis], self.padding, self.explicit[axis]
+            )
+            assert out is not None
+            sizes.append(out)
+            pads.append((before, after))
+        return sizes[0], sizes[1], (pads[0], pads[1])
+
+    def view(self, xp: Any, images: Any, fill: Any = 0) -> Any:
+        """All windows of NHWC ``images``: ``[batch, out_height, out_width, rows, columns, channels]``, to be read only."""
+        batch, height, width, channels = images.shape
+        out_height, out_width, pads = self.geometry(height, width)
+        images = padded(xp, images, pads, fill)
+        s0, s1, s2, s3 = images.strides
+        (down, right), (gap_down, gap_right) = self.strides, self.dilations
+        return xp.lib.stride_tricks.as_strided(
+            images,
+            (batch, out_height, out_width, self.rows, self.columns, channels),
+            (s0, s1 * down, s2 * right, s1 * gap_down, s2 * gap_right, s3),
+        )
+
+    def scatter(self, xp: Any, parts: Any, shape: Sequence[int]) -> Any:
+        """Adds up what belongs to each pixel: the way back from ``view``.
+
+        Args:
+            xp: numpy or cupy.
+            parts: ``[batch, out_height, out_width, rows, columns, channels]``.
+            shape: of the images, NHWC.
+        """
+        batch, height, width, channels = shape
+        out_height, out_width, ((top, bottom), (left, right)) = self.geometry(height, width)
+        images = xp.zeros((batch, height + top + bottom, width + left + right, channels), parts.dtype)
+        for row in range(self.rows):
+            for column in range(self.columns):
+                images[:, self._along(0, row, out_height), self._along(1, column, out_width)] += parts[:, :, :, row, column]
+        return xp.ascontiguousarray(images[:, top : top + height, left : left + width])
+
+    def _along(self, axis: int, offset: int, count: int) -> slice:
+        """Where the pixels at one position of all windows lie in the padded image."""
+        start, stride = offset * self.dilations[axis], self.strides[axis]
+        return slice(start, start + (count - 1) * stride + 1, stride)
+
+
+def padded(xp: Any, images: Any, pads: tuple[tuple[int, int], tuple[int, int]], fill: Any = 0) -> Any:
+    """NHWC images with a border."""
+    (top, bottom), (left, right) = pads
+    if not (top or bottom or left or right):
+        return images
+    batch, height, width, channels = images.shape
+    result = xp.full((batch, height + top + bottom, width + left + right, channels), fill, images.dtype)
+    result[:, top : top + height, left : left + width] = images
+    return result
+
+
+def format_of(attrs: Mapping[str, Any]) -> str:
+    """The node's data format, ``NHWC`` where it has none."""
+    return attrs.get("data_format", b"NHWC").decode()  # type: ignore[no-any-return]
+
+
+def spatial(values: Sequence[Any], data_format: str) -> tuple[Any, Any]:
+    """The items of a list in the data format that belong to height and width."""
+    return (values[2], values[3]) if data_format == "NCHW" else (values[1], values[2])
+
+
+def window_of(attrs: Mapping[str, Any], rows: int, columns: int) -> Window:
+    """The window of a node with these attributes."""
+    data_format = format_of(attrs)
+    pads = attrs.get("explicit_paddings") or ()
+    pairs = [(pads[i], pads[i + 1]) for i in range(0, len(pads), 2)]
+    return Window(
+        rows,
+        columns,
+        spatial(attrs["strides"], data_format),
+        spatial(attrs.get("dilations", (1, 1, 1, 1)), data_format),
+        attrs["padding"].decode(),
+        spatial(pairs, data_format) if pairs else ((0, 0), (0, 0)),
+    )
+
+
+def to_nhwc(images: Any, data_format: str) -> Any:
+    """Images in NHWC order, as a view."""
+    return images.transpose(0, 2, 3, 1) if data_format == "NCHW" else images
+
+
+def from_nhwc(xp: Any, images: Any, data_format: str) -> Any:
+    """NHWC images in the node's order."""
+    return xp.ascontiguousarray(images.transpose(0, 3, 1, 2)) if data_format == "NCHW" else images
+
+
+def require_nhwc_on_cpu(ctx: KernelContext, what: str) -> None:
+    """UnimplementedError for NCHW on a CPU, where TensorFlow has no kernel for it."""
+    if ctx.device_type == "CPU" and format_of(ctx.op.attrs) != "NHWC":
+        raise UnimplementedError(
+            ctx.op,
+            ctx.op,
+            f"The {what} op currently only supports the NHWC tensor format on the CPU. The op was given the format: "
+            f"{format_of(ctx.op.attrs)}",
+            hint="use data_format='NHWC', or place the node on a GPU",
+        )
+
+
+def image_shape(
+    op: Operation, images: TensorShape, rows: int | None, columns: int | None, channels: int | None
+) -> TensorShape:
+    """The shape, in the node's data format, of what windows of that size give."""
+    data_format = format_of(op.attrs)
+    sizes = require_rank(images, 4).sizes
+    assert sizes is not None
+    attrs = op.attrs
+    pads = attrs.get("explicit_paddings") or (0,) * 8
+    pairs = [(pads[i], pads[i + 1]) for i in range(0, 8, 2)]
+    out = []
+    for axis, window in enumerate((rows, columns)):
+        size, _, _ = output_size(
+            spatial(sizes, data_format)[axis],
+            window,
+            spatial(attrs.get("dilations", (1, 1, 1, 1)), data_format)[axis],
+            spatial(attrs["strides"], data_format)[axis],
+            attrs["padding"].decode(),
+            spatial(pairs, data_format)[axis],
+        )
+        out.append(size)
+    if data_format == "NCHW":
+        return TensorShape.of((sizes[0], channels, out[0], out[1]))
+    return TensorShape.of((sizes[0], out[0], out[1], channels))

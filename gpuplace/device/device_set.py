@@ -69,9 +69,9 @@ class DeviceLocality:
     """Direct ways to other devices."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DeviceAttributes:
-    """One device as a session sees it; what ``device_lib.list_local_devices()`` lists.
+    """One device as a session sees it; what ``Session.list_devices()`` lists.
 
     Raises:
         InvalidArgumentError: ``name`` does not have all five parts.
@@ -118,6 +118,9 @@ class DeviceAttributes:
         parsed = parse_name(self.name)
         assert parsed is not None
         return parsed
+
+    def __repr__(self) -> str:
+        return f"_DeviceAttributes({self.name}, {self.device_type}, {self.memory_limit}, {self.incarnation})"
 
     def with_memory_limit(self, memory_limit: int) -> DeviceAttributes:
         """The same device with another ``memory_limit`` in bytes."""

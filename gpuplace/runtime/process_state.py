@@ -28,6 +28,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, overload
 
 from gpuplace import release as releases
@@ -39,8 +40,10 @@ from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility
 from gpuplace.errors import AlreadyExistsError, InternalError
 from gpuplace.runtime.bfc_allocator import BFCAllocator, reset_warning_counts
 from gpuplace.runtime.device_memory import DeviceMemory
+from gpuplace.runtime.gpu_options import allow_growth_value
 
 __all__ = [
+    "GPUMemoryLimit",
     "GPUOptionsWarning",
     "ProcessState",
     "SessionDevices",
@@ -65,6 +68,16 @@ class GPUOptionsWarning(UserWarning):
     """A setting of GPUs has no effect because this process made its GPU devices earlier with another one."""
 
 
+@dataclass(frozen=True, slots=True)
+class GPUMemoryLimit:
+    """How a device may take memory of its GPU."""
+
+    limit_bytes: int
+    """Most bytes, by fraction, virtual device or what was free."""
+    allow_growth: bool
+    """False: take all of it at the first allocation; true: as needed."""
+
+
 class SessionDevices(DeviceSet):
     """The devices of one session, with what stands behind them.
 
@@ -75,6 +88,7 @@ class SessionDevices(DeviceSet):
         allocators: Full name to allocator, for the simulated GPUs.
         mapping: The chain from the machine's GPUs to these devices.
         settings: What the session asked for.
+        memory_settings: What holds for the memory of its GPUs: the settings of the first session that had any.
     """
 
     def __init__(
@@ -85,12 +99,24 @@ class SessionDevices(DeviceSet):
         allocators: Mapping[str, BFCAllocator],
         mapping: tuple[MappingRow, ...],
         settings: GPUSettings,
+        memory_settings: GPUSettings,
     ) -> None:
         super().__init__(devices, type_priority)
         self.machine = machine
         self.allocators = dict(allocators)
         self.mapping = mapping
         self.settings = settings
+        self.memory_settings = memory_settings
+
+    def gpu_memory_limit(self, name: str) -> GPUMemoryLimit:
+        """Bounds for the memory of the GPU device ``name``, simulated or real.
+
+        Raises:
+            KeyError: there is no such device.
+        """
+        device = self.by_name[name]
+        growth = allow_growth_value(self.memory_settings.allow_growth, os.environ)
+        return GPUMemoryLimit(device.memory_limit, growth)
 
 
 class ProcessState:
@@ -195,6 +221,7 @@ class ProcessState:
                 allocators,
                 machine.mapping(settings, visibility=visibility),
                 settings,
+                self._first or settings,
             )
 
     def _pin(self, device: VirtualGPU) -> None:

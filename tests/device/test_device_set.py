@@ -22,6 +22,7 @@ def test_attributes():
     assert device.incarnation == DeviceAttributes(name("GPU", 1), uuid="GPU-1").incarnation
     assert device.incarnation != DeviceAttributes(name("GPU", 1), uuid="GPU-2").incarnation
     assert device.with_memory_limit(5).memory_limit == 5
+    assert repr(device) == f"_DeviceAttributes({name('GPU', 1)}, GPU, 268435456, {device.incarnation})"
     assert DeviceAttributes(name("CPU", 0)).memory_limit == 268435456
 
 

@@ -11,7 +11,7 @@ from gpuplace.device.mapping import default_memory_limit
 from gpuplace.errors import AlreadyExistsError, InternalError, InvalidArgumentError
 from gpuplace.release import set_release
 from gpuplace.runtime import process_state
-from gpuplace.runtime.process_state import GPUOptionsWarning, ProcessState
+from gpuplace.runtime.process_state import GPUMemoryLimit, GPUOptionsWarning, ProcessState
 
 GPU = "/job:localhost/replica:0/task:0/device:GPU:{}".format
 
@@ -256,10 +256,22 @@ def test_real_gpus_have_no_simulated_allocator(state):
     state.use_machine(dataclasses.replace(machine, gpus=(dataclasses.replace(gpu, is_simulated=False),)))
     devices = state.session_devices(GPUSettings(per_process_gpu_memory_fraction=0.5))
     assert devices.allocators == {}
+    assert devices.gpu_memory_limit(GPU(0)) == GPUMemoryLimit(gpu.total_bytes // 2, False)
     assert gpus(devices)[0].memory_limit == gpu.total_bytes // 2
     with pytest.warns(GPUOptionsWarning, match="0.5 stays, 0.9 is ignored"):
         devices = state.session_devices(GPUSettings(per_process_gpu_memory_fraction=0.9))
     assert gpus(devices)[0].memory_limit == gpu.total_bytes // 2
+
+
+def test_memory_bounds_of_a_later_session_are_the_firsts(state, monkeypatch):
+    state.session_devices(GPUSettings(allow_growth=True))
+    with pytest.warns(GPUOptionsWarning):
+        later = state.session_devices()
+    assert later.gpu_memory_limit(GPU(1)) == GPUMemoryLimit(later.by_name[GPU(1)].memory_limit, True)
+    monkeypatch.setenv("TF_FORCE_GPU_ALLOW_GROWTH", "false")
+    assert not later.gpu_memory_limit(GPU(1)).allow_growth
+    with pytest.raises(KeyError):
+        later.gpu_memory_limit(GPU(9))
 
 
 def test_threads_get_one_set_of_allocators(state):

@@ -61,7 +61,7 @@ class WhatIf:
             self._placers[source.release] = source.placer
         elif not isinstance(source, Graph) and isinstance(getattr(source, "graph", None), Graph):  # a session
             given = source.graph
-            config = getattr(source, "config", None) if config is None else config
+            config = getattr(source, "_config", None) if config is None else config
             soft = bool(getattr(config, "allow_soft_placement", False))
         self.graph = given
         self.soft = soft

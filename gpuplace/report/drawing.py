@@ -178,12 +178,12 @@ def draw(
     tree = scope_tree(view)
     keys = frozenset(opened or ())
     if opened is None:
-        scopes = tree.auto_open(cap)
+        scopes = tree.auto_open(min(cap, hard_cap))
     else:
         asked = sorted(tree.index[path] for path in keys if path in tree.index)
         scopes = tree.with_parents(asked)
-        if len(scopes) > hard_cap // 2:  # every open scope shows a box at least
-            scopes = frozenset(sorted(scopes, key=lambda scope: (tree.depth[scope], scope))[: hard_cap // 2])
+    if len(scopes) > hard_cap // 2:  # every open scope shows a box at least
+        scopes = frozenset(sorted(scopes, key=lambda scope: (tree.depth[scope], scope))[: hard_cap // 2])
     boxes, box_of = _Boxes(view, tree, scopes, keys, hard_cap).result()
     links, stubs = _links(view, tree, boxes, box_of, len(boxes) >= stub_from)
     copies = view.copies()

@@ -140,4 +140,3 @@ def summary_text(placement: Any) -> str:
     unmet = int(view.is_unmet.sum())
     moved = f"; {counted(unmet, 'request')} not met" if unmet else ""
     return f"{counted(len(view), 'node')}: {where or 'none'}; {told}{moved}"
-

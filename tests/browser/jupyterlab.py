@@ -1,0 +1,159 @@
+"""A JupyterLab of its own on loopback, and a Chromium that opens notebooks in it; nothing leaves the machine."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TOKEN = "gpuplace-tests"
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+SETTINGS = {
+    # Else a fresh profile asks whether to fetch news.
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
+    # Else cells out of sight are detached.
+    "notebook-extension/tracker": {"windowingMode": "none"},
+}
+START_S = 60
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def jupyterlab(root: Path, state: Path, theme: str = "JupyterLab Light") -> Iterator[str]:
+    """Serves the folder `root`; yields the server's address. Settings and logs go to the folder `state`."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")}
+    folders = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "run",
+        "JUPYTERLAB_SETTINGS_DIR": "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "IPYTHONDIR": "ipython",
+    }
+    env |= {name: str(state / folder) for name, folder in folders.items()}
+    env |= {"JUPYTER_PREFER_ENV_PATH": "1", "PYTHONUNBUFFERED": "1"}
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), env.get("PYTHONPATH")]))
+    for name, values in {**SETTINGS, "apputils-extension/themes": {"theme": theme}}.items():
+        path = state / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(values))
+    port = free_port()
+    command = [
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}"),
+        "--ServerApp.port_retries=0",
+        f"--IdentityProvider.token={TOKEN}",
+        f"--ServerApp.root_dir={root}",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.news_url=None",
+        "--LabApp.expose_app_in_browser=True",
+        "--LabApp.extension_manager=readonly",
+    ]
+    log_path = state / "jupyterlab.log"
+    with open(log_path, "wb") as log:
+        server = subprocess.Popen(command, env=env, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        base = f"http://127.0.0.1:{port}"
+        try:
+            _wait_for(server, f"{base}/api/status?token={TOKEN}", log_path)
+            yield base
+        finally:  # the server, asked to end, ends its kernels
+            server.send_signal(signal.SIGTERM)
+            try:
+                server.wait(20)
+            except subprocess.TimeoutExpired:
+                os.killpg(server.pid, signal.SIGKILL)
+                server.wait()
+
+
+def _wait_for(server: subprocess.Popen, url: str, log_path: Path) -> None:
+    end = time.monotonic() + START_S
+    while True:
+        try:
+            urllib.request.urlopen(url, timeout=2).read()
+            return
+        except OSError:
+            if server.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"JupyterLab did not start:\n{log_path.read_text()[-3000:]}") from None
+            time.sleep(0.1)
+
+
+def chromium_path() -> str:
+    """Where Chromium is."""
+    return next(path for name in CHROMIUM_NAMES if (path := shutil.which(name)))
+
+
+@dataclass
+class Watch:
+    """What a page should not do."""
+
+    base: str
+    errors: list[str] = field(default_factory=list)
+    """Uncaught exceptions and console errors."""
+    elsewhere: list[str] = field(default_factory=list)
+    """Requests to another host."""
+
+    def over(self, page) -> "Watch":
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda message: self._console(message))
+        page.on("request", lambda request: self._request(request.url))
+        return self
+
+    def _console(self, message) -> None:
+        if message.type == "error" and "favicon" not in message.text:
+            self.errors.append(message.text)
+
+    def _request(self, url: str) -> None:
+        near = (self.base, self.base.replace("http", "ws", 1), "data:", "blob:")
+        if not url.startswith(near):
+            self.elsewhere.append(url)
+
+
+def open_notebook(page, base: str, name: str, timeout_s: float = 60) -> None:
+    """Opens a notebook and waits until its kernel is there and idle."""
+    page.goto(f"{base}/lab/tree/{name}?token={TOKEN}&reset")
+    # "idle" alone is shown beside "No Kernel" for a moment, and what is asked for then is dropped.
+    page.wait_for_function(
+        """() => {
+            const panel = document.querySelector('.jp-NotebookPanel:not(.lm-mod-hidden)');
+            const kernel = panel?.querySelector('.jp-KernelName')?.textContent;
+            return kernel && kernel !== 'No Kernel' && !document.querySelector('#jupyterlab-splash')
+                && panel.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle';
+        }""",
+        timeout=timeout_s * 1000,
+    )
+
+
+def run_all(page, timeout_s: float = 120) -> None:
+    """Runs all cells and waits until each has its number."""
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name=re.compile("^Run All Cells$")).click()
+    page.wait_for_function(
+        r"""() => {
+            const prompts = [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')];
+            return prompts.length && prompts.every((prompt) => /^\[\d+\]:$/.test(prompt.textContent.trim()));
+        }""",
+        timeout=timeout_s * 1000,
+    )

@@ -206,32 +206,27 @@ def default_machine(environ: Mapping[str, str] | None = None) -> Machine:
     return Machine.parse(text) if text else Machine.local()
 
 
-def _slots(count: int) -> list[tuple[str, int]]:
-    """PCI bus id and socket of each of ``count`` GPUs."""
+def _slots(count: int) -> list[str]:
+    """PCI bus ids of ``count`` GPUs that nobody gave a slot."""
     if count == 1:
-        return [("0000:05:00.0", 0)]
+        return ["0000:05:00.0"]
     slots = []
     for domain, start in enumerate(range(0, count, _GPUS_PER_DOMAIN)):
         here = min(_GPUS_PER_DOMAIN, count - start)
         first = max(2, (here + 1) // 2)
         for index in range(here):
             bus = 0x02 + index if index < first else 0x83 + index - first
-            slots.append((f"{domain:04x}:{bus:02x}:00.0", int(index >= first)))
+            slots.append(f"{domain:04x}:{bus:02x}:00.0")
     return slots
 
 
 def _install(wanted: list[tuple[GPUModel, str | None]]) -> tuple[PhysicalGPU, ...]:
     """GPUs in their slots, numbered by PCI bus id."""
-    gpus = []
-    for (model, slot), (rule, numa_node) in zip(wanted, _slots(len(wanted)), strict=True):
-        numa = (
-            numa_node
-            if slot is None
-            else int(int(slot.strip().lower().split(":")[-2], 16) >= 0x80)
-            if ":" in slot
-            else 0
-        )
-        gpus.append(PhysicalGPU.simulated(model, 0, slot or rule, numa))
+    slots = _slots(len(wanted))
+    gpus = [
+        PhysicalGPU.simulated(model, 0, slot or rule)
+        for (model, slot), rule in zip(wanted, slots, strict=True)
+    ]
     gpus.sort(key=lambda gpu: gpu.pci_bus_id)
     for before, gpu in zip(gpus, gpus[1:], strict=False):
         if before.pci_bus_id == gpu.pci_bus_id:
@@ -240,7 +235,7 @@ def _install(wanted: list[tuple[GPUModel, str | None]]) -> tuple[PhysicalGPU, ..
 
 
 def _gpus_text(gpus: tuple[PhysicalGPU, ...]) -> str:
-    if [gpu.pci_bus_id for gpu in gpus] != [slot for slot, _ in _slots(len(gpus))]:
+    if [gpu.pci_bus_id for gpu in gpus] != _slots(len(gpus)):
         return " + ".join(f"{gpu.name} @ {gpu.pci_bus_id}" for gpu in gpus)
     runs = [(name, len(list(run))) for name, run in groupby(gpus, key=lambda gpu: gpu.name)]
     return " + ".join(f"{count}x {name}" for name, count in runs)

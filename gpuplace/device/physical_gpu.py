@@ -17,6 +17,7 @@ from gpuplace.errors import InvalidArgumentError
 __all__ = ["PhysicalGPU"]
 
 _PCI_BUS_ID = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])", re.IGNORECASE)
+_SECOND_SOCKET_BUS = 0x80
 _UUID_NAMESPACE = uuid.UUID("6f1a7d0e-3c55-5d0b-9b1c-0f8f4a7e2b10")
 
 
@@ -60,8 +61,12 @@ class PhysicalGPU:
     """False for hardware that is really there."""
 
     @classmethod
-    def simulated(cls, model: GPUModel, index: int, pci_bus_id: str, numa_node: int = 0) -> PhysicalGPU:
-        """A GPU of the catalogue in a slot."""
+    def simulated(cls, model: GPUModel, index: int, pci_bus_id: str) -> PhysicalGPU:
+        """A GPU of the catalogue in a slot; buses from 80 upward belong to the second socket.
+
+        Raises:
+            InvalidArgumentError: not a PCI bus id.
+        """
         bus = normalize_pci_bus_id(pci_bus_id)
         return cls(
             index=index,
@@ -70,7 +75,7 @@ class PhysicalGPU:
             uuid=f"GPU-{uuid.uuid5(_UUID_NAMESPACE, f'{model.name} at {bus}')}",
             total_bytes=model.memory_bytes,
             free_bytes=model.free_bytes,
-            numa_node=numa_node,
+            numa_node=int(int(bus.split(":")[1], 16) >= _SECOND_SOCKET_BUS),
         )
 
     def at(self, index: int) -> PhysicalGPU:

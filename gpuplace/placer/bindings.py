@@ -61,7 +61,7 @@ class Bindings:
     def __init__(self, graph: PlacementGraph, facts: Sequence[NodeFacts], rules: str) -> None:
         self.graph = graph
         self.rules = rules
-        kind, src, dst = self._edges(graph, facts)
+        kind, src, dst = self._edges(graph, facts, rules)
         node, root = self._classes(graph, rules)
         self.kind = np.concatenate((kind, np.full(len(node), _COLOCATION_KIND, dtype=np.int64)))
         self.first = np.concatenate((src, node)).astype(np.int64)
@@ -69,8 +69,10 @@ class Bindings:
         self.component = components(len(graph), self.first, self.second)
 
     @staticmethod
-    def _edges(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Kind, source and destination of the binding edges."""
+    def _edges(
+        graph: PlacementGraph, facts: Sequence[NodeFacts], rules: str
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Kind, source and destination of the binding edges; edges between datasets bind in 2.x only."""
         width = np.array([len(fact.input_kinds) for fact in facts], dtype=np.int64)
         offset = np.concatenate(([0], np.cumsum(width)))
         kinds = np.array(
@@ -84,7 +86,7 @@ class Bindings:
         dst_signature = graph.signature[graph.dst]
         edges = np.flatnonzero(may_bind[dst_signature] & (graph.dst_input != CONTROL))
         kind = kinds[offset[dst_signature[edges]] + graph.dst_input[edges]]
-        is_dataset = np.array([fact.is_dataset for fact in facts])
+        is_dataset = np.array([fact.is_dataset and rules == "2.21" for fact in facts])
         both = is_dataset[dst_signature[edges]] & is_dataset[graph.signature[graph.src[edges]]]
         keep = (kind == REF) | (kind == RESOURCE) | ((kind == VARIANT) & both)
         edges, kind = edges[keep], kind[keep]

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from gpuplace.device.parsed_name import ParsedName
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.placer.member import Member, merge_supported
 
@@ -131,7 +132,7 @@ class Grouping:
             ("assigned", source.assigned, consumer.assigned),
             ("resource", source.resource, consumer.resource),
         ):
-            if not left.is_compatible(right):
+            if not self._are_compatible(left, right):
                 raise self._failed(
                     binding,
                     src,
@@ -147,14 +148,16 @@ class Grouping:
                         is_whole=True,
                     ),
                 )
-        if self._rules == "1.15":
-            # A request survives only if it says all that the source's says, and more.
-            yields = not source.requested.is_specification(consumer.requested)
-        else:
-            yields = not source.requested.is_compatible(consumer.requested)
+        yields = not self._are_compatible(source.requested, consumer.requested)
         if yields:
             self._members[self.find(dst)] = consumer.with_request_of(source)
         self._join(binding, src, dst, source, consumer, yielded=yields)
+
+    def _are_compatible(self, left: ParsedName, right: ParsedName) -> bool:
+        """In 2.x: no part differs. In 1.15 one of the names has to say all that the other says."""
+        if self._rules == "1.15":
+            return left.is_specification(right) or right.is_specification(left)
+        return left.is_compatible(right)
 
     def colocate(self, node: int, group_root: int) -> None:
         """Binds a node to the first node of its colocation group.

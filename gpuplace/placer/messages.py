@@ -158,9 +158,10 @@ def _malformed(placement: Placement, node: int) -> OpError:
     else:
         position = int(graph.rank[node]) + 2
         shown = text.replace(name, f"{{{{node {name}}}}}", 1)
+        devices = "" if placement.release == "1.15" else f"requested: '{request}', assigned: ''"
         message = (
-            f"Malformed device specification '{request}' in node: {{name:'{name}' id:{position} op device:{{requested: "
-            f"'{request}', assigned: ''}} def:{{{shown}}}}}"
+            f"Malformed device specification '{request}' in node: {{name:'{name}' id:{position} op device:{{{devices}}} "
+            f"def:{{{shown}}}}}"
         )
     return InvalidArgumentError(
         None,
@@ -223,9 +224,10 @@ def _conflict(placement: Placement, conflict: Conflict) -> OpError:
     separator = " " if is_kernel else ": "
     message = f"Cannot colocate nodes {pair}{separator}{conflict.message}"
     if conflict.binding.is_edge:
+        kind = "reference or resource" if placement.release == "2.21" else "reference"
         message = (
-            "Nodes were connected by a reference or resource connection (requiring them to be on the same device), but "
-            f"the two nodes were assigned two different devices: {message}"
+            f"Nodes were connected by a {kind} connection (requiring them to be on the same device), but the two nodes were "
+            f"assigned two different devices: {message}"
         )
     node = second if conflict.binding.is_edge else first
     hint = "give the nodes of the group one device, or none"

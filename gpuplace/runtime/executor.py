@@ -15,15 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.errors import OpError
-from gpuplace.runtime.partition import Schedule, Step
+from gpuplace.runtime.partition import Schedule
 from gpuplace.runtime.plan import PlanCode
 from gpuplace.runtime.session_errors import failed_step_error
 
-__all__ = ["Plan", "ignoring"]
-
-ignoring = np.errstate(all="ignore")
-"""TensorFlow says nothing about overflow, division by zero and invalid operations."""
+__all__ = ["Plan"]
 
 
 class Plan:
@@ -34,14 +30,21 @@ class Plan:
         code: the function.
         release: whose error texts to use.
         leave: called after every step, also a failed one; for devices whose current-device state has to be put back.
+        first_transfer: number in the names of the nodes that stand for its copies in traces.
     """
 
     def __init__(
-        self, schedule: Schedule, code: PlanCode, release: str, leave: Callable[[], None] | None = None
+        self,
+        schedule: Schedule,
+        code: PlanCode,
+        release: str,
+        leave: Callable[[], None] | None = None,
+        first_transfer: int = 0,
     ) -> None:
         self.schedule = schedule
         self.code = code
         self.release = release
+        self.first_transfer = first_transfer
         self._function = code.function
         self._leave = leave
         if leave is not None:
@@ -49,6 +52,8 @@ class Plan:
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
         """The fetched values, for fed arrays of the right type.
+
+        Overflow, division by zero and invalid operations are silent, as in TensorFlow.
 
         Raises:
             OpError: a kernel failed; names its node, device, inputs and line.
@@ -76,7 +81,9 @@ class Plan:
             return error
         values = self._arguments(frame)
         op = step.op or step.inputs[0].tensor.op
-        failure = failed_step_error(error, op, step.device, values, self.release)
+        failure = failed_step_error(
+            error, op, step.device, values, self.release, self.code.blamed.get(frame.tb_lineno)
+        )
         del values
         traceback.clear_frames(error.__traceback__)  # else the error would keep the step's tensors alive
         return failure
@@ -96,11 +103,3 @@ class Plan:
             for name in names
             if name in found or name in shared
         ]
-
-
-def steps_on(schedule: Schedule, device: str) -> list[Step]:
-    """The steps of one device, in order."""
-    return [step for step in schedule.steps if step.device == device]
-
-
-__all__ += ["OpError", "steps_on"]

@@ -1,7 +1,7 @@
 """What a caller of ``run`` may ask for, and how the answer gets the same form.
 
-A structure of lists, tuples, dicts and classes is flattened to tensors and operations, each once, and the values are put
-back in its form::
+A structure of lists, tuples, dicts and classes is flattened to tensors and operations, each once, and the values are
+put back in its form::
 
     [c, {"x": a, "y": [b, c]}]  ──flatten──>  c, a, b  ──run──>  C, A, B  ──build──>  [C, {"x": A, "y": [B, C]}]
 
@@ -29,6 +29,23 @@ __all__ = ["FetchStructure", "register_composite_fetch", "composite_feed"]
 Build = Callable[[Sequence[Any]], Any]
 
 _composites: list[tuple[type, Callable[[Any], Sequence[Tensor]], Callable[[Sequence[Any]], Any]]] = []
+
+
+_WORDS = (
+    "Fetch argument {fetch!r} has invalid type {type!r}",
+    "Fetch argument {fetch!r} has invalid type {type!r}, must be a string or Tensor. ({error})",
+    "Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})",
+    "Operation {name!r} has been marked as not fetchable.",
+)
+"""Errors: nothing given, wrong type, not in this graph, not to be fetched."""
+
+_WORDS_2_21 = (
+    'Argument `fetch` = {fetch} has invalid type "{type.__name__}". Cannot be None',
+    'Argument `fetch` = {fetch} has invalid type "{type.__name__}" must be a string or Tensor. ({error})',
+    "Argument `fetch` = {fetch} cannot be interpreted as a Tensor. ({error})",
+    "Operation {name} has been marked as not fetchable. Typically this happens when it is defined in another function"
+    " or code block. Use return values, explicit Python locals or TensorFlow collections to access it.",
+)
 
 
 def register_composite_fetch(
@@ -84,8 +101,9 @@ class FetchStructure:
         ValueError: a name or element that is not of this graph.
     """
 
-    def __init__(self, graph: Graph, fetches: Any) -> None:
+    def __init__(self, graph: Graph, fetches: Any, release: str = "1.15") -> None:
         self._graph = graph
+        self._words = _WORDS_2_21 if release == "2.21" else _WORDS
         self._positions: dict[Tensor, int] = {}
         self._operations: dict[Operation, None] = {}
         self.build: Build = self._visit(fetches)
@@ -94,7 +112,7 @@ class FetchStructure:
 
     def _visit(self, fetch: Any) -> Build:
         if fetch is None:
-            raise TypeError(f"Fetch argument {fetch!r} has invalid type {type(fetch)!r}")
+            raise TypeError(self._words[0].format(fetch=fetch, type=type(fetch)))
         if isinstance(fetch, (list, tuple)):
             return self._sequence(fetch)
         if isinstance(fetch, Mapping):

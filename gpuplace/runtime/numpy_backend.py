@@ -41,6 +41,7 @@ class NumpyBackend:
         self.device = device
         self.device_type = device_type
         self.memory = memory
+        self.allocator_name = "cpu" if memory is None else memory.allocator.name
 
     def from_host(self, value: Any) -> Any:
         """A new array in the device's memory."""

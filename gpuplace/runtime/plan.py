@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -71,6 +71,8 @@ class PlanCode:
     """Line number, from 1, to the step it belongs to, at that index."""
     arguments: dict[int, tuple[str, ...]]
     """Line number to the names of the values that the kernel on this line takes."""
+    blamed: dict[int, str]
+    """Line number to the node that errors name, where it is not the step's."""
     source: str
     """The text."""
 
@@ -101,6 +103,7 @@ class PlanBuilder:
     lines: list[str] = field(default_factory=list)
     owners: list[Step | None] = field(default_factory=lambda: [None, None])
     arguments: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    blamed: dict[int, str] = field(default_factory=dict)
     names: dict[Slot, str] = field(default_factory=dict)
     namespace: dict[str, Any] = field(default_factory=dict)
     _free: list[str] = field(default_factory=list)
@@ -126,25 +129,24 @@ class PlanBuilder:
             if any(not self._makes_new(step) for step in self._readers.get(slot, ())):
                 self.namespace["copied"] = np.array
                 self.emit(None, f"{self.names[slot]} = copied({self.names[slot]})")
-        parameters = ", ".join(self.names[slot] for slot in schedule.feeds)
+        parameters = ", ".join([*self.parameters, *(self.names[slot] for slot in schedule.feeds)])
         for number, step in enumerate(schedule.steps):
-            is_accounted = self.backends[step.device].memory is not None
-            if not is_accounted:
+            is_early = self.retires_early and self.backends[step.device].memory is None
+            if is_early:
                 self._retire(number, step)
             self.add(number, step)
-            if is_accounted:
+            if not is_early:
                 self._retire(number, step)
             if self._dead:
                 self.emit(step, f"del {', '.join(self._dead)}")
                 self._free.extend(self._dead)
                 self._dead.clear()
-        fetched = ", ".join([self._fetched(slot) for slot in schedule.fetches])
+        fetched = ", ".join([self._fetched(slot, position) for position, slot in enumerate(schedule.fetches)])
         self.emit(None, f"return [{fetched}]")
         source = f"def step({parameters}):\n" + "\n".join(f" {line}" for line in self.lines) + "\n"
-        compiled = compile(source, "<plan>", "exec")
-        exec(compiled, self.namespace)
+        exec(compile(source, "<plan>", "exec"), self.namespace)
         function = self.namespace["step"]
-        return PlanCode(function, function.__code__, self.owners, self.arguments, source)
+        return PlanCode(function, function.__code__, self.owners, self.arguments, self.blamed, source)
 
     def _find_uses(self) -> None:
         """Notes who makes and takes every value, and up to which step it is needed."""
@@ -167,6 +169,11 @@ class PlanBuilder:
             self._last[slot] = self._last[self._roots.get(slot, slot)] = len(schedule.steps)
 
     # Lines and names
+
+    parameters: ClassVar[tuple[str, ...]] = ()
+    """Parameters of the function before the feeds."""
+    retires_early: ClassVar[bool] = True
+    """Whether inputs that die in a step leave their names to its outputs; never so where memory is accounted."""
 
     def emit(self, step: Step | None, line: str, arguments: tuple[str, ...] = ()) -> None:
         """Adds a line that belongs to ``step``."""
@@ -370,29 +377,32 @@ class PlanBuilder:
             return step.op.type in FRESH_OPS
         return self.copier(step.inputs[0], step.outputs[0])[0] is not None
 
-    def _fetched(self, slot: Slot) -> str:
+    def _fetched(self, slot: Slot, position: int) -> str:
         """The expression that gives a caller a value of its own: an array, or a scalar for rank 0."""
         name = self.names[slot]
         tensor = slot.tensor
         if tensor.dtype.base_dtype is resource:
             return name
-        producer = self._producers.get(slot)
-        if slot.is_ref:
-            fetched = f"x{slot.index}"
-            self.namespace["copied"] = np.array
-            self.emit(producer, f"{fetched} = copied({name}.value)")
-            name, is_own = fetched, True
-        else:
-            is_own = producer is not None and self._makes_new(producer)
-            is_own = is_own and all(self._makes_new(reader) for reader in self._readers.get(slot, ()))
-        rank = tensor.shape.ndims
-        if rank == 0:
-            return f"{name}[()]"
-        if is_own and rank is not None:
-            return name
         self.namespace["copied"], self.namespace["fetched"] = np.array, _fetched_value
-        value = name if is_own else f"copied({name})"
-        return value if rank is not None else f"fetched({value})"
+        producer = self._producers.get(slot)
+        if producer is None:  # fed
+            return f"copied({name})"
+        rank = tensor.shape.ndims
+        if slot.is_ref:
+            value = f"x{position}"
+            self.blamed[len(self.owners)] = f"_retval_{tensor.op.name}_{tensor.value_index}_{position}"
+            self.emit(producer, f"{value} = copied({name}.value)")
+        elif self._makes_new(producer) and all(
+            self._makes_new(reader) for reader in self._readers.get(slot, ())
+        ):
+            value = name
+        elif rank == 0:
+            return f"{name}[()]"
+        else:
+            value = f"copied({name})"
+        if rank is None:
+            return f"fetched({value})"
+        return value if rank else f"{value}[()]"
 
 
 def _fetched_value(value: Any) -> Any:

@@ -3,119 +3,60 @@
 ::
 
     run(fetches, feed_dict) ──structure──> signature ──> plan, made once ──> values ──structure──> answer
-                                              │
-                    graph changed since? ──> place all of it again, stateful nodes where they are
+                                               │
+                     graph changed since? ──> place it again, what holds state where it is
 
-Source: tensorflow/python/client/session.py, core/common_runtime/direct_session.cc and graph_execution_state.cc,
-release 1.15.
+>>> from gpuplace.graph.convert import convert_to_tensor
+>>> graph = Graph()
+>>> with graph.as_default():
+...     x = convert_to_tensor([1.0, 2.0])
+>>> with Session(graph=graph) as session:
+...     session.run({"x": x, "name": "Const:0"})
+{'x': array([1., 2.], dtype=float32), 'name': array([1., 2.], dtype=float32)}
+>>> session.run(x)
+Traceback (most recent call last):
+...
+RuntimeError: Attempted to use a closed Session.
+
+Source: tensorflow/python/client/session.py and core/common_runtime/direct_session.cc, releases 1.15 and 2.21.
 """
 
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from gpuplace import release as releases
-from gpuplace.dtypes import as_array, resource, string
-from gpuplace.errors import InvalidArgumentError, NotFoundError, OpError
+from gpuplace.errors import CancelledError, InvalidArgumentError, NotFoundError, OpError
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import session_stack
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.kernels.resources import SessionResources
-from gpuplace.placer.log import device_mapping, placement_lines
 from gpuplace.placer.placement import Placement
+from gpuplace.runtime.backends import make_backend
 from gpuplace.runtime.executor import Plan
-from gpuplace.runtime.fetches import FetchStructure, composite_feed
-from gpuplace.runtime.numpy_backend import NumpyBackend
+from gpuplace.runtime.feeds import Feed, feedable, flat_feeds
+from gpuplace.runtime.fetches import FetchStructure
 from gpuplace.runtime.partition import PartitionOptions, make_schedule
-from gpuplace.runtime.place import place
 from gpuplace.runtime.plan import PlanBuilder
 from gpuplace.runtime.process_state import session_devices
-from gpuplace.runtime.session_errors import interpolated, node_named_in
-from gpuplace.runtime.simulated_memory import memory_of
+from gpuplace.runtime.session_device import SessionDevice
+from gpuplace.runtime.session_errors import error_with_lines
+from gpuplace.runtime.session_placement import SessionPlacement
+from gpuplace.runtime.step_stats import Trace, TracedPlanBuilder, fill_partition_graphs, fill_step_stats
 
 __all__ = ["BaseSession", "InteractiveSession", "Session"]
 
-_CLOSED = "Attempted to use a closed Session."
-_EMPTY = "The Session graph is empty. Add operations to the graph before calling run()."
+Signature = tuple[tuple[Tensor, ...], tuple[Operation, ...], tuple[Tensor, ...]]
+"""Fetched tensors, target operations, fed tensors."""
 
-
-class _Feed:
-    """How values for one tensor are checked and converted."""
-
-    __slots__ = ("dtype", "numpy_dtype", "release", "sizes", "tensor")
-
-    def __init__(self, tensor: Tensor, release: str) -> None:
-        self.tensor = tensor
-        self.release = release
-        self.dtype = tensor.dtype.base_dtype
-        self.numpy_dtype = None if self.dtype is resource else np.dtype(self.dtype.as_numpy_dtype)
-        self.sizes = tensor.shape.sizes
-
-    def convert(self, value: Any, key: Any) -> Any:
-        """The value as an array of the tensor's type; TensorFlow's errors where that cannot be."""
-        tensor = self.tensor
-        if type(value) is not np.ndarray or value.dtype != self.numpy_dtype or self.dtype is string:
-            value = self._converted(value, key)
-            if value is None:
-                return None
-        shape = value.shape
-        if shape != self.sizes and not tensor.shape.is_compatible_with(shape):
-            quoted = (
-                (f"{tensor.name!r}", f"'{tensor.shape}'")
-                if self.release != "2.21"
-                else (tensor.name, str(tensor.shape))
-            )
-            raise ValueError(
-                f"Cannot feed value of shape {shape!r} for Tensor {quoted[0]}, which has shape {quoted[1]}"
-            )
-        return value
-
-    def _converted(self, value: Any, key: Any) -> Any:
-        if isinstance(value, Tensor):
-            raise TypeError(
-                "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, strings,"
-                f" lists, numpy ndarrays, or TensorHandles. For reference, the tensor object was {value} which was passed to"
-                f" the feed with key {key}."
-            )
-        if self.numpy_dtype is None:
-            return np.asarray(value, dtype=object)
-        if self.dtype is string:
-            return as_array(value, string)
-        if isinstance(value, int) and not isinstance(value, bool) and not _fits(value, self.numpy_dtype):
-            raise TypeError(
-                f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type"
-                f" {self.dtype.as_numpy_dtype}. Try explicitly setting the type of the feed tensor to a larger type (e.g."
-                " int64)."
-            )
-        return np.asarray(value, dtype=self.numpy_dtype)
-
-
-def _fits(value: int, dtype: np.dtype[Any]) -> bool:
-    try:
-        return bool(np.asarray(value, dtype=dtype) == value)
-    except OverflowError:
-        return False
-
-
-class _Runner:
-    """A signature with its plan and the conversions around it."""
-
-    __slots__ = ("build", "feeds", "plan", "run_plan")
-
-    def __init__(self, plan: Plan, feeds: Sequence[_Feed], build: Callable[[Sequence[Any]], Any]) -> None:
-        self.plan = plan
-        self.run_plan = plan.run
-        self.feeds = tuple(feeds)
-        self.build = build
+_ATOMS = frozenset((Tensor, Operation, str))
+"""Types of fetches whose plans are found by the fetch itself."""
 
 
 class BaseSession:
@@ -131,46 +72,52 @@ class BaseSession:
         OpError: the devices cannot be made with this config.
     """
 
+    _place_pruned: bool | None = None
+
     def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
         self._closed = True
-        if graph is not None and not isinstance(graph, Graph):
-            raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
-        if target is not None and not isinstance(target, str | bytes):
-            raise TypeError(f"target must be a string, but got {type(target)}")
-        if config is not None and not hasattr(config, "gpu_options"):
-            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+        self._release = releases.get_release()
+        self._check_arguments(target, graph, config)
         self._graph = get_default_graph() if graph is None else graph
         self._target = target.decode() if isinstance(target, bytes) else target or ""
-        if self._target:
-            raise NotFoundError(
-                None,
-                None,
-                f'No session factory registered for the given session options: {{target: "{self._target}" config: }}'
-                " Registered factories are {DIRECT_SESSION}.",
-                hint='gpuplace runs graphs in this process: target=""',
-            )
-        self._config = config
-        self._release = releases.get_release()
         self._catalogue = default_catalogue(self._release)
         self._devices = session_devices(config)
         self._types = {device.name: device.device_type for device in self._devices}
-        client = self._devices.client_device
-        assert client is not None
-        self._client = client.name
-        self._log_placement = bool(getattr(config, "log_device_placement", False))
+        self._client = self._devices.devices[0].name
         self._backends: dict[str, Any] = {}
         self._resources = SessionResources()
-        self._constants: dict[tuple[Operation, bool], Any] = {}
-        self._placement: Placement | None = None
-        self._device_list: list[str] = []
-        self._stateful: dict[str, str] = {}
-        self._seen = -1
-        self._runners: dict[Any, _Runner] = {}
-        self._plans: dict[Any, Plan] = {}
+        self._constants: dict[tuple[Operation, str, bool], Any] = {}
+        self._runners: dict[Any, tuple[Any, Any]] = {}
+        self._plans: dict[Signature, Plan] = {}
+        self._traced_plans: dict[Signature, Plan] = {}
+        self._transfers = 0
         self._lock = threading.RLock()
+        self._placer = SessionPlacement(
+            self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned
+        )
         self._closed = False
-        if self._log_placement:
-            _print(device_mapping(self._devices, self._release))
+
+    def _check_arguments(self, target: Any, graph: Any, config: Any) -> None:
+        def wrong(name: str, wanted: str, value: Any) -> TypeError:
+            if self._release == "2.21":
+                return TypeError(f'Argument `{name}` must be a {wanted}, but got "{type(value).__name__}"')
+            return TypeError(f"{name} must be a {wanted}, but got {type(value)}")
+
+        if graph is not None and not isinstance(graph, Graph):
+            raise wrong("graph", "tf.Graph", graph)
+        if target is not None and not isinstance(target, str | bytes):
+            raise wrong("target", "string", target)
+        if config is not None and not hasattr(config, "gpu_options"):
+            raise wrong("config", "tf.ConfigProto", config)
+        if target:
+            text = target.decode() if isinstance(target, bytes) else target
+            raise NotFoundError(
+                None,
+                None,
+                f'No session factory registered for the given session options: {{target: "{text}" config: }}'
+                " Registered factories are {DIRECT_SESSION}.",
+                hint='gpuplace runs graphs in this process: target=""',
+            )
 
     # What it is
 
@@ -200,29 +147,32 @@ class BaseSession:
         """
         self._check_open()
         with self._lock:
-            if self._seen != self._graph._version:
-                self._place()
-            assert self._placement is not None
-            return self._placement
+            return self._placer.current()
 
     @property
     def resources(self) -> SessionResources:
         """Variables and other state of this session."""
         return self._resources
 
-    def list_devices(self) -> list[Any]:
-        """The session's devices, with ``name``, ``device_type``, ``memory_limit`` and ``incarnation``."""
-        self._check_open()
-        return list(self._devices)
+    def list_devices(self) -> list[SessionDevice]:
+        """The session's devices; CancelledError after ``close``."""
+        if self._closed:
+            raise CancelledError(None, None, "Session has been closed.")
+        return [
+            SessionDevice(device.name, device.device_type, device.memory_limit, device.incarnation)
+            for device in self._devices
+        ]
 
     def close(self) -> None:
         """Gives up the session's variables and plans; what runs in other threads comes to its end."""
         with self._lock:
             self._closed = True
             self._runners = {}
-            self._plans.clear()
-            self._constants.clear()
+            self._plans, self._traced_plans, self._constants = {}, {}, {}
             self._resources.clear()
+            for backend in self._backends.values():
+                if backend.memory is not None:
+                    backend.memory.collect()
 
     def as_default(self) -> Any:
         """Makes this the thread's default session within a ``with`` block, without closing it at the end."""
@@ -230,23 +180,17 @@ class BaseSession:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise RuntimeError(_CLOSED)
+            raise RuntimeError("Attempted to use a closed Session.")
 
     # Running
 
-    def run(
-        self,
-        fetches: Any,
-        feed_dict: Mapping[Any, Any] | None = None,
-        options: Any = None,
-        run_metadata: Any = None,
-    ) -> Any:
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """Runs what ``fetches`` need and returns their values.
 
         Args:
             fetches: a tensor, operation or name, or lists, tuples, dicts and classes of them.
             feed_dict: tensor (or name) to the value to use in its place.
-            options: ``RunOptions``.
+            options: ``RunOptions``, or anything with its attributes.
             run_metadata: ``RunMetadata`` that is filled in.
 
         Returns:
@@ -257,109 +201,90 @@ class BaseSession:
             TypeError, ValueError: something that cannot be fetched or fed.
             OpError: the graph cannot be placed, or a kernel failed.
         """
-        if feed_dict is None and options is None and run_metadata is None:
-            try:
-                runner = self._runners.get(fetches) if type(fetches) is not tuple else None
-            except TypeError:
-                runner = None
-            if runner is not None and self._seen == self._graph._version:
-                return runner.build(runner.run_plan(()))
-        return self._run(fetches, feed_dict, options, run_metadata)
-
-    def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, options: Any, run_metadata: Any) -> Any:
+        if feed_dict is None and options is None and run_metadata is None and type(fetches) in _ATOMS:
+            found = self._runners.get(fetches)
+            if found is not None and self._placer.version == self._graph._version:
+                return found[1](found[0](()))
         self._check_open()
         if not self._graph._operations:
-            raise RuntimeError(_EMPTY)
-        if (options is None) != (run_metadata is None) and options is None:
-            options = _NoOptions
-        feeds = self._flat_feeds(feed_dict) if feed_dict else {}
-        structure = FetchStructure(self._graph, fetches)
-        runner = self._runner(structure, tuple(feeds))
-        if not feeds and isinstance(fetches, Tensor | Operation | str):
-            self._runners[fetches] = runner
-        values = [feed.convert(*pair) for feed, pair in zip(runner.feeds, feeds.values(), strict=True)]
-        return runner.build(runner.run_plan(values))
+            raise RuntimeError(
+                "The Session graph is empty. Add operations to the graph before calling run()."
+            )
+        feeds = flat_feeds(self._graph, feed_dict, self._release) if feed_dict else {}
+        structure = FetchStructure(self._graph, fetches, self._release)
+        signature = structure.tensors, structure.operations, tuple(feeds)
+        values = [Feed(tensor, self._release).convert(*pair) for tensor, pair in feeds.items()]
+        if run_metadata is not None:
+            return structure.build(self._run_with_metadata(signature, values, options, run_metadata))
+        plan = self._plan(signature)
+        if not feeds and options is None and type(fetches) in _ATOMS:
+            self._runners[fetches] = plan.run, structure.build
+        return structure.build(plan.run(values))
 
-    def _flat_feeds(self, feed_dict: Mapping[Any, Any]) -> dict[Tensor, tuple[Any, Any]]:
-        """Tensor to value and key, objects of several tensors taken apart."""
-        feeds: dict[Tensor, tuple[Any, Any]] = {}
-        for key, value in feed_dict.items():
-            for one, part in _nested(key, value):
-                parts = None if isinstance(one, Tensor | str | bytes) else composite_feed(one)
-                if parts is not None:
-                    for tensor, single in zip(parts, part, strict=True):
-                        feeds[self._feedable(tensor)] = single, one
-                    continue
-                feeds[self._feedable(one)] = part, one
-        return feeds
+    def _run_with_metadata(
+        self, signature: Signature, values: list[Any], options: Any, run_metadata: Any
+    ) -> list[Any]:
+        """Runs, traced where ``options`` ask for it, and fills in ``run_metadata``."""
+        run_metadata.Clear()
+        if not getattr(options, "trace_level", 0):
+            plan = self._plan(signature)
+            fetched = plan.run(values)
+        else:
+            plan = self._plan(signature, is_traced=True)
+            trace = Trace(plan.schedule)
+            fetched = plan.run([trace.record, *values])
+            trace.end()
+            fill_step_stats(run_metadata.step_stats, trace, self._backends, plan.first_transfer)
+        if getattr(options, "output_partition_graphs", False):
+            fill_partition_graphs(
+                run_metadata.partition_graphs, plan.schedule, self._graph, plan.first_transfer
+            )
+        return fetched
 
-    def _feedable(self, key: Any) -> Tensor:
-        try:
-            tensor = self._graph.as_graph_element(key, allow_tensor=True, allow_operation=False)
-        except (TypeError, ValueError, KeyError) as error:
-            text = error.args[0] if error.args else error
-            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {text}") from None
-        if not self._graph.is_feedable(tensor):
-            raise ValueError(f"Tensor {tensor} may not be fed.")
-        return tensor
-
-    def _runner(self, structure: FetchStructure, feeds: tuple[Tensor, ...]) -> _Runner:
-        plan = self._plan(structure.tensors, structure.operations, feeds)
-        return _Runner(plan, [_Feed(tensor, self._release) for tensor in feeds], structure.build)
-
-    def _plan(
-        self, fetches: tuple[Tensor, ...], targets: tuple[Operation, ...], feeds: tuple[Tensor, ...]
-    ) -> Plan:
-        key = fetches, targets, feeds
-        if self._seen == self._graph._version:
-            plan = self._plans.get(key)
+    def _plan(self, signature: Signature, is_traced: bool = False) -> Plan:
+        """The plan of a signature, made at its first use; as in TensorFlow it stays as it is when the graph grows."""
+        plans = self._traced_plans if is_traced else self._plans
+        if self._placer.version == self._graph._version:
+            plan = plans.get(signature)
             if plan is not None:
                 return plan
         with self._lock:
             self._check_open()
-            if self._seen != self._graph._version:
-                self._place()
-            plan = self._plans.get(key)
+            version = self._graph._version
+            if not self._placer.place_pruned:
+                self._placer.current()
+            plan = plans.get(signature)
             if plan is None:
-                plan = self._plans[key] = self._make_plan(*key)
+                try:
+                    plan = plans[signature] = self._make_plan(signature, is_traced)
+                except OpError as error:
+                    if error.op is None or "{{node" in error.message:
+                        raise error_with_lines(error, self._graph, self._release) from error
+                    raise
+            if self._placer.place_pruned:
+                self._placer.version = version
             return plan
 
-    def _make_plan(
-        self, fetches: tuple[Tensor, ...], targets: tuple[Operation, ...], feeds: tuple[Tensor, ...]
-    ) -> Plan:
-        devices = self._device_list
-        options = PartitionOptions(
-            lambda op: devices[op.index], self._types, self._catalogue.kernels, self._client
-        )
-        try:
-            schedule = make_schedule(fetches, targets, feeds, options)
-            used = {step.device for step in schedule.steps} | {self._client}
-            backends = {name: self._backend(name) for name in self._types if name in used}
-            code = PlanBuilder(schedule, backends, self._resources, self._constant).build()
-        except OpError as error:
-            raise self._with_lines(error) from error
-        return Plan(schedule, code, self._release)
-
-    def _backend(self, device: str) -> Any:
-        backend = self._backends.get(device)
-        if backend is None:
-            backend = self._backends[device] = self._new_backend(device)
-        return backend
-
-    def _new_backend(self, device: str) -> Any:
-        kind = self._types[device]
-        allocator = self._devices.allocators.get(device)
-        if kind == "CPU":
-            return NumpyBackend(device, kind)
-        if allocator is not None:
-            return NumpyBackend(device, kind, memory_of(allocator))
-        from gpuplace.runtime.cupy_backend import CupyBackend
-
-        return CupyBackend(self._devices.by_name[device], self._devices.settings)
+    def _make_plan(self, signature: Signature, is_traced: bool) -> Plan:
+        device_of = self._placer.device_of(*signature)
+        options = PartitionOptions(device_of, self._types, self._catalogue.kernels, self._client)
+        schedule = make_schedule(*signature, options)
+        used = {step.device for step in schedule.steps}
+        used.update(slot.location.device for slot in schedule.slots)
+        used.add(self._client)
+        for name in used - self._backends.keys():
+            self._backends[name] = make_backend(self._devices, name)
+        backends = {name: self._backends[name] for name in self._types if name in used}
+        builder = TracedPlanBuilder if is_traced else PlanBuilder
+        code = builder(schedule, backends, self._resources, self._constant).build()
+        leaves = [backend.leave for backend in backends.values() if backend.leave is not None]
+        plan = Plan(schedule, code, self._release, leaves[0] if leaves else None, self._transfers)
+        self._transfers += 2 * len(schedule.copies)
+        return plan
 
     def _constant(self, op: Operation, backend: Any, on_host: bool) -> Any:
         """The value of a ``Const``, copied to its device once a session."""
-        key = op, on_host
+        key = op, backend.device, on_host
         value = self._constants.get(key)
         if value is None:
             value = op.attrs["value"].array
@@ -369,45 +294,6 @@ class BaseSession:
                     value = backend.memory.note(value, op.name, backend.device)
             self._constants[key] = value
         return value
-
-    # Placement
-
-    def _place(self) -> None:
-        """Places the graph as it is now; what holds state stays where it is."""
-        version = self._graph._version
-        try:
-            placement = place(
-                self._graph,
-                self._devices,
-                self._config,
-                release=self._release,
-                catalogue=self._catalogue,
-                assigned=self._stateful,
-            )
-        except OpError as error:
-            raise self._with_lines(error) from error
-        operations = self._graph._operations
-        names = self._devices.names
-        self._device_list = [names[position] for position in placement.devices.tolist()]
-        self._stateful = {
-            op.name: device
-            for op, device in zip(operations, self._device_list)
-            if op.op_def is not None and op.op_def.is_stateful
-        }
-        self._placement = placement
-        if self._log_placement:
-            _print(placement_lines(placement, self._release))
-        self._seen = version
-
-    def _with_lines(self, error: OpError) -> OpError:
-        """The error with its node, and the line that made it in place of the node's tag."""
-        op = error.op if isinstance(error.op, Operation) else node_named_in(error.message, self._graph)
-        message = interpolated(error.message, self._graph, self._release)
-        if type(error) is OpError:
-            return OpError(op, op, message, error.error_code, facts=error.facts, hint=error.hint)
-        return type(error)(op, op, message, facts=error.facts, hint=error.hint)  # type: ignore[call-arg,arg-type]
-
-    # Callables
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
@@ -421,71 +307,33 @@ class BaseSession:
         """
         self._check_open()
         if feed_list is not None and not isinstance(feed_list, list | tuple):
-            raise TypeError("`feed_list` must be a list or tuple.")
-        tensors = [self._feedable(key) for key in feed_list or ()]
-        structure = FetchStructure(self._graph, fetches)
-        count = len(tensors)
-        converters = [_Feed(tensor, self._release).convert for tensor in tensors]
-        state: list[Any] = [-1, None]
-
-        def ready() -> Callable[[Sequence[Any]], list[Any]]:
-            self._check_open()
-            state[1] = self._plan(structure.tensors, structure.operations, tuple(tensors)).run
-            state[0] = self._seen
-            return state[1]
-
-        build, graph = structure.build, self._graph
+            received = f" Received: feed_list={feed_list}" if self._release == "2.21" else ""
+            raise TypeError(f"`feed_list` must be a list or tuple.{received}")
+        tensors = [feedable(self._graph, key) for key in feed_list or ()]
+        structure = FetchStructure(self._graph, fetches, self._release)
+        signature = structure.tensors, structure.operations, tuple(tensors)
+        converters = [(Feed(tensor, self._release).convert, tensor) for tensor in tensors]
+        build, graph, placer, count = structure.build, self._graph, self._placer, len(tensors)
+        ready: list[Any] = []
 
         def call(*arguments: Any, **options: Any) -> Any:
-            if accept_options and options:
-                given = dict(zip(tensors, arguments, strict=True))
-                return self.run(fetches, given or None, options.get("options"), options.get("run_metadata"))
-            if len(arguments) != count:
-                raise TypeError(f"Feed list has {count} tensors, and {len(arguments)} values were given.")
-            run = state[1] if state[0] == graph._version and not self._closed else ready()
-            values = [
-                convert(value, tensor) for convert, value, tensor in zip(converters, arguments, tensors)
-            ]
-            return build(run(values))
+            if options or len(arguments) != count:
+                if not feed_list and (arguments or (options and not accept_options)):
+                    raise TypeError("This callable takes no arguments.")
+                given = dict(zip(tensors, arguments, strict=False))
+                return self.run(fetches, given or None, **options)
+            if not ready or self._closed or placer.version != graph._version:
+                self._check_open()
+                ready[:] = [self._plan(signature).run]
+            return build(
+                ready[0]([convert(value, key) for (convert, key), value in zip(converters, arguments)])
+            )
 
         return call
 
 
-class _NoOptions:
-    """Stands for ``RunOptions()`` where the caller gave only ``run_metadata``."""
-
-    trace_level = 0
-
-
-def _nested(key: Any, value: Any) -> list[tuple[Any, Any]]:
-    """Pairs of key and value, tuples of keys taken apart along with their values."""
-    if not isinstance(key, tuple | list):
-        return [(key, value)]
-    if len(key) != len(value):
-        raise ValueError(
-            f"Could not flatten dictionary. Key had {len(key)} elements, but value had {len(value)} elements. Key: {key},"
-            f" value: {value}."
-        )
-    return [pair for one, part in zip(key, value, strict=True) for pair in _nested(one, part)]
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
 class Session(BaseSession):
-    """Runs a graph.
-
-    >>> graph = Graph()
-    >>> with Session(graph=graph) as session:
-    ...     session.graph is graph
-    True
-    >>> session.run("x")
-    Traceback (most recent call last):
-    ...
-    RuntimeError: Attempted to use a closed Session.
-    """
+    """Runs a graph; as a context manager it is the default session, with its graph the default graph, and closes."""
 
     def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
@@ -504,30 +352,32 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str, containers: Any = None, config: Any = None) -> None:
-        """Resets resource containers of a remote engine; there is none."""
+        """Resets resource containers of a remote engine; there is none, so InvalidArgumentError."""
         raise InvalidArgumentError(
             None,
             None,
-            "Session.reset needs a distributed session; sessions here keep their variables to themselves.",
+            "Session.reset needs a remote session; sessions here keep their variables to themselves.",
         )
 
 
 class InteractiveSession(BaseSession):
     """A session that is the default one from its creation on; for shells and notebooks.
 
-    As in TensorFlow only the part of the graph that a run needs is placed, and without a config GPU memory grows.
+    As in TensorFlow only what a run needs is placed, and without a config GPU memory grows.
     """
 
-    _active = 0
+    _place_pruned = True
     _count_lock = threading.Lock()
+    _active = 0
 
     def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
-        super().__init__(target, graph, config)
+        super().__init__(target, graph, _GrowingConfig() if config is None else config)
         with InteractiveSession._count_lock:
-            if InteractiveSession._active > 0:
+            if InteractiveSession._active:
                 warnings.warn(
-                    "An interactive session is already active. This can cause out-of-memory errors in some cases. You must"
-                    " explicitly call `InteractiveSession.close()` to release resources held by the other session(s).",
+                    "An interactive session is already active. This can cause out-of-memory errors in some cases. You"
+                    " must explicitly call `InteractiveSession.close()` to release resources held by the other"
+                    " session(s).",
                     stacklevel=2,
                 )
             InteractiveSession._active += 1
@@ -544,3 +394,12 @@ class InteractiveSession(BaseSession):
                 InteractiveSession._active -= 1
             super().close()
             self._stack.close()
+
+
+class _GrowingConfig:
+    """The config of an interactive session that is given none."""
+
+    class gpu_options:
+        """Memory grows as needed."""
+
+        allow_growth = True

@@ -1,13 +1,14 @@
 """What a step's failure says: which node, made by which line, with what inputs.
 
-The runtime names a node as ``{{node MatMul}}``; the session, which knows the program, replaces the tag by the line that
-made the node. Releases 1.0 and 1.4 had no tags and 2.21 keeps them in the text; there the line is a fact below.
+The runtime names a node as ``{{node MatMul}}``. The session, which knows the program, puts the line that made the node
+in place of the tag (1.15) or writes the lines above and below the sentence (2.21); in 1.0 and 1.4, which did neither,
+the line is a fact below.
 
 >>> with_tag("Incompatible shapes: [2] vs. [3]", "add", "1.15")
 'Incompatible shapes: [2] vs. [3]\\n\\t [[{{node add}}]]'
 
 Source: tensorflow/python/client/session.py, python/framework/error_interpolation.py and AttachDef in
-core/framework/op_kernel.cc, release 1.15.
+core/framework/op_kernel.cc, releases 1.15 and 2.21.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from gpuplace.dtypes import DType
 from gpuplace.errors import (
     InternalError,
     InvalidArgumentError,
@@ -26,28 +26,27 @@ from gpuplace.errors import (
 )
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
-from gpuplace.kernels.complaints import tensorflow_sentence
 from gpuplace.ops.shape_rules import brackets
 
 __all__ = [
+    "error_with_lines",
     "failed_step_error",
-    "interpolated",
     "missing_feed_error",
-    "node_named_in",
     "no_control_flow_error",
+    "node_named_in",
+    "with_lines",
     "with_tag",
 ]
 
 _TAG = re.compile(r"\{\{(colocation_)?node ([^}]+)\}\}")
-_NODE = re.compile(r"\[\[(?:Node: )?(?:\{\{node )?([^\}\s=]+)")
+_NODE = re.compile(r"\[\[(?:Node: )?(?:\{\{node )?([^\}\s=\]]+)")
 
 _CLASS_OF: tuple[tuple[type[BaseException], type[OpError]], ...] = (
     (MemoryError, ResourceExhaustedError),
     (NotImplementedError, UnimplementedError),
     (ValueError, InvalidArgumentError),
     (TypeError, InvalidArgumentError),
-    (IndexError, InvalidArgumentError),
-    (KeyError, InvalidArgumentError),
+    (LookupError, InvalidArgumentError),
     (ArithmeticError, InvalidArgumentError),
 )
 """Class of the error that a Python exception inside a function becomes; any other is an ``InternalError``."""
@@ -57,11 +56,8 @@ def with_tag(message: str, node: str, release: str) -> str:
     """A sentence followed by the line that names the node it is about."""
     if "[[" in message:
         return message
-    return (
-        f"{message}\n\t [[Node: {node}]]"
-        if release in ("1.0", "1.4")
-        else f"{message}\n\t [[{{{{node {node}}}}}]]"
-    )
+    named = f"Node: {node}" if release in ("1.0", "1.4") else f"{{{{node {node}}}}}"
+    return f"{message}\n\t [[{named}]]"
 
 
 def node_named_in(message: str, graph: Graph) -> Operation | None:
@@ -70,79 +66,127 @@ def node_named_in(message: str, graph: Graph) -> Operation | None:
     return graph._by_name.get(match[1]) if match else None
 
 
-def interpolated(message: str, graph: Graph, release: str) -> str:
-    """The message with the line that made each node in place of the node's tag (release 1.15 only)."""
-    if release != "1.15":
-        return message
+def with_lines(message: str, graph: Graph, release: str) -> str:
+    """The message with the program's lines that made the nodes it names, where the release shows them."""
+    if release == "1.15":
+        return _TAG.sub(lambda tag: _tag_1_15(tag, graph), message)
+    return _message_2_21(message, graph) if release == "2.21" else message
 
-    def replaced(match: re.Match[str]) -> str:
-        op = graph._by_name.get(match[2])
-        source = op.source if op is not None else None
-        text = f"node {match[2]} (defined at {source}) " if source else f"node {match[2]}"
-        return (
-            f"{text.rstrip()} placed on device {op.device or 'none requested'} " if match[1] and op else text
+
+def _tag_1_15(tag: re.Match[str], graph: Graph) -> str:
+    op = graph._by_name.get(tag[2])
+    text = f"node {tag[2]}"
+    if op is None:
+        return text
+    if op.source:
+        text += f" (defined at {op.source})"
+    if tag[1]:
+        text += f" placed on device {_device_summary(op)}"
+    return f"{text} " if text[-1] == ")" or tag[1] else text
+
+
+def _device_summary(op: Operation) -> str:
+    if not op.device:
+        return f"No device assignments were active during op '{op.name}' creation."
+    return f"Device assignments active during op '{op.name}' creation: with tf.device({op.device})"
+
+
+def _message_2_21(message: str, graph: Graph) -> str:
+    tag = _TAG.search(message)
+    op = graph._by_name.get(tag[2]) if tag else None
+    text = "Graph execution error:\n\n"
+    if op is not None:
+        lines = "".join(f"    {_frame_line(frame)}\n" for frame in op.traceback)
+        text += (
+            f"Detected at node '{op.name}' defined at (most recent call last):\n{lines}Node: '{op.name}'\n"
         )
+    text += message
+    if op is not None and f"[[{{{{node {op.name}}}}}]]" in message:
+        lines = "".join(f"  {_frame_line(frame)}\n" for frame in op.traceback)
+        text += f"\n\nOriginal stack trace for '{op.name}':\n{lines}"
+    return text
 
-    return _TAG.sub(replaced, message)
+
+def _frame_line(frame: Any) -> str:
+    return f'File "{frame.filename}", line {frame.lineno}, in {frame.function}'
+
+
+def error_with_lines(error: OpError, graph: Graph, release: str) -> OpError:
+    """The error with its node and the lines of ``with_lines``."""
+    op = error.op if isinstance(error.op, Operation) else node_named_in(error.message, graph)
+    return _like(error, op, with_lines(error.message, graph, release), error.facts, error.hint)
+
+
+def _like(
+    error: OpError, op: Operation | None, message: str, facts: dict[str, str], hint: str | None
+) -> OpError:
+    cls: Any = type(error)
+    if cls is OpError:
+        return OpError(op, op, message, error.error_code, facts=facts, hint=hint)
+    made: OpError = cls(op, op, message, facts=facts, hint=hint)
+    return made
 
 
 def failed_step_error(
-    error: BaseException, op: Operation, device: str, inputs: Iterable[Any], release: str
+    error: Exception,
+    op: Operation,
+    device: str,
+    inputs: Iterable[Any],
+    release: str,
+    node: str | None = None,
 ) -> OpError:
     """The error to raise, ``from error``, for an exception inside the function of a node.
 
     Args:
         error: what the function raised.
-        op: the node.
+        op: the node, or the one whose output is fetched.
         device: full name of the device it ran on.
         inputs: the values it was given, as far as they are known.
         release: whose format.
+        node: name to blame; the node's own where None.
     """
-    inputs = list(inputs)
-    if isinstance(error, OpError):
-        cls, message = type(error), error.message
-        facts, hint = dict(error.facts), error.hint
-    else:
-        cls = next((known for kind, known in _CLASS_OF if isinstance(error, kind)), InternalError)
-        shapes = [value.shape for value in inputs if isinstance(getattr(value, "shape", None), tuple)]
-        text = (tensorflow_sentence(error, shapes) if isinstance(error, Exception) else None) or (
-            str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-        )
-        message = text or type(error).__name__
-        facts, hint = {"raised": f"{type(error).__name__} in the function that computes {op.type}"}, None
+    if not isinstance(error, OpError):
+        error = _as_op_error(error, op)
+    facts = dict(error.facts)
     facts.setdefault("node", f"{op.name} ({op.type})")
     facts.setdefault("device", device)
-    if inputs:
-        facts.setdefault("inputs", ", ".join(map(_described, inputs)))
+    described = ", ".join(map(_described, inputs))
+    if described:
+        facts.setdefault("inputs", described)
     if op.source:
         facts.setdefault("made at", op.source)
-    message = interpolated(with_tag(message, op.name, release), op.graph, release)
-    if cls is OpError:
-        assert isinstance(error, OpError)
-        return OpError(op, op, message, error.error_code, facts=facts, hint=hint)
-    return cls(op, op, message, facts=facts, hint=hint)  # type: ignore[call-arg]
+    message = with_lines(with_tag(error.message, node or op.name, release), op.graph, release)
+    return _like(error, op, message, facts, error.hint)
+
+
+def _as_op_error(error: Exception, op: Operation) -> OpError:
+    """TensorFlow's kind of error for any exception."""
+    cls: Any = next((known for kind, known in _CLASS_OF if isinstance(error, kind)), InternalError)
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    raised = f"{type(error).__name__} in the function that computes {op.type}"
+    made: OpError = cls(op, op, text or type(error).__name__, facts={"raised": raised})
+    return made
 
 
 def _described(value: Any) -> str:
-    """``float[2,3]`` for an array."""
+    """``float32[2,3]`` for an array, ``variable w`` for a variable."""
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
-    if shape is None or dtype is None:
+    name = getattr(value, "name", None)
+    if name is not None and not isinstance(shape, tuple):
+        return f"variable {name}"
+    if not isinstance(shape, tuple) or dtype is None:
         return type(value).__name__
-    name = dtype.short_name if isinstance(dtype, DType) else "string" if dtype == object else str(dtype)
-    sizes = shape if isinstance(shape, tuple) else getattr(shape, "sizes", None)
-    return f"{name}[{','.join('?' if size is None else str(size) for size in sizes or ())}]"
+    return f"{'string' if dtype == object else dtype}[{','.join(map(str, shape))}]"
 
 
 def missing_feed_error(op: Operation) -> InvalidArgumentError:
-    """The error for a placeholder that a step needs and nobody feeds; the node's line is added where it is raised."""
-    dtype, shape = op.outputs[0].dtype, op.outputs[0].shape
-    sentence = (
-        f"You must feed a value for placeholder tensor '{op.name}' with dtype {dtype.base_dtype.short_name}"
-    )
-    if shape.ndims is not None and (shape.ndims or op.type == "PlaceholderV2"):
-        sentence += f" and shape {brackets(shape)}"
+    """The error for a placeholder that a step needs and nobody feeds; the node is added where it is raised."""
+    tensor = op.outputs[0]
+    sentence = f"You must feed a value for placeholder tensor '{op.name}' with dtype {tensor.dtype.base_dtype.short_name}"
+    if tensor.shape.ndims:
+        sentence += f" and shape {brackets(tensor.shape)}"
     return InvalidArgumentError(
-        op, op, sentence, hint=f"session.run(..., feed_dict={{{op.name + ':0'!r}: value}})"
+        op, op, sentence, hint=f"session.run(..., feed_dict={{{tensor.name!r}: value}})"
     )
 
 
@@ -151,8 +195,8 @@ def no_control_flow_error(op: Operation) -> UnimplementedError:
     return UnimplementedError(
         op,
         op,
-        f"Op '{op.type}' used by {{{{node {op.name}}}}} belongs to a conditional or a loop, which gpuplace places and does"
-        " not execute yet.",
+        f"Op '{op.type}' used by {{{{node {op.name}}}}} belongs to a conditional or a loop, which gpuplace can place and"
+        " not execute.",
         facts={"made at": op.source} if op.source else None,
         hint="fetch tensors outside the conditional or loop, or feed its results",
     )

@@ -35,8 +35,8 @@ _CORNERS = {"square": "", "round": "rounded", "cut": "diagonals"}
 
 
 def escape(text: str) -> str:
-    """Text for an HTML-like label."""
-    return html.escape(printable(text), quote=True)
+    """Text for an HTML-like label, which may not be empty and in which a backslash begins an escape."""
+    return html.escape(printable(text), quote=True).replace("\\", "&#92;") or "&#160;"
 
 
 def quote(text: str) -> str:

@@ -630,7 +630,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
 # Python's operators
 
 
-def _binary_operator(name: str, function: Callable[..., Tensor]) -> None:
+def binary_operator(name: str, function: Callable[..., Tensor]) -> None:
     """Installs ``__name__`` and ``__rname__``; what is not a tensor becomes a constant ``<name>/y`` or ``<name>/x``."""
 
     def forward(x: Tensor, y: Any) -> Any:
@@ -657,11 +657,11 @@ def _multiply_operator(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     return new("Mul", name, x=x, y=y)
 
 
-_binary_operator("add", add_v2)
-_binary_operator("sub", subtract)
-_binary_operator("mul", _multiply_operator)
-_binary_operator("div", div)
-_binary_operator("truediv", truediv)
-_binary_operator("floordiv", floordiv)
-_binary_operator("mod", floormod)
-_binary_operator("pow", pow)
+binary_operator("add", add_v2)
+binary_operator("sub", subtract)
+binary_operator("mul", _multiply_operator)
+binary_operator("div", div)
+binary_operator("truediv", truediv)
+binary_operator("floordiv", floordiv)
+binary_operator("mod", floormod)
+binary_operator("pow", pow)

@@ -18,18 +18,29 @@ Source: tensorflow/python/client/session.py, release 1.15 (kinds of fetches, tex
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.runtime.fetched_values import IndexedSlicesValue, SparseTensorValue
+from gpuplace.ops.indexed_slices import IndexedSlices
 
-__all__ = ["FetchStructure", "register_composite_fetch", "composite_feed"]
+__all__ = ["FetchStructure", "IndexedSlicesValue", "composite_feed", "register_composite_fetch"]
 
 Build = Callable[[Sequence[Any]], Any]
 
-_composites: list[tuple[type, Callable[[Any], Sequence[Tensor]], Callable[[Sequence[Any]], Any]]] = []
 
+class IndexedSlicesValue(NamedTuple):
+    """What a fetch of ``IndexedSlices`` gives."""
+
+    values: Any
+    """[rows, ...]"""
+    indices: Any
+    """[rows]: which rows they are."""
+    dense_shape: Any
+    """Shape of the whole tensor, or None."""
+
+
+_composites: list[tuple[type, Callable[[Any], Sequence[Tensor]], Callable[[Sequence[Any]], Any]]] = []
 
 _WORDS = (
     "Fetch argument {fetch!r} has invalid type {type!r}",
@@ -65,21 +76,19 @@ def _composite(fetch: Any) -> tuple[Sequence[Tensor], Build] | None:
     for kind, parts, build in _composites:
         if isinstance(fetch, kind):
             return parts(fetch), build
-    if isinstance(getattr(fetch, "values", None), Tensor) and isinstance(
-        getattr(fetch, "indices", None), Tensor
-    ):
-        return _sliced(fetch)
     return None
 
 
-def _sliced(fetch: Any) -> tuple[Sequence[Tensor], Build]:
-    """``IndexedSlices`` and ``SparseTensor``, by their fields."""
-    dense_shape = getattr(fetch, "dense_shape", None)
-    if type(fetch).__name__ == "SparseTensor":
-        return (fetch.indices, fetch.values, dense_shape), lambda parts: SparseTensorValue(*parts)
-    if dense_shape is None:
-        return (fetch.values, fetch.indices), lambda parts: IndexedSlicesValue(*parts, None)
-    return (fetch.values, fetch.indices, dense_shape), lambda parts: IndexedSlicesValue(*parts)
+def _slices_parts(fetch: IndexedSlices) -> Sequence[Tensor]:
+    parts = (fetch.values, fetch.indices)
+    return parts if fetch.dense_shape is None else (*parts, fetch.dense_shape)
+
+
+def _slices_value(parts: Sequence[Any]) -> IndexedSlicesValue:
+    return IndexedSlicesValue(parts[0], parts[1], parts[2] if len(parts) == 3 else None)
+
+
+register_composite_fetch(IndexedSlices, _slices_parts, _slices_value)
 
 
 def composite_feed(key: Any) -> Sequence[Tensor] | None:

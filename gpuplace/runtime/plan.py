@@ -352,7 +352,7 @@ class PlanBuilder:
         if nbytes < RESERVE_BYTES:
             return ""
         reserve = _reserving(
-            memory, nbytes, step.name, tuple(tensor.shape.as_list()), tensor.dtype.base_dtype, step.device
+            memory, nbytes, step.name, tensor.shape.known_sizes, tensor.dtype.base_dtype, step.device
         )
         name = f"r{number}"
         self.emit(step, f"{name} = {self.bound('reserve', number, reserve)}()")

@@ -176,13 +176,14 @@ def _described(value: Any) -> str:
         return f"variable {name}"
     if not isinstance(shape, tuple) or dtype is None:
         return type(value).__name__
-    return f"{'string' if dtype == object else dtype}[{','.join(map(str, shape))}]"
+    return f"{'string' if str(dtype) == 'object' else dtype}[{','.join(map(str, shape))}]"
 
 
 def missing_feed_error(op: Operation) -> InvalidArgumentError:
     """The error for a placeholder that a step needs and nobody feeds; the node is added where it is raised."""
     tensor = op.outputs[0]
-    sentence = f"You must feed a value for placeholder tensor '{op.name}' with dtype {tensor.dtype.base_dtype.short_name}"
+    dtype = tensor.dtype.base_dtype.short_name
+    sentence = f"You must feed a value for placeholder tensor '{op.name}' with dtype {dtype}"
     if tensor.shape.ndims:
         sentence += f" and shape {brackets(tensor.shape)}"
     return InvalidArgumentError(
@@ -195,8 +196,8 @@ def no_control_flow_error(op: Operation) -> UnimplementedError:
     return UnimplementedError(
         op,
         op,
-        f"Op '{op.type}' used by {{{{node {op.name}}}}} belongs to a conditional or a loop, which gpuplace can place and"
-        " not execute.",
+        f"Op '{op.type}' used by {{{{node {op.name}}}}} belongs to a conditional or a loop, which gpuplace can place"
+        " and not execute.",
         facts={"made at": op.source} if op.source else None,
         hint="fetch tensors outside the conditional or loop, or feed its results",
     )

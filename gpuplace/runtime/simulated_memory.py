@@ -1,8 +1,8 @@
 """Accounts the tensors of a simulated GPU in its allocator, for exactly as long as they live.
 
-A tensor on a simulated GPU is a NumPy array. When the step first sees an array, its owner (the array whose memory a view
-shows) is given bytes by the allocator; they go back when Python drops the owner. So views share one allocation, what a
-variable keeps stays in use, and a step that fails leaves nothing behind: no bookkeeping of ours can go wrong.
+A tensor on a simulated GPU is a NumPy array. When the step first sees an array, its owner (the array whose memory a
+view shows) is given bytes by the allocator; they go back when Python drops the owner. So views share one allocation,
+what a variable keeps stays in use, and a step that fails leaves nothing behind: no bookkeeping of ours can go wrong.
 
     t = kernel(...)          the owner of t is new: allocate
     s = t.reshape(...)       shares t's memory: nothing
@@ -29,7 +29,7 @@ from gpuplace.runtime.bfc_allocator import BFCAllocator
 __all__ = ["Reservation", "SimulatedMemory", "memory_of"]
 
 
-class _Owner(weakref.ref):  # type: ignore[type-arg]
+class _Owner(weakref.ref):
     """Remembers where the memory of an array was allocated."""
 
     __slots__ = ("address", "key")

@@ -111,9 +111,9 @@ def _registered(placement: Placement, node: int) -> str:
 def _no_kernel(placement: Placement, node: int) -> OpError:
     graph, op_type = placement.graph, placement.graph.op_type(node)
     op_def = placement.placer.catalogue.ops.get(op_type)
-    if op_def is not None:
+    if op_def is not None and placement.placer.rules == "2.21":
         attrs = {**placement.facts_of(node).attrs, **graph.attrs(node)}
-        invalid = attr_error(op_def, attrs, graph.names[node], placement.placer.rules)
+        invalid = attr_error(op_def, attrs, graph.names[node])
         if invalid is not None:
             facts = {**invalid.facts, **_facts(placement, node)}
             return InvalidArgumentError(

@@ -88,18 +88,17 @@ def _signature_error(
     return None
 
 
-def attr_error(op_def: OpDef, attrs: Mapping[str, Any], name: str, rules: str) -> OpError | None:
-    """An attribute value that an op does not allow; TensorFlow looks only where it found no kernel.
+def attr_error(op_def: OpDef, attrs: Mapping[str, Any], name: str) -> OpError | None:
+    """An attribute value that an op does not allow; 2.x looks only where it found no kernel, 1.15 not at all.
 
     Args:
         op_def: the node's op.
         attrs: the node's attributes with defaults.
         name: the node's name.
-        rules: rule set; 1.15 does not look into lists.
     """
     for attr in op_def.attrs:
         value = attrs.get(attr.name)
-        if attr.allowed is None or value is None or (attr.is_list and rules == "1.15"):
+        if attr.allowed is None or value is None:
             continue
         for item in value if isinstance(value, tuple) else (value,):
             if item not in attr.allowed:

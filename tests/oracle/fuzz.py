@@ -1,6 +1,6 @@
 """Random graphs over the real catalogue, placed by gpuplace and by TensorFlow 2.21, and compared node by node.
 
-    PYTHONPATH=. python tests/oracle/fuzz.py --count 10000 --seed 1
+    python -m tests.oracle.fuzz --count 10000 --seed 1
 
 run in an environment with tensorflow==2.21.0 and g++; `--release 1.15 --python PATH` asks 1.15.5 (see
 `tensorflow_placer_1_15`) instead. Graphs have explicit devices (partial, absent and malformed ones
@@ -17,12 +17,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from node_specs import NodeSpec, graph_def, placement_graph, required_attrs
+from tests.oracle.node_specs import NodeSpec, graph_def, placement_graph, required_attrs
 
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.dtypes import DType, as_dtype
@@ -74,7 +71,7 @@ def usable_ops(rules: str) -> dict[str, OpDef]:
     ops = {}
     for name in registry.names():
         op_def = registry.lookup(name)
-        if name.startswith("_") or name in SKIPPED_OPS or op_def.deprecation is not None:
+        if name.startswith(("_", "Xla")) or name in SKIPPED_OPS or op_def.deprecation is not None:
             continue
         if any(attr.element_type == "func" for attr in op_def.attrs):
             continue
@@ -262,16 +259,16 @@ def main() -> int:
     parser.add_argument("--release", choices=("1.15", "2.21"), default="2.21")
     parser.add_argument("--python", help="Python 3.7 with TensorFlow 1.15.5")
     arguments = parser.parse_args()
-    from tensorflow_placer import local_devices
+    from tests.oracle.tensorflow_placer import local_devices
 
     before: Sequence[str] = ()
     if arguments.release == "1.15":
-        from tensorflow_placer_1_15 import MASTER_DEVICES, Oracle
+        from tests.oracle.tensorflow_placer_1_15 import MASTER_DEVICES, Oracle
 
         # The oracle's process has an XLA_CPU device, whose kernels the catalogue does not list.
         ask, before = Oracle(arguments.python).ask, MASTER_DEVICES[:1]
     else:
-        from tensorflow_placer import ask
+        from tests.oracle.tensorflow_placer import ask
     ops = usable_ops(arguments.release)
     totals: Counter[str] = Counter()
     start = time.time()

@@ -87,12 +87,14 @@ def required_attrs(op_def: OpDef, given: dict[str, Any]) -> dict[str, Any]:
 def placement_graph(specs: list[NodeSpec], catalogue: Catalogue | None = None) -> PlacementGraph:
     """The placer's input."""
     builder = PlacementGraphBuilder(catalogue)
+    all_attrs = []
     for spec in specs:
         attrs = {name: value for name, value in spec.attrs.items() if not _is_odd(value)}
         if spec.groups:
             attrs["_class"] = tuple(f"loc:@{group}".encode() for group in spec.groups)
         builder.add_node(spec.name, spec.op, attrs, spec.inputs, device=spec.device)
-    return builder.build()
+        all_attrs.append(attrs)
+    return builder.build(node_attrs=all_attrs.__getitem__)
 
 
 def _is_odd(value: Any) -> bool:

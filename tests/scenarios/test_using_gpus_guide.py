@@ -200,7 +200,7 @@ def test_a_device_that_does_not_exist_as_1_15_says_it(run_program):
     assert f"{LOCAL}/device:CPU:0, {LOCAL}/device:GPU:0" in message
     assert message.index("Cannot assign a device for operation") == 0
     assert "Make sure the device specification refers to a valid device." in message
-    assert "program.py:4" in str(caught.value)
+    assert "program.py:6" in str(caught.value)
 
 
 def test_a_session_block_sees_no_gpu_when_there_is_none(run_program):

@@ -250,7 +250,8 @@ class Graph:
         wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
         convert = getattr(obj, "_as_graph_element", None)
         if convert is not None:
-            obj = convert() or obj
+            converted = convert()
+            obj = obj if converted is None else converted
         if isinstance(obj, bytes):
             obj = obj.decode()
         if isinstance(obj, str):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuplace.dtypes import DType
 from gpuplace.graph.op_def import OpDef
+from gpuplace.graph.source_text import source_text
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.shapes import TensorShape, as_shape
 
@@ -255,8 +256,8 @@ class Operation:
 
     @property
     def source(self) -> str | None:
-        """``file:line`` of the call, outside this package, that made the operation; None for an imported one."""
-        return f"{self._stack[0][0].co_filename}:{self._stack[0][1]}" if self._stack else None
+        """``file:line``, or ``In[3]:line``, of the call outside this package that made it; None for an imported one."""
+        return source_text(self._stack[0][0].co_filename, self._stack[0][1]) if self._stack else None
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Runs this operation in ``session`` or the default session."""

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.jupyter.source_lines import readable
 from gpuplace.jupyter.views import look
 from gpuplace.report.drawing import Box, Drawing, scope_tree
 from gpuplace.report.placement_view import PlacementView, view_of
@@ -54,8 +53,8 @@ def _op_detail(placement: Any, view: PlacementView, node: int) -> dict[str, Any]
         "devices": [look(device, text=look(device)["label"])],
         "requested": request,
         "met": None if not request else bool(device) and not bool(view.is_unmet[node]),
-        "source": readable(view.source_line(node) or ""),
-        "reason": readable(str(explanation)),
+        "source": view.source_line(node) or "",
+        "reason": str(explanation),
         "steps": [
             {
                 "rule": step.rule.value,

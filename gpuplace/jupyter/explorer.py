@@ -28,7 +28,6 @@ from gpuplace.jupyter import render
 from gpuplace.jupyter.details import box_of_name, detail_of
 from gpuplace.jupyter.frames import placement_frame
 from gpuplace.jupyter.pictures import placement_picture
-from gpuplace.jupyter.source_lines import readable
 from gpuplace.jupyter.views import STYLE, GraphView, TableView, look
 from gpuplace.jupyter.what_if import WhatIf
 from gpuplace.report import html
@@ -369,10 +368,10 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     def _show_placement(self) -> None:
         error = self._what_if.error
-        self.set_trait("error", "" if error is None else readable(str(error)))
+        self.set_trait("error", "" if error is None else str(error))
         placement = self.placement
         if error is not None:
-            self._status.value = readable(html.error_html(error))
+            self._status.value = html.error_html(error)
         else:
             self._status.value = f"<p role='status'>{html.escape(summary_text(placement))}</p>"
         if placement is not None and self.selected:

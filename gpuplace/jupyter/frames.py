@@ -28,7 +28,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpuplace.jupyter.source_lines import readable
 from gpuplace.report.palette import device_label
 from gpuplace.report.placement_view import view_of
 from gpuplace.report.tables import device_rows, edge_rows, mapping_cells, scope_rows
@@ -66,7 +65,7 @@ def placement_frame(placement: Any) -> pd.DataFrame:
     short = np.array([*(labels.index(device_label(name)) for name in view.devices), -1], dtype=np.int64)
     asked = np.array([bool(request) for request in view.requests] or [False])[view.request] & (device >= 0)
     met = pd.arrays.BooleanArray(~view.is_unmet, ~asked)
-    sources = (readable(view.source_line(node) or "") or None for node in range(len(view)))
+    sources = (view.source_line(node) or None for node in range(len(view)))
     columns = {
         "type": _codes(np.asarray(view.op_type, dtype=np.int64), view.op_types),
         "requested": _codes(np.asarray(view.request, dtype=np.int64), view.requests),

@@ -15,7 +15,6 @@ from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.jupyter.pictures import placement_picture
-from gpuplace.jupyter.source_lines import readable
 from gpuplace.placer.placement import Placement
 from gpuplace.report import html
 from gpuplace.report.palette import device_label
@@ -106,7 +105,7 @@ def _machine(machine: Machine) -> tuple[str, str]:
 
 @_shown.register
 def _error(error: OpError) -> tuple[str, str]:
-    return readable(html.error_html(error)), readable(f"{type(error).__name__}: {error}")
+    return html.error_html(error), f"{type(error).__name__}: {error}"
 
 
 @_shown.register
@@ -129,7 +128,7 @@ def _operation(operation: Operation) -> tuple[str, str]:
         ("inputs", ", ".join(tensor.name for tensor in operation.inputs)),
         ("control inputs", ", ".join(control.name for control in operation.control_inputs)),
         ("outputs", ", ".join(f"{out.name} {out.dtype.name} {out.shape}" for out in operation.outputs)),
-        ("made at", readable(operation.source or "")),
+        ("made at", operation.source),
     ]
     kept = [(label, value) for label, value in rows if value]
     return html.table(("", ""), kept), repr(operation)

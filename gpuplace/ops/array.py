@@ -378,14 +378,12 @@ def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     return new("GuaranteeConst", name, input=input)
 
 
-@compute("Identity", "StopGradient", "PreventGradient", "Snapshot", "GuaranteeConst", "RefIdentity")
+@compute("Identity", "StopGradient", "Snapshot", "GuaranteeConst", "RefIdentity")
 def _identity(xp: Any, input: Any) -> Any:
     return input
 
 
-shape_function("Identity", "StopGradient", "PreventGradient", "Snapshot", "GuaranteeConst", "RefIdentity")(
-    same_shape
-)
+shape_function("Identity", "StopGradient", "Snapshot", "GuaranteeConst", "RefIdentity")(same_shape)
 
 
 @gradient("Identity", "Snapshot", "RefIdentity", "EnsureShape")
@@ -394,11 +392,6 @@ def _identity_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 not_differentiable("StopGradient")
-
-
-@gradient("PreventGradient")
-def _prevent_gradient_grad(op: Operation, grad: Tensor) -> Tensor:
-    raise LookupError(f"Gradient explicitly disabled. Reason: {op.attrs['message'].decode()}")
 
 
 def identity_n(input: Any, name: str | None = None) -> list[Tensor]:

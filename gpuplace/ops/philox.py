@@ -1,13 +1,13 @@
 """TensorFlow's random numbers: the Philox 4x32-10 generator and the distributions made from its bits.
 
-A generator is a key of two words and a counter of four. Each counter value gives four 32-bit words through ten rounds of
-multiplication and exclusive or, so that any part of the stream can be computed on its own, and whole blocks at once:
+A generator is a key of two words and a counter of four. Each counter value gives four 32-bit words through ten rounds
+of multiplication and exclusive or, so that any part of the stream can be computed on its own, and whole blocks at once:
 
     counter      c      c+1     c+2    ...          a run of n outputs takes the blocks from c on and then moves the
     words       4 x 32  4 x 32  4 x 32              counter on by 256 n, as much as a distribution might ever need
 
-Bits become floats in [1, 2) by way of the mantissa, normals by Box and Muller; the logarithm, sine and cosine are computed
-in float64 and rounded, which gives what the C library gives in float32.
+Bits become floats in [1, 2) by way of the mantissa, normals by Box and Muller; the logarithm, sine and cosine are
+computed in float64 and rounded, which gives what the C library gives in float32.
 
 >>> import numpy as np
 >>> uniform(np, Philox(1, 2).reserve(3, 256), 3, np.float32)

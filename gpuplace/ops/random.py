@@ -1,7 +1,7 @@
 """Random tensors, with TensorFlow's own numbers for the same seeds.
 
-An op's seeds are the graph's (``set_random_seed``) and its own (``seed=``, else its number in the graph). Where neither is
-given they are drawn once per session. Each run of an op continues its own stream.
+An op's seeds are the graph's (``set_random_seed``) and its own (``seed=``, else its number in the graph). Where neither
+is given they are drawn once per session. Each run of an op continues its own stream.
 
 Source: tensorflow/python/framework/random_seed.py, ops/random_ops.py and tensorflow/core/kernels/random_op.cc,
 random_shuffle_op.cc, multinomial_op.cc, release 1.15.
@@ -28,8 +28,8 @@ from gpuplace.ops.support import new
 from gpuplace.shapes import TensorShape, as_shape
 
 __all__ = [
-    "set_random_seed", "get_seed", "random_uniform", "random_normal", "truncated_normal", "random_shuffle", "multinomial",
-    "categorical",     "random_crop",
+    "set_random_seed", "get_seed", "random_uniform", "random_normal", "truncated_normal", "random_shuffle",
+    "multinomial",    "categorical",     "random_crop",
 ]  # fmt: skip
 
 _LARGEST = 2**31 - 1
@@ -278,7 +278,7 @@ def _multinomial(logits: Any, num_samples: Any, dtype: Any, seed: int | None) ->
 def _multinomial_kernel(
     xp: Any, logits: Any, num_samples: Any, *, seed: int, seed2: int, output_dtype: Any, ctx: Any
 ) -> Any:
-    """Searches uniform numbers in the running sums of the probabilities; a row without a finite logit gives the last class."""
+    """Searches uniform numbers in the running sums of the probabilities; without a finite logit: the last class."""
     count = int(num_samples)
     if logits.ndim != 2:
         raise InvalidArgumentError(None, None, f"logits should be a matrix, got shape {list(logits.shape)}")

@@ -1,0 +1,354 @@
+"""Ops that order other ops, check, print, or call back into Python.
+
+Source: tensorflow/python/ops/control_flow_ops.py, logging_ops.py, script_ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from gpuplace.dtypes import as_array, as_dtype
+from gpuplace.errors import InvalidArgumentError, UnknownError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradient_registry import gradient, not_differentiable
+from gpuplace.ops.support import new
+from gpuplace.shapes import UNKNOWN_SHAPE
+
+__all__ = ["no_op", "group", "tuple", "with_dependencies", "Assert", "Print", "py_func"]
+
+_tuple = tuple
+
+
+def no_op(name: str | None = None) -> Operation:
+    """Returns an operation that does nothing: a place for control inputs."""
+    return apply_op("NoOp", name)
+
+
+@compute("NoOp")
+def _no_op(xp: Any) -> Any:
+    return ()
+
+
+def _flat(inputs: Any) -> Iterator[Any]:
+    for item in inputs:
+        if isinstance(item, (list, _tuple)):
+            yield from _flat(item)
+        else:
+            yield item
+
+
+def group(*inputs: Any, **kwargs: Any) -> Operation:
+    """Returns an operation that is done when all of ``inputs`` are.
+
+    With inputs on several devices there is one ``NoOp`` on each, and one that waits for those.
+
+    Args:
+        *inputs: operations and tensors, also nested lists of them.
+        name: name of the operation.
+
+    Raises:
+        ValueError: an unknown keyword argument.
+        TypeError: something that is neither operation nor tensor.
+    """
+    name = kwargs.pop("name", None)
+    if kwargs:
+        raise ValueError(f"Unknown keyword arguments: {', '.join(kwargs)}")
+    items = list(_flat(inputs))
+    with name_scope(name, "group_deps", items) as scope:
+        if not items:
+            return no_op(name=scope)
+        by_device: dict[str, list[Operation]] = {}
+        for item in items:
+            if not isinstance(item, Operation) and not hasattr(item, "device"):
+                raise TypeError(
+                    f"'inputs' should be zero or more (nested) Tensors. Received '{item}' with type '{type(item)}'."
+                )
+            by_device.setdefault(item.device or "", []).append(item)
+        if len(by_device) == 1:
+            ((device, members),) = by_device.items()
+            return _group_on(members, device, scope)
+        groups = [_group_on(by_device[device], device, None) for device in sorted(by_device)]
+        with get_default_graph().control_dependencies(groups):
+            return no_op(name=scope)
+
+
+def _group_on(members: Sequence[Any], device: str, name: str | None) -> Operation:
+    graph = get_default_graph()
+    with graph.control_dependencies(members):
+        if device:
+            with graph.device(device):
+                return no_op(name=name)
+        return no_op(name=name)
+
+
+def with_dependencies(dependencies: Sequence[Any], output_tensor: Tensor, name: str | None = None) -> Tensor:
+    """Returns ``output_tensor`` once all ``dependencies`` are done."""
+    with name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope:
+        graph = get_default_graph()
+        with graph.colocate_with(output_tensor), graph.control_dependencies(dependencies):
+            return new("Identity", scope, input=convert_to_tensor(output_tensor))
+
+
+def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
+    """Returns the tensors, each available only once all of them are; None stays None.
+
+    Raises:
+        ValueError: nothing but None is given.
+        TypeError: a control input that is neither operation nor tensor.
+    """
+    with name_scope(name, "tuple", list(tensors)):
+        gating = [t for t in tensors if isinstance(t, Operation)]
+        gating += [t.op for t in tensors if t is not None and not isinstance(t, Operation)]
+        for item in control_inputs or ():
+            if not isinstance(item, (Operation, Tensor)):
+                raise TypeError(f"Control input must be Operation or Tensor: {item}")
+            gating.append(item.op if isinstance(item, Tensor) else item)
+        gating = sorted(dict.fromkeys(gating), key=lambda op: op.index)
+        if not gating:
+            raise ValueError(f"Must have at least one Tensor: {tensors}")
+        gate = group(*gating)
+        result: list[Any] = []
+        for item in tensors:
+            if isinstance(item, Operation):
+                with get_default_graph().control_dependencies([gate]):
+                    result.append(no_op())
+            elif item is None:
+                result.append(None)
+            else:
+                result.append(with_dependencies([gate], item))
+        return result
+
+
+# Checks and prints
+
+
+def Assert(  # noqa: N802 - TensorFlow's name
+    condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
+) -> Operation:
+    """Returns an operation that fails with InvalidArgumentError, showing ``data``, if ``condition`` is False.
+
+    Args:
+        condition: a scalar bool.
+        data: tensors and texts.
+        summarize: how many elements of each are shown; 3 by default.
+        name: name of the scope and of the op in it.
+
+    Raises:
+        InvalidArgumentError: ``condition`` is the Python value False.
+    """
+    if condition is False:
+        raise InvalidArgumentError(
+            None, None, f"Expected '{condition}' to be true. Summarized data: {list(data)}"
+        )
+    with name_scope(name, "Assert", [condition, data]):
+        return apply_op(
+            "Assert", condition=condition, data=list(data), summarize=3 if summarize is None else summarize
+        )
+
+
+@compute("Assert")
+def _assert(xp: Any, condition: Any, data: list[Any], *, summarize: int) -> Any:
+    if condition.ndim:
+        raise InvalidArgumentError(None, None, f"In[0] should be a scalar: {list(condition.shape)}")
+    if not condition:
+        shown = "".join(f" [{summary(value, summarize)}]" for value in data)
+        raise InvalidArgumentError(None, None, f"assertion failed:{shown}")
+    return ()
+
+
+def summary(array: Any, entries: int) -> str:
+    """The first ``entries`` elements of an array as TensorFlow prints them in messages; all where negative."""
+    flat = array.reshape(-1).tolist()
+    shown = flat if entries < 0 else flat[:entries]
+    if array.dtype == object:
+        parts = [
+            value.decode(errors="replace") if isinstance(value, bytes) else str(value) for value in shown
+        ]
+    elif array.dtype.kind == "b":
+        parts = [str(int(value)) for value in shown]
+    elif array.dtype.kind == "f":
+        parts = [f"{value:.9g}" if array.dtype.itemsize == 4 else f"{value:g}" for value in shown]
+    else:
+        parts = [str(value) for value in shown]
+    if not array.ndim:
+        return "".join(parts)
+    if array.ndim == 1:
+        return " ".join(parts) + ("..." if len(shown) < len(flat) else "")
+    return _nested(parts, array.shape, len(flat))
+
+
+def _nested(parts: list[str], shape: Sequence[int], total: int) -> str:
+    """Rows in brackets: ``[1 2][3 4]``; ``...`` where the limit was reached."""
+    pending = iter(parts)
+    left = [len(parts)]
+
+    def inner(axis: int) -> str:
+        pieces = []
+        for _ in range(shape[axis]):
+            if not left[0]:
+                return " ".join(pieces) + "..." if axis == len(shape) - 1 else "".join(pieces) + "..."
+            if axis == len(shape) - 1:
+                pieces.append(next(pending))
+                left[0] -= 1
+            else:
+                pieces.append(f"[{inner(axis + 1)}]")
+        return " ".join(pieces) if axis == len(shape) - 1 else "".join(pieces)
+
+    return inner(0)
+
+
+def Print(  # noqa: N802 - TensorFlow's name
+    input_: Any, data: Sequence[Any], message: str | None = None, first_n: int | None = None,
+    summarize: int | None = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Returns ``input_``; running it prints ``message`` and ``data`` to standard error.
+
+    Args:
+        input_: what is passed on.
+        data: tensors to print.
+        message: printed before them.
+        first_n: print only so many times; always by default.
+        summarize: how many elements of each; 3 by default.
+        name: name of the op.
+    """
+    return new(
+        "Print", name, input=input_, data=list(data), message=message, first_n=first_n, summarize=summarize
+    )
+
+
+class _Count:
+    """How often a node has run in a session."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count()
+
+    def next(self) -> int:
+        return next(self._numbers)
+
+
+@compute("Print")
+def _print(
+    xp: Any, input: Any, data: list[Any], *, message: bytes, first_n: int, summarize: int, ctx: Any
+) -> Any:
+    if first_n < 0 or ctx.session.kernel_state(ctx.op.name, _Count).next() < first_n:
+        text = message.decode(errors="replace") + "".join(f"[{summary(value, summarize)}]" for value in data)
+        print(text, file=sys.stderr)
+    return input
+
+
+@shape_function("Print")
+def _print_shape(op: Operation) -> Any:
+    return (op.inputs[0].shape,)
+
+
+@gradient("Print")
+def _print_grad(op: Operation, *grad: Tensor) -> list[Tensor | None]:
+    return [grad[0], *[None] * (len(op.inputs) - 1)]
+
+
+@shape_function("NoOp", "Assert")
+def _no_outputs(op: Operation) -> Any:
+    return ()
+
+
+not_differentiable("Assert", "NoOp")
+
+
+# Python functions
+
+
+class _Functions:
+    """Python functions by the token that the op carries; a function lives as long as a graph that calls it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._numbers = itertools.count()
+        self._by_token: weakref.WeakValueDictionary[str, _Callback] = weakref.WeakValueDictionary()
+
+    def add(self, function: Callable[..., Any], graph: Any) -> str:
+        callback = _Callback(function)
+        with self._lock:
+            token = f"pyfunc_{next(self._numbers)}"
+            self._by_token[token] = callback
+        graph.get_collection_ref(_KEPT).append(callback)
+        return token
+
+    def find(self, token: str) -> Callable[..., Any]:
+        callback = self._by_token.get(token)
+        if callback is None:
+            raise UnknownError(None, None, f"callback {token} is not found")
+        return callback.function
+
+
+class _Callback:
+    """Holds a function that may itself not be weakly referenced."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+
+_KEPT = ("py_func",)
+_functions = _Functions()
+
+
+def py_func(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
+    """Returns what a Python function makes of arrays, run in this process.
+
+    Args:
+        func: takes one array per tensor of ``inp``; returns an array or a list of them.
+        inp: tensors.
+        Tout: type of the result, or a list of types.
+        stateful: whether equal inputs may give different results (op ``PyFunc`` instead of ``PyFuncStateless``).
+        name: name of the op.
+    """
+    several = isinstance(Tout, (list, _tuple))
+    token = _functions.add(func, get_default_graph())
+    op = apply_op(
+        "PyFunc" if stateful else "PyFuncStateless",
+        name,
+        input=list(inp),
+        token=token,
+        Tout=list(Tout) if several else [Tout],
+    )
+    if not op.outputs:
+        return op
+    return list(op.outputs) if several else op.outputs[0]
+
+
+@compute("PyFunc", "PyFuncStateless")
+def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
+    result = _functions.find(token.decode())(*input)
+    values = [] if result is None else list(result) if isinstance(result, (list, _tuple)) else [result]
+    if len(values) != len(Tout):
+        raise InvalidArgumentError(
+            None, None, f"pyfunc_{token.decode()} returns {len(values)} values, expects {len(Tout)}"
+        )
+    arrays = [as_array(value) for value in values]
+    for index, (array, wanted) in enumerate(zip(arrays, Tout, strict=True)):
+        if as_dtype(array.dtype) is not wanted:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"{index}-th value returned by {token.decode()} is {as_dtype(array.dtype).short_name}, but expects"
+                f" {wanted.short_name}",
+            )
+    return _tuple(arrays)
+
+
+@shape_function("PyFunc", "PyFuncStateless")
+def _py_func_shape(op: Operation) -> Any:
+    return (UNKNOWN_SHAPE,) * len(op.attrs["Tout"])
+
+
+not_differentiable("PyFunc", "PyFuncStateless")

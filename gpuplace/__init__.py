@@ -11,6 +11,7 @@ A TensorFlow-1-shaped runtime whose placer gives the answers of TensorFlow's own
 """
 
 from gpuplace import dtypes, errors
+from gpuplace.api import app, compat, logging, math, random, summary, test, train
 from gpuplace.api.graph_functions import *
 from gpuplace.device.machine import Machine
 from gpuplace.device.spec import DeviceSpec
@@ -27,16 +28,27 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_session, reset_default_graph
+from gpuplace.ops import initializers, losses, nn
 from gpuplace.ops.array import *
 from gpuplace.ops.cast import *
 from gpuplace.ops.comparison import *
 from gpuplace.ops.constant import *
 from gpuplace.ops.elementwise import *
+from gpuplace.ops.gather import *
+from gpuplace.ops.gradients import *
 from gpuplace.ops.indexed_slices import *
+from gpuplace.ops.init_ops import *
+from gpuplace.ops.joining import *
 from gpuplace.ops.matrix import *
+from gpuplace.ops.padding import *
+from gpuplace.ops.random import *
+from gpuplace.ops.reduction import *
 from gpuplace.ops.resource_variables import *
+from gpuplace.ops.slicing import *
 from gpuplace.ops.state import *
 from gpuplace.ops.unary import *
+from gpuplace.ops.variable_initialization import *
+from gpuplace.ops.variable_scope import *
 from gpuplace.ops.variables import *
 from gpuplace.release import get_release, set_release
 from gpuplace.runtime.place import place

@@ -1,0 +1,17 @@
+"""``tf.random``: random tensors under their shorter names."""
+
+from gpuplace.ops.random import categorical, get_seed, multinomial, set_random_seed, truncated_normal
+from gpuplace.ops.random import random_normal as normal
+from gpuplace.ops.random import random_shuffle as shuffle
+from gpuplace.ops.random import random_uniform as uniform
+
+__all__ = [
+    "categorical",
+    "get_seed",
+    "multinomial",
+    "normal",
+    "set_random_seed",
+    "shuffle",
+    "truncated_normal",
+    "uniform",
+]

@@ -18,7 +18,7 @@ from typing import Any
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops import array, constant, control
+from gpuplace.ops import array, constant, control, joining
 from gpuplace.ops.gradient_registry import find_gradient
 from gpuplace.ops.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from gpuplace.ops.resource_state import variable_shape
@@ -137,7 +137,7 @@ def _initial_gradients(given: Sequence[Any], ys: Sequence[Tensor], walk: _Walk) 
                     )
                 shape = array.shape(y)
                 one = constant.constant(1, dtype=y.dtype.base_dtype, name=f"grad_ys_{i}")
-                found.append(array.fill(shape, one))
+                found.append(constant.fill(shape, one))
                 continue
             _check_given(gradient, y)
             found.append(_identity(gradient, f"grad_ys_{i}"))
@@ -368,5 +368,5 @@ def sum_of_slices(gradients_of_one: Sequence[Gradient]) -> Gradient:
     indices = [part.indices for part in slices]
     if len({tensor.dtype for tensor in indices}) > 1:
         indices = [new("Cast", x=tensor, DstT="int64") for tensor in indices]
-    values = array.concat([part.values for part in slices], 0)
-    return IndexedSlices(values, array.concat(indices, 0), slices[0].dense_shape)
+    values = joining.concat([part.values for part in slices], 0)
+    return IndexedSlices(values, joining.concat(indices, 0), slices[0].dense_shape)

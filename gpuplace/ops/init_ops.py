@@ -17,7 +17,7 @@ from gpuplace.dtypes import DType, as_dtype, float32
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import name_scope
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops import array, constant, elementwise, random
+from gpuplace.ops import array, constant, elementwise, random, unary
 from gpuplace.shapes import as_shape
 
 __all__ = [
@@ -286,7 +286,7 @@ class Orthogonal(Initializer):
         normal = random.random_normal(flat, dtype=dtype, seed=self.seed)
         q, r = apply_op("Qr", input=normal, full_matrices=False).outputs
         diagonal = apply_op("DiagPart", input=r).outputs[0]
-        q = elementwise.multiply(q, elementwise.sign(diagonal), name="mul")
+        q = elementwise.multiply(q, unary.sign(diagonal), name="mul")
         if rows < columns:
             q = apply_op("Transpose", "matrix_transpose/transpose", x=q, perm=[1, 0]).outputs[0]
         return elementwise.multiply(self.gain, array.reshape(q, sizes), name="mul_1")

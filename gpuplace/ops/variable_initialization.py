@@ -12,7 +12,7 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops import array, constant, control, elementwise, state
+from gpuplace.ops import comparison, constant, control, gather, joining, state
 
 __all__ = [
     "all_variables",
@@ -117,7 +117,7 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tenso
     for variable in variables:
         with get_default_graph().colocate_with(variable.op):
             ranks.append(apply_op("Rank", input=variable).outputs[0])
-    return ranks[0] if len(ranks) == 1 else array.stack(ranks)
+    return ranks[0] if len(ranks) == 1 else joining.stack(ranks)
 
 
 def report_uninitialized_variables(
@@ -130,6 +130,6 @@ def report_uninitialized_variables(
         with get_default_graph().device("/cpu:0"):
             if not variables:
                 return constant.constant([], dtype="string")
-            missing = elementwise.logical_not(array.stack(flags))
+            missing = comparison.logical_not(joining.stack(flags))
             names = constant.constant([variable.op.name for variable in variables])
-            return array.boolean_mask(names, missing)
+            return gather.boolean_mask(names, missing)

@@ -10,7 +10,7 @@ from typing import Any
 
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops import control, elementwise, state
+from gpuplace.ops import control, elementwise, state, unary
 from gpuplace.ops.indexed_slices import IndexedSlices
 from gpuplace.ops.resource_state import resource_scatter
 from gpuplace.ops.train.optimizer import KernelOptimizer, cast_to
@@ -90,7 +90,7 @@ class AdamOptimizer(KernelOptimizer):
         """The update from some rows; the means of all rows decay."""
         mul, sub, div = elementwise.multiply, elementwise.subtract, _divide
         scalars = {name: cast_to(value, var.dtype.base_dtype) for name, value in self._scalars().items()}
-        root = elementwise.sqrt(sub(1.0, scalars["beta2_power"], name="sub"))
+        root = unary.sqrt(sub(1.0, scalars["beta2_power"], name="sub"))
         rate = div(mul(scalars["lr"], root, name="mul"), sub(1.0, scalars["beta1_power"], name="sub"))
         means = []
         for slot_name, beta, powers in (("m", "beta1", grad), ("v", "beta2", None)):
@@ -103,7 +103,7 @@ class AdamOptimizer(KernelOptimizer):
                 means.append(scatter_add(slot, indices, scaled))
         step = div(
             mul(rate, means[0], name="mul"),
-            elementwise.add(elementwise.sqrt(means[1]), scalars["epsilon"], name="add"),
+            elementwise.add(unary.sqrt(means[1]), scalars["epsilon"], name="add"),
         )
         update = state.assign_sub(var, step, use_locking=self._use_locking)
         return control.group(update, *means)

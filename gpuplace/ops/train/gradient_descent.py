@@ -9,7 +9,7 @@ from typing import Any
 
 from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops import elementwise
+from gpuplace.ops import elementwise, unary
 from gpuplace.ops.indexed_slices import IndexedSlices
 from gpuplace.ops.resource_state import resource_scatter
 from gpuplace.ops.train.optimizer import KernelOptimizer, cast_to
@@ -48,6 +48,6 @@ class GradientDescentOptimizer(KernelOptimizer):
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
         change = elementwise.multiply(
-            elementwise.negative(grad, name="Neg"), self._learning_rate_tensor, name="mul"
+            unary.negative(grad), self._learning_rate_tensor, name="mul"
         )
         return resource_scatter("add", var.handle, indices, change)

@@ -1,0 +1,470 @@
+"""``tf.layers``: layers with variables of their own, as functions.
+
+    tf.layers.dense(x, 10)      dense/kernel, dense/bias --> dense/MatMul --> dense/BiasAdd
+
+A layer's name is its variable scope's; ``reuse`` shares the variables of a layer of the same name.
+
+Source: tensorflow/python/layers/core.py, convolutional.py, pooling.py, normalization.py, layers/base.py, release 1.15 (names,
+structure).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops import array, constant, matrix, state
+from gpuplace.ops.init_ops import Ones, Zeros
+from gpuplace.ops.nn_conv import conv2d as nn_conv2d
+from gpuplace.ops.nn_misc import bias_add
+from gpuplace.ops.nn_misc import dropout as nn_dropout
+from gpuplace.ops.nn_norm import batch_normalization as nn_batch_normalization
+from gpuplace.ops.nn_norm import fused_batch_norm, moments
+from gpuplace.ops.nn_pool import avg_pool, max_pool
+from gpuplace.ops.support import new
+from gpuplace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
+
+__all__ = [
+    "average_pooling2d",
+    "batch_normalization",
+    "conv2d",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pooling2d",
+]
+
+
+@contextlib.contextmanager
+def _layer(name: str | None, default_name: str, reuse: Any) -> Iterator[Any]:
+    """The variable scope of a layer; its operations go to the name scope of the same name."""
+    with variable_scope(name, default_name=default_name, reuse=reuse) as scope:
+        yield scope
+
+
+def _variable(
+    name: str,
+    shape: Sequence[int],
+    dtype: Any,
+    initializer: Any,
+    regularizer: Callable[[Any], Any] | None = None,
+    constraint: Any = None,
+    trainable: bool = True,
+) -> Any:
+    """A variable of the current layer; its regularization loss is added once."""
+    scope = get_variable_scope()
+    graph = get_default_graph()
+    known = {id(variable) for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)}
+    variable = get_variable(
+        name,
+        shape=list(shape),
+        dtype=dtype,
+        initializer=initializer,
+        constraint=constraint,
+        trainable=trainable,
+    )
+    regularizer = regularizer or scope.regularizer
+    if regularizer is not None and id(variable) not in known:
+        with graph.name_scope(f"{variable.op.name}/Regularizer/"):
+            loss = regularizer(variable)
+        if loss is not None:
+            graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+    return variable
+
+
+def _known_size(inputs: Tensor, axis: int, layer: str) -> int:
+    size = inputs.shape[axis].value
+    if size is None:
+        raise ValueError(
+            f"The last dimension of the inputs to `{layer}` should be defined. Found `None`."
+            if layer == "Dense"
+            else f"The channel dimension of the inputs to `{layer}` should be defined. Found `None`."
+        )
+    return int(size)
+
+
+def _pair(value: Any, name: str) -> tuple[int, int]:
+    if isinstance(value, int):
+        return value, value
+    pair = tuple(value)
+    if len(pair) != 2 or not all(isinstance(item, int) for item in pair):
+        raise ValueError(f"The `{name}` argument must be a tuple of 2 integers. Received: {value}")
+    return pair[0], pair[1]
+
+
+def dense(
+    inputs: Any,
+    units: int,
+    activation: Callable[[Any], Any] | None = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = Zeros,
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+) -> Tensor:
+    """``activation(matmul(inputs, kernel) + bias)``.
+
+    Args:
+        inputs: ``[..., size]``.
+        units: size of the output's last axis.
+        activation: a function, or None.
+        use_bias: add a bias.
+        kernel_initializer: the scope's where None.
+        bias_initializer: of the bias.
+        kernel_regularizer: from the kernel to a loss.
+        bias_regularizer: from the bias to a loss.
+        activity_regularizer: from the output to a loss.
+        kernel_constraint: applied by optimizers.
+        bias_constraint: applied by optimizers.
+        trainable: collect the variables among the trainable ones.
+        name: of the layer.
+        reuse: share the variables of a layer of that name.
+    """
+    inputs = convert_to_tensor(inputs)
+    with _layer(name, "dense", reuse):
+        size = _known_size(inputs, -1, "Dense")
+        dtype = inputs.dtype.base_dtype
+        kernel = _variable(
+            "kernel", (size, units), dtype, kernel_initializer, kernel_regularizer, kernel_constraint, trainable
+        )
+        bias = None
+        if use_bias:
+            bias = _variable(
+                "bias", (units,), dtype, _made(bias_initializer), bias_regularizer, bias_constraint, trainable
+            )
+        rank = inputs.shape.ndims
+        if rank is not None and rank > 2:
+            outputs = matrix.tensordot(inputs, kernel, [[rank - 1], [0]])
+            outputs.set_shape([*inputs.shape.as_list()[:-1], units])
+        else:
+            outputs = new("MatMul", a=inputs, b=kernel)
+        if bias is not None:
+            outputs = bias_add(outputs, bias)
+        return _finished(outputs, activation, activity_regularizer)
+
+
+def _made(initializer: Any) -> Any:
+    return initializer() if isinstance(initializer, type) else initializer
+
+
+def _finished(outputs: Any, activation: Any, activity_regularizer: Any) -> Tensor:
+    outputs = activation(outputs) if activation is not None else outputs
+    if activity_regularizer is not None:
+        with get_default_graph().name_scope("ActivityRegularizer"):
+            loss = activity_regularizer(outputs)
+        get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+    return outputs  # type: ignore[no-any-return]
+
+
+def conv2d(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = (1, 1),
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Any = (1, 1),
+    activation: Callable[[Any], Any] | None = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = Zeros,
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+) -> Tensor:
+    """``activation(conv2d(inputs, kernel) + bias)``.
+
+    Args:
+        inputs: images.
+        filters: number of output channels.
+        kernel_size: one or two integers.
+        strides: one or two integers.
+        padding: ``"valid"`` or ``"same"``.
+        data_format: ``"channels_last"`` or ``"channels_first"``.
+        dilation_rate: one or two integers.
+        activation: a function, or None.
+        use_bias: add a bias.
+        kernel_initializer: the scope's where None.
+        bias_initializer: of the bias.
+        kernel_regularizer: from the kernel to a loss.
+        bias_regularizer: from the bias to a loss.
+        activity_regularizer: from the output to a loss.
+        kernel_constraint: applied by optimizers.
+        bias_constraint: applied by optimizers.
+        trainable: collect the variables among the trainable ones.
+        name: of the layer.
+        reuse: share the variables of a layer of that name.
+    """
+    inputs = convert_to_tensor(inputs)
+    order = _order(data_format)
+    with _layer(name, "conv2d", reuse):
+        size = _known_size(inputs, 1 if order == "NCHW" else -1, "Conv2D")
+        dtype = inputs.dtype.base_dtype
+        shape = (*_pair(kernel_size, "kernel_size"), size, filters)
+        kernel = _variable(
+            "kernel", shape, dtype, kernel_initializer, kernel_regularizer, kernel_constraint, trainable
+        )
+        bias = None
+        if use_bias:
+            bias = _variable(
+                "bias", (filters,), dtype, _made(bias_initializer), bias_regularizer, bias_constraint, trainable
+            )
+        dilations = _pair(dilation_rate, "dilation_rate")
+        constant.constant(dilations, "int32", name="dilation_rate")
+        outputs = nn_conv2d(
+            inputs,
+            kernel,
+            strides=_pair(strides, "strides"),
+            padding=padding.upper(),
+            data_format=order,
+            dilations=dilations,
+            name="Conv2D",
+        )
+        if bias is not None:
+            outputs = bias_add(outputs, bias, data_format=order)
+        return _finished(outputs, activation, activity_regularizer)
+
+
+def _order(data_format: str) -> str:
+    orders = {"channels_last": "NHWC", "channels_first": "NCHW"}
+    if data_format not in orders:
+        raise ValueError(
+            f"The `data_format` argument must be one of 'channels_first', 'channels_last'. Received: {data_format}"
+        )
+    return orders[data_format]
+
+
+def max_pooling2d(
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    name: str | None = None,
+) -> Tensor:
+    """The largest element of each window."""
+    return _pooling(max_pool, "max_pooling2d", inputs, pool_size, strides, padding, data_format, name)
+
+
+def average_pooling2d(
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    name: str | None = None,
+) -> Tensor:
+    """The mean of each window."""
+    return _pooling(avg_pool, "average_pooling2d", inputs, pool_size, strides, padding, data_format, name)
+
+
+def _pooling(
+    pool: Callable[..., Tensor],
+    default_name: str,
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: str,
+    data_format: str,
+    name: str | None,
+) -> Tensor:
+    order = _order(data_format)
+    sizes, steps = _pair(pool_size, "pool_size"), _pair(strides, "strides")
+    with _layer(name, default_name, None):
+        return pool(inputs, sizes, steps, padding.upper(), data_format=order)
+
+
+def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
+    """All axes but the first one in one."""
+    inputs = convert_to_tensor(inputs)
+    with _layer(name, "flatten", None):
+        if _order(data_format) == "NCHW" and inputs.shape.ndims is not None and inputs.shape.ndims > 1:
+            rank = inputs.shape.ndims
+            inputs = array.transpose(inputs, [0, *range(2, rank), 1])
+        sizes = inputs.shape.sizes
+        rest = sizes[1:] if sizes else (None,)
+        batch = sizes[0] if sizes else None
+        if batch and None in rest:
+            return array.reshape(inputs, (batch, -1))
+        if None in rest:
+            raise ValueError(
+                f"flatten needs the size of a row of {inputs}, and of its shape {inputs.shape} neither the batch size "
+                "nor all other sizes are known"
+            )
+        outputs = array.reshape(inputs, (-1, math.prod(size or 0 for size in rest)))
+        outputs.set_shape([batch, math.prod(size or 0 for size in rest)])
+        return outputs
+
+
+def dropout(
+    inputs: Any,
+    rate: Any = 0.5,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    training: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """``tf.nn.dropout`` while training, else the identity.
+
+    Raises:
+        TypeError: ``training`` is a tensor, which needs ``tf.cond``.
+    """
+    if isinstance(training, Tensor):
+        raise TypeError("training has to be True or False: a choice made at run time needs tf.cond")
+    inputs = convert_to_tensor(inputs)
+    with _layer(name, "dropout", None):
+        if training:
+            return nn_dropout(inputs, noise_shape=noise_shape, seed=seed, rate=rate)
+        return array.identity(inputs)
+
+
+def batch_normalization(
+    inputs: Any,
+    axis: int = -1,
+    momentum: float = 0.99,
+    epsilon: float = 1e-3,
+    center: bool = True,
+    scale: bool = True,
+    beta_initializer: Any = Zeros,
+    gamma_initializer: Any = Ones,
+    moving_mean_initializer: Any = Zeros,
+    moving_variance_initializer: Any = Ones,
+    beta_regularizer: Any = None,
+    gamma_regularizer: Any = None,
+    beta_constraint: Any = None,
+    gamma_constraint: Any = None,
+    training: bool = False,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+    fused: bool | None = None,
+) -> Tensor:
+    """Normalises each channel: by the batch while training, else by the moving averages.
+
+    The operations that move the averages are collected under ``tf.GraphKeys.UPDATE_OPS``; nothing runs them by itself.
+
+    Args:
+        inputs: a tensor.
+        axis: the axis of the channels.
+        momentum: how much of the moving averages is kept.
+        epsilon: added to the variance.
+        center: add a learnt offset ``beta``.
+        scale: multiply by a learnt factor ``gamma``.
+        beta_initializer: initial offset.
+        gamma_initializer: initial factor.
+        moving_mean_initializer: initial moving mean.
+        moving_variance_initializer: initial moving variance.
+        beta_regularizer: from the offset to a loss.
+        gamma_regularizer: from the factor to a loss.
+        beta_constraint: applied by optimizers.
+        gamma_constraint: applied by optimizers.
+        training: normalise by the batch.
+        trainable: collect the variables among the trainable ones.
+        name: of the layer.
+        reuse: share the variables of a layer of that name.
+        fused: use one op, for images only; where possible if None.
+
+    Raises:
+        TypeError: ``training`` is a tensor, which needs ``tf.cond``.
+        ValueError: the rank, or the number of channels, is not known.
+    """
+    if isinstance(training, Tensor):
+        raise TypeError("training has to be True or False: a choice made at run time needs tf.cond")
+    inputs = convert_to_tensor(inputs)
+    rank = inputs.shape.ndims
+    if rank is None:
+        raise ValueError("Input has undefined rank:", inputs.shape)
+    channel = axis % rank
+    fused = (rank == 4 and channel in (1, 3)) if fused is None else fused
+    with _layer(name, "batch_normalization", reuse):
+        size = inputs.shape[channel].value
+        if size is None:
+            raise ValueError("Input has undefined `axis` dimension. Input shape: ", inputs.shape)
+        dtype = "float32" if inputs.dtype.base_dtype.name == "float16" else inputs.dtype.base_dtype
+        gamma = beta = None
+        if scale:
+            gamma = _variable(
+                "gamma", (size,), dtype, _made(gamma_initializer), gamma_regularizer, gamma_constraint, trainable
+            )
+        if center:
+            beta = _variable(
+                "beta", (size,), dtype, _made(beta_initializer), beta_regularizer, beta_constraint, trainable
+            )
+        mean = _variable("moving_mean", (size,), dtype, _made(moving_mean_initializer), trainable=False)
+        variance = _variable(
+            "moving_variance", (size,), dtype, _made(moving_variance_initializer), trainable=False
+        )
+        if fused:
+            order = "NHWC" if channel == 3 else "NCHW"
+            gamma = constant.ones([size], dtype) if gamma is None else gamma
+            beta = constant.zeros([size], dtype) if beta is None else beta
+            given = {} if training else {"mean": mean, "variance": variance}
+            outputs, batch_mean, batch_variance = fused_batch_norm(
+                inputs, gamma, beta, epsilon=epsilon, data_format=order, is_training=training, **given
+            )
+            keep: Any = constant.constant(momentum) if training else momentum
+        else:
+            outputs, batch_mean, batch_variance = _plain(
+                inputs, channel, (mean, variance), (beta, gamma), epsilon, training
+            )
+            keep = constant.constant(momentum) if training else momentum
+        if training:
+            for moving, value in ((mean, batch_mean), (variance, batch_variance)):
+                update = _move(moving, value, keep)
+                get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, update)
+        return outputs
+
+
+def _plain(
+    inputs: Tensor,
+    channel: int,
+    moving: tuple[Any, Any],
+    learnt: tuple[Any, Any],
+    epsilon: float,
+    training: bool,
+) -> tuple[Tensor, Any, Any]:
+    """Normalisation out of single ops, for any rank."""
+    rank = inputs.shape.ndims or 0
+    axes = [axis for axis in range(rank) if axis != channel]
+    last = channel == rank - 1
+    shape = [inputs.shape[channel].value if axis == channel else 1 for axis in range(rank)]
+
+    def spread(values: Any) -> Any:
+        return values if values is None or last else array.reshape(values, shape)
+
+    if training:
+        batch_mean, batch_variance = moments(inputs, axes, keep_dims=not last)
+        mean, variance = batch_mean, batch_variance
+        if not last:
+            size = [inputs.shape[channel].value]
+            batch_mean, batch_variance = array.reshape(mean, size), array.reshape(variance, size)
+    else:
+        batch_mean, batch_variance = moving
+        mean, variance = spread(moving[0]), spread(moving[1])
+    beta, gamma = learnt
+    outputs = nn_batch_normalization(inputs, mean, variance, spread(beta), spread(gamma), epsilon)
+    return outputs, batch_mean, batch_variance
+
+
+def _move(moving: Any, value: Tensor, momentum: Any) -> Any:
+    graph = get_default_graph()
+    with graph.name_scope("AssignMovingAvg") as scope, graph.colocate_with(moving.op):
+        rest = 1.0 - momentum
+        change = (moving - value) * rest
+        return state.assign_sub(moving, change, name=scope)

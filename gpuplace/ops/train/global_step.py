@@ -1,0 +1,78 @@
+"""The global step: a variable that counts how often the model was updated.
+
+Source: tensorflow/python/training/training_util.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.dtypes import int64
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.init_ops import Zeros
+from gpuplace.ops.variable_scope import get_variable
+from gpuplace.ops.variables import Variable, VariableAggregation
+
+
+def global_step(sess: Any, global_step_tensor: Any) -> int:
+    """The value of a global step in a session."""
+    return int(sess.run(global_step_tensor))
+
+
+def get_global_step(graph: Graph | None = None) -> Any:
+    """The global step of a graph, the default one where None; None where it has none.
+
+    Raises:
+        TypeError: what has its name is no integer scalar.
+    """
+    graph = graph or get_default_graph()
+    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if len(found) > 1:
+        return None
+    if found:
+        step = found[0]
+    else:
+        try:
+            step = graph.get_tensor_by_name("global_step:0")
+        except KeyError:
+            return None
+    assert_global_step(step)
+    return step
+
+
+def create_global_step(graph: Graph | None = None) -> Any:
+    """Makes the global step of a graph, an int64 variable; ValueError where it has one."""
+    graph = graph or get_default_graph()
+    if get_global_step(graph) is not None:
+        raise ValueError('"global_step" already exists.')
+    with graph.as_default(), graph.name_scope(None):
+        return get_variable(
+            GraphKeys.GLOBAL_STEP,
+            shape=[],
+            dtype=int64,
+            initializer=Zeros(),
+            trainable=False,
+            aggregation=VariableAggregation.ONLY_FIRST_REPLICA,
+            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+        )
+
+
+def get_or_create_global_step(graph: Graph | None = None) -> Any:
+    """The global step of a graph, made where it has none."""
+    graph = graph or get_default_graph()
+    found = get_global_step(graph)
+    return create_global_step(graph) if found is None else found
+
+
+def assert_global_step(global_step_tensor: Any) -> None:
+    """TypeError unless it is an integer scalar."""
+    if not isinstance(global_step_tensor, (Variable, Tensor)):
+        raise TypeError(f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor}.')
+    if not global_step_tensor.dtype.base_dtype.is_integer:
+        raise TypeError(f'Existing "global_step" does not have integer type: {global_step_tensor.dtype}')
+    shape = global_step_tensor.get_shape()
+    if shape.ndims != 0 and shape.is_fully_defined():
+        raise TypeError(f'Existing "global_step" is not scalar: {shape}')

@@ -1,0 +1,116 @@
+"""Learning rates that fall with the global step.
+
+Source: tensorflow/python/training/learning_rate_decay.py and keras/optimizer_v2/learning_rate_schedule.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops import cast, constant, elementwise, unary
+
+
+def _check_step(global_step: Any, function: str) -> None:
+    if global_step is None:
+        raise ValueError(f"global_step is required for {function}.")
+
+
+def exponential_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """``learning_rate * decay_rate ** (global_step / decay_steps)``, the exponent rounded down with ``staircase``."""
+    _check_step(global_step, "exponential_decay")
+    with name_scope(name, "ExponentialDecay") as scope:
+        rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
+        steps: Any = cast.cast(decay_steps, rate.dtype)
+        decay = cast.cast(decay_rate, rate.dtype)
+        exponent = cast.cast(global_step, rate.dtype) / steps  # type: ignore[operator]
+        if staircase:
+            exponent = unary.floor(exponent)
+        return elementwise.multiply(rate, elementwise.pow(decay, exponent), name=scope)
+
+
+def natural_exp_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``."""
+    _check_step(global_step, "natural_exp_decay")
+    factor = unary.exp(unary.negative(decay_rate))
+    return exponential_decay(learning_rate, global_step, decay_steps, factor, staircase, name)
+
+
+def inverse_time_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """``learning_rate / (1 + decay_rate * global_step / decay_steps)``."""
+    _check_step(global_step, "inverse_time_decay")
+    with name_scope(name, "InverseTimeDecay") as scope:
+        rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
+        steps: Any = cast.cast(decay_steps, rate.dtype)
+        decay = cast.cast(decay_rate, rate.dtype)
+        passed = cast.cast(global_step, rate.dtype) / steps  # type: ignore[operator]
+        if staircase:
+            passed = unary.floor(passed)
+        one = cast.cast(constant.constant(1), rate.dtype)
+        return elementwise.divide(rate, elementwise.add(one, elementwise.multiply(decay, passed)), name=scope)
+
+
+def polynomial_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    end_learning_rate: Any = 0.0001,
+    power: Any = 1.0,
+    cycle: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """From ``learning_rate`` to ``end_learning_rate`` in ``decay_steps``, along a power of the way left.
+
+    Raises:
+        ValueError: ``cycle``, which is not supported.
+    """
+    _check_step(global_step, "polynomial_decay")
+    if cycle:
+        raise ValueError("cycle=True is not supported in polynomial_decay")
+    with name_scope(name, "PolynomialDecay") as scope:
+        rate: Any = convert_to_tensor(learning_rate, name="initial_learning_rate")
+        end = cast.cast(end_learning_rate, rate.dtype)
+        exponent = cast.cast(power, rate.dtype)
+        step = cast.cast(global_step, rate.dtype)
+        steps = cast.cast(decay_steps, rate.dtype)
+        step = elementwise.minimum(step, decay_steps)
+        way = elementwise.divide(step, steps)
+        left = elementwise.multiply(rate - end, elementwise.pow(1 - way, exponent))  # type: ignore[operator]
+        return elementwise.add(left, end, name=scope)
+
+
+def cosine_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0, name: str | None = None
+) -> Tensor:
+    """From ``learning_rate`` to ``alpha`` times that in ``decay_steps``, along half a cosine wave."""
+    _check_step(global_step, "cosine decay")
+    with name_scope(name, "CosineDecay"):
+        rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
+        steps: Any = cast.cast(decay_steps, rate.dtype)
+        step: Any = elementwise.minimum(cast.cast(global_step, rate.dtype), steps)
+        wave: Any = unary.cos(constant.constant(math.pi) * (step / steps))  # type: ignore[operator]
+        decayed = (1 - alpha) * (0.5 * (1.0 + wave)) + alpha
+        return elementwise.multiply(rate, decayed)

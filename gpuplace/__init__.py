@@ -28,11 +28,12 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_session, reset_default_graph
-from gpuplace.ops import initializers, losses, nn
+from gpuplace.ops import initializers, layers, losses, nn
 from gpuplace.ops.array import *
 from gpuplace.ops.cast import *
 from gpuplace.ops.comparison import *
 from gpuplace.ops.constant import *
+from gpuplace.ops.control import *
 from gpuplace.ops.elementwise import *
 from gpuplace.ops.gather import *
 from gpuplace.ops.gradients import *
@@ -44,8 +45,12 @@ from gpuplace.ops.padding import *
 from gpuplace.ops.random import *
 from gpuplace.ops.reduction import *
 from gpuplace.ops.resource_variables import *
+from gpuplace.ops.segments import *
+from gpuplace.ops.sequence import *
 from gpuplace.ops.slicing import *
+from gpuplace.ops.special import *
 from gpuplace.ops.state import *
+from gpuplace.ops.strings import *
 from gpuplace.ops.unary import *
 from gpuplace.ops.variable_initialization import *
 from gpuplace.ops.variable_scope import *

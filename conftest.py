@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).resolve().parent / "tests"
+ROOT = Path(__file__).resolve().parent
+TESTS = ROOT / "tests"
 PROCESS_VARIABLES = ("GPUPLACE_MACHINE", "GPUPLACE_RELEASE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -99,8 +100,9 @@ def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_user_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Kernels and servers that tests start read and write no settings of the person who runs them."""
+def _for_processes_of_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Processes that tests start find this package, and read and write no settings of the person who runs them."""
     home = tmp_path_factory.mktemp("home")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     os.environ["IPYTHONDIR"] = str(home / "ipython")
     os.environ["JUPYTER_CONFIG_DIR"] = str(home / "jupyter")

@@ -43,7 +43,7 @@ def gpuplace(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         return subprocess.run(
             [sys.executable, "-m", "gpuplace", *words],
             cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])} | environment,
+            env=os.environ | environment,
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,

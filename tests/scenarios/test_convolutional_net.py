@@ -93,8 +93,8 @@ def test_assigning_on_a_cpu_that_does_not_exist():
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         session.run(assign)
     message = caught.value.message
-    assert "conv1_1/Assign/value" in message
-    assert message.startswith("Cannot assign a device for operation conv1_1/Assign/value: ")
+    assert "conv1_2/Assign/value" in message
+    assert message.startswith("Cannot assign a device for operation conv1_2/Assign/value: ")
     assert (
         f"was explicitly assigned to /device:CPU:1 but available devices are [ {LOCAL}/device:CPU:0 ]. "
         "Make sure the device specification refers to a valid device."

@@ -171,7 +171,7 @@ class BFCAllocator:
         self._chunks: dict[int, _Chunk] = {}
         self._bins: list[list[tuple[int, int]]] = [[] for _ in range(NUM_BINS)]  # (size, address), sorted
         self._nonempty = 0  # bit b is set where bin b holds a chunk
-        self._free_handles: list[int] = []
+        self._unused: list[_Chunk] = []
         self._num_handles = 0
         self._next_allocation_id = 1
         self._num_allocs = 0
@@ -283,17 +283,22 @@ class BFCAllocator:
     # Chunks and bins
 
     def _new_chunk(self, address: int, size: int, region: _Region) -> _Chunk:
-        if self._free_handles:
-            handle = self._free_handles.pop()
+        if self._unused:
+            chunk = self._unused.pop()  # with its old requested_size, as in TensorFlow's memory log
+            chunk.address = address
+            chunk.size = size
+            chunk.region = region
+            chunk.label = ""
+            chunk.prev = chunk.next = None
         else:
-            handle = self._num_handles
+            chunk = _Chunk(address, size, self._num_handles, region)
             self._num_handles += 1
-        chunk = self._chunks[address] = _Chunk(address, size, handle, region)
+        self._chunks[address] = chunk
         return chunk
 
     def _delete_chunk(self, chunk: _Chunk) -> None:
         del self._chunks[chunk.address]
-        self._free_handles.append(chunk.handle)
+        self._unused.append(chunk)
 
     def _split(self, chunk: _Chunk, rounded: int) -> None:
         rest = self._new_chunk(chunk.address + rounded, chunk.size - rounded, chunk.region)

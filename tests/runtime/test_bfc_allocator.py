@@ -751,7 +751,11 @@ def test_speed_of_a_pair(benchmark):
     benchmark(pair)
 
 
-TRACES = json.loads((Path(__file__).parent / "data" / "bfc_traces.json").read_text())
+DATA = Path(__file__).parent / "data"
+TRACES = {
+    "2.21": json.loads((DATA / "bfc_traces.json").read_text()),
+    "1.15": json.loads((DATA / "bfc_traces_1_15.json").read_text()),
+}
 
 
 class NeverRefusesLittle(DeviceMemory):
@@ -763,17 +767,15 @@ class NeverRefusesLittle(DeviceMemory):
         return super().allocate(nbytes)
 
 
-@pytest.mark.parametrize("trace", TRACES, ids=range(len(TRACES)))
-def test_traces_recorded_from_tensorflow(trace):
-    """Every address, the counters and every chunk are those of TensorFlow 2.21's own allocator."""
+def replay(trace, release):
+    """The allocator after the steps of a trace, each with the address that TensorFlow gave."""
     capacity, limit, allow_growth, garbage_collection = trace["options"]
     allocator = BFCAllocator(
         NeverRefusesLittle(capacity),
         limit,
         allow_growth=allow_growth,
         garbage_collection=garbage_collection,
-        retry_wait_ms=0,
-        release="2.21",
+        release=release,
         environ={},
     )
     for kind, *rest in trace["steps"]:
@@ -783,14 +785,32 @@ def test_traces_recorded_from_tensorflow(trace):
             allocator.deallocate(rest[0])
         else:
             nbytes, address = rest
-            assert allocator.allocate(nbytes) == address
+            assert allocator.allocate(nbytes, no_retry_on_failure=True) == address
     assert list(counters(allocator)) == trace["counters"]
+    check_chunks(allocator)
+    return allocator
+
+
+@pytest.mark.parametrize("number", range(len(TRACES["2.21"])))
+def test_traces_recorded_from_tensorflow_2_21(number):
+    """Every address, the counters and every chunk are those of TensorFlow's own allocator."""
+    trace = TRACES["2.21"][number]
     chunks = [
         [chunk.address, chunk.size, chunk.requested_size if chunk.in_use else -1, chunk.bin_num]
-        for chunk in allocator.chunks()
+        for chunk in replay(trace, "2.21").chunks()
     ]
     assert sorted(chunks) == trace["chunks"]
-    check_chunks(allocator)
+
+
+@pytest.mark.parametrize("number", range(len(TRACES["1.15"])))
+def test_traces_recorded_from_tensorflow_1_15(number):
+    """Every address, the counters, the whole memory log and the picture are those of TensorFlow's own allocator."""
+    trace = TRACES["1.15"][number]
+    allocator = replay(trace, "1.15")
+    assert allocator.next_region_size == trace["next_region_size"]
+    log, _, picture = allocator.memory_log(trace["wanted"]).rpartition("\n")
+    assert picture == trace["picture"]
+    assert log.rstrip("\n").splitlines() == trace["log"].splitlines()
 
 
 def test_backpedalling_ends():

@@ -146,8 +146,11 @@ class ProcessState:
 
         Raises:
             InvalidArgumentError: the text is not understood.
+            TypeError: neither a machine nor text.
         """
         chosen = Machine.parse(machine) if isinstance(machine, str) else machine
+        if not isinstance(chosen, (Machine, type(None))):
+            raise TypeError(f"a machine is a Machine or its text, such as '4x Tesla K20m'; got {chosen!r}")
         with self._lock:
             self._forget_gpus()
             self._chosen = chosen

@@ -1,7 +1,7 @@
 """Where a line of the user's program is, in words that the user knows.
 
-A notebook's kernel compiles each cell under a made-up file name. IPython knows the cell's number, and it is asked where it
-runs already; nothing is imported for it.
+A notebook's kernel compiles each cell under a made-up file name. IPython knows the cell's number, and it is asked where
+it runs already; nothing is imported for it.
 
 >>> source_text("train.py", 14)
 'train.py:14'

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Iterable
 
 from gpuplace.report.drawing import Box, Cluster, Drawing, Link, Stub, draw
@@ -31,21 +32,28 @@ FONT = "Arial"
 BAR_WIDTH = 96
 """Width of a device-share bar in points."""
 _LABEL_WIDTH = 30
+_ESCAPE = re.compile(r"\\([NGETHL])")
+"""What Graphviz replaces in labels; a blank of no width between the two characters keeps it from that."""
 _CORNERS = {"square": "", "round": "rounded", "cut": "diagonals"}
 
 
 def escape(text: str) -> str:
-    """Text for an HTML-like label, which may not be empty and in which a backslash begins an escape."""
-    return html.escape(printable(text), quote=True).replace("\\", "&#92;") or "&#160;"
+    """Text for an HTML-like label, which may not be empty, and in which ``\\N`` would mean the node's name."""
+    return html.escape(_literal(text), quote=True) or "&#160;"
+
+
+def _literal(text: str) -> str:
+    """The text without control characters and without Graphviz's escapes."""
+    return _ESCAPE.sub("\\\\\u200b\\1", printable(text))
 
 
 def quote(text: str) -> str:
     r"""A quoted DOT string that means exactly the text.
 
-    >>> print(quote('say "hi" & \\N'))
-    "say \"hi\" &amp; \\N"
+    >>> print(quote('say "hi" & go'))
+    "say \"hi\" &amp; go"
     """
-    safe = "\n".join(printable(line) for line in text.split("\n"))
+    safe = "\n".join(_literal(line) for line in text.split("\n"))
     safe = safe.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "&#10;")
     return f'"{safe}"'
 

@@ -73,7 +73,11 @@ def portable(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             if "data" in output:
                 for form in LIVE:
                     output.data.pop(form, None)
-            if joined and output.output_type == "stream" == joined[-1].output_type and output.name == joined[-1].name:
+            if (
+                joined
+                and output.output_type == "stream" == joined[-1].output_type
+                and output.name == joined[-1].name
+            ):
                 joined[-1].text += output.text
             else:
                 joined.append(output)
@@ -84,7 +88,9 @@ def portable(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 def code_cell(notebook: nbformat.NotebookNode, pattern: str) -> nbformat.NotebookNode:
     """The only code cell whose source has a match for the pattern."""
-    (cell,) = [cell for cell in notebook.cells if cell.cell_type == "code" and re.search(pattern, cell.source)]
+    (cell,) = [
+        cell for cell in notebook.cells if cell.cell_type == "code" and re.search(pattern, cell.source)
+    ]
     return cell
 
 

@@ -120,7 +120,10 @@ def test_names_that_try_to_break_out_come_through():
     svg = svg_of(dot_text(draw(evil_view(EVIL))))
     shown = " ".join(element.text or "" for element in svg.iter("{http://www.w3.org/2000/svg}text"))
     assert (
-        'say "hi"' in shown and "<b>&amp;" in shown and "back\\slash\\N\\G" in shown and "ünïcødé 图" in shown
+        'say "hi"' in shown
+        and "<b>&amp;" in shown
+        and "back\\slash\\N\\G" in shown.replace("\u200b", "")
+        and "ünïcødé 图" in shown
     )
     assert "new\\nline\\ttab" in shown and "nul\\x00\\x1b" in shown
     groups = [
@@ -128,6 +131,7 @@ def test_names_that_try_to_break_out_come_through():
     ]
     assert {group.get("id") for group in groups} == {f"n{i}" for i in range(len(EVIL))}
     tips = [a.get("{http://www.w3.org/1999/xlink}title") for a in svg.iter("{http://www.w3.org/2000/svg}a")]
+    tips = [tip.replace("\u200b", "") for tip in tips if tip]
     assert any(tip.startswith("back\\slash\\N\\G\n") for tip in tips)
     assert any(tip.startswith("a<b>&amp;</b>\n") for tip in tips)
 
@@ -148,7 +152,7 @@ def test_quote_is_undone_by_reading(text):
     assert not re.search(r'(?<!\\)(\\\\)*"', inside)
     read = html.unescape(re.sub(r"\\(.)", r"\1", inside))
     if text.isprintable():
-        assert read == text
+        assert read.replace("\u200b", "") == text.replace("\u200b", "")
 
 
 @pytest.mark.dot

@@ -1,0 +1,177 @@
+"""Every notebook runs from a clean kernel, and each output is what is saved and what the guide documents."""
+
+import re
+
+import nbformat
+import pytest
+
+from gpuplace.placer.log import device_name
+from tests.notebooks.notebook_runs import LIVE, NOTEBOOKS, code_cell, execute, portable, texts
+
+pytestmark = [pytest.mark.notebook, pytest.mark.xdist_group("notebooks")]
+
+LOCAL = "/job:localhost/replica:0/task:0"
+K40C = "name: Tesla K40c, pci bus id: 0000:05:00.0"
+K20M = "name: Tesla K20m, pci bus id:"
+PRODUCT = "[[22. 28.]\n [49. 64.]]"
+
+
+@pytest.fixture(scope="module", params=NOTEBOOKS, ids=lambda path: path.stem)
+def run(request):
+    """(saved, executed) notebook."""
+    return nbformat.read(request.param, as_version=4), execute(request.param)
+
+
+def test_outputs_are_those_that_are_saved(run):
+    saved, executed = run
+    for before, after in zip(saved.cells, executed.cells, strict=True):
+        if before.cell_type == "code":
+            assert texts(after) == texts(before), before.source
+
+
+def test_saved_outputs_can_be_read_without_a_kernel(run):
+    saved, executed = run
+    for cell in saved.cells:
+        for output in cell.get("outputs", ()):
+            assert not set(output.get("data", {})) & set(LIVE)
+            assert output.output_type != "error"
+    shown = [output.data for cell in saved.cells for output in cell.get("outputs", ()) if "data" in output]
+    pictures = [
+        data["text/html"] for data in shown if "data:image/svg+xml;base64," in data.get("text/html", "")
+    ]
+    assert len(pictures) >= 5
+    assert all(
+        "<script" not in page and "http" not in re.sub(r"base64,[^\"]*", "", page) for page in pictures
+    )
+    assert portable(saved) == saved
+
+
+def test_a_live_widget_is_shown_while_there_is_a_kernel(run):
+    _, executed = run
+    cell = code_cell(executed, r"^explorer = tf\.explore")
+    assert LIVE[0] in cell.outputs[0].data
+
+
+def guide_log(lines: str, release: str = "1.15") -> list[str]:
+    """``MatMul GPU:0`` for each line -> lines of the log."""
+    types = {"a": "Const", "b": "Const"}
+    found = []
+    for line in lines.split(","):
+        node, device = line.split()
+        name = device_name(f"{LOCAL}/device:{device}", release)
+        op_type = types.get(node, node.partition("_")[0])
+        found.append(f"{node}: {name}" if release == "1.4" else f"{node}: ({op_type}): {name}")
+    return found
+
+
+# Source of a code cell (pattern) -> lines that it prints, in this order, others between them or not.
+DOCUMENTED = {
+    r"^tf\.reset_default_graph\(\)\n\na = ": [
+        "Device mapping:",
+        f"{LOCAL}/device:GPU:0 -> device: 0, {K40C}, compute capability: 3.5",
+        *guide_log("MatMul GPU:0,a GPU:0,b GPU:0"),
+        *PRODUCT.split("\n"),
+    ],
+    r"^tf\.set_release\(\"1\.4\"\)\nwith": [
+        f"{LOCAL}/device:GPU:0 -> device: 0, {K40C}",
+        *guide_log("b GPU:0,a GPU:0,MatMul GPU:0", "1.4"),
+        *PRODUCT.split("\n"),
+    ],
+    r"with tf\.device\('/cpu:0'\):\n    a": [
+        *guide_log("MatMul GPU:0,a CPU:0,b CPU:0"),
+        *PRODUCT.split("\n"),
+    ],
+    r"^for edge in": ["a -> MatMul: 24 bytes", "b -> MatMul: 24 bytes"],
+    r"per_process_gpu_memory_fraction = 0\.4": [f"{LOCAL}/device:GPU:0 4,576 MiB"],
+    r"catch_warnings": [f"{LOCAL}/device:GPU:0 4,576 MiB"],
+    r"^def on_third_gpu": [*guide_log("MatMul GPU:2,a GPU:2,b GPU:2"), *PRODUCT.split("\n")],
+    r"^tf\.set_release\(\"1\.4\"\)\ntry": [
+        "Cannot assign a device to node 'b': Could not satisfy explicit device specification '/device:GPU:2'",
+        "\t [[Node: b = Const[dtype=DT_FLOAT, value=Tensor<type: float shape: [3,2] values: 1 2 3...>, "
+        '_device="/device:GPU:2"]()]]',
+    ],
+    r"^sess = tf\.Session\(config=tf\.ConfigProto\(allow_soft": [
+        *guide_log("MatMul GPU:0,a GPU:0,b GPU:0"),
+        *PRODUCT.split("\n"),
+    ],
+    r"for d in \['/device:GPU:2'": [
+        *(
+            f"{LOCAL}/device:GPU:{i} -> device: {i}, {K20M} 0000:{bus}:00.0, compute capability: 3.5"
+            for i, bus in enumerate(("02", "03", "83", "84"))
+        ),
+        *guide_log(
+            "MatMul GPU:2,MatMul_1 GPU:3,AddN CPU:0,Const GPU:2,Const_1 GPU:2,Const_2 GPU:3,Const_3 GPU:3"
+        ),
+        "[[ 44.  56.]",
+        " [ 98. 128.]]",
+    ],
+    r"^for value in|^import os": [
+        "CUDA_VISIBLE_DEVICES=1        /device:GPU:0 is GPU 1",
+        "CUDA_VISIBLE_DEVICES=0,1      /device:GPU:0 is GPU 0, /device:GPU:1 is GPU 1",
+        'CUDA_VISIBLE_DEVICES="0,1"    /device:GPU:0 is GPU 0, /device:GPU:1 is GPU 1',
+        "CUDA_VISIBLE_DEVICES=0,2,3    /device:GPU:0 is GPU 0, /device:GPU:1 is GPU 2, /device:GPU:2 is GPU 3",
+        "CUDA_VISIBLE_DEVICES=         no GPU",
+    ],
+    r"visible_device_list=\"3,1\"": [
+        f"{LOCAL}/device:GPU:0 -> device: 3, name: Tesla K20m, pci bus id: 0000:84:00.0, compute capability: 3.5",
+        f"{LOCAL}/device:GPU:1 -> device: 1, name: Tesla K20m, pci bus id: 0000:03:00.0, compute capability: 3.5",
+    ],
+    r"\"CUDA_VISIBLE_DEVICES\"\] = \"2\"": [
+        f"{LOCAL}/device:GPU:0 -> device: 0, name: Tesla K20m, pci bus id: 0000:83:00.0, compute capability: 3.5",
+    ],
+    r"visible_device_list=\"2\"\)\)\)\nexcept tf\.errors\.Inv": [
+        "'visible_device_list' listed an invalid GPU id '2' but visible device count is 1"
+    ],
+    r"^import numpy as np": [f"1000.0 {LOCAL}/device:GPU:0", f"1000.0 {LOCAL}/device:GPU:1"],
+    r"write_graph": ["Const Const /device:GPU:0", "Const Const /device:GPU:1"],
+    r"sess\.run\(\"Const:0\"\), sess": [f"b'Hello, TensorFlow!' {LOCAL}/device:CPU:0"],
+    r"device_count=": [
+        *(f"{LOCAL}/device:{name}" for name in ("CPU:0", "CPU:1", "CPU:2", "GPU:0", "GPU:1")),
+        "[[2. 2.]",
+        " [2. 2.]]",
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def guide():
+    (path,) = [path for path in NOTEBOOKS if path.stem == "01-using-gpus"]
+    return nbformat.read(path, as_version=4)
+
+
+@pytest.mark.parametrize("pattern", DOCUMENTED)
+def test_the_guides_answers(guide, pattern):
+    """The saved text, which the test above finds again in a clean kernel."""
+    (printed,) = texts(code_cell(guide, pattern))
+    lines = iter(printed.removeprefix("stdout: ").split("\n"))
+    for wanted in DOCUMENTED[pattern]:
+        assert wanted in lines, (wanted, printed)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "part"),
+    [
+        (
+            r"^tf\.use_machine\(\"1x Tesla K40c\"\)\nc = ",
+            "was explicitly assigned to /device:GPU:2 but available devices are [ ",
+        ),
+        (
+            r"^first = ",
+            "TensorFlow device (GPU:0) is being mapped to multiple CUDA devices (2 now, and 1 previously)",
+        ),
+        (r"run\(\"Const:0\"\)\nexcept", "because no supported kernel for GPU devices is available"),
+        (
+            r"^explorer\.visible_devices",
+            "was explicitly assigned to /device:GPU:3 but available devices are [ ",
+        ),
+    ],
+)
+def test_the_guides_errors(guide, pattern, part):
+    (printed,) = texts(code_cell(guide, pattern))
+    assert part in printed
+
+
+def test_reasons_name_the_rule(guide):
+    assert "GPU comes before CPU" in texts(code_cell(guide, r"explain\(\"MatMul\"\)"))[0]
+    assert "soft placement" in texts(code_cell(guide, r"^explorer\.soft_placement = True"))[0]
+    assert "weights" in texts(code_cell(guide, r"weights/Assign"))[0]

@@ -14,6 +14,7 @@ from gpuplace.device.machine import ENVIRONMENT_VARIABLE as MACHINE_VARIABLE
 from gpuplace.device.machine import Machine, default_machine
 from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.placer.placement import Placement
+from gpuplace.report.tables import node_rows
 from gpuplace.runtime.place import place as place_graph
 
 
@@ -44,16 +45,9 @@ def place(arguments: argparse.Namespace) -> int:
     if arguments.format == "log":
         print(placement.log(release).rstrip("\n"))
         return 0
-    rows = [
-        {
-            "node": node,
-            "type": placement.graph.op_type(index),
-            "requested": placement.graph.requested_device(index),
-            "assigned": placement[node],
-        }
-        for index, node in enumerate(placement.graph.names)
-    ]
-    print(render(rows, arguments.format))
+    columns = ("node", "type", "requested", "assigned")
+    rows = [{column: getattr(row, column) for column in columns} for row in node_rows(placement)]
+    print(render(rows, arguments.format, columns))
     return 0
 
 
@@ -85,14 +79,9 @@ def diff(arguments: argparse.Namespace) -> int:
     first = _placement(arguments, here, release, on_error="raise")
     second = _placement(arguments, there, arguments.against_release or release, on_error="raise")
     rows = [
-        {
-            "node": node,
-            "type": first.graph.op_type(index),
-            "here": first[node],
-            "against": second[node],
-        }
-        for index, node in enumerate(first.graph.names)
-        if first[node] != second[node]
+        {"node": row.node, "type": row.type, "here": row.assigned, "against": second[row.node]}
+        for row in node_rows(first)
+        if row.assigned != second[row.node]
     ]
     if not rows and arguments.format == "table":
         print("no node moves")

@@ -202,6 +202,7 @@ class ProcessState:
             gpus = [device for device in device_set if device.physical_id is not None]
             for number, device in zip(virtual, gpus, strict=True):
                 self._pin(number)
+                self._check_allocator_type(number, settings)
                 _logger.info(
                     "Created TensorFlow device (%s with %d MB memory) -> physical GPU (%s)",
                     device.name,
@@ -254,20 +255,24 @@ class ProcessState:
             "tf.reset_runtime()",
         )
 
+    def _check_allocator_type(self, device: VirtualGPU, settings: GPUSettings) -> None:
+        """Refuse allocators that do not exist, for a device that has none yet."""
+        if settings.allocator_type in ("", "BFC") or (device.tf_id, device.visible_id) in self._limits:
+            return
+        _logger.error("Invalid allocator type: %s", settings.allocator_type)
+        raise InternalError(
+            None,
+            None,
+            f"Failed to get memory allocator for TF GPU {device.tf_id} with {device.memory_limit} bytes of memory.",
+            facts={"allocator_type": repr(settings.allocator_type)},
+            hint="gpu_options.allocator_type of '' or 'BFC'",
+        )
+
     def _allocator(self, device: VirtualGPU, settings: GPUSettings) -> BFCAllocator:
         key = device.tf_id, device.visible_id
         allocator = self._allocators.get(key)
         if allocator is not None:
             return allocator
-        if settings.allocator_type not in ("", "BFC"):
-            _logger.error("Invalid allocator type: %s", settings.allocator_type)
-            raise InternalError(
-                None,
-                None,
-                f"Failed to get memory allocator for TF GPU {device.tf_id} with {device.memory_limit} bytes of memory.",
-                facts={"allocator_type": repr(settings.allocator_type)},
-                hint="gpu_options.allocator_type of '' or 'BFC'",
-            )
         memory = self._memories.setdefault(device.gpu.index, DeviceMemory(device.gpu.free_bytes))
         if settings.per_process_gpu_memory_fraction > 1 or settings.use_unified_memory:
             memory.capacity = max(memory.capacity, device.memory_limit)

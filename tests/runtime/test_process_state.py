@@ -199,6 +199,8 @@ def test_unknown_allocator_type(state, caplog):
     )
     assert caplog.messages == ["Invalid allocator type: POOL"]
     assert state.session_devices(GPUSettings(allocator_type="BFC")).allocators
+    with pytest.warns(GPUOptionsWarning, match="allocator_type: 'BFC' stays, 'POOL' is ignored"):
+        state.session_devices(GPUSettings(allocator_type="POOL"))
 
 
 def test_creation_is_logged(state, caplog):

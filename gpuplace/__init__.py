@@ -12,6 +12,7 @@ A TensorFlow-1-shaped runtime whose placer gives the answers of TensorFlow's own
 
 from gpuplace import dtypes, errors
 from gpuplace.api import app, compat, logging, math, random, summary, test, train
+from gpuplace.api.behavior import *
 from gpuplace.api.graph_functions import *
 from gpuplace.device.machine import Machine
 from gpuplace.device.spec import DeviceSpec

@@ -23,7 +23,7 @@ from typing import Any
 
 ROOT = "tensorflow"
 
-GPUPLACE_ITSELF = {"tensorflow", "tensorflow.compat.v1", "tensorflow.compat", "tensorflow._api.v1.v1"}
+GPUPLACE_ITSELF = {"tensorflow", "tensorflow.compat.v1", "tensorflow._api.v1.v1"}
 """Names that are gpuplace itself."""
 
 MODULES = {
@@ -104,8 +104,6 @@ def resolve(fullname: str) -> ModuleType:
         return importlib.import_module(MODULES[fullname])
     if fullname in PUBLIC_NAMES or fullname in PACKAGES:
         module = _Names(fullname, f"{fullname}, as far as gpuplace has it.")
-        if fullname in PACKAGES:
-            module.__path__ = []
         return module
     parent, _, name = fullname.rpartition(".")
     if parent in PROTO_FOLDERS and name.endswith("_pb2"):
@@ -131,7 +129,10 @@ class _Loader(Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        sys.modules[module.__name__] = resolve(module.__name__)
+        found = resolve(module.__name__)
+        if not hasattr(found, "__path__"):  # without it nothing below the name could be imported
+            found.__path__ = []
+        sys.modules[module.__name__] = found
 
 
 class Finder(MetaPathFinder):

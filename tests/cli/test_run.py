@@ -92,7 +92,7 @@ def test_names_that_scripts_import(gpuplace, script):
         from google.protobuf import text_format
         import google.protobuf
 
-        assert tf is tf1 is v1
+        assert tf is tf1 is v1 is tf.compat.v1 and tf.compat.as_bytes('x') == b'x'
         tf1.disable_v2_behavior()
         assert errors.InvalidArgumentError is InvalidArgumentError is tf.errors.InvalidArgumentError
         assert graph_pb2.GraphDef is tf.GraphDef

@@ -95,7 +95,10 @@ binary_ufunc("multiply", "Mul")
 @gradient("Mul")
 def _mul_grad(op: Operation, grad: Tensor) -> Gradients:
     x, y = conjugate(op.inputs[0]), conjugate(op.inputs[1])
-    return broadcast_gradients(op, lambda: (new("Mul", x=grad, y=y), new("Mul", x=x, y=grad)), grad)
+    sizes = op.inputs[0].shape.sizes
+    if sizes is not None and None not in sizes and sizes == op.inputs[1].shape.sizes == grad.shape.sizes:
+        return new("Mul", x=grad, y=y), new("Mul", x=grad, y=x)
+    return broadcast_gradients(op, lambda: (new("Mul", x=grad, y=y), new("Mul", x=x, y=grad)))
 
 
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:

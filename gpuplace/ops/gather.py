@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpuplace.dtypes import int32, int64
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value, constant_value_as_shape
@@ -18,6 +19,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array import shape as shape_of
+from gpuplace.ops.array import size as size_of
 from gpuplace.ops.gradient_registry import gradient, not_differentiable
 from gpuplace.ops.indexed_slices import IndexedSlices
 from gpuplace.ops.shape_rules import brackets, merge_shapes
@@ -192,11 +194,12 @@ def _gather_v2_grad(op: Operation, grad: Tensor) -> tuple[Any, None, None]:
 
 def _slices_grad(op: Operation, grad: Tensor) -> Any:
     params, indices = op.inputs[0], op.inputs[1]
-    given = shape_tensor(params)
-    row = new("StridedSlice", input=given, begin=[1], end=[0], strides=[1], end_mask=1)
-    values_shape = new("ConcatV2", values=[[-1], row], axis=0)
+    with params.graph.colocate_with(params.op):
+        given: Any = new("Cast", x=shape_of(params, out_type=int64), DstT=int32)
+    count = new("ExpandDims", input=size_of(indices), dim=0)
+    values_shape = new("ConcatV2", "concat", values=[count, given[1:]], axis=0)
     values = new("Reshape", tensor=grad, shape=values_shape)
-    return IndexedSlices(values, new("Reshape", tensor=indices, shape=[-1]), given)
+    return IndexedSlices(values, new("Reshape", tensor=indices, shape=count), given)
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
@@ -372,17 +375,10 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int |
                 " ok, but shape=None is not."
             )
         tensor.shape[at : at + rank].assert_is_compatible_with(mask.shape)
-        sizes = shape_of(tensor)
-        leading = new("Prod", input=_part(shape_of(tensor), at, at + rank), reduction_indices=[0])
-        flat_shape = new(
-            "ConcatV2",
-            values=[
-                _part(sizes, 0, at),
-                new("Pack", values=[leading]),
-                _part(shape_of(tensor), at + rank, None),
-            ],
-            axis=0,
-        )
+        leading = new("Prod", input=_slice_of_shape(tensor, slice(at, at + rank)), reduction_indices=[0])
+        before = _slice_of_shape(tensor, slice(at))
+        after = _slice_of_shape(tensor, slice(at + rank, None))
+        flat_shape = new("ConcatV2", "concat", values=[before, [leading], after], axis=0)
         rows = new("Reshape", tensor=tensor, shape=flat_shape)
         first = tensor.shape[at : at + rank].num_elements()
         rows.set_shape(tensor.shape[:at].concatenate([first]).concatenate(tensor.shape[at + rank :]))
@@ -391,11 +387,9 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int |
         return new("GatherV2", params=rows, indices=chosen, axis=at)
 
 
-def _part(vector: Tensor, start: int, stop: int | None) -> Tensor:
-    return new(
-        "StridedSlice", "strided_slice", input=vector, begin=[start], end=[0 if stop is None else stop], strides=[1],
-        begin_mask=1 if start == 0 else 0, end_mask=1 if stop is None else 0,
-    )  # fmt: skip
+def _slice_of_shape(tensor: Tensor, part: slice) -> Tensor:
+    sizes: Any = shape_of(tensor)
+    return sizes[part]  # type: ignore[no-any-return]
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:

@@ -60,11 +60,17 @@ def value_if_initialized(variable: Any) -> Tensor:
         apply_op("Identity", "switch_t", input=switch.outputs[1])
         apply_op("Identity", "switch_f", input=switch.outputs[0])
         pred = apply_op("Identity", "pred_id", input=is_initialized).outputs[0]
-        value: Tensor = variable.read_value()
-        read = value.op if value.op.inputs[0] is variable.op.outputs[0] else value.op.inputs[0].op
-        source = read.inputs[0]
+        source: Tensor = variable.op.outputs[0]
+        if source.dtype.is_ref_dtype:
+            read = apply_op("Identity", "read", input=source)
+            value = read.outputs[0]
+        else:
+            with graph.name_scope("Read"), graph.device(source.device):
+                read = apply_op("ReadVariableOp", resource=source, dtype=variable.dtype)
         switched = _switch(source, pred, read.name)
         read._update_input(0, switched.outputs[1])
+        if not source.dtype.is_ref_dtype:
+            value = apply_op("Identity", input=read.outputs[0]).outputs[0]
         other = _switch(variable.initial_value, pred, None)
         return apply_op("Merge", inputs=[other.outputs[0], value]).outputs[0]
 
@@ -110,7 +116,7 @@ def _rebuilt_op(name: str, op: Operation, done: dict[Operation, Operation]) -> O
         "Switch" if op.type == "RefSwitch" else op.type,
         inputs,
         [tensor.dtype for tensor in op.outputs],
-        name=f"{op.name}_{name}".replace(":", "_"),
+        name=f"{op.name}_{name}/".replace(":", "_"),
         attrs=op.attrs,
     )
 

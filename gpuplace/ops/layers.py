@@ -418,17 +418,12 @@ def batch_normalization(
             outputs, batch_mean, batch_variance = fused_batch_norm(
                 inputs, gamma, beta, epsilon=epsilon, data_format=order, is_training=training, **given
             )
-            keep: Any = constant.constant(momentum) if training else momentum
-        else:
-            outputs, batch_mean, batch_variance = _plain(
-                inputs, channel, (mean, variance), (beta, gamma), epsilon, training
-            )
-            keep = constant.constant(momentum) if training else momentum
-        if training:
-            for moving, value in ((mean, batch_mean), (variance, batch_variance)):
-                update = _move(moving, value, keep)
-                get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, update)
-        return outputs
+            if training:
+                keep = constant.constant(momentum)
+                _move(mean, batch_mean, keep)
+                _move(variance, batch_variance, keep)
+            return outputs
+        return _plain(inputs, channel, (mean, variance), (beta, gamma), epsilon, momentum if training else None)
 
 
 def _plain(
@@ -437,9 +432,9 @@ def _plain(
     moving: tuple[Any, Any],
     learnt: tuple[Any, Any],
     epsilon: float,
-    training: bool,
-) -> tuple[Tensor, Any, Any]:
-    """Normalisation out of single ops, for any rank."""
+    momentum: float | None,
+) -> Tensor:
+    """Normalisation out of single ops, for any rank; by the batch where ``momentum`` is given."""
     rank = inputs.shape.ndims or 0
     axes = [axis for axis in range(rank) if axis != channel]
     last = channel == rank - 1
@@ -448,23 +443,21 @@ def _plain(
     def spread(values: Any) -> Any:
         return values if values is None or last else array.reshape(values, shape)
 
-    if training:
-        batch_mean, batch_variance = moments(inputs, axes, keep_dims=not last)
-        mean, variance = batch_mean, batch_variance
-        if not last:
-            size = [inputs.shape[channel].value]
-            batch_mean, batch_variance = array.reshape(mean, size), array.reshape(variance, size)
+    beta, gamma = (spread(values) for values in learnt)
+    if momentum is None:
+        mean, variance = (spread(values) for values in moving)
     else:
-        batch_mean, batch_variance = moving
-        mean, variance = spread(moving[0]), spread(moving[1])
-    beta, gamma = learnt
-    outputs = nn_batch_normalization(inputs, mean, variance, spread(beta), spread(gamma), epsilon)
-    return outputs, batch_mean, batch_variance
+        mean, variance = moments(inputs, axes, keep_dims=not last)
+        for average, value in zip(moving, (mean, variance), strict=True):
+            _move(average, value if last else array.reshape(value, [inputs.shape[channel].value]), momentum)
+    return nn_batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
 
 
-def _move(moving: Any, value: Tensor, momentum: Any) -> Any:
+def _move(moving: Any, value: Tensor, momentum: Any) -> None:
+    """Adds the update of a moving average, and collects it."""
     graph = get_default_graph()
     with graph.name_scope("AssignMovingAvg") as scope, graph.colocate_with(moving.op):
-        rest = 1.0 - momentum
+        rest: Any = convert_to_tensor(1.0 - momentum, name="decay")
         change = (moving - value) * rest
-        return state.assign_sub(moving, change, name=scope)
+        update = state.assign_sub(moving, change, name=scope)
+    graph.add_to_collection(GraphKeys.UPDATE_OPS, update)

@@ -310,13 +310,12 @@ def huber_loss(
     with name_scope(scope, "huber_loss", [predictions, labels, weights]) as name:
         predictions, labels = _compatible(predictions, labels)
         error = unary.abs(elementwise.subtract(predictions, labels))
-        limit = convert_to_tensor(delta, error.dtype)
-        square = elementwise.minimum(error, limit)
+        square = elementwise.minimum(error, delta)
         rest = elementwise.subtract(error, square)
         half = convert_to_tensor(0.5, square.dtype)
         losses = elementwise.add(
             elementwise.multiply(half, elementwise.multiply(square, square)),
-            elementwise.multiply(limit, rest),
+            elementwise.multiply(delta, rest),
         )
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
 

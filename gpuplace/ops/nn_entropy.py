@@ -117,7 +117,10 @@ def _as_matrix(tensor: Tensor) -> Tensor:
     rank = array.rank(tensor)
     shape = array.shape(tensor)
     size = new("Slice", input=shape, begin=[elementwise.subtract(rank, 1)], size=[1])
-    return array.reshape(tensor, joining.concat([[-1], size], 0))
+    matrix = array.reshape(tensor, joining.concat([[-1], size], 0))
+    if tensor.shape.ndims and tensor.shape[:-1].is_fully_defined():
+        matrix.set_shape([tensor.shape[:-1].num_elements(), tensor.shape[-1]])
+    return matrix
 
 
 @shape_function("SoftmaxCrossEntropyWithLogits")

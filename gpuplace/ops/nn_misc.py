@@ -188,6 +188,9 @@ def _top_k(xp: Any, x: Any, k: Any) -> tuple[Any, Any]:
 def _top_k_gradient(op: Operation, grad: Tensor, _: Any) -> list[Any]:
     shape, taken = array.shape(op.inputs[0]), array.shape(op.outputs[1])
     rows = array.reshape(op.outputs[1], joining.stack([-1, _last(taken)]))
+    taken_sizes = op.outputs[1].shape
+    if taken_sizes.is_fully_defined() and taken_sizes.ndims:
+        rows.set_shape([taken_sizes[:-1].num_elements(), taken_sizes[-1]])
     size: Any = _last(shape)
     count: Any = array.shape(rows)
     first = constant.range(0, cast.cast(count[0], "int64") * size, size)

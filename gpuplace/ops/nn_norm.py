@@ -81,9 +81,10 @@ def batch_normalization(
         inverse: Any = unary.rsqrt(variance + variance_epsilon)
         if scale is not None:
             inverse = inverse * scale
-        moved = offset - mean * inverse if offset is not None else -mean * inverse
         dtype = convert_to_tensor(x).dtype.base_dtype
-        return x * cast.cast(inverse, dtype) + cast.cast(moved, dtype)  # type: ignore[no-any-return]
+        scaled = x * cast.cast(inverse, dtype)
+        moved = offset - mean * inverse if offset is not None else -mean * inverse
+        return scaled + cast.cast(moved, dtype)  # type: ignore[no-any-return]
 
 
 def l2_normalize(

@@ -132,7 +132,7 @@ def random_uniform(
                 "RandomUniformInt", scope, shape=shape, minval=low, maxval=high, seed=seed1, seed2=seed2
             )
         unit = new("RandomUniform", shape=shape, dtype=kind, seed=seed1, seed2=seed2)
-        return new("Add", scope, x=new("Mul", x=unit, y=high - low), y=low)
+        return new("Add", scope, x=new("Mul", "mul", x=unit, y=high - low), y=low)
 
 
 @compute("RandomUniform")
@@ -201,7 +201,7 @@ def _scaled(
         stddev = convert_to_tensor(stddev, dtype, name="stddev")
         seed1, seed2 = get_seed(seed)
         standard = new(op_type, shape=shape, dtype=dtype, seed=seed1, seed2=seed2)
-        return new("Add", scope, x=new("Mul", x=standard, y=stddev), y=mean)
+        return new("Add", scope, x=new("Mul", "mul", x=standard, y=stddev), y=mean)
 
 
 @compute("RandomStandardNormal")

@@ -17,9 +17,12 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import ResourceHandle
+from gpuplace.ops import array, joining
 from gpuplace.ops.gradient_registry import gradient
+from gpuplace.ops.indexed_slices import IndexedSlices
 from gpuplace.ops.scatter import check_indices, scattered
 from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.support import new
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape
 
 __all__ = ["resource_gather", "variable_shape"]
@@ -221,6 +224,15 @@ def _gather(xp: Any, resource: ResourceHandle, indices: Any) -> Any:
     return xp.take(value, indices, axis=0)
 
 
+@gradient("ResourceGather")
+def _gather_gradient(op: Operation, grad: Any) -> tuple[IndexedSlices, None]:
+    handle, indices = op.inputs
+    shape: Any = variable_shape(handle)
+    size = new("ExpandDims", input=array.size(indices), dim=0)
+    values = array.reshape(grad, joining.concat([size, shape[1:]], 0))
+    return IndexedSlices(values, array.reshape(indices, size), shape), None
+
+
 def resource_scatter(
     how: str, resource: Tensor, indices: Any, updates: Any, name: str | None = None
 ) -> Operation:
@@ -229,9 +241,7 @@ def resource_scatter(
     return apply_op(op_type, name, resource=resource, indices=indices, updates=updates)
 
 
-_SCATTER_OPS = tuple(
-    f"ResourceScatter{how}" for how in ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max")
-)
+_SCATTER_OPS = tuple(f"ResourceScatter{how}" for how in ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max"))
 
 
 @shape_function(*_SCATTER_OPS)

@@ -132,9 +132,9 @@ def variable_scopes(tf):
 def plain_gradients(tf):
     x = tf.placeholder(tf.float32, [2, 3], name="x")
     y = tf.placeholder(tf.float32, [None, 3], name="y")
-    z = tf.reduce_sum(x * y + tf.exp(x), axis=1)
+    z = tf.reduce_sum(x * y + tf.exp(x))
     tf.gradients(z, [x, y])
-    tf.gradients(z, x, grad_ys=tf.ones([2]), name="given")
+    tf.gradients(z, x, grad_ys=tf.constant(2.0), name="given")
     a = x * x
     tf.gradients(a * a, x, stop_gradients=[a])
     with tf.device("/gpu:1"):

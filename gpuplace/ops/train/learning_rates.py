@@ -111,6 +111,7 @@ def cosine_decay(
         rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
         steps: Any = cast.cast(decay_steps, rate.dtype)
         step: Any = elementwise.minimum(cast.cast(global_step, rate.dtype), steps)
-        wave: Any = unary.cos(constant.constant(math.pi) * (step / steps))  # type: ignore[operator]
+        way = step / steps
+        wave: Any = unary.cos(constant.constant(math.pi) * way)  # type: ignore[operator]
         decayed = (1 - alpha) * (0.5 * (1.0 + wave)) + alpha
         return elementwise.multiply(rate, decayed)

@@ -19,7 +19,7 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_sc
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops import cast, control
+from gpuplace.ops import cast, control, training_ops
 from gpuplace.ops.gradients import gradients
 from gpuplace.ops.indexed_slices import (
     IndexedSlices,

@@ -88,7 +88,7 @@ class SessionDevices(DeviceSet):
         allocators: Full name to allocator, for the simulated GPUs.
         mapping: The chain from the machine's GPUs to these devices.
         settings: What the session asked for.
-        memory_settings: What holds for the memory of its GPUs: the settings of the first session that had any.
+        memory_settings: Full name to the settings that made a GPU device's memory: the first session's that had it.
     """
 
     def __init__(
@@ -99,23 +99,23 @@ class SessionDevices(DeviceSet):
         allocators: Mapping[str, BFCAllocator],
         mapping: tuple[MappingRow, ...],
         settings: GPUSettings,
-        memory_settings: GPUSettings,
+        memory_settings: Mapping[str, GPUSettings],
     ) -> None:
         super().__init__(devices, type_priority)
         self.machine = machine
         self.allocators = dict(allocators)
         self.mapping = mapping
         self.settings = settings
-        self.memory_settings = memory_settings
+        self.memory_settings = dict(memory_settings)
 
     def gpu_memory_limit(self, name: str) -> GPUMemoryLimit:
         """Bounds for the memory of the GPU device ``name``, simulated or real.
 
         Raises:
-            KeyError: there is no such device.
+            KeyError: there is no such GPU of the machine.
         """
         device = self.by_name[name]
-        growth = allow_growth_value(self.memory_settings.allow_growth, os.environ)
+        growth = allow_growth_value(self.memory_settings[name].allow_growth, os.environ)
         return GPUMemoryLimit(device.memory_limit, growth)
 
 
@@ -136,8 +136,7 @@ class ProcessState:
         self._visible_ids: dict[int, int] = {}  # TensorFlow's GPU number to visible id
         self._memories: dict[int, DeviceMemory] = {}  # GPU of the machine to its memory
         self._allocators: dict[tuple[int, int], BFCAllocator] = {}  # (TensorFlow's number, visible id)
-        self._limits: dict[tuple[int, int], int] = {}
-        self._first: GPUSettings | None = None
+        self._made: dict[tuple[int, int], tuple[GPUSettings, int]] = {}  # settings and limit it was made with
 
     def use_machine(self, machine: Machine | str | None) -> Machine | None:
         """Choose the machine of the sessions made from now on; forgets the GPU state of the one before.
@@ -215,9 +214,13 @@ class ProcessState:
                 for number, device in zip(virtual, gpus, strict=True)
                 if number.gpu.is_simulated
             }
-            if virtual and self._first is None:
-                self._first = settings
+            for number in virtual:
+                self._made.setdefault((number.tf_id, number.visible_id), (settings, number.memory_limit))
             devices = [self._with_first_limit(device) for device in device_set]
+            made = {
+                device.name: self._made[number.tf_id, number.visible_id][0]
+                for number, device in zip(virtual, gpus, strict=True)
+            }
             return SessionDevices(
                 devices,
                 machine.type_priority,
@@ -225,7 +228,7 @@ class ProcessState:
                 allocators,
                 machine.mapping(settings, visibility=visibility),
                 settings,
-                self._first or settings,
+                made,
             )
 
     def _pin(self, device: VirtualGPU) -> None:
@@ -234,7 +237,8 @@ class ProcessState:
         if before == device.visible_id:
             return
         release = releases.get_release()
-        listed = repr(self._first.visible_device_list) if self._first else "''"
+        first, _ = self._made.get((device.tf_id, before), (GPUSettings(), 0))
+        listed = repr(first.visible_device_list)
         if release in ("1.0", "1.4"):
             _warn(
                 f"GPU:{device.tf_id} of this session is on visible GPU {device.visible_id}, of an earlier session on "
@@ -257,7 +261,7 @@ class ProcessState:
 
     def _check_allocator_type(self, device: VirtualGPU, settings: GPUSettings) -> None:
         """Refuse allocators that do not exist, for a device that has none yet."""
-        if settings.allocator_type in ("", "BFC") or (device.tf_id, device.visible_id) in self._limits:
+        if settings.allocator_type in ("", "BFC") or (device.tf_id, device.visible_id) in self._made:
             return
         _logger.error("Invalid allocator type: %s", settings.allocator_type)
         raise InternalError(
@@ -291,7 +295,7 @@ class ProcessState:
         """The device with the limit of the allocator it really has."""
         if device.physical_id is None or device.visible_id is None:
             return device
-        limit = self._limits.setdefault((device.id, device.visible_id), device.memory_limit)
+        _, limit = self._made[device.id, device.visible_id]
         return device.with_memory_limit(limit)
 
     def _warn_of_late_environment(self) -> None:
@@ -309,12 +313,12 @@ class ProcessState:
                 )
 
     def _warn_of_other_options(self, virtual: list[VirtualGPU], settings: GPUSettings) -> None:
-        shared = [device for device in virtual if (device.tf_id, device.visible_id) in self._limits]
-        if self._first is None or not shared:
-            return
-        differences = self._first.describe_differences(settings, _MEMORY_OPTIONS)
-        for device in shared:
-            limit = self._limits[device.tf_id, device.visible_id]
+        differences: dict[str, tuple[Any, Any]] = {}
+        for device in virtual:
+            if (device.tf_id, device.visible_id) not in self._made:
+                continue
+            first, limit = self._made[device.tf_id, device.visible_id]
+            differences |= first.describe_differences(settings, _MEMORY_OPTIONS)
             if limit != device.memory_limit and "per_process_gpu_memory_fraction" not in differences:
                 differences[f"memory limit of GPU:{device.tf_id} in bytes"] = limit, device.memory_limit
         if differences:

@@ -191,6 +191,14 @@ def test_a_session_without_gpus_settles_no_options(state):
     quietly(state.session_devices, GPUSettings(device_count={"GPU": 0}))
 
 
+def test_a_gpu_that_a_later_session_adds_gets_that_sessions_options(state):
+    state.session_devices(GPUSettings(device_count={"GPU": 1}))
+    with pytest.warns(GPUOptionsWarning, match="allow_growth: False stays, True is ignored"):
+        devices = state.session_devices(GPUSettings(device_count={"GPU": 2}, allow_growth=True))
+    assert [devices.allocators[GPU(index)].allow_growth for index in range(2)] == [False, True]
+    assert [devices.gpu_memory_limit(GPU(index)).allow_growth for index in range(2)] == [False, True]
+
+
 def test_unknown_allocator_type(state, caplog):
     with pytest.raises(InternalError) as caught:
         state.session_devices(GPUSettings(allocator_type="POOL", per_process_gpu_memory_fraction=0.5))

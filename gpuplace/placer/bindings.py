@@ -76,7 +76,11 @@ class Bindings:
         width = np.array([len(fact.input_kinds) for fact in facts], dtype=np.int64)
         offset = np.concatenate(([0], np.cumsum(width)))
         kinds = np.array(
-            [0 if fact.is_exempt and kind != VARIANT else kind for fact in facts for kind in fact.input_kinds],
+            [
+                0 if fact.is_exempt and kind != VARIANT else kind
+                for fact in facts
+                for kind in fact.input_kinds
+            ],
             dtype=np.int64,
         )
         empty = np.zeros(0, dtype=np.int64)
@@ -135,11 +139,19 @@ class Bindings:
         order, labels = self._by_component
         return order[np.searchsorted(labels, component) : np.searchsorted(labels, component, side="right")]
 
-    def replay(self, grouping: Grouping, pairs: np.ndarray, soft: bool, on_conflict: Callable[[Conflict], None]) -> None:
-        """Merges the given pairs, in order; `on_conflict` hears of those that cannot be kept and must not be ignored."""
+    def replay(
+        self, grouping: Grouping, pairs: np.ndarray, soft: bool, on_conflict: Callable[[Conflict], None]
+    ) -> None:
+        """Merges the given pairs, in order; `on_conflict` hears of those that fail and must not be ignored."""
         names, op_type = self.graph.names, self.graph.op_type
-        binding = {kind: _BINDING_OF_KIND.get(kind, Binding.COLOCATION) for kind in (REF, RESOURCE, VARIANT, -1)}
-        kinds, firsts, seconds = self.kind[pairs].tolist(), self.first[pairs].tolist(), self.second[pairs].tolist()
+        binding = {
+            kind: _BINDING_OF_KIND.get(kind, Binding.COLOCATION) for kind in (REF, RESOURCE, VARIANT, -1)
+        }
+        kinds, firsts, seconds = (
+            self.kind[pairs].tolist(),
+            self.first[pairs].tolist(),
+            self.second[pairs].tolist(),
+        )
         for kind, first, second in zip(kinds, firsts, seconds, strict=True):
             why = binding[kind]
             if grouping.find(first) == grouping.find(second):
@@ -150,7 +162,10 @@ class Bindings:
                 else:
                     ends = names[first], names[second]
                     if self.rules == "2.21":
-                        ends = f"name='{ends[0]}' (op='{op_type(first)}')", f"name='{ends[1]}' (op='{op_type(second)}')"
+                        ends = (
+                            f"name='{ends[0]}' (op='{op_type(first)}')",
+                            f"name='{ends[1]}' (op='{op_type(second)}')",
+                        )
                     grouping.bind_edge(why, first, second, ends)
             except MergeConflict as conflict:
                 if soft and why is Binding.COLOCATION:
@@ -201,7 +216,7 @@ class NodeMembers:
         fact = self.facts[self.graph.signature[node]]
         given = self.assigned.get(node)
         if given is not None:
-            return Member(fact.supported, requested=given, resource=given, assigned=given)
+            return Member(fact.supported, requested=given, assigned=given)
         request = self.requests[self.graph.device[node]]
         if request == ANY:
             return Member(fact.supported)
@@ -246,7 +261,9 @@ def form_groups(
         nodes = np.flatnonzero(involved)
         component = bindings.component
         label = component[nodes]
-        hard = np.concatenate((component[hard], _hard(label, node_name[nodes], node_type[nodes], list(types))))
+        hard = np.concatenate(
+            (component[hard], _hard(label, node_name[nodes], node_type[nodes], list(types)))
+        )
         hard = np.unique(hard)
         root[nodes] = label
         easy = nodes if not len(hard) else nodes[~np.isin(label, hard)]
@@ -283,7 +300,9 @@ def form_groups(
     return Groups(root, member, members, hard_components)
 
 
-def _hard(label: np.ndarray, name: np.ndarray, type_id: np.ndarray, types: list[SupportedTypes]) -> np.ndarray:
+def _hard(
+    label: np.ndarray, name: np.ndarray, type_id: np.ndarray, types: list[SupportedTypes]
+) -> np.ndarray:
     """Labels of the components in which something might clash.
 
     Args:

@@ -60,7 +60,9 @@ class DeviceChooser:
         self.position = {name: i for i, name in enumerate(device_set.names)}
         client = device_set.client_device
         self._is_local = {
-            device.name: local_first and client is not None and client.parsed.is_same_address_space(device.parsed)
+            device.name: local_first
+            and client is not None
+            and client.parsed.is_same_address_space(device.parsed)
             for device in device_set
         }
         self._known: dict[Member, Candidates] = {}

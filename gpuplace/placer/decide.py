@@ -1,7 +1,7 @@
 """The two passes over the nodes: from groups with candidates to one device each.
 
-Nodes are visited in graph order; *generators* (no data input, one output) wait for a second pass. The first visited node
-of a group decides for the whole group, so the unit of work here is the group::
+Nodes are visited in graph order; *generators* (no data input, one output) wait for a second pass. The first
+visited node of a group decides for the whole group, so the unit of work here is the group::
 
     pass 1   metadata or passing Identity first?   its input's device, if the group may have it
              else                                  the first candidate
@@ -26,7 +26,7 @@ from gpuplace.placer.node_facts import NodeFacts
 from gpuplace.placer.placement_graph import PlacementGraph
 
 FIRST, METADATA, IDENTITY, GENERATOR, UNDECIDED = range(5)
-"""How a group got its device: best candidate, with the input of a metadata or Identity node, with its consumers, not."""
+"""How a group got its device: best candidate, with the input of its first node, with the consumers, not at all."""
 
 NOWHERE = -1
 """Stands for "no device"."""
@@ -58,6 +58,7 @@ def decide(
     groups: Groups,
     candidates: Sequence[Candidates],
     assigned: dict[int, int],
+    device_types: Sequence[str],
     *,
     identity_follows_input: bool,
 ) -> Decisions:
@@ -69,6 +70,7 @@ def decide(
         groups: which nodes share a device.
         candidates: for each of `groups.members`.
         assigned: node -> position of the device it already has.
+        device_types: type of each device of the machine.
         identity_follows_input: the rule of 2.x for Identity nodes.
     """
     count = len(graph)
@@ -93,11 +95,19 @@ def decide(
     how = np.full(count, UNDECIDED, dtype=np.int8)
     how[roots] = np.where(of_root[roots] >= 0, FIRST, UNDECIDED)
 
+    for node, device in assigned.items():
+        group = int(root[node])
+        if decider[group] == node:
+            fits = device_types[device] in dict(groups.members[groups.member[group]].supported)
+            of_root[group], how[group] = (device, FIRST) if fits else (NOWHERE, UNDECIDED)
     state = _State(graph, groups, candidates, root, rank, is_generator, of_root, decider, how)
     early = roots[turn[roots] < count]
     _follow_inputs(state, facts, early, assigned, identity_follows_input)
     _follow_consumers(state, roots[turn[roots] >= count], assigned)
-    return Decisions(of_root[root], decider, how, is_generator)
+    device_of_node = of_root[root]
+    for node, device in assigned.items():
+        device_of_node[node] = device
+    return Decisions(device_of_node, decider, how, is_generator)
 
 
 @dataclass(frozen=True)
@@ -123,7 +133,10 @@ def _follow_inputs(
     """First pass: groups whose first node is metadata, or an Identity that passes its input on."""
     graph = state.graph
     kind = np.array(
-        [METADATA if fact.is_metadata else IDENTITY if identity and fact.is_identity else FIRST for fact in facts],
+        [
+            METADATA if fact.is_metadata else IDENTITY if identity and fact.is_identity else FIRST
+            for fact in facts
+        ],
         dtype=np.int8,
     )
     if not kind.any():
@@ -165,7 +178,9 @@ def _is_passing(graph: PlacementGraph, nodes: np.ndarray, sources: np.ndarray) -
     A node that nothing consumes leads to the graph's sink, which asks for nothing.
     """
     outs = graph.out_start[nodes + 1] - graph.out_start[nodes]
-    passing = (graph.in_start[nodes + 1] - graph.in_start[nodes] == 1) & (outs <= 1) & (graph.device[nodes] == 0)
+    passing = (
+        (graph.in_start[nodes + 1] - graph.in_start[nodes] == 1) & (outs <= 1) & (graph.device[nodes] == 0)
+    )
     request_after = np.zeros(len(nodes), dtype=graph.device.dtype)
     consumed = np.flatnonzero(outs == 1)
     request_after[consumed] = graph.device[graph.dst[graph.out_order[graph.out_start[nodes[consumed]]]]]

@@ -63,7 +63,10 @@ class PlacementDiff:
         lines = []
         for rule, moves in self.by_cause().items():
             lines.append(f"{rule.value} ({len(moves)}): {rule.meaning}")
-            lines += [f"  {move.node}: {move.before or 'no device'} -> {move.after or 'no device'}" for move in moves[:_SHOWN]]
+            lines += [
+                f"  {move.node}: {move.before or 'no device'} -> {move.after or 'no device'}"
+                for move in moves[:_SHOWN]
+            ]
             if len(moves) > _SHOWN:
                 lines.append(f"  and {len(moves) - _SHOWN} more")
         return "\n".join(lines)
@@ -77,7 +80,9 @@ def diff(before: Placement, after: Placement) -> PlacementDiff:
         pairs = np.stack((np.arange(len(old)), np.arange(len(new))), axis=1)
     else:
         shared = [name for name in old.names if name in new.index]
-        pairs = np.array([(old.index[name], new.index[name]) for name in shared], dtype=np.int64).reshape(-1, 2)
+        pairs = np.array([(old.index[name], new.index[name]) for name in shared], dtype=np.int64).reshape(
+            -1, 2
+        )
     code = {name: i for i, name in enumerate(dict.fromkeys((*old_names, *new_names)))}
     here = np.array([code[name] for name in old_names])[before.devices[pairs[:, 0]]]
     there = np.array([code[name] for name in new_names])[after.devices[pairs[:, 1]]]

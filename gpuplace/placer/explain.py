@@ -216,7 +216,12 @@ class _Explainer:
         causes = [node for node in self.placement.host_causes if node in group]
         if causes:
             after = tuple(i for i in self.left if self.placement.device_set.devices[i].device_type == "CPU")
-            self._add(Rule.HOST_DATA, after, causes[0], f"{self.graph.names[causes[0]]} reads a list of strings or handles")
+            self._add(
+                Rule.HOST_DATA,
+                after,
+                causes[0],
+                f"{self.graph.names[causes[0]]} reads a list of strings or handles",
+            )
 
     def _choice_steps(self, decider: int, device: int) -> None:
         placement = self.placement
@@ -228,7 +233,12 @@ class _Explainer:
             self._add(Rule.SOFT_PLACEMENT, found.devices, None, f"instead of '{asked}': {name}")
         elif found.level == SOFT_RESOURCE:
             name = found.name.to_string() or "any device"
-            self._add(Rule.SOFT_RESOURCE, found.devices, None, f"instead of '{asked}': {name}, though a resource asked for it")
+            self._add(
+                Rule.SOFT_RESOURCE,
+                found.devices,
+                None,
+                f"instead of '{asked}': {name}, though a resource asked for it",
+            )
         elif set(found.devices) != set(self.left):
             self._add(Rule.GROUP, found.devices, None, "what is left for the whole group")
         if device == NOWHERE:
@@ -243,7 +253,12 @@ class _Explainer:
         elif how in _RULE_OF_DECISION:
             cause = self._followed(how)
             verb = "all its consumers are" if how == GENERATOR else "its input is"
-            self._add(_RULE_OF_DECISION[how], (device,), cause, f"{verb} on {self.labels[device]}: {self.graph.names[cause]}")
+            self._add(
+                _RULE_OF_DECISION[how],
+                (device,),
+                cause,
+                f"{verb} on {self.labels[device]}: {self.graph.names[cause]}",
+            )
         else:
             self._preference_steps(member, device)
 
@@ -262,11 +277,15 @@ class _Explainer:
         best = tuple(i for i in self.left if priority[devices[i].device_type] == priority[chosen.device_type])
         if len(best) < len(self.left):
             number = priority[chosen.device_type]
-            self._add(Rule.KERNEL_PRIORITY, best, None, f"its {chosen.device_type} kernel has priority {number}")
+            self._add(
+                Rule.KERNEL_PRIORITY, best, None, f"its {chosen.device_type} kernel has priority {number}"
+            )
         same = tuple(i for i in self.left if devices[i].device_type == chosen.device_type)
         if len(same) < len(self.left):
             others = sorted({devices[i].device_type for i in self.left} - {chosen.device_type})
-            self._add(Rule.TYPE_PRIORITY, same, None, f"{chosen.device_type} comes before {', '.join(others)}")
+            self._add(
+                Rule.TYPE_PRIORITY, same, None, f"{chosen.device_type} comes before {', '.join(others)}"
+            )
         if len(self.left) > 1:
             self._add(Rule.NAME_ORDER, (device,), None, "the first by name")
 
@@ -315,13 +334,16 @@ class _MergeListener:
             text = f"{names[merge.first]} is colocated with {names[merge.second]}"
         if merge.after is None:
             if merge.binding is Binding.COLOCATION and explainer.placement.soft:
-                explainer._add(Rule.COLOCATION_IGNORED, explainer.left, other, f"{text}, but {merge.conflict}")
+                explainer._add(
+                    Rule.COLOCATION_IGNORED, explainer.left, other, f"{text}, but {merge.conflict}"
+                )
             return
         after = explainer._candidates(merge.after)
         if merge.yielded:
             rule = Rule.YIELDS_TO_SOURCE
             loser = names[merge.second]
-            text = f"{text}: the request of {loser} yields to '{(mine if not is_consumer else theirs).requested.to_string()}'"
+            winner = (theirs if is_consumer else mine).requested.to_string()
+            text = f"{text}: the request of {loser} yields to '{winner}'"
         elif (
             explainer.placement.soft
             and mine.requested != ANY
@@ -332,7 +354,9 @@ class _MergeListener:
             text = f"{text}: '{mine.requested.to_string()}' and '{theirs.requested.to_string()}' differ"
         changed = replace(merge.after, supported=()) != replace(mine, supported=())
         if set(after) != set(explainer.left) or (changed and rule is not _RULE_OF_BINDING[merge.binding]):
-            lacking = sorted({kind for kind, _ in mine.supported} - {kind for kind, _ in merge.after.supported})
+            lacking = sorted(
+                {kind for kind, _ in mine.supported} - {kind for kind, _ in merge.after.supported}
+            )
             if lacking:
                 text += f", which has no {' or '.join(lacking)} kernel"
             elif theirs.requested != ANY and rule is _RULE_OF_BINDING[merge.binding]:

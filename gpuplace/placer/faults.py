@@ -57,4 +57,24 @@ class Unsatisfiable:
     """What the whole group asks for."""
 
 
-Fault = NoDevices | NoKernel | AmbiguousKernel | MalformedDevice | BadAssignment | Conflict | Unsatisfiable
+@dataclass(frozen=True, slots=True)
+class AssignmentClash:
+    """The group of a node has a device already, and soft placement would give the node another."""
+
+    node: int
+    assigned: ParsedName
+    """Device of the group."""
+    device: str
+    """Full name of the device chosen."""
+
+
+Fault = (
+    NoDevices
+    | NoKernel
+    | AmbiguousKernel
+    | MalformedDevice
+    | BadAssignment
+    | AssignmentClash
+    | Conflict
+    | Unsatisfiable
+)

@@ -3,7 +3,8 @@
 A variant's element type stands only at the ops that made or changed the list. For each node with a variant input the
 producers are searched backwards along variant edges; the list op found last in that search tells the element type::
 
-    EmptyTensorList(string) ──variant──> Identity ──variant──> TensorListLength    ->  CPU only, though it has a GPU kernel
+    EmptyTensorList(string) ──variant──> Identity ──variant──> TensorListLength    ->  CPU only, though it
+    has a GPU kernel
 
 Source: tensorflow/core/common_runtime/colocation_graph.cc, release 2.21; 1.15 has no such rule.
 """
@@ -29,7 +30,9 @@ _LIST_OPS = frozenset(
 _HOST_TYPES = frozenset({"string", "resource"})
 
 
-def limit_to_host(graph: PlacementGraph, facts: Sequence[NodeFacts], groups: Groups) -> tuple[Groups, tuple[int, ...]]:
+def limit_to_host(
+    graph: PlacementGraph, facts: Sequence[NodeFacts], groups: Groups
+) -> tuple[Groups, tuple[int, ...]]:
     """The groups with those that read lists of host data limited to the CPU, and the nodes that caused it."""
     elements = [
         fact.attrs["element_dtype"].name if fact.signature.op_type in _LIST_OPS else None for fact in facts

@@ -43,8 +43,8 @@ EDGE_ORDERED_RELEASES = ("1.0", "1.4")
 def device_name(name: str, release: str) -> str:
     """A full device name as a release prints it.
 
-    >>> [device_name("/job:localhost/replica:0/task:0/device:CPU:0", release)[-12:] for release in ("1.0", "1.4", "1.15")]
-    ['task:0/cpu:0', 'task:0/cpu:0', 'device:CPU:0']
+    >>> [device_name("/job:localhost/replica:0/task:0/device:CPU:0", release)[-12:] for release in ("1.0",
+    "1.4", "1.15")] ['task:0/cpu:0', 'task:0/cpu:0', 'device:CPU:0']
     """
     parsed = parse_name(name)
     if parsed is None:
@@ -73,7 +73,9 @@ def placement_lines(placement: Placement, release: str) -> str:
     graph, devices = placement.graph, placement.devices.tolist()
     names = [device_name(name, release) for name in placement.device_set.names]
     if release in EDGE_ORDERED_RELEASES:
-        lines = [f"{graph.names[node]}: {names[devices[node]]}" for node in edge_order(graph) if devices[node] >= 0]
+        lines = [
+            f"{graph.names[node]}: {names[devices[node]]}" for node in edge_order(graph) if devices[node] >= 0
+        ]
     elif placement.decisions is None:
         lines = []
     else:

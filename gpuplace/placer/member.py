@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gpuplace.device.parsed_name import ANY, ParsedName
 from gpuplace.device.device_set import device_type_priority
+from gpuplace.device.parsed_name import ANY, ParsedName
 from gpuplace.placer.node_facts import SupportedTypes
 
 
@@ -59,7 +59,9 @@ class Member:
         return name
 
 
-def merge_supported(target: SupportedTypes, other: SupportedTypes, type_priority: dict[str, int]) -> SupportedTypes:
+def merge_supported(
+    target: SupportedTypes, other: SupportedTypes, type_priority: dict[str, int]
+) -> SupportedTypes:
     """The device types in both lists; priorities survive only where the two lists do not contradict each other.
 
     >>> merge_supported((("GPU", 0), ("CPU", 0)), (("CPU", 1), ("GPU", 0)), {"GPU": 210, "CPU": 70})

@@ -1,10 +1,11 @@
 """Faults as errors: TensorFlow's sentence of the release, then the facts, then what to try.
 
 1.15 and 2.21 speak as their C++ placers do, with `{{node x}}` where a session later writes the line that made the node.
-1.0 and 1.4 speak as the "Using GPUs" guide shows: "Cannot assign a device to node 'b': Could not satisfy explicit device
-specification '/device:GPU:2'" and the node in one line.
+1.0 and 1.4 speak as the "Using GPUs" guide shows: "Cannot assign a device to node 'b': Could not satisfy
+explicit device specification '/device:GPU:2'" and the node in one line.
 
-Source: tensorflow/core/common_runtime/placer.cc, colocation_graph.cc, releases 1.15 and 2.21; simple_placer.cc, release 1.0.
+Source: tensorflow/core/common_runtime/placer.cc, colocation_graph.cc, releases 1.15 and 2.21;
+simple_placer.cc, release 1.0.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ def error_of(placement: Placement, fault: faults.Fault) -> OpError:
             return _malformed(placement, node)
         case faults.BadAssignment(node, device, reason):
             return _bad_assignment(placement, node, device, reason)
+        case faults.AssignmentClash(node, assigned, device):
+            return _clash(placement, node, assigned, device)
         case Conflict():
             return _conflict(placement, fault)
         case faults.Unsatisfiable(node, requested):
@@ -160,8 +163,8 @@ def _malformed(placement: Placement, node: int) -> OpError:
         shown = text.replace(name, f"{{{{node {name}}}}}", 1)
         devices = "" if placement.release == "1.15" else f"requested: '{request}', assigned: ''"
         message = (
-            f"Malformed device specification '{request}' in node: {{name:'{name}' id:{position} op device:{{{devices}}} "
-            f"def:{{{shown}}}}}"
+            f"Malformed device specification '{request}' in node: {{name:'{name}' id:{position} op "
+            f"device:{{{devices}}} def:{{{shown}}}}}"
         )
     return InvalidArgumentError(
         None,
@@ -189,6 +192,13 @@ def _bad_assignment(placement: Placement, node: int, device: str, reason: str) -
         message = f"Malformed assigned device '{device}'"
     elif reason == "unknown":
         message = f"Assigned device '{device}' does not match any device"
+        if placement.release == "2.21":
+            message += (
+                ". This error can happen when one attempts to run a tf.function with resource inputs residing on "
+                "remote devices. This use case is currently not supported. Here are the devices available on this machine: "
+                f"[{', '.join(placement.device_set.names)}].If you are seeing this error when running using a "
+                "tf.Session, set share_cluster_devices_in_session to true in the tf.ConfigProto."
+            )
     else:
         op_type = placement.graph.op_type(node)
         message = f"Assigned device '{device}' does not have registered OpKernel support for {op_type}"
@@ -198,6 +208,27 @@ def _bad_assignment(placement: Placement, node: int, device: str, reason: str) -
         _attached(placement, node, message),
         facts=_facts(placement, node),
         hint="assign one of the available devices, of a type that has a kernel for this node",
+    )
+
+
+def _clash(placement: Placement, node: int, assigned: ParsedName, device: str) -> OpError:
+    chosen = parse_name(device)
+    assert chosen is not None
+    differing = "types" if chosen.type != assigned.type else "ids"
+    if chosen[:3] != assigned[:3]:
+        differing = next(
+            word
+            for word, a, b in zip(("jobs", "replicas", "tasks"), assigned, chosen, strict=False)
+            if a != b
+        )
+    return InternalError(
+        None,
+        None,
+        "Constraining by assigned device should not cause an error. Original root's assigned device name: "
+        f"{assigned.to_string()} node's assigned device name \"{device}. Error: Cannot merge devices with incompatible "
+        f"{differing}: '{assigned.to_string()}' and '{device}'",
+        facts=_facts(placement, node, group=placement.group_of(node)),
+        hint="ask for the device that the group has already, or leave the request out",
     )
 
 
@@ -226,8 +257,8 @@ def _conflict(placement: Placement, conflict: Conflict) -> OpError:
     if conflict.binding.is_edge:
         kind = "reference or resource" if placement.release == "2.21" else "reference"
         message = (
-            f"Nodes were connected by a {kind} connection (requiring them to be on the same device), but the two nodes were "
-            f"assigned two different devices: {message}"
+            f"Nodes were connected by a {kind} connection (requiring them to be on the same device), but the two nodes "
+            f"were assigned two different devices: {message}"
         )
     node = second if conflict.binding.is_edge else first
     hint = "give the nodes of the group one device, or none"
@@ -257,8 +288,8 @@ def _unsatisfiable(placement: Placement, node: int, requested: ParsedName) -> Op
     if requested == ParsedName():
         types = ", ".join(t.short_name for t in placement.facts_of(node).input_types)
         detail = (
-            f"Node had no OpKernel registered to support this operation: Operation was {graph.op_type(node)} and inputs "
-            f"were [{types}].\n{_debug_info(placement, group)}"
+            f"Node had no OpKernel registered to support this operation: Operation was {graph.op_type(node)} and "
+            f"inputs were [{types}].\n{_debug_info(placement, group)}"
         )
     elif parsed == requested:
         missing = not placement.device_set.matching(requested)
@@ -272,8 +303,8 @@ def _unsatisfiable(placement: Placement, node: int, requested: ParsedName) -> Op
         elif missing:
             devices = ", ".join(sorted(placement.device_set.names))
             detail = (
-                f"{{{{node {name}}}}} was explicitly assigned to {request} but available devices are [ {devices} ]. Make "
-                "sure the device specification refers to a valid device."
+                f"{{{{node {name}}}}} was explicitly assigned to {request} but available devices are [ {devices} ]. "
+                "Make sure the device specification refers to a valid device."
             )
         elif parsed.type is not None:
             detail = (
@@ -282,7 +313,9 @@ def _unsatisfiable(placement: Placement, node: int, requested: ParsedName) -> Op
                 f"attrs: {_attrs_text(placement, node)}\nRegistered kernels:\n{_registered(placement, node)}"
             )
         else:
-            detail = f"Could not satisfy explicit device specification '{request}{_debug_info(placement, group)}"
+            detail = (
+                f"Could not satisfy explicit device specification '{request}{_debug_info(placement, group)}"
+            )
     else:
         spec = device_text(request, placement.release)
         if old:
@@ -297,19 +330,29 @@ def _unsatisfiable(placement: Placement, node: int, requested: ParsedName) -> Op
                 f"{name}}}}} was colocated with a group of nodes that required incompatible device "
                 f"'{requested.to_string()}'. All available devices [{devices}]. {_debug_info(placement, group)}"
             )
-    start = f"Cannot assign a device to node '{name}': " if old else f"Cannot assign a device for operation {name}: "
-    return InvalidArgumentError(None, None, _attached(placement, node, start + detail), facts=facts, hint=hint)
+    start = (
+        f"Cannot assign a device to node '{name}': "
+        if old
+        else f"Cannot assign a device for operation {name}: "
+    )
+    return InvalidArgumentError(
+        None, None, _attached(placement, node, start + detail), facts=facts, hint=hint
+    )
 
 
 def _unsatisfiable_hint(placement: Placement, node: int, requested: ParsedName) -> str:
     exists = bool(placement.device_set.matching(requested))
     anywhere = not requested.job and not requested.replica and not requested.task
-    soft = not placement.soft and (anywhere or bool(placement.device_set.matching(requested._replace(type=None, id=None))))
+    soft = not placement.soft and (
+        anywhere or bool(placement.device_set.matching(requested._replace(type=None, id=None)))
+    )
     advice = []
     if soft and placement.facts_of(node).supported:
         advice.append("allow_soft_placement=True")
     if not exists:
-        same_type = sorted(d.parsed.local_name for d in placement.device_set if d.device_type == requested.type)
+        same_type = sorted(
+            d.parsed.local_name for d in placement.device_set if d.device_type == requested.type
+        )
         if same_type:
             advice.append(f"a device of the machine ({', '.join(same_type)})")
         elif requested.type == "GPU":

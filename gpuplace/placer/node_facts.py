@@ -28,16 +28,17 @@ IDENTITY_OPS = frozenset({"Identity", "RefIdentity"})
 """Ops that hand their input on."""
 
 _EXEMPT_IN_BOTH = """
-DeleteMultiDeviceIterator ExperimentalGroupByReducerDataset ExperimentalGroupByWindowDataset ExperimentalMapAndBatchDataset
-ExperimentalParallelInterleaveDataset ExperimentalScanDataset ExperimentalTakeWhileDataset FilterDataset FlatMapDataset
-GroupByReducerDataset GroupByWindowDataset IdentityN InterleaveDataset MapAndBatchDataset MapDataset
-ParallelInterleaveDataset ParallelInterleaveDatasetV2 ParallelMapDataset PartitionedCall ReduceDataset ScanDataset
+DeleteMultiDeviceIterator ExperimentalGroupByReducerDataset ExperimentalGroupByWindowDataset
+ExperimentalMapAndBatchDataset ExperimentalParallelInterleaveDataset ExperimentalScanDataset
+ExperimentalTakeWhileDataset FilterDataset FlatMapDataset GroupByReducerDataset GroupByWindowDataset
+IdentityN InterleaveDataset MapAndBatchDataset MapDataset ParallelInterleaveDataset
+ParallelInterleaveDatasetV2 ParallelMapDataset PartitionedCall ReduceDataset ScanDataset
 StatefulPartitionedCall TakeWhileDataset
 """
 
 _EXEMPT_SINCE_2 = """
-ExperimentalMapDataset GeneratorDataset LegacyParallelInterleaveDatasetV2 ParallelFilterDataset ParallelInterleaveDatasetV3
-ParallelInterleaveDatasetV4 ParallelMapDatasetV2 RpcServerRegister
+ExperimentalMapDataset GeneratorDataset LegacyParallelInterleaveDatasetV2 ParallelFilterDataset
+ParallelInterleaveDatasetV3 ParallelInterleaveDatasetV4 ParallelMapDatasetV2 RpcServerRegister
 """
 
 EXEMPT_OPS = {
@@ -97,7 +98,9 @@ def is_dataset_op(op_type: str, output_types: Sequence[Any]) -> bool:
     """Whether an op makes a dataset, as far as its name and output tell."""
     if len(output_types) != 1 or kind_of(output_types[0]) != VARIANT:
         return False
-    return op_type == "DatasetFromGraph" or bool(_DATASET_NAME.fullmatch(op_type, max(op_type.rfind("Dataset"), 0)))
+    return op_type == "DatasetFromGraph" or bool(
+        _DATASET_NAME.fullmatch(op_type, max(op_type.rfind("Dataset"), 0))
+    )
 
 
 def node_facts(

@@ -28,7 +28,9 @@ _LIST_SHOWN = 10
 """A list attribute longer than this is cut to its first and last five elements."""
 
 
-def node_text(graph: PlacementGraph, node: int, release: str, defaults: Mapping[str, Any] | None = None) -> str:
+def node_text(
+    graph: PlacementGraph, node: int, release: str, defaults: Mapping[str, Any] | None = None
+) -> str:
     """One line for a node.
 
     Args:
@@ -97,7 +99,12 @@ def _nested(array: np.ndarray, budget: list[int]) -> Iterator[str]:
     if array.ndim == 1:
         shown = array[: budget[0]]
         budget[0] -= len(shown)
-        yield "[" + " ".join(_number(item, None) for item in shown) + ("..." if len(shown) < len(array) else "") + "]"
+        yield (
+            "["
+            + " ".join(_number(item, None) for item in shown)
+            + ("..." if len(shown) < len(array) else "")
+            + "]"
+        )
         return
     for row in array:
         if budget[0] <= 0:
@@ -111,7 +118,9 @@ def _nested(array: np.ndarray, budget: list[int]) -> Iterator[str]:
 def _number(value: Any, dtype: DType | None) -> str:
     """A scalar as C++ streams print it with enough digits to come back equal."""
     if isinstance(value, bytes):
-        return "".join(chr(b) if 32 <= b < 127 and b not in b"\"'\\" else _ESCAPES.get(b, f"\\{b:03o}") for b in value)
+        return "".join(
+            chr(b) if 32 <= b < 127 and b not in b"\"'\\" else _ESCAPES.get(b, f"\\{b:03o}") for b in value
+        )
     if isinstance(value, str):
         return _number(value.encode(), dtype)
     if isinstance(value, (bool, np.bool_)):

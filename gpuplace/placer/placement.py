@@ -153,7 +153,8 @@ class Placement(Mapping[str, str]):
         """Short names of the devices (`GPU:0`); full names where the machine has several tasks."""
         tasks = {device.parsed[:3] for device in self.device_set}
         return tuple(
-            device.name if len(tasks) > 1 else f"{device.parsed.type}:{device.id}" for device in self.device_set
+            device.name if len(tasks) > 1 else f"{device.parsed.type}:{device.id}"
+            for device in self.device_set
         )
 
     def explain(self, node: Any) -> Explanation:
@@ -177,7 +178,9 @@ class Placement(Mapping[str, str]):
             return
         root = self.partition.root
         sizes = np.bincount(root, minlength=len(self.graph))
-        for first in np.flatnonzero(sizes > 1)[np.argsort(self.decisions.decider[sizes > 1], kind="stable")].tolist():
+        for first in np.flatnonzero(sizes > 1)[
+            np.argsort(self.decisions.decider[sizes > 1], kind="stable")
+        ].tolist():
             members = self.group_of(first)
             yield NodeGroup(
                 tuple(self.graph.names[node] for node in members),
@@ -232,7 +235,11 @@ class Placement(Mapping[str, str]):
         """Every edge with the devices of its ends."""
         graph, devices = self.graph, self.devices.tolist()
         columns = zip(
-            graph.src.tolist(), graph.src_output.tolist(), graph.dst.tolist(), graph.dst_input.tolist(), strict=True
+            graph.src.tolist(),
+            graph.src_output.tolist(),
+            graph.dst.tolist(),
+            graph.dst_input.tolist(),
+            strict=True,
         )
         names = (*self._names, "")
         for src, output, dst, position in columns:
@@ -287,7 +294,9 @@ class Placement(Mapping[str, str]):
             for kind, rows in sorted(by_type.items())
         )
         mine = ", ".join(
-            f"{name}={_short(fact.attrs[name])}" for name in sorted(deciding) if fact.attrs.get(name) is not None
+            f"{name}={_short(fact.attrs[name])}"
+            for name in sorted(deciding)
+            if fact.attrs.get(name) is not None
         )
         return f"{op_type} {listed}" + (f"; this node: {mine}" if mine else "")
 

@@ -58,7 +58,7 @@ class Signature(NamedTuple):
 
     op_type: str
     attrs: tuple[tuple[str, Any], ...]
-    """`(name, value)` of the type attributes, lists of types, list lengths and the kernel label; absent ones left out."""
+    """`(name, value)` of the type attributes, lists of types, list lengths and the kernel label."""
 
 
 class TensorInfo(NamedTuple):
@@ -139,7 +139,11 @@ class PlacementGraph:
     @cached_property
     def out_start(self) -> np.ndarray:
         """[nodes + 1]: the edges out of node `i` are `out_order[out_start[i]:out_start[i + 1]]`."""
-        counts = np.bincount(self.src, minlength=len(self.names)) if len(self.src) else np.zeros(len(self.names), int)
+        counts = (
+            np.bincount(self.src, minlength=len(self.names))
+            if len(self.src)
+            else np.zeros(len(self.names), int)
+        )
         return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
     def op_type(self, node: int) -> str:

@@ -15,7 +15,8 @@ with soft placement switched.
 >>> from gpuplace.placer.placement_graph import PlacementGraphBuilder
 >>> builder = PlacementGraphBuilder()
 >>> _ = builder.add_node("go", "NoOp", {}, device="/gpu:0")
->>> devices = DeviceSet([DeviceAttributes(f"/job:localhost/replica:0/task:0/device:{kind}:0") for kind in ("CPU", "GPU")])
+>>> devices = DeviceSet([DeviceAttributes(f"/job:localhost/replica:0/task:0/device:{kind}:0") for kind in
+("CPU", "GPU")])
 >>> place_graph(builder.build(), devices, default_catalogue())["go"]
 '/job:localhost/replica:0/task:0/device:GPU:0'
 
@@ -42,7 +43,7 @@ from gpuplace.placer.messages import error_of
 from gpuplace.placer.node_facts import NodeFacts, node_facts
 from gpuplace.placer.placement import Placement
 from gpuplace.placer.placement_graph import PlacementGraph
-from gpuplace.placer.validate import check_graph
+from gpuplace.placer.validate import attr_error, check_graph
 
 
 def place_graph(
@@ -124,7 +125,9 @@ class Placer:
         """Places the graph on one machine; see `place_graph`."""
         if on_error not in ("raise", "keep"):
             raise ValueError(f"on_error is 'raise' or 'keep', not {on_error!r}")
-        run = _Run(self, device_set, soft, dict(assigned or {}), default_local_device, keep=on_error == "keep")
+        run = _Run(
+            self, device_set, soft, dict(assigned or {}), default_local_device, keep=on_error == "keep"
+        )
         return run.result()
 
 
@@ -141,7 +144,13 @@ class _Run:
         *,
         keep: bool,
     ) -> None:
-        self.placer, self.graph, self.device_set, self.soft, self.keep = placer, placer.graph, device_set, soft, keep
+        self.placer, self.graph, self.device_set, self.soft, self.keep = (
+            placer,
+            placer.graph,
+            device_set,
+            soft,
+            keep,
+        )
         self.default_local_device = default_local_device
         self.assigned = {self.graph.index[name]: device for name, device in assigned.items()}
         self.faults: list[faults.Fault] = []
@@ -153,7 +162,10 @@ class _Run:
         self.facts = placer.facts(types)
         self._widen(types)
         self.chooser = DeviceChooser(
-            device_set, soft=soft, local_first=placer.rules == "2.21", default_local_device=default_local_device
+            device_set,
+            soft=soft,
+            local_first=placer.rules == "2.21",
+            default_local_device=default_local_device,
         )
 
     def result(self) -> Placement:
@@ -177,6 +189,7 @@ class _Run:
             self.groups,
             candidates,
             positions,
+            [device.device_type for device in self.device_set],
             identity_follows_input=self.placer.rules == "2.21",
         )
         self._check_decisions(self.groups, self.decisions)
@@ -207,7 +220,9 @@ class _Run:
             return
         signature, facts = graph.signature.copy(), list(self.facts)
         signatures = list(graph.signatures)
-        for number, device in sorted({(int(graph.signature[n]), int(graph.device[n])) for n in np.flatnonzero(both)}):
+        for number, device in sorted(
+            {(int(graph.signature[n]), int(graph.device[n])) for n in np.flatnonzero(both)}
+        ):
             name = self.placer.parsed[device]
             kinds = types if name is None or name.type is None else (name.type,)
             signature[both & (graph.signature == number) & (graph.device == device)] = len(facts)
@@ -224,7 +239,9 @@ class _Run:
     def _check_nodes(self) -> dict[int, int]:
         """Faults of single nodes, in graph order; gives node -> device position of the assigned ones."""
         graph = self.graph
-        bad_signature = np.array([not fact.supported or fact.kernel_error is not None for fact in self.facts], dtype=bool)
+        bad_signature = np.array(
+            [not fact.supported or fact.kernel_error is not None for fact in self.facts], dtype=bool
+        )
         bad_device = np.array([name is None for name in self.placer.parsed], dtype=bool)
         suspects: set[int] = set(self.assigned)
         if bad_signature.any():
@@ -237,13 +254,22 @@ class _Run:
             fact = self.facts[graph.signature[node]]
             if fact.kernel_error is not None:
                 self._fault(faults.AmbiguousKernel(node))
-            elif node in self.assigned:
+            elif node in self.assigned and not self._is_invalid(node, fact):
                 self._check_assigned(node, fact, positions)
             elif not fact.supported:
                 self._fault(faults.NoKernel(node))
             else:
                 self._fault(faults.MalformedDevice(node))
         return positions
+
+    def _is_invalid(self, node: int, fact: NodeFacts) -> bool:
+        """Whether a node without kernel has an attribute that its op does not allow, which 2.x says before all else."""
+        op_def = self.placer.catalogue.ops.get(fact.signature.op_type)
+        if fact.supported or op_def is None or self.placer.rules != "2.21":
+            return False
+        return (
+            attr_error(op_def, {**fact.attrs, **self.graph.attrs(node)}, self.graph.names[node]) is not None
+        )
 
     def _check_assigned(self, node: int, fact: NodeFacts, positions: dict[int, int]) -> None:
         name = self.assigned[node]
@@ -262,22 +288,43 @@ class _Run:
     def _check_decisions(self, groups: Groups, decisions: Decisions) -> None:
         """Faults of nodes that no device is left for, in the order of the two passes."""
         failed = decisions.device == NOWHERE
-        if not failed.any():
+        clashes = self._clashes(groups, decisions) if self.assigned else {}
+        if not failed.any() and not clashes:
             return
-        known = {fault.node for fault in self.faults if isinstance(fault, faults.NoKernel | faults.AmbiguousKernel)}
-        roots = np.unique(groups.root[failed])
+        known = {
+            fault.node for fault in self.faults if isinstance(fault, faults.NoKernel | faults.AmbiguousKernel)
+        }
         turn = np.empty(len(self.graph), dtype=np.int64)
         by_edges = self.placer.release in EDGE_ORDERED_RELEASES
-        turn[edge_order(self.graph) if by_edges else decisions.visiting_order(self.graph)] = np.arange(len(self.graph))
-        deciders = decisions.decider[roots]
-        if by_edges:
-            # These releases visit every node alike, so that another node of a group may be the first.
-            nodes = np.flatnonzero(failed)
-            nodes = nodes[np.argsort(turn[nodes], kind="stable")]
-            deciders = nodes[np.sort(np.unique(groups.root[nodes], return_index=True)[1])]
-        for node in deciders[np.argsort(turn[deciders])].tolist():
-            if node not in known:
-                self._fault(faults.Unsatisfiable(node, groups.constraints(node).requested))
+        turn[edge_order(self.graph) if by_edges else decisions.visiting_order(self.graph)] = np.arange(
+            len(self.graph)
+        )
+        # The first node of each group that has no device: not the decider if that came with one, and in 1.0 and 1.4,
+        # which visit every node alike, perhaps another one than in the two passes.
+        nodes = np.flatnonzero(failed)
+        nodes = nodes[np.argsort(turn[nodes], kind="stable")]
+        found = nodes[np.sort(np.unique(groups.root[nodes], return_index=True)[1])].tolist()
+        for node in sorted([*found, *clashes], key=lambda node: turn[node]):
+            if node in clashes:
+                self._fault(clashes[node])
+            elif node not in known:
+                decider = int(decisions.decider[groups.root[node]])
+                requested = groups.constraints(node).requested
+                if decider in self.assigned:
+                    requested = self.device_set.devices[decisions.device[decider]].parsed
+                self._fault(faults.Unsatisfiable(node, requested))
+
+    def _clashes(self, groups: Groups, decisions: Decisions) -> dict[int, faults.AssignmentClash]:
+        """Groups that got another device than the one that some of their nodes came with."""
+        clashes = {}
+        for root in {int(groups.root[node]) for node in self.assigned}:
+            decider = int(decisions.decider[root])
+            member, device = groups.constraints(root), int(decisions.device[decider])
+            if device != NOWHERE and member.assigned != ANY:
+                chosen = self.device_set.devices[device]
+                if chosen.parsed != member.assigned:
+                    clashes[decider] = faults.AssignmentClash(decider, member.assigned, chosen.name)
+        return clashes
 
     def _placement(self) -> Placement:
         return Placement(

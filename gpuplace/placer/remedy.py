@@ -41,11 +41,11 @@ def _remedy(placement: Placement, node: int, decider: int, kind: str) -> str:
         if kind not in dict(placement.facts_of(member).supported):
             missing = _missing_kernel(placement, member, kind)
             return f"colocated with {graph.names[member]}, which has none: {missing}"
-    member = placement.constraints(node)
+    bound = placement.constraints(node)
     wanted = f"/device:{kind}:0"
-    if member.assigned != ANY:
-        return f"its group is assigned to {member.assigned.to_string()} already"
-    if member.requested.type is not None and member.requested.type != kind:
+    if bound.assigned != ANY:
+        return f"its group is assigned to {bound.assigned.to_string()} already"
+    if bound.requested.type is not None and bound.requested.type != kind:
         askers = [other for other in group if graph.requested_device(other)]
         if askers == [node]:
             return f"ask for '{wanted}' instead of '{graph.requested_device(node)}'"
@@ -95,7 +95,11 @@ def _missing_kernel(placement: Placement, node: int, kind: str) -> str | None:
     op_type = fact.signature.op_type
     if fact.is_function:
         return None
-    rows = [row for row in placement.placer.catalogue.kernels.rows(op_type) if row.device_type in (kind, "DEFAULT")]
+    rows = [
+        row
+        for row in placement.placer.catalogue.kernels.rows(op_type)
+        if row.device_type in (kind, "DEFAULT")
+    ]
     if not rows:
         return f"{op_type} has no {kind} kernel"
     if any(row.admits(fact.attrs) for row in rows if all(name in fact.attrs for name, _ in row.constraints)):

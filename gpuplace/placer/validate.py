@@ -3,8 +3,8 @@
 In order: every op is known and its attributes complete; no cycle; every node has the inputs that its op declares, each
 from an output that exists and of the declared type.
 
-Source: tensorflow/core/common_runtime/graph_constructor.cc, tensorflow/core/framework/node_def_util.cc, releases 1.15 and
-2.21.
+Source: tensorflow/core/common_runtime/graph_constructor.cc, tensorflow/core/framework/node_def_util.cc,
+releases 1.15 and 2.21.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def attr_error(op_def: OpDef, attrs: Mapping[str, Any], name: str) -> OpError | 
                 return InvalidArgumentError(
                     None,
                     None,
-                    f"Value for attr '{attr.name}' of {getattr(item, 'short_name', value_text(item))} is not in the list of "
-                    f"allowed values: {listed}\n\t; NodeDef: {{{{node {name}}}}}; Op<name={op_def.name}>",
+                    f"Value for attr '{attr.name}' of {getattr(item, 'short_name', value_text(item))} is not in the "
+                    f"list of allowed values: {listed}\n\t; NodeDef: {{{{node {name}}}}}; Op<name={op_def.name}>",
                     facts={"op": str(op_def)},
                     hint=f"give {attr.name} one of the allowed values",
                 )
@@ -120,7 +120,9 @@ def _unknown_op(graph: PlacementGraph, node: int, op_type: str, catalogue: Catal
     except OpError as error:
         facts = {"node": graph.names[node], **error.facts}
         return type(error)(None, None, error.message, facts=facts, hint=error.hint)  # type: ignore[call-arg]
-    return NotFoundError(None, None, f"Op type not registered '{op_type}' in binary running on {platform.node()}.")
+    return NotFoundError(
+        None, None, f"Op type not registered '{op_type}' in binary running on {platform.node()}."
+    )
 
 
 def _check_edges(graph: PlacementGraph, types: list[tuple[Sequence[Any], Sequence[Any]]]) -> None:
@@ -143,7 +145,9 @@ def _check_edges(graph: PlacementGraph, types: list[tuple[Sequence[Any], Sequenc
     passed[sound] = out_enum[out_offset[src_signature[sound]] + graph.src_output[edges[sound]]]
     # A reference serves where a value is asked for, not the other way round.
     wrong_type = (wanted != passed) & (wanted != passed - _REF_ENUM)
-    suspects = np.unique(np.concatenate((np.flatnonzero(wrong_count), graph.dst[edges[wrong_output | wrong_type]])))
+    suspects = np.unique(
+        np.concatenate((np.flatnonzero(wrong_count), graph.dst[edges[wrong_output | wrong_type]]))
+    )
     if len(suspects):
         node = int(suspects[np.argmin(graph.rank[suspects])])
         raise _input_error(graph, node, types)
@@ -155,7 +159,10 @@ def _input_error(
     name = graph.names[node]
     declared = types[graph.signature[node]][0]
     edges = [edge for edge in graph.in_edges(node) if graph.dst_input[edge] != CONTROL]
-    facts = {"op": graph.op_type(node), "declared inputs": ", ".join(t.short_name for t in declared) or "none"}
+    facts = {
+        "op": graph.op_type(node),
+        "declared inputs": ", ".join(t.short_name for t in declared) or "none",
+    }
     for edge in edges:
         source, output = int(graph.src[edge]), int(graph.src_output[edge])
         outputs = types[graph.signature[source]][1]

@@ -38,7 +38,8 @@ def place(
     """Says on which device TensorFlow would run every node, and why.
 
     Args:
-        graph: a `Graph`, a GraphDef message, its bytes, a path (`.pb`, `.pbtxt`, SavedModel folder), a `PlacementGraph`,
+        graph: a `Graph`, a GraphDef message, its bytes, a path (`.pb`, `.pbtxt`, SavedModel folder), a
+            `PlacementGraph`,
             or anything with a `graph` attribute, such as a session.
         machine: a `Machine`, its text (`"4x Tesla K20m"`), or a `DeviceSet`, taken as it is; the process's machine, of
             which CUDA_VISIBLE_DEVICES may hide GPUs, where None.

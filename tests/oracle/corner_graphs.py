@@ -1,7 +1,7 @@
 """Small graphs of our own making, each about one rule of placement.
 
-`GRAPHS` maps a name to a list of nodes (`node_specs.NodeSpec`). The answers of TensorFlow's placers to all of them are in
-`tests/data/placements.json.gz`, written by `record.py`.
+`GRAPHS` maps a name to a list of nodes (`node_specs.NodeSpec`). The answers of TensorFlow's placers to all
+of them are in `tests/data/placements.json.gz`, written by `record.py`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,12 @@ graph(
 graph("guide: second CPU", const("a", device="/cpu:1"), const("b"), product())
 
 # Kernels
-graph("int32 has few GPU kernels", const("a", "int32"), node("p", "Pow", "a", "a", T="int32"), neg("n", "p", "int32"))
+graph(
+    "int32 has few GPU kernels",
+    const("a", "int32"),
+    node("p", "Pow", "a", "a", T="int32"),
+    neg("n", "p", "int32"),
+)
 graph("int32 asked for a GPU", const("a", "int32"), node("p", "Pow", "a", "a", T="int32", device="/gpu:0"))
 graph("strings", const("s", "string"), identity("i", "s", "string"), node("l", "StringJoin", "s", "i", N=2))
 graph("string placeholder", node("s", "Placeholder", dtype="string"), identity("i", "s", "string"))
@@ -72,17 +77,51 @@ graph("string constant on a GPU", const("s", "string", device="/gpu:0"))
 graph("no kernel for the type", const("s", "string"), node("n", "Sin", "s", T="string"))
 graph("op without any kernel", node("f", "IntOutput"))
 graph("unknown op", node("a", "NoSuchOp"))
-graph("bool and int64", const("a", "bool"), node("n", "LogicalNot", "a"), const("i", "int64"), neg("m", "i", "int64"))
-graph("sum of int32", const("a", "int32"), const("k", "int32"), node("s", "Sum", "a", "k", T="int32", Tidx="int32"))
-graph("mean of int32", const("a", "int32"), const("k", "int32"), node("s", "Mean", "a", "k", T="int32", Tidx="int32"))
+graph(
+    "bool and int64",
+    const("a", "bool"),
+    node("n", "LogicalNot", "a"),
+    const("i", "int64"),
+    neg("m", "i", "int64"),
+)
+graph(
+    "sum of int32",
+    const("a", "int32"),
+    const("k", "int32"),
+    node("s", "Sum", "a", "k", T="int32", Tidx="int32"),
+)
+graph(
+    "mean of int32",
+    const("a", "int32"),
+    const("k", "int32"),
+    node("s", "Mean", "a", "k", T="int32", Tidx="int32"),
+)
 graph("shapes in host memory", const("a"), const("s", "int32"), node("r", "Reshape", "a", "s", T="float32"))
 graph("cast to int", const("a"), node("c", "Cast", "a", SrcT="float32", DstT="int32"), neg("n", "c", "int32"))
 graph("kernel label", node("n", "NoOp", _kernel="none"))
 
 # Requests
-for text in ("/gpu:0", "/gpu:1", "/cpu:0", "/cpu:3", "/gpu:7", "/device:GPU:*", "/device:CPU:*", "/job:localhost"):
+for text in (
+    "/gpu:0",
+    "/gpu:1",
+    "/cpu:0",
+    "/cpu:3",
+    "/gpu:7",
+    "/device:GPU:*",
+    "/device:CPU:*",
+    "/job:localhost",
+):
     graph(f"request {text}", const("a"), neg("n", "a", device=text))
-for text in ("/task:0/gpu:0", "/job:worker", "/task:1", "/replica:0", "/device:*:1", "/device:gpu:0", "/gpu:01", "/"):
+for text in (
+    "/task:0/gpu:0",
+    "/job:worker",
+    "/task:1",
+    "/replica:0",
+    "/device:*:1",
+    "/device:gpu:0",
+    "/gpu:01",
+    "/",
+):
     graph(f"request {text}", const("a"), neg("n", "a", device=text))
 graph("request twice in one name", const("a"), neg("n", "a", device="/gpu:0/cpu:0"))
 graph("request in full", const("a"), neg("n", "a", device="/job:localhost/replica:0/task:0/device:GPU:0"))
@@ -95,10 +134,22 @@ graph("type without index", const("a"), node("s", "ShardedFilename", "f", "i", "
 
 # Generators
 graph("constant goes with its consumer", const("a"), neg("n", "a", device="/cpu:0"))
-graph("constant with two consumers", const("a"), neg("n", "a", device="/cpu:0"), neg("m", "a", device="/gpu:0"))
-graph("constant with consumers alike", const("a"), neg("n", "a", device="/cpu:0"), neg("m", "a", device="/cpu:0"))
+graph(
+    "constant with two consumers", const("a"), neg("n", "a", device="/cpu:0"), neg("m", "a", device="/gpu:0")
+)
+graph(
+    "constant with consumers alike",
+    const("a"),
+    neg("n", "a", device="/cpu:0"),
+    neg("m", "a", device="/cpu:0"),
+)
 graph("constant that cannot follow", const("s", "string"), identity("i", "s", "string", device="/gpu:0"))
-graph("control edge counts", const("a"), neg("n", "a", device="/cpu:0"), node("o", "NoOp", "^a", device="/gpu:0"))
+graph(
+    "control edge counts",
+    const("a"),
+    neg("n", "a", device="/cpu:0"),
+    node("o", "NoOp", "^a", device="/gpu:0"),
+)
 graph("constants after one another", const("a"), node("b", "Const", "^a",
       dtype="float32"), neg("n", "b", device="/cpu:0"))  # fmt: skip
 graph("constant with a device of its own", const("a", device="/gpu:0"), neg("n", "a", device="/cpu:0"))
@@ -107,7 +158,12 @@ graph("nobody consumes", const("a"), const("s", "string"))
 graph("missing GPU, soft follows", const("a", device="/gpu:6"), neg("n", "a", device="/gpu:1"))
 
 # Metadata
-graph("shape goes with its input", const("a"), neg("n", "a", device="/cpu:0"), node("s", "Shape", "n", T="float32"))
+graph(
+    "shape goes with its input",
+    const("a"),
+    neg("n", "a", device="/cpu:0"),
+    node("s", "Shape", "n", T="float32"),
+)
 graph("size and rank", const("a"), neg("n", "a", device="/cpu:0"), node("s", "Size", "n", T="float32"),
       node("r", "Rank", "n", T="float32"))  # fmt: skip
 graph("shape of a constant", const("a", device="/cpu:0"), node("s", "Shape", "a", T="float32"))
@@ -115,15 +171,27 @@ graph("shape of a shape", const("a"), neg("n", "a", device="/cpu:0"), node("s", 
       node("t", "Shape", "s", T="int32"))  # fmt: skip
 graph("shape with a request", const("a"), neg("n", "a", device="/cpu:0"),
       node("s", "Shape", "n", T="float32", device="/gpu:0"))  # fmt: skip
-graph("ShapeN is no metadata", const("a"), neg("n", "a", device="/cpu:0"), node("s", "ShapeN", "n", N=1, T="float32"))
+graph(
+    "ShapeN is no metadata",
+    const("a"),
+    neg("n", "a", device="/cpu:0"),
+    node("s", "ShapeN", "n", N=1, T="float32"),
+)
 
 # Identity: 2.x follows the input
 graph("identity follows", const("a", "int32"), node("p", "Pow", "a", "a", T="int32"), identity("i", "p", "int32"),
       neg("n", "i", "int32"))  # fmt: skip
-graph("identity, requests differ", const("a"), neg("p", "a", device="/cpu:0"), identity("i", "p"), neg("n", "i"))
+graph(
+    "identity, requests differ", const("a"), neg("p", "a", device="/cpu:0"), identity("i", "p"), neg("n", "i")
+)
 graph("identity, requests equal", const("a"), neg("p", "a", device="/cpu:0"), identity("i", "p"),
       neg("n", "i", device="/cpu:0"))  # fmt: skip
-graph("identity without consumer", const("a", "int32"), node("p", "Pow", "a", "a", T="int32"), identity("i", "p", "int32"))
+graph(
+    "identity without consumer",
+    const("a", "int32"),
+    node("p", "Pow", "a", "a", T="int32"),
+    identity("i", "p", "int32"),
+)
 graph("identity with two consumers", const("a", "int32"), node("p", "Pow", "a", "a", T="int32"),
       identity("i", "p", "int32"), neg("n", "i", "int32"), neg("m", "i", "int32"))  # fmt: skip
 graph("identity with a control input", const("a", "int32"), node("p", "Pow", "a", "a", T="int32"), node("o", "NoOp"),
@@ -134,17 +202,44 @@ graph("identity chain", const("a", "int32"), node("p", "Pow", "a", "a", T="int32
 # Colocation
 graph("colocated", const("a", device="/cpu:0"), const("b", groups="a"), neg("n", "a", groups="a"))
 graph("colocation clash", node("a", "NoOp", device="/cpu:0"), node("b", "NoOp", device="/gpu:0", groups="a"))
-graph("colocation, ids clash", node("a", "NoOp", device="/gpu:0"), node("b", "NoOp", device="/gpu:1", groups="a"))
-graph("colocation, jobs clash", node("a", "NoOp", device="/job:a"), node("b", "NoOp", device="/job:b", groups="a"))
+graph(
+    "colocation, ids clash",
+    node("a", "NoOp", device="/gpu:0"),
+    node("b", "NoOp", device="/gpu:1", groups="a"),
+)
+graph(
+    "colocation, jobs clash",
+    node("a", "NoOp", device="/job:a"),
+    node("b", "NoOp", device="/job:b", groups="a"),
+)
 graph("colocation, request and kernel", const("a", "int32"), node("p", "Pow", "a", "a", T="int32"), const("x"),
       neg("n", "x", device="/gpu:0", groups="p"))  # fmt: skip
-graph("colocation chain", node("a", "NoOp", device="/cpu:0"), node("b", "NoOp", groups="a"), node("c", "NoOp", groups="b"))
-graph("colocation, unknown name", node("a", "NoOp", device="/cpu:0", groups="zz"), node("b", "NoOp", groups="zz"))
+graph(
+    "colocation chain",
+    node("a", "NoOp", device="/cpu:0"),
+    node("b", "NoOp", groups="a"),
+    node("c", "NoOp", groups="b"),
+)
+graph(
+    "colocation, unknown name",
+    node("a", "NoOp", device="/cpu:0", groups="zz"),
+    node("b", "NoOp", groups="zz"),
+)
 graph("colocation with itself", node("a", "NoOp", device="/cpu:0", groups="a"), node("b", "NoOp", groups="a"))
-graph("two groups of one node", node("a", "NoOp", device="/cpu:0"), node("b", "NoOp"), node("c", "NoOp", groups=("a", "b")))
+graph(
+    "two groups of one node",
+    node("a", "NoOp", device="/cpu:0"),
+    node("b", "NoOp"),
+    node("c", "NoOp", groups=("a", "b")),
+)
 graph("named before it exists", node("b", "NoOp", groups="a"), node("a", "NoOp", device="/cpu:0"))
-graph("partial requests merge", node("a", "NoOp", device="/job:localhost"), node("b", "NoOp", device="/gpu:0", groups="a"))
-graph("no common kernel", const("x"), const("s", "string"), node("n", "NcclAllReduce", "x", T="float32", reduction="sum"),
+graph(
+    "partial requests merge",
+    node("a", "NoOp", device="/job:localhost"),
+    node("b", "NoOp", device="/gpu:0", groups="a"),
+)
+graph("no common kernel", const("x"), const("s", "string"),
+      node("n", "NcclAllReduce", "x", T="float32", reduction="sum"),
       node("t", "StringStrip", "s", groups="n"))  # fmt: skip
 graph("three clashing", node("a", "NoOp", device="/gpu:0"), node("b", "NoOp", device="/gpu:1", groups="a"),
       node("c", "NoOp", device="/cpu:0", groups="b"))  # fmt: skip
@@ -172,32 +267,57 @@ graph("sparse momentum", variable("v"), variable("w"), const("x"), const("i", "i
       node("u", "SparseApplyMomentum", "v", "w", "x", "x", "i", "x", T="float32", Tindices="int32"))  # fmt: skip
 graph("colocated with two variables", variable("v", device="/gpu:0"), variable("w", device="/cpu:0"), const("x"),
       node("u", "Assign", "v", "x", T="float32", groups="w"))  # fmt: skip
-graph("reference switch", variable("v", device="/gpu:0"), const("p", "bool"), node("s", "RefSwitch", "v", "p", T="float32"))
+graph(
+    "reference switch",
+    variable("v", device="/gpu:0"),
+    const("p", "bool"),
+    node("s", "RefSwitch", "v", "p", T="float32"),
+)
 
 # Resources
 graph("handle and reads", handle("v"), node("r", "ReadVariableOp", "v", dtype="float32"), neg("n", "r"))
-graph("read yields", handle("v", device="/gpu:0"), node("r", "ReadVariableOp", "v", dtype="float32", device="/cpu:0"))
+graph(
+    "read yields",
+    handle("v", device="/gpu:0"),
+    node("r", "ReadVariableOp", "v", dtype="float32", device="/cpu:0"),
+)
 graph("int32 handle", handle("v", "int32"), node("r", "ReadVariableOp", "v", dtype="int32"))
-graph("int32 handle on a GPU", handle("v", "int32", device="/gpu:0"), node("r", "ReadVariableOp", "v", dtype="int32"))
+graph(
+    "int32 handle on a GPU",
+    handle("v", "int32", device="/gpu:0"),
+    node("r", "ReadVariableOp", "v", dtype="int32"),
+)
 graph("handles clash", handle("v", device="/cpu:0"), handle("w", device="/gpu:0"), const("x"),
       node("u", "ResourceApplyAdagrad", "v", "w", "x", "x", T="float32"))  # fmt: skip
 graph("handle through identity", handle("v", device="/gpu:0"), identity("i", "v", "resource"),
       node("r", "ReadVariableOp", "i", dtype="float32", device="/cpu:0"))  # fmt: skip
-graph("handle through IdentityN", handle("v", device="/gpu:0"), node("i", "IdentityN", "v", T=("resource",), device="/cpu:0"))
+graph(
+    "handle through IdentityN",
+    handle("v", device="/gpu:0"),
+    node("i", "IdentityN", "v", T=("resource",), device="/cpu:0"),
+)
 graph("hash table", node("t", "HashTableV2", key_dtype="string", value_dtype="int64"), const("k", "string"),
       const("d", "int64"), node("f", "LookupTableFindV2", "t", "k", "d", Tin="string", Tout="int64"))  # fmt: skip
 graph("queue on a GPU", node("q", "FIFOQueueV2", component_types=("float32",), device="/gpu:0"), const("x"),
       node("e", "QueueEnqueueV2", "q", "x", Tcomponents=("float32",)))  # fmt: skip
 graph("iterator", node("i", "IteratorV2", output_types=("float32",)), node("g", "IteratorGetNext", "i",
       output_types=("float32",)))  # fmt: skip
-graph("missing GPU of a handle", handle("v", device="/gpu:5"), node("r", "ReadVariableOp", "v", dtype="float32"))
+graph(
+    "missing GPU of a handle", handle("v", device="/gpu:5"), node("r", "ReadVariableOp", "v", dtype="float32")
+)
 
 # Datasets, priorities
-graph("dataset edges", const("c", "int64"), node("d", "TensorSliceDataset", "c", Toutput_types=("int64",), device="/cpu:0"),
+graph("dataset edges", const("c", "int64"),
+      node("d", "TensorSliceDataset", "c", Toutput_types=("int64",), device="/cpu:0"),
       node("p", "PrefetchDataset", "d", "c", output_types=("int64",)))  # fmt: skip
 graph("prefetch prefers the CPU", node("d", "Placeholder", dtype="variant"), const("c", "int64"),
       node("p", "PrefetchDataset", "d", "c", output_types=("int64",)))  # fmt: skip
-graph("priority in a group", node("i", "IteratorV2", output_types=("float32",)), const("x"), neg("n", "x", groups="i"))
+graph(
+    "priority in a group",
+    node("i", "IteratorV2", output_types=("float32",)),
+    const("x"),
+    neg("n", "x", groups="i"),
+)
 graph("list of strings", node("h", "Placeholder", dtype="variant"), const("s", "string"),
       node("p", "TensorListPushBack", "h", "s", element_dtype="string"))  # fmt: skip
 

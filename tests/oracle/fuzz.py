@@ -15,11 +15,9 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-from tests.oracle.node_specs import NodeSpec, graph_def, placement_graph, required_attrs
 
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.dtypes import DType, as_dtype
@@ -27,8 +25,21 @@ from gpuplace.errors import OpError
 from gpuplace.graph.op_def import OpDef
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import place_graph
+from tests.oracle.node_specs import NodeSpec, graph_def, placement_graph, required_attrs
 
-DEVICES = ["", "", "", "", "/cpu:0", "/gpu:0", "/gpu:1", "/device:GPU:0", "/device:CPU:1", "/gpu:3", "/cpu:3"] * 2 + [
+DEVICES = [
+    "",
+    "",
+    "",
+    "",
+    "/cpu:0",
+    "/gpu:0",
+    "/gpu:1",
+    "/device:GPU:0",
+    "/device:CPU:1",
+    "/gpu:3",
+    "/cpu:3",
+] * 2 + [
     "/job:localhost",
     "/job:localhost/gpu:0",
     "/job:worker",
@@ -44,7 +55,20 @@ DEVICES = ["", "", "", "", "/cpu:0", "/gpu:0", "/gpu:1", "/device:GPU:0", "/devi
     "/task:1/gpu:0",
 ]
 MALFORMED = ["/gpu", "gpu:0", "/gpu:0/", "/tpu:0", "/job:", "//cpu:0"]
-TYPES = ["float32", "float32", "float32", "int32", "int32", "int64", "string", "bool", "float16", "complex64", "resource"]
+ODD_ASSIGNMENTS = ["/job:localhost/replica:0/task:0/device:GPU:50", "/gpu:0", "nonsense"]
+TYPES = [
+    "float32",
+    "float32",
+    "float32",
+    "int32",
+    "int32",
+    "int64",
+    "string",
+    "bool",
+    "float16",
+    "complex64",
+    "resource",
+]
 SKIPPED_OPS = {
     "AccumulateNV2",
     "ParallelConcat",
@@ -57,10 +81,10 @@ SKIPPED_OPS = {
 }
 COMMON_OPS = (
     "Identity Add AddV2 MatMul Shape Size Rank Const Placeholder Neg Cast Pow Sum Mean Reshape Assign AssignAdd "
-    "ReadVariableOp AssignVariableOp VariableV2 VarHandleOp Variable NoOp Identity Identity ConcatV2 Pack ShapeN Switch "
-    "Merge RefSwitch RefIdentity ApplyGradientDescent ResourceApplyGradientDescent ApplyMomentum SparseApplyMomentum "
-    "StringJoin AsString QueueEnqueueV2 FIFOQueueV2 HashTableV2 LookupTableFindV2 IteratorV2 IteratorGetNext MakeIterator "
-    "TensorSliceDataset BatchDataset PrefetchDataset RangeDataset RandomUniform IsVariableInitialized Group IdentityN "
+    "ReadVariableOp AssignVariableOp VariableV2 VarHandleOp Variable NoOp Identity Identity ConcatV2 Pack ShapeN "
+    "Switch Merge RefSwitch RefIdentity ApplyGradientDescent ResourceApplyGradientDescent ApplyMomentum SparseApplyMomentum "
+    "StringJoin AsString QueueEnqueueV2 FIFOQueueV2 HashTableV2 LookupTableFindV2 IteratorV2 IteratorGetNext "
+    "MakeIterator TensorSliceDataset BatchDataset PrefetchDataset RangeDataset RandomUniform IsVariableInitialized Group IdentityN "
     "StackV2 StackPushV2 TensorArrayV3 TensorArrayWriteV3 ResourceGather VarIsInitializedOp ScatterUpdate"
 ).split()
 
@@ -145,7 +169,9 @@ class RandomGraph:
             device = self.rng.choice(MALFORMED)
         groups: list[str] = []
         while self.rng.random() < self.class_rate and len(groups) < 3:
-            groups.append(self.rng.choice([spec.name for spec in self.specs] + ["elsewhere", f"n{len(self.specs) + 2}"]))
+            groups.append(
+                self.rng.choice([spec.name for spec in self.specs] + ["elsewhere", f"n{len(self.specs) + 2}"])
+            )
         self.specs.append(NodeSpec(name, op, tuple(inputs), device, tuple(groups), attrs))
         for position, dtype in enumerate(given):
             self.outputs.setdefault(dtype.name, []).append(f"{name}:{position}" if position else name)
@@ -174,13 +200,31 @@ class RandomGraph:
         return {**required_attrs(self.ops[op], dict(attrs)), **attrs}
 
 
-def ours(specs: list[NodeSpec], devices: Sequence[str], soft: bool, rules: str = "2.21") -> Any:
+def ours(
+    specs: list[NodeSpec],
+    devices: Sequence[str],
+    soft: bool,
+    rules: str = "2.21",
+    assigned: Mapping[str, str] | None = None,
+    preferred: str = "",
+) -> Any:
     """What gpuplace says, in the oracle's form."""
     catalogue = default_catalogue(rules)
     try:
         device_set = DeviceSet([DeviceAttributes(name) for name in devices])
         graph = placement_graph(specs, catalogue)
-        return dict(place_graph(graph, device_set, catalogue, soft=soft, rules=rules))
+        known = {name: device for name, device in (assigned or {}).items() if name in graph.index}
+        return dict(
+            place_graph(
+                graph,
+                device_set,
+                catalogue,
+                soft=soft,
+                rules=rules,
+                assigned=known,
+                default_local_device=preferred or None,
+            )
+        )
     except OpError as error:
         return type(error).__name__, error.message
 
@@ -191,7 +235,14 @@ def comparable(answer: Any) -> Any:
         return answer
     kind, message = answer
     first = message.split("\n")[0].replace(", /job:master/replica:0/task:0/device:XLA_CPU:0", "")
-    for cut in (" in binary running on", "with these attrs", " in node: {", "; Op<", "; NodeDef", "All available devices"):
+    for cut in (
+        " in binary running on",
+        "with these attrs",
+        " in node: {",
+        "; Op<",
+        "; NodeDef",
+        "All available devices",
+    ):
         first = first.split(cut)[0]
     return kind, first.strip()
 
@@ -256,6 +307,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--nodes", type=int, default=14)
     parser.add_argument("--show", type=int, default=5, help="disagreements to print")
+    parser.add_argument("--assigned", action="store_true", help="some nodes have devices already (2.21 only)")
     parser.add_argument("--release", choices=("1.15", "2.21"), default="2.21")
     parser.add_argument("--python", help="Python 3.7 with TensorFlow 1.15.5")
     arguments = parser.parse_args()
@@ -278,9 +330,26 @@ def main() -> int:
         devices = local_devices(rng.choice([1, 1, 2]), rng.choice([0, 1, 2, 4, 11]))
         soft = rng.random() < 0.5
 
-        def judge(graph: list[NodeSpec], devices: list[str] = devices, soft: bool = soft) -> tuple[Any, Any]:
-            theirs = ask(graph_def(graph), devices, soft)
-            return comparable(theirs), comparable(ours(graph, [*before, *devices], soft, arguments.release))
+        assigned: dict[str, str] = {}
+        preferred = ""
+        if arguments.assigned:
+            chosen = rng.sample(specs, rng.randint(0, min(4, len(specs))))
+            assigned = {
+                spec.name: rng.choice(ODD_ASSIGNMENTS if rng.random() < 0.02 else devices) for spec in chosen
+            }
+            preferred = rng.choice(["", *devices])
+
+        def judge(
+            graph: list[NodeSpec],
+            devices: list[str] = devices,
+            soft: bool = soft,
+            assigned: dict[str, str] = assigned,
+            preferred: str = preferred,
+        ) -> tuple[Any, Any]:
+            extra = {"assigned": assigned, "preferred": preferred} if arguments.assigned else {}
+            theirs = ask(graph_def(graph), devices, soft, **extra)
+            mine = ours(graph, [*before, *devices], soft, arguments.release, **extra)
+            return comparable(theirs), comparable(mine)
 
         theirs, mine = judge(specs)
         totals["graphs"] += 1
@@ -294,7 +363,9 @@ def main() -> int:
         totals["disagreements"] += 1
         if totals["disagreements"] <= arguments.show:
             small = shrunk(specs, judge)
-            print(f"--- seed {arguments.seed}:{number} soft={soft} devices={len(devices)}")
+            print(
+                f"--- seed {arguments.seed}:{number} soft={soft} devices={len(devices)} {assigned} {preferred}"
+            )
             print(source_of(small))
             print("theirs", judge(small)[0])
             print("ours  ", judge(small)[1], flush=True)

@@ -1,6 +1,7 @@
 """Graphs as short Python lists, for tests and for the recording scripts.
 
-A graph is a list of `NodeSpec`; it becomes the placer's own input without protobuf, or a GraphDef that TensorFlow reads.
+A graph is a list of `NodeSpec`; it becomes the placer's own input without protobuf, or a GraphDef that
+TensorFlow reads.
 
 >>> graph = [node("a", "Const", dtype="float32"), node("m", "MatMul", "a", "a", device="/gpu:0", T="float32")]
 >>> placement_graph(graph).names

@@ -2,8 +2,8 @@
 
 Needs `tensorflow==2.21.0` (the wheel for x86-64 registers every GPU kernel, with or without a GPU) and g++. A small C++
 program against the wheel's headers makes devices that exist in name only and hands the graph to
-`GraphExecutionState::MakeForBaseGraph`, as a local session does, or, for graphs with nodes that are already assigned, to
-`Placer` itself.
+`GraphExecutionState::MakeForBaseGraph`, as a local session does, or, for graphs with nodes that are already
+assigned, to `Placer` itself.
 """
 
 from __future__ import annotations
@@ -177,7 +177,9 @@ def ask(
     """
     library = _library()
     given = "".join(f"{node}\t{device}\n" for node, device in (assigned or {}).items())
-    pointer = library.ask(graph, len(graph), "\n".join(devices).encode(), soft, given.encode(), preferred.encode())
+    pointer = library.ask(
+        graph, len(graph), "\n".join(devices).encode(), soft, given.encode(), preferred.encode()
+    )
     kind, _, rest = ctypes.string_at(pointer).decode().partition("\n")
     library.free(pointer)
     if kind == "error":

@@ -1,9 +1,9 @@
 """TensorFlow 1.15.5's own placer, asked about machines that do not exist; many graphs in one process.
 
-A process under Python 3.7 with `tensorflow-gpu==1.15.5` (numpy<1.19, protobuf<3.21; it registers its GPU kernels without
-CUDA) serves as oracle: a master joined by a fake worker that answers `GetStatus` with invented devices. Creating a session
-places the graph, and the lines of log_device_placement are the answer. The session is created by a remote call with the
-GraphDef as it is: `tf.import_graph_def` would infer shapes and move devices first.
+A process under Python 3.7 with `tensorflow-gpu==1.15.5` (numpy<1.19, protobuf<3.21; it registers its GPU
+kernels without CUDA) serves as oracle: a master joined by a fake worker that answers `GetStatus` with invented devices.
+Creating a session places the graph, and the lines of log_device_placement are the answer. The session is
+created by a remote call with the GraphDef as it is: `tf.import_graph_def` would infer shapes and move devices first.
 
     python3.7 tests/oracle/tensorflow_placer_1_15.py        reads requests, one JSON object a line, answers likewise
 
@@ -18,7 +18,6 @@ import re
 import subprocess
 import sys
 import tempfile
-
 
 MASTER_DEVICES = (
     "/job:master/replica:0/task:0/device:CPU:0",
@@ -79,6 +78,7 @@ class Server(object):
         import grpc
         import tensorflow as tf
         from tensorflow.core.framework import device_attributes_pb2
+
         self.tf = tf.compat.v1
         self.attributes = device_attributes_pb2.DeviceAttributes
         self.status = b""
@@ -99,7 +99,9 @@ class Server(object):
 
         ports = free_port(), free_port()
         self.grpc = grpc
-        self.worker = grpc.server(futures.ThreadPoolExecutor(2), options=[("grpc.max_receive_message_length", -1)])
+        self.worker = grpc.server(
+            futures.ThreadPoolExecutor(2), options=[("grpc.max_receive_message_length", -1)]
+        )
         self.worker.add_generic_rpc_handlers([Worker()])
         self.worker.add_insecure_port("127.0.0.1:%d" % ports[1])
         self.worker.start()

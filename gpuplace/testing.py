@@ -9,8 +9,9 @@ A test of TensorFlow's kind, with devices and ops that exist only in it:
 >>> _ = catalogue.register_kernel("TestRelu", "FakeCPU"), catalogue.register_kernel("TestRelu", "FakeGPU")
 >>> machine = fake_machine(FakeCPU=1, FakeGPU=2)
 >>> graph = ToyGraph(catalogue)
->>> graph.add("in", "TestInput").add("relu", "TestRelu", "in").add("second", "TestRelu", "in:1",
-device="/device:FakeGPU:1") <ToyGraph of 3 nodes>
+>>> _ = graph.add("in", "TestInput").add("relu", "TestRelu", "in")
+>>> graph.add("second", "TestRelu", "in:1", device="/device:FakeGPU:1")
+<ToyGraph of 3 nodes>
 >>> where(place(graph, machine, catalogue=catalogue))
 {'in': 'FakeCPU:0', 'relu': 'FakeGPU:0', 'second': 'FakeGPU:1'}
 

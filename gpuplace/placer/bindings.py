@@ -274,7 +274,7 @@ def form_groups(
     key = (node_type * stride + node_name) * 2 + node_resource
     present = np.flatnonzero(np.bincount(key, minlength=1))
     type_list, name_list = list(types), list(names)
-    members = []
+    members: list[Member] = []
     table = np.zeros(int(present[-1]) + 1 if len(present) else 1, dtype=np.int64)
     for code in present.tolist():
         (type_number, name_number), resource = divmod(code // 2, stride), code % 2

@@ -48,7 +48,7 @@ def placement_graph_of(graph: Graph, catalogue: Catalogue | None = None) -> Plac
         if sizes is not None and None not in sizes and dtype.size:
             nbytes = dtype.size
             for size in sizes:
-                nbytes *= size
+                nbytes *= size or 0
         return TensorInfo(dtype, sizes, nbytes)
 
     def source_line(node: int) -> str | None:

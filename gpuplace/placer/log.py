@@ -43,8 +43,9 @@ EDGE_ORDERED_RELEASES = ("1.0", "1.4")
 def device_name(name: str, release: str) -> str:
     """A full device name as a release prints it.
 
-    >>> [device_name("/job:localhost/replica:0/task:0/device:CPU:0", release)[-12:] for release in ("1.0",
-    "1.4", "1.15")] ['task:0/cpu:0', 'task:0/cpu:0', 'device:CPU:0']
+    >>> name = "/job:localhost/replica:0/task:0/device:CPU:0"
+    >>> [device_name(name, release)[-12:] for release in ("1.0", "1.4", "1.15")]
+    ['task:0/cpu:0', 'task:0/cpu:0', 'device:CPU:0']
     """
     parsed = parse_name(name)
     if parsed is None:

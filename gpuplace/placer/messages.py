@@ -195,7 +195,8 @@ def _bad_assignment(placement: Placement, node: int, device: str, reason: str) -
         if placement.release == "2.21":
             message += (
                 ". This error can happen when one attempts to run a tf.function with resource inputs residing on "
-                "remote devices. This use case is currently not supported. Here are the devices available on this machine: "
+                "remote devices. This use case is currently not supported. Here are the devices available on this "
+                "machine: "
                 f"[{', '.join(placement.device_set.names)}].If you are seeing this error when running using a "
                 "tf.Session, set share_cluster_devices_in_session to true in the tf.ConfigProto."
             )

@@ -303,17 +303,18 @@ class PlacementGraphBuilder:
                 if item.startswith("^"):
                     controls.append(item[1:])
                     continue
-                source, output = split_tensor_name(item)
+                producer, output = split_tensor_name(item)
+                self._src.append(producer)
             else:
-                source, output = item
-            self._src.append(source)
+                position_of_producer, output = item
+                self._src.append(position_of_producer)
             self._src_output.append(output)
             self._dst.append(node)
             self._dst_input.append(position)
             position += 1
         controls.extend(control_inputs)
-        for source in dict.fromkeys(controls):
-            self._src.append(source)
+        for control in dict.fromkeys(controls):
+            self._src.append(control)
             self._src_output.append(CONTROL)
             self._dst.append(node)
             self._dst_input.append(CONTROL)

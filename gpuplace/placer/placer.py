@@ -15,8 +15,8 @@ with soft placement switched.
 >>> from gpuplace.placer.placement_graph import PlacementGraphBuilder
 >>> builder = PlacementGraphBuilder()
 >>> _ = builder.add_node("go", "NoOp", {}, device="/gpu:0")
->>> devices = DeviceSet([DeviceAttributes(f"/job:localhost/replica:0/task:0/device:{kind}:0") for kind in
-("CPU", "GPU")])
+>>> names = [f"/job:localhost/replica:0/task:0/device:{kind}:0" for kind in ("CPU", "GPU")]
+>>> devices = DeviceSet([DeviceAttributes(name) for name in names])
 >>> place_graph(builder.build(), devices, default_catalogue())["go"]
 '/job:localhost/replica:0/task:0/device:GPU:0'
 

@@ -82,9 +82,11 @@ SKIPPED_OPS = {
 COMMON_OPS = (
     "Identity Add AddV2 MatMul Shape Size Rank Const Placeholder Neg Cast Pow Sum Mean Reshape Assign AssignAdd "
     "ReadVariableOp AssignVariableOp VariableV2 VarHandleOp Variable NoOp Identity Identity ConcatV2 Pack ShapeN "
-    "Switch Merge RefSwitch RefIdentity ApplyGradientDescent ResourceApplyGradientDescent ApplyMomentum SparseApplyMomentum "
+    "Switch Merge RefSwitch RefIdentity ApplyGradientDescent ResourceApplyGradientDescent ApplyMomentum "
+    "SparseApplyMomentum "
     "StringJoin AsString QueueEnqueueV2 FIFOQueueV2 HashTableV2 LookupTableFindV2 IteratorV2 IteratorGetNext "
-    "MakeIterator TensorSliceDataset BatchDataset PrefetchDataset RangeDataset RandomUniform IsVariableInitialized Group IdentityN "
+    "MakeIterator TensorSliceDataset BatchDataset PrefetchDataset RangeDataset RandomUniform "
+    "IsVariableInitialized Group IdentityN "
     "StackV2 StackPushV2 TensorArrayV3 TensorArrayWriteV3 ResourceGather VarIsInitializedOp ScatterUpdate"
 ).split()
 

@@ -19,11 +19,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def environment() -> dict[str, str]:
+    """What the interpreters see: this checkout, and compiled modules kept as on any other machine."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+
 def seconds(python: str, statement: str) -> float:
     """Wall-clock seconds of a fresh interpreter that runs `statement`."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
     start = time.perf_counter()
-    subprocess.run([python, "-c", statement], check=True, env=environment, capture_output=True)
+    subprocess.run([python, "-c", statement], check=True, env=environment(), capture_output=True)
     return time.perf_counter() - start
 
 
@@ -51,7 +56,7 @@ def slowest(count: int) -> list[str]:
     result = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", "import gpuplace"],
         check=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=environment(),
         capture_output=True,
         text=True,
     )

@@ -31,7 +31,7 @@ help:
 
 $(VENV)/stamp-venv:
 	@test -n "$(PYTHON)" || { echo "make: no Python from 3.11 on was found; install one, or name it with PYTHON=..." >&2; exit 1; }
-	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || tools/install_system_packages.sh python3-venv
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || tests/tools/install_system_packages.sh python3-venv
 	"$(PYTHON)" -m venv --clear $(VENV)
 	@touch $@
 
@@ -46,11 +46,11 @@ $(VENV)/stamp-test: $(VENV)/stamp-venv pyproject.toml
 venv: $(VENV)/stamp-test
 
 system:
-	@tools/install_system_packages.sh $(TEST_PACKAGES)
+	@tests/tools/install_system_packages.sh $(TEST_PACKAGES)
 
 ifdef HEADLESS
 demo: $(VENV)/stamp-lab
-	$(ACTIVATED) python tools/notebook_to_html.py "$(FIRST_NOTEBOOK)" build
+	$(ACTIVATED) python tests/tools/notebook_to_html.py "$(FIRST_NOTEBOOK)" build
 else
 demo: $(VENV)/stamp-lab
 	$(ACTIVATED) jupyter lab --notebook-dir=notebooks $$([ "$$(id -u)" = 0 ] && echo --allow-root) \

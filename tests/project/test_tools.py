@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-TOOLS = Path(__file__).resolve().parents[2] / "tools"
+TOOLS = Path(__file__).resolve().parents[1] / "tools"
 
 
 def to_html(folder: Path, *cells: str) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""For every test and doctest: a process as if just started, and markers for what a machine may lack.
+"""Markers for what a machine may lack; `tests/isolation.py` gives every test and doctest a fresh process state.
 
 Options:
     --require NAMES: comma-separated markers (`dot`, `notebook`, `browser`, `gpu`, `oracle`) whose tests fail
@@ -6,17 +6,15 @@ Options:
 """
 
 import importlib.util
-import os
 import shutil
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent
-TESTS = ROOT / "tests"
-PROCESS_VARIABLES = ("GPUPLACE_MACHINE", "GPUPLACE_RELEASE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+from tests import isolation
+
+TESTS = Path(__file__).resolve().parent
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -84,25 +82,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                     item.add_marker(pytest.mark.skip(reason=reason))
 
 
-@pytest.fixture(autouse=True)
-def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Each test starts without a chosen machine or release and with an empty default graph."""
-    for name in PROCESS_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    yield
-    if (process := sys.modules.get("gpuplace.runtime.process_state")) is not None:
-        process.use_machine(None)
-        process.reset_runtime()
-    if (release := sys.modules.get("gpuplace.release")) is not None:
-        release.set_release(None)
-    if (graphs := sys.modules.get("gpuplace.graph.stacks")) is not None:
-        graphs.reset_default_graph()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _for_processes_of_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Processes that tests start find this package, and read and write no settings of the person who runs them."""
-    home = tmp_path_factory.mktemp("home")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    os.environ["IPYTHONDIR"] = str(home / "ipython")
-    os.environ["JUPYTER_CONFIG_DIR"] = str(home / "jupyter")
+def pytest_configure(config: pytest.Config) -> None:
+    """The fixtures of `isolation` are for the package's doctests too, which this file is not above."""
+    config.pluginmanager.register(isolation, "gpuplace-isolation")

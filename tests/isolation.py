@@ -1,0 +1,35 @@
+"""For every test and doctest: a process as if just started."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PROCESS_VARIABLES = ("GPUPLACE_MACHINE", "GPUPLACE_RELEASE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+
+
+@pytest.fixture(autouse=True)
+def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each test starts without a chosen machine or release and with an empty default graph."""
+    for name in PROCESS_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    yield
+    if (process := sys.modules.get("gpuplace.runtime.process_state")) is not None:
+        process.use_machine(None)
+        process.reset_runtime()
+    if (release := sys.modules.get("gpuplace.release")) is not None:
+        release.set_release(None)
+    if (graphs := sys.modules.get("gpuplace.graph.stacks")) is not None:
+        graphs.reset_default_graph()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _for_processes_of_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Processes that tests start find this package, and read and write no settings of the person who runs them."""
+    home = tmp_path_factory.mktemp("home")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    os.environ["IPYTHONDIR"] = str(home / "ipython")
+    os.environ["JUPYTER_CONFIG_DIR"] = str(home / "jupyter")

@@ -179,31 +179,28 @@ def summary(array: Any, entries: int) -> str:
         parts = [f"{value:.9g}" if array.dtype.itemsize == 4 else f"{value:g}" for value in shown]
     else:
         parts = [str(value) for value in shown]
-    if not array.ndim:
-        return "".join(parts)
-    if array.ndim == 1:
-        return " ".join(parts) + ("..." if len(shown) < len(flat) else "")
-    return _nested(parts, array.shape, len(flat))
+    more = "..." if len(shown) < len(flat) else ""
+    if array.ndim <= 1:
+        return " ".join(parts) + more
+    pieces: list[str] = []
+    _rows(parts, array.shape, 0, 0, pieces)
+    return "".join(pieces) + more
 
 
-def _nested(parts: list[str], shape: Sequence[int], total: int) -> str:
-    """Rows in brackets: ``[1 2][3 4]``; ``...`` where the limit was reached."""
-    pending = iter(parts)
-    left = [len(parts)]
-
-    def inner(axis: int) -> str:
-        pieces = []
-        for _ in range(shape[axis]):
-            if not left[0]:
-                return " ".join(pieces) + "..." if axis == len(shape) - 1 else "".join(pieces) + "..."
-            if axis == len(shape) - 1:
-                pieces.append(next(pending))
-                left[0] -= 1
-            else:
-                pieces.append(f"[{inner(axis + 1)}]")
-        return " ".join(pieces) if axis == len(shape) - 1 else "".join(pieces)
-
-    return inner(0)
+def _rows(parts: list[str], shape: Sequence[int], axis: int, taken: int, pieces: list[str]) -> int:
+    """Appends rows in brackets, ``[1 2][3...]``, until ``parts`` are used up; returns how many are."""
+    for index in range(shape[axis]):
+        if axis == len(shape) - 1:
+            if taken == len(parts):
+                pieces.append("..." if index else "")
+                return taken
+            pieces.append((" " if index else "") + parts[taken])
+            taken += 1
+        elif taken < len(parts):
+            pieces.append("[")
+            taken = _rows(parts, shape, axis + 1, taken, pieces)
+            pieces.append("]")
+    return taken
 
 
 def Print(  # noqa: N802 - TensorFlow's name

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gpuplace.dtypes import as_dtype, float32, float64, string
-from gpuplace.errors import InvalidArgumentError
+from gpuplace.errors import InternalError, InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
@@ -20,12 +20,14 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.ops.gradient_registry import gradient, not_differentiable
 from gpuplace.ops.support import (
+    after,
     binary_ufunc,
     broadcast_gradients,
     broadcast_shape,
     conjugate,
     like,
     new,
+    reduced_gradients,
     same_shape,
     shape_tensor,
     sum_to,
@@ -63,7 +65,15 @@ shape_function("Add", "AddV2")(broadcast_shape)
 
 @gradient("Add", "AddV2")
 def _add_grad(op: Operation, grad: Tensor) -> Gradients:
-    return broadcast_gradients(op, lambda: (grad, grad), grad)
+    if _all_shaped_alike(op, grad):
+        return grad, grad
+    return reduced_gradients(op, grad, lambda: grad, lambda: grad)
+
+
+def _all_shaped_alike(op: Operation, grad: Tensor) -> bool:
+    """Whether both inputs and the gradient have one known shape."""
+    sizes = op.inputs[0].shape.sizes
+    return sizes is not None and None not in sizes and sizes == op.inputs[1].shape.sizes == grad.shape.sizes
 
 
 def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -76,12 +86,9 @@ binary_ufunc("subtract", "Sub")
 
 @gradient("Sub")
 def _sub_grad(op: Operation, grad: Tensor) -> Gradients:
-    x, y = op.inputs
-    if x.shape.is_fully_defined() and x.shape.sizes == y.shape.sizes == grad.shape.sizes:
+    if _all_shaped_alike(op, grad):
         return grad, -grad
-    shape_x, shape_y = shape_tensor(x), shape_tensor(y)
-    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
-    return sum_to(grad, axes_x, shape_x), -sum_to(grad, axes_y, shape_y)
+    return reduced_gradients(op, grad, lambda: grad, lambda: -grad)
 
 
 def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -94,11 +101,14 @@ binary_ufunc("multiply", "Mul")
 
 @gradient("Mul")
 def _mul_grad(op: Operation, grad: Tensor) -> Gradients:
-    x, y = conjugate(op.inputs[0]), conjugate(op.inputs[1])
-    sizes = op.inputs[0].shape.sizes
-    if sizes is not None and None not in sizes and sizes == op.inputs[1].shape.sizes == grad.shape.sizes:
-        return new("Mul", x=grad, y=y), new("Mul", x=grad, y=x)
-    return broadcast_gradients(op, lambda: (new("Mul", x=grad, y=y), new("Mul", x=x, y=grad)))
+    if _all_shaped_alike(op, grad) and grad.dtype.name in ("float32", "int32"):
+        return new("Mul", x=grad, y=op.inputs[1]), new("Mul", x=grad, y=op.inputs[0])
+    return reduced_gradients(
+        op,
+        grad,
+        lambda: new("Mul", x=grad, y=conjugate(op.inputs[1])),
+        lambda: new("Mul", x=conjugate(op.inputs[0]), y=grad),
+    )
 
 
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -126,18 +136,20 @@ def _mul_no_nan_grad(op: Operation, grad: Tensor) -> Gradients:
 # Division
 
 
-def _nonzero(y: Any) -> None:
-    if not y.all():
-        raise InvalidArgumentError(None, None, "Integer division by zero")
-
-
-def _integer_division(xp: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+def _integer_division(xp: Any, op: Operation, function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` after a check for zero, which only the CPU makes: on a GPU it would cost a copy to the host."""
     if xp.__name__ != "numpy":
         return function
 
     def checked(x: Any, y: Any) -> Any:
-        _nonzero(y)
+        if not y.all():
+            if op.type.startswith("Truncate"):
+                raise InternalError(
+                    None,
+                    None,
+                    "Unexpected error in binary operator (only integer div and mod should have errors)",
+                )
+            raise InvalidArgumentError(None, None, "Integer division by zero")
         return function(x, y)
 
     return checked
@@ -171,7 +183,7 @@ def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 def _div(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     """The op ``Div`` of 1.15 divides integers as C does."""
     if attrs["T"].is_integer:
-        return _integer_division(xp, _truncated_quotient(xp))
+        return _integer_division(xp, op, _truncated_quotient(xp))
     return xp.true_divide  # type: ignore[no-any-return]
 
 
@@ -199,11 +211,11 @@ def _div_grad(op: Operation, grad: Tensor) -> Gradients:
     x, y = conjugate(op.inputs[0]), conjugate(op.inputs[1])
     divide = "RealDiv" if op.type == "RealDiv" else "Div"
 
-    def make() -> tuple[Tensor, Tensor]:
-        of_y = new(divide, x=new(divide, x=-x, y=y), y=y)
-        return new(divide, x=grad, y=y), grad * of_y
-
-    return broadcast_gradients(op, make)
+    shape_x, shape_y = shape_tensor(op.inputs[0]), shape_tensor(op.inputs[1])
+    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
+    of_x = sum_to(new(divide, x=grad, y=y), axes_x, shape_x)
+    of_y = grad * new(divide, x=new(divide, x=-x, y=y), y=y)
+    return of_x, sum_to(of_y, axes_y, shape_y)
 
 
 @gradient("DivNoNan")
@@ -231,7 +243,7 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
 @binder("FloorDiv")
 def _floor_div(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     if attrs["T"].is_integer:
-        return _integer_division(xp, xp.floor_divide)
+        return _integer_division(xp, op, xp.floor_divide)
     return lambda x, y: xp.floor(xp.true_divide(x, y))
 
 
@@ -254,7 +266,7 @@ def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
 @binder("FloorMod", "Mod", "TruncateMod")
 def _mod(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     function = xp.remainder if op.type == "FloorMod" else xp.fmod
-    return _integer_division(xp, function) if attrs["T"].is_integer else function
+    return _integer_division(xp, op, function) if attrs["T"].is_integer else function
 
 
 shape_function("FloorMod", "Mod", "TruncateMod")(broadcast_shape)
@@ -403,10 +415,11 @@ shape_function("SquaredDifference")(broadcast_shape)
 @gradient("SquaredDifference")
 def _squared_difference_grad(op: Operation, grad: Tensor) -> Gradients:
     x, y = op.inputs
-    twice = like(2, grad) * grad * (x - y)
-    shape_x, shape_y = shape_tensor(x), shape_tensor(y)
-    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
-    return sum_to(twice, axes_x, shape_x), -sum_to(twice, axes_y, shape_y)
+    with after(grad):
+        twice = new("Mul", x=like(2, grad, "scalar"), y=grad) * (x - y)
+    if _all_shaped_alike(op, grad):
+        return twice, -twice
+    return reduced_gradients(op, grad, lambda: twice, lambda: -twice)
 
 
 def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:

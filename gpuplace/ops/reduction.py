@@ -176,13 +176,14 @@ def _mean(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> An
     axes = _dimensions(reduction_indices, input.ndim)
     if not axes:
         return input
-    if input.dtype.kind not in "iu":
-        wide = xp.float32 if input.dtype.itemsize == 2 else input.dtype
-        return xp.mean(input, axis=axes, dtype=wide, keepdims=keep_dims).astype(input.dtype)
-    total = xp.sum(input, axis=axes, dtype=input.dtype, keepdims=keep_dims)
     count = 1
     for axis in axes:
         count *= input.shape[axis]
+    if input.dtype.kind not in "iu":
+        wide = xp.dtype(xp.float32) if input.dtype.itemsize == 2 else input.dtype
+        total = xp.sum(input, axis=axes, dtype=wide, keepdims=keep_dims)
+        return xp.true_divide(total, wide.type(count)).astype(input.dtype)
+    total = xp.sum(input, axis=axes, dtype=input.dtype, keepdims=keep_dims)
     if not count:
         return xp.zeros_like(total)
     quotient = xp.absolute(total) // total.dtype.type(count)

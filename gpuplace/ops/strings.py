@@ -215,11 +215,13 @@ def _substr(xp: Any, input: Any, pos: Any, len: Any, *, unit: bytes) -> Any:
     shape = xp.broadcast(input, pos, len).shape
     columns = [xp.broadcast_to(value, shape).reshape(-1).tolist() for value in (input, pos, len)]
     results = []
-    for text, start, count in zip(*columns, strict=True):
+    for index, (text, start, count) in enumerate(zip(*columns, strict=True)):
         letters: Any = text if unit == b"BYTE" else text.decode("utf-8", "replace")
         first = start + _length(letters) if start < 0 else start
         if not 0 <= first <= _length(letters):
-            raise InvalidArgumentError(None, None, f"pos {start} out of range for string")
+            raise InvalidArgumentError(
+                None, None, f"pos {start} out of range for string {text!r} at index {index}"
+            )
         part = letters[first : first + max(count, 0)]
         results.append(part if isinstance(part, bytes) else part.encode("utf-8"))
     return _texts(xp, results, shape)
@@ -239,11 +241,11 @@ def reduce_join(
     inputs: Any, axis: Any = None, keep_dims: bool = False, separator: str = "", name: str | None = None,
     reduction_indices: Any = None, keepdims: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the texts along ``axis``, by default all, joined in order."""
+    """Returns the texts along ``axis`` joined, the first of several axes fastest; by default all in order."""
     inputs = convert_to_tensor(inputs, "string", name="inputs")
     at = axis if reduction_indices is None else reduction_indices
     if at is None:
-        at = list(range(inputs.shape.ndims or 0))
+        at = list(range(inputs.shape.ndims or 0))[::-1]
     return new(
         "ReduceJoin",
         name,
@@ -264,7 +266,7 @@ def _reduce_join(xp: Any, inputs: Any, reduction_indices: Any, *, keep_dims: boo
             )
         axes.append(axis % inputs.ndim)
     kept = [axis for axis in range(inputs.ndim) if axis not in axes]
-    moved = xp.transpose(inputs, (*kept, *axes))
+    moved = xp.transpose(inputs, (*kept, *reversed(axes)))
     outer = tuple(inputs.shape[axis] for axis in kept)
     rows = moved.reshape(*outer, -1) if inputs.size else moved.reshape(*outer, 0)
     flat = rows.reshape(-1, rows.shape[-1]).tolist() if outer else [rows.reshape(-1).tolist()]

@@ -91,7 +91,9 @@ def initializers(tf):
         tf.get_variable("truncated", [5], initializer=tf.truncated_normal_initializer(stddev=0.1))
         tf.get_variable("glorot", [5, 4], initializer=tf.glorot_normal_initializer())
         tf.get_variable("he", [5, 4], initializer=tf.initializers.he_uniform())
-        tf.get_variable("scaled", [5, 4], initializer=tf.variance_scaling_initializer(2.0, distribution="uniform"))
+        tf.get_variable(
+            "scaled", [5, 4], initializer=tf.variance_scaling_initializer(2.0, distribution="uniform")
+        )
         tf.get_variable("unit", [5, 4], initializer=tf.uniform_unit_scaling_initializer())
         tf.get_variable("orthogonal", [5, 3], initializer=tf.orthogonal_initializer())
         tf.get_variable("identity", [4, 4], initializer=tf.initializers.identity())
@@ -179,7 +181,9 @@ def convolutional_net(tf):
         w = tf.get_variable("w", [3, 3, 3, 8])
         b = tf.get_variable("b", [8])
     h = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, strides=[1, 1, 1, 1], padding="SAME"), b))
-    h = tf.nn.lrn(tf.nn.max_pool(h, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"), 4, bias=1.0, alpha=0.001 / 9.0, beta=0.75)
+    h = tf.nn.lrn(
+        tf.nn.max_pool(h, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"), 4, bias=1.0, alpha=0.001 / 9.0, beta=0.75
+    )
     h = tf.nn.avg_pool(tf.nn.elu(h), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
     h = tf.reshape(h, [4, -1])
     weights = tf.get_variable("w2", [32, 10])
@@ -201,7 +205,7 @@ def two_towers(tf):
     gradients = []
     with tf.variable_scope(tf.get_variable_scope()):
         for index in range(2):
-            with tf.device("/gpu:%d" % index), tf.name_scope("tower_%d" % index):
+            with tf.device(f"/gpu:{index}"), tf.name_scope(f"tower_{index}"):
                 x = tf.placeholder(tf.float32, [8, 6, 6, 1])
                 y = tf.placeholder(tf.float32, [8, 5])
                 with tf.variable_scope("conv"):

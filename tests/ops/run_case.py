@@ -92,7 +92,9 @@ class Run:
                 result = function(*arrays)
         except ValueError as error:
             shapes = [array.shape for array in arrays if isinstance(getattr(array, "shape", None), tuple)]
-            raise InvalidArgumentError(None, self.op, tensorflow_sentence(error, shapes) or str(error)) from error
+            raise InvalidArgumentError(
+                None, self.op, tensorflow_sentence(error, shapes) or str(error)
+            ) from error
         if not self.op.outputs:
             outputs: list[Any] = []
         else:

@@ -11,7 +11,9 @@ IMAGE = ramp(1, 4, 4, 2)
 
 def strided(x, begin, end, strides, label="", only_class=False, **masks):
     """A strided slice and, where it works, its gradient."""
-    return [Case("StridedSlice", [x, i32(begin), i32(end), i32(strides)], masks, label, only_class=only_class)]
+    return [
+        Case("StridedSlice", [x, i32(begin), i32(end), i32(strides)], masks, label, only_class=only_class)
+    ]
 
 
 CASES = [

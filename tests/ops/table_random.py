@@ -7,7 +7,13 @@ for op, exact in (("RandomUniform", 0), ("RandomStandardNormal", None), ("Trunca
     for dtype in ("float32", "float64", "float16", "bfloat16"):
         CASES += [
             Case(op, [i32([3, 7])], {"dtype": dtype, "seed": 87654321, "seed2": 7}, label=dtype, rtol=exact),
-            Case(op, [i64([150])], {"dtype": dtype, "seed": 5, "seed2": 2**31 - 2}, label=f"{dtype}-more", rtol=exact),
+            Case(
+                op,
+                [i64([150])],
+                {"dtype": dtype, "seed": 5, "seed2": 2**31 - 2},
+                label=f"{dtype}-more",
+                rtol=exact,
+            ),
         ]
     CASES.append(Case(op, [i32([0])], {"dtype": "float32", "seed": 1, "seed2": 2}, label="empty"))
 CASES += [

@@ -91,7 +91,6 @@ CASES += [
     Case("MatrixInverse", [f32([[1, 2], [2, 4]])], label="singular", cpu_only=True),
     Case("MatrixDeterminant", [f32([[[4, 1], [2, 3]], [[1, 0], [0, 1]]])], rtol=1e-5),
     Case("Cholesky", [f32([[4, 2], [2, 3]])], rtol=1e-5),
-    Case("Cholesky", [f32([[1, 2], [2, 1]])], label="indefinite", cpu_only=True),
     Case("MatrixSolve", [f32([[4, 1], [2, 3]]), f32([[1], [2]])], rtol=1e-5),
     Case("MatrixSolve", [f64([[4, 1], [2, 3]]), f64([[1, 0], [2, 1]])], {"adjoint": True}, label="adjoint"),
 ]

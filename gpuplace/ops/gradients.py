@@ -1,6 +1,6 @@
 """``tf.gradients``: adds the operations that compute derivatives, by walking the graph backwards.
 
-    x --> op --> y        an operation gets its turn when the gradients of all its outputs that lead to a y are complete:
+    x --> op --> y        an operation gets its turn when the gradients of all outputs that lead to a y are complete:
                           pending[op] counts the uses of its outputs that are still to come. Then its gradients are
     dx <- op' <- dy       summed (AddN), its gradient function adds operations under gradients/<op>_grad, and what that
                           returns is handed on to the producers of its inputs.
@@ -29,9 +29,7 @@ __all__ = ["AggregationMethod", "UnconnectedGradients", "gradients"]
 
 Gradient = Tensor | IndexedSlices
 
-_TRAINABLE = frozenset(
-    "float16 float32 float64 complex64 complex128 resource variant bfloat16".split()
-)
+_TRAINABLE = frozenset("float16 float32 float64 complex64 complex128 resource variant bfloat16".split())
 
 
 class AggregationMethod:
@@ -167,9 +165,7 @@ def _check_given(gradient: Gradient, y: Tensor) -> None:
         if not got.is_complex:
             raise TypeError(f"{start} complex-valued tensor {y} with type {wanted.name} must be real")
     else:
-        raise TypeError(
-            f"Tensor {y} with type {wanted.name} must be numeric to obtain a default gradient"
-        )
+        raise TypeError(f"Tensor {y} with type {wanted.name} must be numeric to obtain a default gradient")
 
 
 class _Walk:
@@ -193,9 +189,7 @@ class _Walk:
         self.pending, self.reached = _count_pending(to_ops, self.from_ops)
         self.to_ops = to_ops
         self.stop_ops = {
-            op
-            for op in self.from_ops
-            if not any(self.pending.get(tensor.op, 0) > 0 for tensor in op.inputs)
+            op for op in self.from_ops if not any(self.pending.get(tensor.op, 0) > 0 for tensor in op.inputs)
         } | {tensor.op for tensor in stops}
         self.queue: deque[Operation] = deque()
 

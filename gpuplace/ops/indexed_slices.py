@@ -5,8 +5,8 @@
 
 As a tensor it is ``UnsortedSegmentSum(values, indices, dense_shape[0])``.
 
-Source: tensorflow/python/framework/ops.py (IndexedSlices), ops/gradients_util.py and core/kernels/segment_reduction_ops.cc,
-release 1.15.
+Source: tensorflow/python/framework/ops.py (IndexedSlices), ops/gradients_util.py and
+core/kernels/segment_reduction_ops.cc, release 1.15.
 """
 
 from __future__ import annotations
@@ -142,9 +142,7 @@ def convert_to_tensor_or_indexed_slices(
 # UnsortedSegmentSum
 
 
-def unsorted_segment_sum(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-) -> Tensor:
+def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """Sums the rows of ``data`` that have equal ``segment_ids``; negative ids are left out.
 
     Returns:

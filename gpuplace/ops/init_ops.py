@@ -113,7 +113,9 @@ class Constant(Initializer):
 
     def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
-            raise TypeError(f"Invalid type for initial value: {type(value)} (expected Python scalar, list or ")
+            raise TypeError(
+                f"Invalid type for initial value: {type(value)} (expected Python scalar, list or "
+            )
         self.value = value
         self.dtype = as_dtype(dtype)
         self._verify_shape = verify_shape

@@ -1,4 +1,4 @@
-"""The value of a variable that may not have one yet: what makes ``tf.Variable(other * 2.0)`` safe to initialise in any order.
+"""The value of a variable that may not have one yet: makes ``tf.Variable(other * 2.0)`` safe to initialise in any order.
 
                        +-- switch --(initialised)--> read ----+
     is initialised? ---+                                      +--> merge
@@ -156,4 +156,3 @@ def _merge_kernel(xp: Any, inputs: list[Any]) -> tuple[Any, Any]:
         if value is not DEAD:
             return value, np.asarray(index, np.int32)
     return DEAD, DEAD
-

@@ -4,8 +4,8 @@
 
 A layer's name is its variable scope's; ``reuse`` shares the variables of a layer of the same name.
 
-Source: tensorflow/python/layers/core.py, convolutional.py, pooling.py, normalization.py, layers/base.py, release 1.15 (names,
-structure).
+Source: tensorflow/python/layers/core.py, convolutional.py, pooling.py, normalization.py, layers/base.py, release 1.15
+(names, structure).
 """
 
 from __future__ import annotations
@@ -136,7 +136,13 @@ def dense(
         size = _known_size(inputs, -1, "Dense")
         dtype = inputs.dtype.base_dtype
         kernel = _variable(
-            "kernel", (size, units), dtype, kernel_initializer, kernel_regularizer, kernel_constraint, trainable
+            "kernel",
+            (size, units),
+            dtype,
+            kernel_initializer,
+            kernel_regularizer,
+            kernel_constraint,
+            trainable,
         )
         bias = None
         if use_bias:
@@ -223,7 +229,13 @@ def conv2d(
         bias = None
         if use_bias:
             bias = _variable(
-                "bias", (filters,), dtype, _made(bias_initializer), bias_regularizer, bias_constraint, trainable
+                "bias",
+                (filters,),
+                dtype,
+                _made(bias_initializer),
+                bias_regularizer,
+                bias_constraint,
+                trainable,
             )
         dilations = _pair(dilation_rate, "dilation_rate")
         constant.constant(dilations, "int32", name="dilation_rate")
@@ -400,7 +412,13 @@ def batch_normalization(
         gamma = beta = None
         if scale:
             gamma = _variable(
-                "gamma", (size,), dtype, _made(gamma_initializer), gamma_regularizer, gamma_constraint, trainable
+                "gamma",
+                (size,),
+                dtype,
+                _made(gamma_initializer),
+                gamma_regularizer,
+                gamma_constraint,
+                trainable,
             )
         if center:
             beta = _variable(
@@ -423,7 +441,9 @@ def batch_normalization(
                 _move(mean, batch_mean, keep)
                 _move(variance, batch_variance, keep)
             return outputs
-        return _plain(inputs, channel, (mean, variance), (beta, gamma), epsilon, momentum if training else None)
+        return _plain(
+            inputs, channel, (mean, variance), (beta, gamma), epsilon, momentum if training else None
+        )
 
 
 def _plain(

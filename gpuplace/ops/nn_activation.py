@@ -242,9 +242,7 @@ def _softsign_gradient(op: Operation, grad: Tensor) -> Tensor:
 # Softmax, LogSoftmax
 
 
-def softmax(
-    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
-) -> Tensor:
+def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
     """``exp(logits)`` divided by its sum along ``axis``, the last one where None."""
     return _along("Softmax", logits, axis if dim is None else dim, name)
 
@@ -263,7 +261,9 @@ def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Ten
     if axis == -1 or (rank is not None and axis == rank - 1):
         return new(op_type, name, logits=logits)
     if rank is None:
-        raise ValueError(f"axis={axis} of logits whose rank is unknown: give them a shape, or use the last axis")
+        raise ValueError(
+            f"axis={axis} of logits whose rank is unknown: give them a shape, or use the last axis"
+        )
     if not -rank <= axis < rank:
         raise InvalidArgumentError(
             None,
@@ -322,5 +322,3 @@ def swish(features: Any) -> Tensor:
     """``features * sigmoid(features)``."""
     features = convert_to_tensor(features, name="features")
     return features * unary.sigmoid(features)  # type: ignore[operator,no-any-return]
-
-

@@ -152,7 +152,9 @@ def _conv(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
     rows, columns, deep, filters = filter.shape
     if images.shape[3] % deep:
         raise InvalidArgumentError(
-            ctx.op, ctx.op, f"input depth must be evenly divisible by filter depth: {images.shape[3]} vs {deep}"
+            ctx.op,
+            ctx.op,
+            f"input depth must be evenly divisible by filter depth: {images.shape[3]} vs {deep}",
         )
     window = window_of(ctx.op.attrs, rows, columns)
     return from_nhwc(xp, convolve(xp, images, filter, window), data_format)
@@ -465,7 +467,9 @@ def separable_conv2d(
         depthwise_filter = convert_to_tensor(depthwise_filter, name="depthwise_filter")
         pointwise_filter = convert_to_tensor(pointwise_filter, name="pointwise_filter")
         _check_rate(rate if dilations is None else dilations, depthwise_filter)
-        deep = depthwise_conv2d_native(input, depthwise_filter, strides, padding, data_format, name="depthwise")
+        deep = depthwise_conv2d_native(
+            input, depthwise_filter, strides, padding, data_format, name="depthwise"
+        )
         return conv2d(deep, pointwise_filter, [1, 1, 1, 1], "VALID", data_format=data_format, name=scope)
 
 
@@ -517,9 +521,17 @@ def _depthwise_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
     images, filter = op.inputs
     attrs = {name: op.attrs[name] for name in _DEPTHWISE_ATTRS}
     sizes = shape_tensor(images)
-    first = new("DepthwiseConv2dNativeBackpropInput", input_sizes=sizes, filter=filter, out_backprop=grad, **attrs)
+    first = new(
+        "DepthwiseConv2dNativeBackpropInput", input_sizes=sizes, filter=filter, out_backprop=grad, **attrs
+    )
     sizes = shape_tensor(filter)
     return [
         first,
-        new("DepthwiseConv2dNativeBackpropFilter", input=images, filter_sizes=sizes, out_backprop=grad, **attrs),
+        new(
+            "DepthwiseConv2dNativeBackpropFilter",
+            input=images,
+            filter_sizes=sizes,
+            out_backprop=grad,
+            **attrs,
+        ),
     ]

@@ -35,9 +35,7 @@ _HALF = ("float16", "bfloat16")
 
 def _check_arguments(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
     if sentinel is not None:
-        raise ValueError(
-            f"Only call `{function}` with named arguments (labels=..., logits=..., ...)"
-        )
+        raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=..., ...)")
     if labels is None or logits is None:
         raise ValueError("Both labels and logits must be provided.")
 
@@ -107,7 +105,9 @@ def _first(op_type: str, name: str | None, **arguments: Any) -> Tensor:
 def _class_axis_last(tensor: Tensor, axis: int) -> Tensor:
     rank = tensor.shape.ndims
     if rank is None:
-        raise ValueError(f"axis={axis} of a tensor whose rank is unknown: give it a shape, or use the last axis")
+        raise ValueError(
+            f"axis={axis} of a tensor whose rank is unknown: give it a shape, or use the last axis"
+        )
     order = [i for i in range(rank) if i != axis % rank]
     return array.transpose(tensor, [*order, axis % rank])
 
@@ -292,9 +292,7 @@ def sigmoid_cross_entropy_with_logits(
         try:
             z.shape.merge_with(x.shape)
         except ValueError:
-            raise ValueError(
-                f"logits and labels must have the same shape ({x.shape} vs {z.shape})"
-            ) from None
+            raise ValueError(f"logits and labels must have the same shape ({x.shape} vs {z.shape})") from None
         zeros = constant.zeros_like(x, dtype=x.dtype.base_dtype)
         positive = x >= zeros
         upper: Any = new("Select", condition=positive, t=x, e=zeros)
@@ -303,7 +301,11 @@ def sigmoid_cross_entropy_with_logits(
 
 
 def weighted_cross_entropy_with_logits(
-    labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
+    labels: Any = None,
+    logits: Any = None,
+    pos_weight: Any = None,
+    name: str | None = None,
+    targets: Any = None,
 ) -> Tensor:
     """``sigmoid_cross_entropy_with_logits`` with positive labels weighted by ``pos_weight``."""
     labels = labels if targets is None else targets
@@ -317,6 +319,6 @@ def weighted_cross_entropy_with_logits(
                 f"logits and targets must have the same shape ({x.shape} vs {z.shape})"
             ) from None
         weight = 1 + (pos_weight - 1) * z
-        magnitude = unary.exp(-unary.abs(x))  # type: ignore[operator]
-        inner: Any = unary.log1p(magnitude)
-        return elementwise.add((1 - z) * x, weight * (inner + new("Relu", features=-x)), name=scope)
+        linear = (1 - z) * x
+        inner: Any = unary.log1p(unary.exp(unary.negative(unary.abs(x))))
+        return elementwise.add(linear, weight * (inner + new("Relu", features=-x)), name=scope)

@@ -112,7 +112,9 @@ def _bias_add_grad_gradient(op: Operation, grad: Tensor) -> Tensor:
     shape: Any = array.shape(op.inputs[0])
     bias_shape = array.shape(grad)
     if op.attrs["data_format"] == b"NCHW":
-        expanded = joining.concat([constant.ones_like(shape[:1]), bias_shape, constant.ones_like(shape[2:])], 0)
+        expanded = joining.concat(
+            [constant.ones_like(shape[:1]), bias_shape, constant.ones_like(shape[2:])], 0
+        )
         multiples = joining.concat([shape[:1], [1], shape[2:]], 0)
     else:
         expanded = joining.concat([constant.ones_like(shape[:-1]), bias_shape], 0)
@@ -196,10 +198,8 @@ def _top_k_gradient(op: Operation, grad: Tensor, _: Any) -> list[Any]:
     first = constant.range(0, cast.cast(count[0], "int64") * size, size)
     starts = cast.cast(array.expand_dims(first, -1), "int32")
     positions = array.reshape(rows + starts, [-1])  # type: ignore[operator]
-    total = reduction.reduce_prod(shape)
-    scattered = gather.scatter_nd(
-        array.expand_dims(positions, -1), array.reshape(grad, [-1]), [total]
-    )
+    places, values = array.expand_dims(positions, -1), array.reshape(grad, [-1])
+    scattered = gather.scatter_nd(places, values, [reduction.reduce_prod(shape)])
     return [array.reshape(scattered, shape), constant.zeros([], "int32")]
 
 

@@ -264,7 +264,12 @@ def local_response_normalization(
     name: str | None = None,
 ) -> Tensor:
     """``input / (bias + alpha * sqr_sum) ** beta``, squares summed over ``depth_radius`` channels to each side."""
-    arguments = {"depth_radius": depth_radius, "bias": float(bias), "alpha": float(alpha), "beta": float(beta)}
+    arguments = {
+        "depth_radius": depth_radius,
+        "bias": float(bias),
+        "alpha": float(alpha),
+        "beta": float(beta),
+    }
     return new("LRN", name, input=input, **arguments)
 
 

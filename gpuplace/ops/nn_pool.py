@@ -1,7 +1,7 @@
 """Poolings and their gradients.
 
-Source: tensorflow/core/ops/nn_ops.cc, core/kernels/maxpooling_op.cc, avgpooling_op.cc and tensorflow/python/ops/nn_ops.py,
-nn_grad.py, release 1.15.
+Source: tensorflow/core/ops/nn_ops.cc, core/kernels/maxpooling_op.cc, avgpooling_op.cc and
+tensorflow/python/ops/nn_ops.py, nn_grad.py, release 1.15.
 """
 
 from __future__ import annotations
@@ -74,7 +74,13 @@ def avg_pool(
 
 
 def _pool(
-    op_type: str, value: Any, ksize: Any, strides: Any, padding: str, data_format: str | None, name: str | None
+    op_type: str,
+    value: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None,
+    name: str | None,
 ) -> Tensor:
     data_format = data_format or "NHWC"
     with name_scope(name, op_type, [value]) as scope:

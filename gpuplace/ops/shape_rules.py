@@ -26,9 +26,7 @@ def merge_shapes(one: TensorShape, other: TensorShape) -> TensorShape:
     if other.sizes is None or one.sizes == other.sizes:
         return one
     if len(one.sizes) != len(other.sizes):
-        raise ValueError(
-            f"Shapes must be equal rank, but are {len(one.sizes)} and {len(other.sizes)}"
-        )
+        raise ValueError(f"Shapes must be equal rank, but are {len(one.sizes)} and {len(other.sizes)}")
     for axis, (a, b) in enumerate(zip(one.sizes, other.sizes, strict=True)):
         if a is not None and b is not None and a != b:
             raise ValueError(

@@ -47,9 +47,7 @@ def variable_op_v2(
     shape: Any, dtype: Any, name: str = "Variable", container: str = "", shared_name: str = ""
 ) -> Tensor:
     """Makes a variable; its output is a reference to it."""
-    op = apply_op(
-        "VariableV2", name, shape=shape, dtype=dtype, container=container, shared_name=shared_name
-    )
+    op = apply_op("VariableV2", name, shape=shape, dtype=dtype, container=container, shared_name=shared_name)
     return op.outputs[0]
 
 
@@ -83,7 +81,11 @@ def _variable(
 
 
 def assign(
-    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
+    ref: Any,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
 ) -> Any:
     """Gives a variable a new value.
 
@@ -202,37 +204,51 @@ def _is_variable_initialized(xp: Any, ref: VariableStorage) -> Any:
 # Scatter ops
 
 
-def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+def scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
     """Replaces the rows ``indices`` of a variable by ``updates``; returns the variable afterwards."""
     return _scatter("update", ref, indices, updates, use_locking, name)
 
 
-def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Adds ``updates`` to the rows ``indices`` of a variable; returns the variable afterwards."""
     return _scatter("add", ref, indices, updates, use_locking, name)
 
 
-def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Subtracts ``updates`` from the rows ``indices`` of a variable; returns the variable afterwards."""
     return _scatter("sub", ref, indices, updates, use_locking, name)
 
 
-def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_mul(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Multiplies the rows ``indices`` of a variable by ``updates``; returns the variable afterwards."""
     return _scatter("mul", ref, indices, updates, use_locking, name)
 
 
-def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_div(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Divides the rows ``indices`` of a variable by ``updates``; returns the variable afterwards."""
     return _scatter("div", ref, indices, updates, use_locking, name)
 
 
-def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_min(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Keeps the smaller of the rows ``indices`` of a variable and ``updates``; returns the variable afterwards."""
     return _scatter("min", ref, indices, updates, use_locking, name)
 
 
-def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_max(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Keeps the larger of the rows ``indices`` of a variable and ``updates``; returns the variable afterwards."""
     return _scatter("max", ref, indices, updates, use_locking, name)
 
@@ -245,7 +261,15 @@ def _scatter(how: str, ref: Any, indices: Any, updates: Any, use_locking: bool, 
     return apply_op(op_type, name, **arguments).outputs[0]
 
 
-_SCATTER_OPS = ("ScatterUpdate", "ScatterAdd", "ScatterSub", "ScatterMul", "ScatterDiv", "ScatterMin", "ScatterMax")
+_SCATTER_OPS = (
+    "ScatterUpdate",
+    "ScatterAdd",
+    "ScatterSub",
+    "ScatterMul",
+    "ScatterDiv",
+    "ScatterMin",
+    "ScatterMax",
+)
 
 
 @shape_function(*_SCATTER_OPS)

@@ -5,11 +5,15 @@ Source: tensorflow/core/framework/common_shape_fns.cc and tensorflow/python/ops/
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import make_constant
+from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
@@ -122,6 +126,46 @@ def broadcast_gradients(
     axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
     grad_x, grad_y = make()
     return sum_to(grad_x, axes_x, shape_x), sum_to(grad_y, axes_y, shape_y)
+
+
+_broadcasts_seen: weakref.WeakKeyDictionary[Graph, set[tuple[Any, Any]]] = weakref.WeakKeyDictionary()
+
+
+def _reduced_axes(mine: tuple[int | None, ...], other: tuple[int | None, ...]) -> list[int]:
+    """The axes of the broadcast shape along which a gradient is summed back to ``mine``."""
+    rank = max(len(mine), len(other))
+    padded = (1,) * (rank - len(mine)) + mine
+    return [axis for axis in range(rank) if padded[axis] == 1]
+
+
+def reduced_gradients(
+    op: Operation, grad: Tensor, of_x: Callable[[], Tensor], of_y: Callable[[], Tensor]
+) -> tuple[Tensor, Tensor]:
+    """The gradients that two functions build, summed where the inputs' known shapes differ from the output's.
+
+    Where shapes are known the axes are constants. As in TensorFlow, the first use of a pair of shapes in a graph
+    leaves the operation behind that found the axes.
+    """
+    x, y = op.inputs[:2]
+    a, b = x.shape.sizes, y.shape.sizes
+    if a is None or b is None or None in a or None in b:
+        shape_x, shape_y = new("Shape", input=x), new("Shape", input=y)
+        axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
+        first = sum_to(of_x(), axes_x, shape_x)
+        return first, sum_to(of_y(), axes_y, shape_y)
+    known = _broadcasts_seen.setdefault(op.graph, set())
+    if (a, b) not in known:
+        known.add((a, b))
+        apply_op("BroadcastGradientArgs", s0=np.array(a, np.int32), s1=np.array(b, np.int32))
+    found = []
+    for mine, other, make in ((a, b, of_x), (b, a, of_y)):
+        gradient = make()
+        if mine != grad.shape.sizes:
+            axes = np.array(_reduced_axes(mine, other), np.int32)
+            gradient = new("Sum", input=gradient, reduction_indices=axes)
+            gradient = new("Reshape", tensor=gradient, shape=np.array(mine, np.int32))
+        found.append(gradient)
+    return found[0], found[1]
 
 
 def after(grad: Tensor) -> Any:

@@ -26,7 +26,9 @@ Update = Callable[..., tuple[Any, ...]]
 """``(xp, *values of the variables, *other inputs, **attributes)`` to the new values of the variables."""
 
 
-def _apply(name: str, variables: int, attrs: tuple[str, ...] = (), sparse: bool = False) -> Callable[[Update], Update]:
+def _apply(
+    name: str, variables: int, attrs: tuple[str, ...] = (), sparse: bool = False
+) -> Callable[[Update], Update]:
     """Registers an update as what computes ``<name>`` and ``Resource<name>``.
 
     Args:
@@ -71,9 +73,7 @@ def _storage(tensor: VariableStorage | ResourceHandle) -> VariableStorage:
 
 def _gradient_position(op: Operation) -> int:
     assert op.op_def is not None
-    return next(
-        i for i, arg in enumerate(op.op_def.inputs) if arg.name in ("grad", "delta")
-    )
+    return next(i for i, arg in enumerate(op.op_def.inputs) if arg.name in ("grad", "delta"))
 
 
 def _reference_shape(op: Operation) -> list[TensorShape]:
@@ -105,7 +105,9 @@ def _on_rows(
     update: Update, xp: Any, op: Operation, values: list[Any], rest: tuple[Any, ...], keywords: dict[str, Any]
 ) -> list[Any]:
     """Applies an update to some rows; rows that occur several times take their turns one after the other."""
-    position = [arg.name for arg in op.op_def.inputs].index("indices") - len(values) if op.op_def else len(rest) - 1
+    position = (
+        [arg.name for arg in op.op_def.inputs].index("indices") - len(values) if op.op_def else len(rest) - 1
+    )
     indices = rest[position].reshape(-1)
     others = rest[:position] + rest[position + 1 :]
     check_indices(xp, indices, values[0].shape[0])
@@ -231,7 +233,9 @@ def _ada_max(
 
 
 @_apply("ApplyProximalGradientDescent", 1)
-def _proximal_gradient_descent(xp: Any, var: Any, alpha: Any, l1: Any, l2: Any, delta: Any) -> tuple[Any, ...]:
+def _proximal_gradient_descent(
+    xp: Any, var: Any, alpha: Any, l1: Any, l2: Any, delta: Any
+) -> tuple[Any, ...]:
     zero, one = alpha.dtype.type(0), alpha.dtype.type(1)
     moved = var - delta * alpha
     if float(l1) > 0:

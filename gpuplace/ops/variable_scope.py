@@ -301,9 +301,7 @@ def get_variable(
 def get_local_variable(name: str, *args: Any, collections: Any = None, **kwargs: Any) -> Any:
     """``get_variable`` for a local variable, which is not trainable."""
     kwargs["trainable"] = False
-    return get_variable(
-        name, *args, collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES], **kwargs
-    )
+    return get_variable(name, *args, collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES], **kwargs)
 
 
 def variable_scope(
@@ -347,7 +345,9 @@ def variable_scope(
     if name_or_scope is not None and not isinstance(name_or_scope, (str, VariableScope)):
         raise TypeError("VariableScope: name_or_scope must be a string or VariableScope.")
     if not isinstance(auxiliary_name_scope, bool):
-        raise TypeError(f"The auxiliary_name_scope must be `True` or `False`, while get {auxiliary_name_scope}")
+        raise TypeError(
+            f"The auxiliary_name_scope must be `True` or `False`, while get {auxiliary_name_scope}"
+        )
     if name_or_scope is None and reuse:
         raise ValueError("reuse=True cannot be used without a name_or_scope")
     settings = {
@@ -379,7 +379,9 @@ def _opened(
         stack.enter_context(graph.as_default())
         is_scope = isinstance(name_or_scope, VariableScope)
         wanted = (
-            name_or_scope.name.split("/")[-1] if is_scope else (default_name if name_or_scope is None else name_or_scope)
+            name_or_scope.name.split("/")[-1]
+            if is_scope
+            else (default_name if name_or_scope is None else name_or_scope)
         )
         opened: str | None = None
         if auxiliary_name_scope:

@@ -70,7 +70,7 @@ class Window:
         return sizes[0], sizes[1], (pads[0], pads[1])
 
     def view(self, xp: Any, images: Any, fill: Any = 0) -> Any:
-        """All windows of NHWC ``images``: ``[batch, out_height, out_width, rows, columns, channels]``, to be read only."""
+        """All windows of NHWC ``images``, to be read only: ``[batch, height, width, rows, columns, channels]``."""
         batch, height, width, channels = images.shape
         out_height, out_width, pads = self.geometry(height, width)
         images = padded(xp, images, pads, fill)
@@ -95,7 +95,8 @@ class Window:
         images = xp.zeros((batch, height + top + bottom, width + left + right, channels), parts.dtype)
         for row in range(self.rows):
             for column in range(self.columns):
-                images[:, self._along(0, row, out_height), self._along(1, column, out_width)] += parts[:, :, :, row, column]
+                down, right = self._along(0, row, out_height), self._along(1, column, out_width)
+                images[:, down, right] += parts[:, :, :, row, column]
         return xp.ascontiguousarray(images[:, top : top + height, left : left + width])
 
     def _along(self, axis: int, offset: int, count: int) -> slice:

@@ -10,7 +10,7 @@ from typing import Any
 
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops import control, elementwise, state, unary
+from gpuplace.ops import control, state, unary
 from gpuplace.ops.indexed_slices import IndexedSlices
 from gpuplace.ops.resource_state import resource_scatter
 from gpuplace.ops.train.optimizer import KernelOptimizer, cast_to
@@ -88,23 +88,19 @@ class AdamOptimizer(KernelOptimizer):
 
     def _on_rows(self, grad: Tensor, var: Any, indices: Tensor, scatter_add: Callable[..., Any]) -> Any:
         """The update from some rows; the means of all rows decay."""
-        mul, sub, div = elementwise.multiply, elementwise.subtract, _divide
-        scalars = {name: cast_to(value, var.dtype.base_dtype) for name, value in self._scalars().items()}
-        root = unary.sqrt(sub(1.0, scalars["beta2_power"], name="sub"))
-        rate = div(mul(scalars["lr"], root, name="mul"), sub(1.0, scalars["beta1_power"], name="sub"))
+        given: dict[str, Any] = self._scalars()
+        given = {name: cast_to(value, var.dtype.base_dtype) for name, value in given.items()}
+        rate = given["lr"] * unary.sqrt(1 - given["beta2_power"]) / (1 - given["beta1_power"])
         means = []
-        for slot_name, beta, powers in (("m", "beta1", grad), ("v", "beta2", None)):
+        for slot_name, beta in (("m", given["beta1"]), ("v", given["beta2"])):
             slot = self.get_slot(var, slot_name)
-            if powers is None:
-                powers = mul(grad, grad, name="mul")
-            scaled = mul(powers, sub(1.0, scalars[beta], name="sub"), name="mul")
-            decayed = state.assign(slot, mul(slot, scalars[beta], name="mul"), use_locking=self._use_locking)
+            value: Any = grad if slot_name == "m" else grad * grad  # type: ignore[operator]
+            scaled = value * (1 - beta)
+            decayed = state.assign(slot, slot * beta, use_locking=self._use_locking)
             with get_default_graph().control_dependencies([decayed]):
                 means.append(scatter_add(slot, indices, scaled))
-        step = div(
-            mul(rate, means[0], name="mul"),
-            elementwise.add(unary.sqrt(means[1]), scalars["epsilon"], name="add"),
-        )
+        root: Any = unary.sqrt(means[1])
+        step = rate * means[0] / (root + given["epsilon"])
         update = state.assign_sub(var, step, use_locking=self._use_locking)
         return control.group(update, *means)
 
@@ -118,7 +114,3 @@ class AdamOptimizer(KernelOptimizer):
                     for power, name in zip(powers, ("beta1", "beta2"), strict=True)
                 ]
         return control.group(*update_ops, *updates, name=name_scope)
-
-
-def _divide(x: Any, y: Any) -> Tensor:
-    return elementwise.truediv(x, y)

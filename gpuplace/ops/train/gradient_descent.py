@@ -43,11 +43,11 @@ class GradientDescentOptimizer(KernelOptimizer):
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
         rate = cast_to(self._learning_rate_tensor, var.dtype.base_dtype)
-        delta = IndexedSlices(elementwise.multiply(grad.values, rate, name="mul"), grad.indices, grad.dense_shape)
+        delta = IndexedSlices(
+            elementwise.multiply(grad.values, rate, name="mul"), grad.indices, grad.dense_shape
+        )
         return var.scatter_sub(delta, use_locking=self._use_locking)
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
-        change = elementwise.multiply(
-            unary.negative(grad), self._learning_rate_tensor, name="mul"
-        )
+        change = elementwise.multiply(unary.negative(grad), self._learning_rate, name="mul")
         return resource_scatter("add", var.handle, indices, change)

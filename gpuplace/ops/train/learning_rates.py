@@ -1,6 +1,7 @@
 """Learning rates that fall with the global step.
 
-Source: tensorflow/python/training/learning_rate_decay.py and keras/optimizer_v2/learning_rate_schedule.py, release 1.15.
+Source: tensorflow/python/training/learning_rate_decay.py and keras/optimizer_v2/learning_rate_schedule.py,
+release 1.15.
 """
 
 from __future__ import annotations

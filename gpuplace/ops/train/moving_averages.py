@@ -91,7 +91,8 @@ class ExponentialMovingAverage:
                 count: Any = cast.cast(self._num_updates, "float32", name="num_updates")
                 decay = elementwise.minimum(decay, (1.0 + count) / (10.0 + count))
             moved = [
-                assign_moving_average(self._averages[id(variable)][1], variable, decay) for variable in variables
+                assign_moving_average(self._averages[id(variable)][1], variable, decay)
+                for variable in variables
             ]
             return control.group(*moved, name=scope)
 

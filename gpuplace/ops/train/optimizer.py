@@ -19,7 +19,7 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_sc
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops import cast, control, training_ops
+from gpuplace.ops import cast, control
 from gpuplace.ops.gradients import gradients
 from gpuplace.ops.indexed_slices import (
     IndexedSlices,
@@ -80,7 +80,7 @@ class Optimizer:
         name: str | None = None,
         grad_loss: Any = None,
     ) -> Operation:
-        """An operation that makes one step towards a smaller ``loss``: ``compute_gradients``, then ``apply_gradients``."""
+        """An operation that makes one step towards a smaller ``loss``: computes gradients, then applies them."""
         grads_and_vars = self.compute_gradients(
             loss,
             var_list=var_list,
@@ -331,9 +331,7 @@ class KernelOptimizer(Optimizer):
     def _apply(self, prefix: str, var: Any, grad: Tensor, indices: Tensor | None) -> Operation:
         resource = prefix.startswith("Resource")
         dtype = grad.dtype.base_dtype if resource else var.dtype.base_dtype
-        slots = {
-            name: slot.handle if resource else slot for name, slot in self._slot_inputs(var).items()
-        }
+        slots = {name: slot.handle if resource else slot for name, slot in self._slot_inputs(var).items()}
         scalars = {name: cast_to(value, dtype) for name, value in self._scalars().items()}
         gradient_name = "delta" if self._op == "GradientDescent" else "grad"
         positions = {} if indices is None else {"indices": indices}
@@ -386,7 +384,9 @@ def _converted(grad: Any) -> Gradient:
     try:
         return convert_to_tensor_or_indexed_slices(grad)
     except TypeError:
-        raise TypeError(f"Gradient must be convertible to a Tensor or IndexedSlices, or None: {grad}") from None
+        raise TypeError(
+            f"Gradient must be convertible to a Tensor or IndexedSlices, or None: {grad}"
+        ) from None
 
 
 def _without_duplicates(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
@@ -411,5 +411,3 @@ def _count(global_step: Any, name: str) -> Any:
         one = convert_to_tensor(1, global_step.dtype)
         return assign_add_variable_op(global_step.handle, one, name=name)
     return assign_add(global_step, 1, name=name)
-
-

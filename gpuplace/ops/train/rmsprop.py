@@ -39,7 +39,12 @@ class RMSPropOptimizer(KernelOptimizer):
         name: str = "RMSProp",
     ) -> None:
         super().__init__(use_locking, name)
-        self._given = {"learning_rate": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon}
+        self._given = {
+            "learning_rate": learning_rate,
+            "decay": decay,
+            "momentum": momentum,
+            "epsilon": epsilon,
+        }
         self._centered = centered
         self._op = "CenteredRMSProp" if centered else "RMSProp"
         self._tensors: dict[str, Any] = {}

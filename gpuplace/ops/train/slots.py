@@ -22,15 +22,18 @@ def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool =
 
 
 def create_slot_with_initializer(
-    primary: Any, initializer: Any, shape: TensorShape, dtype: Any, name: str, colocate_with_primary: bool = True
+    primary: Any,
+    initializer: Any,
+    shape: TensorShape,
+    dtype: Any,
+    name: str,
+    colocate_with_primary: bool = True,
 ) -> Any:
     """A slot of ``primary`` of the given shape and type."""
     return _create(primary, initializer, shape, dtype, name, shape.is_fully_defined(), colocate_with_primary)
 
 
-def create_zeros_slot(
-    primary: Any, name: str, dtype: Any = None, colocate_with_primary: bool = True
-) -> Any:
+def create_zeros_slot(primary: Any, name: str, dtype: Any = None, colocate_with_primary: bool = True) -> Any:
     """A slot of zeros, shaped like ``primary``."""
     dtype = primary.dtype if dtype is None else dtype
     shape = primary.get_shape()

@@ -28,7 +28,11 @@ CHROMIUM_FLAGS = [
 ]
 SETTINGS = {
     # Else a fresh profile asks whether to fetch news.
-    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
+    "apputils-extension/notification": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+        "doNotDisturbMode": True,
+    },
     # Else cells out of sight are detached.
     "notebook-extension/tracker": {"windowingMode": "none"},
 }
@@ -63,7 +67,15 @@ def jupyterlab(root: Path, state: Path, theme: str = "JupyterLab Light") -> Iter
         path.write_text(json.dumps(values))
     port = free_port()
     command = [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}"),
+        *(
+            sys.executable,
+            "-m",
+            "jupyterlab",
+            "--no-browser",
+            "--allow-root",
+            "--ip=127.0.0.1",
+            f"--port={port}",
+        ),
         "--ServerApp.port_retries=0",
         f"--IdentityProvider.token={TOKEN}",
         f"--ServerApp.root_dir={root}",
@@ -74,7 +86,9 @@ def jupyterlab(root: Path, state: Path, theme: str = "JupyterLab Light") -> Iter
     ]
     log_path = state / "jupyterlab.log"
     with open(log_path, "wb") as log:
-        server = subprocess.Popen(command, env=env, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        server = subprocess.Popen(
+            command, env=env, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
         base = f"http://127.0.0.1:{port}"
         try:
             _wait_for(server, f"{base}/api/status?token={TOKEN}", log_path)

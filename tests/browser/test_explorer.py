@@ -1,0 +1,163 @@
+"""The first notebook in JupyterLab: run it all, then use the explorer as a person does."""
+
+import re
+
+import pytest
+
+from tests.browser.jupyterlab import open_notebook, run_all
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+MATMUL_1 = "g.node#n5"
+GPU_FILL = {"GPU:0": "#6d96ff", "GPU:3": "#dc7696"}
+
+
+@pytest.fixture(scope="module")
+def explorer(page, lab):
+    """The explorer of the notebook, run in this page."""
+    base, _ = lab
+    open_notebook(page, base, "01-using-gpus.ipynb")
+    run_all(page)
+    page.keyboard.press("Control+b")  # more room: the file browser away
+    found = page.locator(".gp-explorer")
+    found.locator(f".gp-canvas svg {MATMUL_1}").wait_for()
+    found.scroll_into_view_if_needed()
+    return found
+
+
+@pytest.fixture(autouse=True)
+def as_in_the_beginning(explorer):
+    """Each test finds the machine of the notebook, all of it visible, and no soft placement."""
+    yield
+    explorer.get_by_label("Machine").fill("4x Tesla K20m")
+    explorer.get_by_label("Machine").press("Enter")
+    explorer.get_by_label("Soft placement").uncheck()
+    for number in range(4):
+        explorer.get_by_label(f"GPU {number} ·").check()
+    explorer.get_by_role("tab", name="Table").click()
+    explorer.locator(".gp-table-head input").first.fill("")
+    explorer.locator(".gp-status p[role=status]").wait_for()
+
+
+def shoot(explorer, screenshots, lab, name):
+    explorer.screenshot(path=screenshots / f"{name}-{lab[1].split()[-1].lower()}.png")
+
+
+def fill_of(explorer, node):
+    return explorer.locator(f".gp-canvas {node} a > path, .gp-canvas {node} a > polygon").first.get_attribute(
+        "fill"
+    )
+
+
+def row(explorer, name):
+    return explorer.locator(f"tr[data-key='{name}']").first
+
+
+def test_the_notebook_shows_pictures_tables_and_the_explorer(explorer, page, screenshots, lab):
+    assert page.locator(".jp-OutputArea-output img[src^='data:image/svg+xml']").count() >= 5
+    assert page.locator(".jp-OutputArea-output table.dataframe").count() >= 2
+    assert fill_of(explorer, MATMUL_1) == GPU_FILL["GPU:3"]
+    assert explorer.locator(".gp-legend").inner_text().replace("\n", " ").startswith("CPU:0: 1")
+    assert explorer.locator("g.edge.copy").count() == 2
+    shoot(explorer, screenshots, lab, "explorer")
+    page.screenshot(path=screenshots / f"page-{lab[1].split()[-1].lower()}.png")
+
+
+def test_a_click_on_an_op_says_why_and_selects_its_row(explorer, screenshots, lab):
+    from playwright.sync_api import expect
+
+    explorer.locator(f".gp-canvas {MATMUL_1}").click()
+    why = explorer.locator(".gp-why")
+    expect(why.locator("h3")).to_have_text("MatMul_1")
+    expect(why.locator(".gp-reason")).to_contain_text("asked for '/device:GPU:3'")
+    expect(why).to_contain_text(re.compile(r"In\[\d+\]:\d+"))
+    expect(row(explorer, "MatMul_1")).to_have_class(re.compile("gp-selected"))
+    expect(explorer.locator(f".gp-canvas {MATMUL_1}")).to_have_attribute("aria-pressed", "true")
+    shoot(explorer, screenshots, lab, "selected")
+    why.get_by_role("button", name="AddN").click()
+    expect(why.locator("h3")).to_have_text("AddN")
+    row(explorer, "Const_2").click()
+    expect(why.locator("h3")).to_have_text("Const_2")
+    expect(why.locator(".gp-reason")).to_contain_text("asked for")
+
+
+def test_hiding_a_gpu_fails_visibly_and_soft_placement_repairs_it(explorer, screenshots, lab):
+    from playwright.sync_api import expect
+
+    explorer.locator(f".gp-canvas {MATMUL_1}").click()
+    explorer.get_by_label("GPU 3 ·").uncheck()
+    alert = explorer.get_by_role("alert")
+    expect(alert).to_contain_text("was explicitly assigned to /device:GPU:3 but available devices are [")
+    expect(alert).to_contain_text("requested by")
+    expect(explorer.locator(f".gp-canvas {MATMUL_1}")).to_have_class(re.compile("guilty"))
+    expect(explorer.locator(".gp-reason")).to_contain_text("none left")
+    expect(row(explorer, "MatMul_1")).to_contain_text("no device")
+    shoot(explorer, screenshots, lab, "failed")
+
+    explorer.get_by_label("Soft placement").check()
+    expect(alert).to_have_count(0)
+    expect(explorer.locator(f".gp-canvas {MATMUL_1}")).to_have_class(re.compile("unmet"))
+    assert fill_of(explorer, MATMUL_1) == GPU_FILL["GPU:0"]
+    expect(row(explorer, "MatMul_1")).to_contain_text("≠ /device:GPU:3")
+    expect(row(explorer, "MatMul_1")).to_contain_text("GPU:0")
+    expect(explorer.locator(".gp-reason")).to_contain_text("soft placement")
+    shoot(explorer, screenshots, lab, "soft")
+
+
+def test_another_machine_and_a_machine_that_does_not_exist(explorer, screenshots, lab):
+    from playwright.sync_api import expect
+
+    machine = explorer.get_by_label("Machine")
+    machine.fill("7x Warp Drive")
+    machine.press("Enter")
+    expect(explorer.get_by_role("alert")).to_contain_text("Unknown GPU model 'Warp Drive'")
+    explorer.get_by_label("Soft placement").check()
+    expect(explorer.get_by_role("alert")).to_have_count(0)
+    expect(machine).to_have_value("4x Tesla K20m")
+    machine.fill("2x Tesla K40c")
+    machine.press("Enter")
+    expect(explorer.get_by_label("GPU 1 · Tesla K40c")).to_be_checked()
+    expect(explorer.get_by_label("GPU 2 ·")).to_have_count(0)
+    expect(explorer.locator(".gp-legend")).not_to_contain_text("GPU:2")
+    explorer.get_by_role("tab", name="Devices").click()
+    expect(explorer.locator(".gp-panel")).to_contain_text("0000:02:00.0")
+    shoot(explorer, screenshots, lab, "machine")
+    machine.fill("4x Tesla K20m")
+    machine.press("Enter")
+    expect(explorer.get_by_label("GPU 3 · Tesla K20m")).to_be_checked()
+
+
+def test_tabs_filter_and_release(explorer, screenshots, lab):
+    from playwright.sync_api import expect
+
+    explorer.get_by_label("Filter rows by regular expression").first.fill("MatMul.*GPU:3")
+    expect(explorer.locator("tr[data-key]")).to_have_count(1)
+    explorer.get_by_role("tab", name="Copies").click()
+    expect(explorer.get_by_role("table", name="Copies between devices")).to_contain_text("2×2 float32")
+    shoot(explorer, screenshots, lab, "copies")
+    explorer.get_by_role("tab", name="Log").click()
+    expect(explorer.locator(".gp-log")).to_contain_text("MatMul_1: (MatMul): /job:localhost")
+    explorer.get_by_label("Release").select_option("1.4")
+    expect(explorer.locator(".gp-log")).to_contain_text("MatMul_1: /job:localhost")
+    shoot(explorer, screenshots, lab, "log")
+    explorer.get_by_label("Release").select_option("1.15")
+    expect(explorer.locator(".gp-log")).to_contain_text("MatMul_1: (MatMul): /job:localhost")
+
+
+def test_keyboard_alone(explorer, page):
+    from playwright.sync_api import expect
+
+    explorer.locator(".gp-canvas").click(position={"x": 5, "y": 5})
+    expect(explorer.locator(".gp-why")).to_contain_text("Click an op")
+    explorer.get_by_label("Find an op by regular expression").fill("MatMul$")
+    page.keyboard.press("Enter")
+    expect(explorer.locator(".gp-why h3")).to_have_text("MatMul")
+    explorer.locator(".gp-canvas g.node[tabindex='0']").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(explorer.locator(".gp-why h3")).to_have_text("AddN")
+    page.keyboard.press("Escape")
+    expect(explorer.locator(".gp-why")).to_contain_text("Click an op")
+    for group in explorer.locator(".gp-canvas g.node").all():
+        assert group.get_attribute("role") == "button"
+        assert " on /job:localhost" in group.get_attribute("aria-label")

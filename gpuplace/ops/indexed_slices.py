@@ -15,13 +15,10 @@ from typing import Any
 
 from gpuplace.dtypes import DType
 from gpuplace.graph.apply_op import apply_op
-from gpuplace.graph.constant_value import constant_value, constant_value_as_shape
+from gpuplace.graph.constant_value import constant_value_as_shape
 from gpuplace.graph.convert import convert_to_tensor, name_scope, register_tensor_conversion_function
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels.compute import compute
-from gpuplace.ops.scatter import apply_at
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 
 __all__ = ["IndexedSlices", "unsorted_segment_sum", "convert_to_tensor_or_indexed_slices"]
@@ -139,9 +136,6 @@ def convert_to_tensor_or_indexed_slices(
     return convert_to_tensor(value, dtype, name, as_ref=as_ref)
 
 
-# UnsortedSegmentSum
-
-
 def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """Sums the rows of ``data`` that have equal ``segment_ids``; negative ids are left out.
 
@@ -150,22 +144,3 @@ def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: s
     """
     arguments = {"data": data, "segment_ids": segment_ids, "num_segments": num_segments}
     return apply_op("UnsortedSegmentSum", name, **arguments).outputs[0]
-
-
-@shape_function("UnsortedSegmentSum")
-def _segment_shape(op: Operation) -> list[TensorShape]:
-    data, ids = op.inputs[0].shape, op.inputs[1].shape
-    count = constant_value(op.inputs[2])
-    if data.sizes is None or ids.ndims is None:
-        return [UNKNOWN_SHAPE]
-    rows = None if count is None else int(count)
-    return [TensorShape.of((rows, *data.sizes[ids.ndims :]))]
-
-
-@compute("UnsortedSegmentSum")
-def _segment_sum(xp: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
-    sums = xp.zeros((int(num_segments), *data.shape[segment_ids.ndim :]), data.dtype)
-    keep = segment_ids >= 0
-    if not bool(keep.all()):
-        data, segment_ids = data[keep], segment_ids[keep]
-    return apply_at(xp, "add", sums, segment_ids, data)

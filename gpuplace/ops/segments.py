@@ -19,6 +19,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gather import gather, where
 from gpuplace.ops.gradient_registry import gradient
+from gpuplace.ops.indexed_slices import unsorted_segment_sum
 from gpuplace.ops.support import like, new, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 
@@ -130,11 +131,6 @@ def _segment_extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 # Any order
 
 
-def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """Returns the sum of the rows of each segment, 0 for ids without rows."""
-    return new("UnsortedSegmentSum", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
-
-
 def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """Returns the product of the rows of each segment, 1 for ids without rows."""
     return new("UnsortedSegmentProd", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
@@ -150,7 +146,7 @@ def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: s
     return new("UnsortedSegmentMin", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
 
 
-@compute("UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
+@compute("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
 def _unsorted_segment(xp: Any, data: Any, segment_ids: Any, num_segments: Any, *, ctx: Any) -> Any:
     count = int(num_segments)
     if count < 0:
@@ -164,7 +160,7 @@ def _unsorted_segment(xp: Any, data: Any, segment_ids: Any, num_segments: Any, *
         )
     how = ctx.op.type[len("UnsortedSegment") :]
     kind = as_dtype(data.dtype)
-    empty = {"Prod": 1, "Max": kind.min, "Min": kind.max}[how]
+    empty = 0 if how == "Sum" else 1 if how == "Prod" else kind.min if how == "Max" else kind.max
     ids = segment_ids.reshape(-1)
     rows = data.reshape(ids.shape[0], *data.shape[segment_ids.ndim :])
     wrong = ids >= count
@@ -178,7 +174,7 @@ def _unsorted_segment(xp: Any, data: Any, segment_ids: Any, num_segments: Any, *
     return _combined(xp, how, rows[kept], ids[kept], count, empty)
 
 
-@shape_function("UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
+@shape_function("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
 def _unsorted_segment_shape(op: Operation) -> Any:
     data, rank, count = op.inputs[0].shape.sizes, op.inputs[1].shape.ndims, constant_value(op.inputs[2])
     if data is None or rank is None:
@@ -200,6 +196,11 @@ def _gather_or_zero(params: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
     spread = new("Reshape", tensor=valid, shape=shape)
     wide = new("LogicalAnd", x=spread, y=new("Fill", dims=shape_tensor(rows), value=True))
     return where(wide, rows, new("ZerosLike", x=rows)), wide
+
+
+@gradient("UnsortedSegmentSum")
+def _unsorted_sum_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
+    return _gather_or_zero(grad, op.inputs[1])[0], None, None
 
 
 @gradient("UnsortedSegmentMax", "UnsortedSegmentMin")

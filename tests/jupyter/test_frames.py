@@ -1,0 +1,107 @@
+"""DataFrames: types, index and values."""
+
+import pandas as pd
+import pytest
+
+import gpuplace as tf
+from gpuplace.jupyter.frames import (
+    devices_frame,
+    edges_frame,
+    kernels_frame,
+    mapping_frame,
+    placement_frame,
+    scopes_frame,
+)
+from gpuplace.report.placement_view import PlacementView
+from tests.jupyter.programs import layered, towers
+
+LOCAL = "/job:localhost/replica:0/task:0/device:"
+
+
+@pytest.fixture
+def placement():
+    return tf.place(towers(), machine="2x Tesla K40c", config=tf.ConfigProto(allow_soft_placement=True))
+
+
+def test_placement(placement):
+    frame = placement.frame()
+    assert frame.index.name == "node"
+    assert list(frame.columns) == ["type", "requested", "assigned", "device", "met", "scope", "source"]
+    assert [str(frame[name].dtype) for name in ("type", "requested", "assigned", "device", "met", "source")] == [
+        "category", "category", "category", "category", "boolean", "string",
+    ]  # fmt: skip
+    row = frame.loc["MatMul_1"]
+    assert (row["type"], row["requested"], row["assigned"], row["device"], row["met"]) == (
+        "MatMul", "/device:GPU:3", f"{LOCAL}GPU:0", "GPU:0", False,
+    )  # fmt: skip
+    assert list(frame["device"].cat.categories) == ["CPU:0", "GPU:0", "GPU:1"]
+    assert frame["device"].cat.ordered
+    assert frame.loc["AddN", "met"]
+    assert "programs.py:" in row["source"]
+    assert dict(frame["assigned"].astype(str)) == dict(placement)
+
+
+def test_what_is_missing_is_missing():
+    view = PlacementView.of_columns([("x/y", "NoOp", "", ""), ("z", "NoOp", "/gpu:0", "")])
+    frame = placement_frame(view)
+    assert frame["assigned"].isna().all() and frame["device"].isna().all() and frame["met"].isna().all()
+    assert frame["requested"].isna().tolist() == [True, False]
+    assert frame.loc["x/y", "scope"] == "x" and pd.isna(frame.loc["z", "scope"])
+
+
+def test_a_failed_placement_keeps_what_is_known():
+    frame = tf.place(towers(), machine="3x Tesla K20m", on_error="keep").frame()
+    assert frame["device"].isna().sum() == 3
+    assert frame.loc["MatMul", "device"] == "GPU:2"
+
+
+def test_an_empty_graph():
+    placement = tf.place(tf.Graph(), machine="cpu")
+    assert len(placement.frame()) == len(edges_frame(placement)) == len(scopes_frame(placement)) == 0
+    assert str(edges_frame(placement)["bytes"].dtype) == "Int64"
+
+
+def test_edges(placement):
+    frame = edges_frame(placement)
+    assert len(frame) == 6
+    assert frame["copy"].sum() == 2
+    assert str(frame["src_output"].dtype) == "Int32" and str(frame["bytes"].dtype) == "Int64"
+    copies = edges_frame(placement, copies_only=True)
+    assert copies["bytes"].sum() == 32
+    assert copies["shape"].tolist() == ["2×2", "2×2"] and set(copies["dtype"]) == {"float32"}
+
+
+def test_devices(placement):
+    frame = devices_frame(placement)
+    assert frame["nodes"].tolist() == [1, 6, 0]
+    assert frame.loc[f"{LOCAL}CPU:0", "bytes_in"] == 32
+    assert pd.isna(frame.loc[f"{LOCAL}CPU:0", "memory_limit"])
+    assert frame.loc[f"{LOCAL}GPU:0", "memory_limit"] > 2**33
+    assert "Tesla K40c" in frame.loc[f"{LOCAL}GPU:1", "description"]
+
+
+def test_scopes():
+    frame = scopes_frame(tf.place(layered(3), machine="2x Tesla K40c"))
+    assert frame.to_dict("index") == {
+        "tower_0": {"nodes": 10, "GPU:0": 10, "GPU:1": 0},
+        "tower_1": {"nodes": 10, "GPU:0": 0, "GPU:1": 10},
+    }
+
+
+def test_mapping():
+    config = tf.ConfigProto(gpu_options=tf.GPUOptions(visible_device_list="1"))
+    frame = mapping_frame("4x Tesla K20m", config, environ={"CUDA_VISIBLE_DEVICES": "0,2"})
+    assert frame["device"].tolist()[2] == "/device:GPU:0"
+    assert frame["visible"].tolist()[2] == 1
+    assert frame["device"].isna().tolist() == [True, True, False, True]
+    assert "CUDA_VISIBLE_DEVICES" in frame["reason"][1] and "visible_device_list" in frame["reason"][0]
+    assert str(frame["memory_limit"].dtype) == "Int64"
+    assert len(mapping_frame("cpu")) == 0
+
+
+def test_kernels():
+    frame = kernels_frame("MatMul", "1.15")
+    assert set(frame["device_type"]) >= {"CPU", "GPU"}
+    assert frame["computable"].any()
+    with pytest.raises(tf.errors.NotFoundError):
+        kernels_frame("NoSuchOp")

@@ -1,0 +1,79 @@
+"""What a notebook shows for each object, in HTML and in text."""
+
+import pytest
+
+import gpuplace as tf
+from gpuplace.jupyter.reprs import mimebundle
+from tests.jupyter.programs import towers
+
+IMG = '<img style="max-width:100%'
+
+
+def shown(obj) -> tuple[str, str]:
+    bundle = obj._repr_mimebundle_()
+    return bundle["text/html"], bundle["text/plain"]
+
+
+@pytest.fixture(autouse=True)
+def machine():
+    tf.use_machine("4x Tesla K20m")
+
+
+def test_graph():
+    page, text = shown(towers())
+    assert IMG in page and "Graph of 7 operations" in page and "4x Tesla K20m" in page
+    assert text.splitlines()[0] == "Graph of 7 operations"
+    assert "MatMul   /device:GPU:2     1" in text
+
+
+def test_a_graph_that_cannot_be_placed_here():
+    tf.use_machine("1x Tesla K40c")
+    page, _ = shown(towers())
+    assert "✖" not in page and 'role="alert"' in page and IMG in page
+
+
+def test_an_empty_graph():
+    assert shown(tf.Graph()) == ("<p><b>Graph of 0 operations</b></p>", "Graph of 0 operations")
+
+
+def test_placement():
+    page, text = shown(tf.place(towers()))
+    assert IMG in page and "GPU:3: 3" in page
+    assert "MatMul_1  MatMul  /device:GPU:3  GPU:3" in text
+
+
+def test_session():
+    with tf.Session(graph=towers()) as session:
+        page, text = shown(session)
+    assert "Session: 5 devices, graph of 7 operations" in text
+    assert "/job:localhost/replica:0/task:0/device:GPU:3" in page
+
+
+def test_machine(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
+    page, text = shown(tf.Machine.parse("4x Tesla K20m"))
+    assert "Simulated machine: 4x Tesla K20m: 1 CPU device; 4 GPUs" in text
+    assert "not in CUDA_VISIBLE_DEVICES" in text and "0000:83:00.0" in page
+    assert shown(tf.Machine.parse("2 CPU"))[1] == "Simulated machine: 2 CPU: 2 CPU devices; 0 GPUs"
+
+
+def test_error():
+    tf.use_machine("cpu")
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        tf.place(towers())
+    page, text = shown(caught.value)
+    assert 'role="alert"' in page and "available devices" in page
+    assert text.startswith("InvalidArgumentError: Cannot assign a device for operation ")
+
+
+def test_tensor_and_operation():
+    with tf.Graph().as_default(), tf.device("/gpu:1"):
+        tensor = tf.matmul(tf.ones([2, 3]), tf.ones([3, 2]), name="<product>".strip("<>"))
+    page, text = shown(tensor)
+    assert "product:0" in page and "(2, 2)" in page and "product:0" in text
+    page, _ = shown(tensor.op)
+    assert "MatMul" in page and "/device:GPU:1" in page and "test_reprs.py:" in page
+
+
+def test_other_objects_are_left_to_ipython():
+    assert mimebundle(object()) is None

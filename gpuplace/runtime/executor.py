@@ -19,7 +19,7 @@ from gpuplace.runtime.partition import Schedule
 from gpuplace.runtime.plan import PlanCode
 from gpuplace.runtime.session_errors import failed_step_error
 
-__all__ = ["Plan"]
+__all__ = ["Plan", "PlanOnGPU"]
 
 
 class Plan:
@@ -29,7 +29,6 @@ class Plan:
         schedule: what it does.
         code: the function.
         release: whose error texts to use.
-        leave: called after every step, also a failed one; for devices whose current-device state has to be put back.
         first_transfer: number in the names of the nodes that stand for its copies in traces.
     """
 
@@ -38,7 +37,6 @@ class Plan:
         schedule: Schedule,
         code: PlanCode,
         release: str,
-        leave: Callable[[], None] | None = None,
         first_transfer: int = 0,
     ) -> None:
         self.schedule = schedule
@@ -46,9 +44,6 @@ class Plan:
         self.release = release
         self.first_transfer = first_transfer
         self._function = code.function
-        self._leave = leave
-        if leave is not None:
-            self.run = self._run_and_leave  # type: ignore[method-assign]
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
         """The fetched values, for fed arrays of the right type.
@@ -62,14 +57,10 @@ class Plan:
             with np.errstate(all="ignore"):
                 return self._function(*feeds)
         except Exception as error:
-            raise self.failure(error) from error
-
-    def _run_and_leave(self, feeds: Sequence[Any]) -> list[Any]:
-        assert self._leave is not None
-        try:
-            return Plan.run(self, feeds)
-        finally:
-            self._leave()
+            failure = self.failure(error)
+            if failure is error:
+                raise
+            raise failure from error
 
     def failure(self, error: Exception) -> Exception:
         """The error of the node that was running, or ``error`` itself where none was."""
@@ -79,13 +70,16 @@ class Plan:
         step = self.code.owners[frame.tb_lineno]
         if step is None:
             return error
-        values = self._arguments(frame)
+        found: Any = frame.tb_frame.f_locals
+        shared = self.code.function.__globals__
+        names = self.code.arguments.get(frame.tb_lineno, ())
+        values = [found[name] if name in found else shared.get(name) for name in names]
+        blamed = self.code.blamed.get(frame.tb_lineno)
         op = step.op or step.inputs[0].tensor.op
-        failure = failed_step_error(
-            error, op, step.device, values, self.release, self.code.blamed.get(frame.tb_lineno)
-        )
-        del values
+        failure = failed_step_error(error, op, step.device, values, self.release, blamed)
         traceback.clear_frames(error.__traceback__)  # else the error would keep the step's tensors alive
+        if isinstance(found, dict):  # up to Python 3.12 a copy, which the frame keeps
+            found.clear()
         return failure
 
     def _frame(self, trace: TracebackType | None) -> TracebackType | None:
@@ -95,11 +89,21 @@ class Plan:
             trace = trace.tb_next
         return None
 
-    def _arguments(self, trace: TracebackType) -> list[Any]:
-        found, shared = trace.tb_frame.f_locals, self.code.function.__globals__
-        names = self.code.arguments.get(trace.tb_lineno, ())
-        return [
-            found[name] if name in found else shared[name]
-            for name in names
-            if name in found or name in shared
-        ]
+
+class PlanOnGPU(Plan):
+    """A plan that changes the thread's current device, and puts the former one back.
+
+    Args:
+        leave: called after every step, also a failed one.
+    """
+
+    def __init__(self, *arguments: Any, leave: Callable[[], None], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._leave = leave
+
+    def run(self, feeds: Sequence[Any]) -> list[Any]:
+        """As ``Plan.run``."""
+        try:
+            return super().run(feeds)
+        finally:
+            self._leave()

@@ -17,6 +17,7 @@ Source: tensorflow/python/client/session.py, release 1.15 (kinds of fetches, tex
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -46,7 +47,8 @@ _WORDS = (
     "Fetch argument {fetch!r} has invalid type {type!r}",
     "Fetch argument {fetch!r} has invalid type {type!r}, must be a string or Tensor. ({error})",
     "Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})",
-    "Operation {name!r} has been marked as not fetchable.",
+    "Operation {name!r} has been marked as not fetchable. Typically this happens when it is defined in another function"
+    " or code block. Use return values,explicit Python locals or TensorFlow collections to access it.",
 )
 """Errors: nothing given, wrong type, not in this graph, not to be fetched."""
 
@@ -141,19 +143,12 @@ class FetchStructure:
         try:
             found = self._graph.as_graph_element(element, allow_tensor=True, allow_operation=True)
         except TypeError as error:
-            raise TypeError(
-                f"Fetch argument {fetch!r} has invalid type {type(fetch)!r}, must be a string or Tensor. ({error})"
-            ) from None
-        except ValueError as error:
-            raise ValueError(
-                f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})"
-            ) from None
-        except KeyError as error:
-            raise ValueError(
-                f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})"
-            ) from None
+            raise TypeError(self._words[1].format(fetch=fetch, type=type(fetch), error=error)) from None
+        except (ValueError, KeyError) as error:
+            raise ValueError(self._words[2].format(fetch=fetch, error=error)) from None
         if not self._graph.is_fetchable(found):
-            raise ValueError(f"{type(found).__name__} {found!r} is not fetchable.")
+            name = found.op.name if isinstance(found, Tensor) else found.name
+            raise ValueError(self._words[3].format(name=name))
         if isinstance(found, Operation):
             self._operations.setdefault(found)
             return lambda values: None
@@ -173,10 +168,11 @@ class FetchStructure:
 
     def _mapping(self, fetches: Mapping[Any, Any]) -> Build:
         parts = {key: self._visit(fetch) for key, fetch in fetches.items()}
-        kind = type(fetches)
+        kind: Any = type(fetches)
+        arguments = (fetches.default_factory,) if isinstance(fetches, defaultdict) else ()
 
         def build(values: Sequence[Any]) -> Any:
-            built: Any = kind()
+            built = kind(*arguments)
             for key, part in parts.items():
                 built[key] = part(values)
             return built

@@ -32,8 +32,10 @@ __all__ = [
     "Schedule",
     "Slot",
     "Step",
+    "arg_name",
     "make_schedule",
     "needed_operations",
+    "retval_name",
 ]
 
 CONTROL_FLOW_OPS = frozenset(
@@ -45,6 +47,16 @@ CONTROL_FLOW_OPS = frozenset(
 
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 """Ops that only a feed can replace."""
+
+
+def arg_name(tensor: Tensor, position: int) -> str:
+    """Name of the node that stands for a feed."""
+    return f"_arg_{tensor.op.name}_{tensor.value_index}_{position}"
+
+
+def retval_name(tensor: Tensor, position: int) -> str:
+    """Name of the node that stands for a fetch."""
+    return f"_retval_{tensor.op.name}_{tensor.value_index}_{position}"
 
 
 class Location(NamedTuple):

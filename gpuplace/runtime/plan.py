@@ -26,7 +26,7 @@ from gpuplace.dtypes import resource
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import bind, find_compute, no_compute_error
 from gpuplace.runtime.fresh_ops import FRESH_OPS, SHARING_OPS
-from gpuplace.runtime.partition import PLACEHOLDERS, Schedule, Slot, Step
+from gpuplace.runtime.partition import PLACEHOLDERS, Schedule, Slot, Step, retval_name
 from gpuplace.runtime.session_errors import missing_feed_error
 from gpuplace.runtime.simulated_memory import Reservation, SimulatedMemory
 
@@ -34,6 +34,8 @@ __all__ = ["Backend", "PlanBuilder", "PlanCode"]
 
 RESERVE_BYTES = 16 << 20
 """Outputs on simulated GPUs that are known to be at least as large get their memory before they are computed."""
+
+_ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
 
 
 class Backend(Protocol):
@@ -145,7 +147,7 @@ class PlanBuilder:
         self.emit(None, f"return [{fetched}]")
         source = f"def step({parameters}):\n" + "\n".join(f" {line}" for line in self.lines) + "\n"
         exec(compile(source, "<plan>", "exec"), self.namespace)
-        function = self.namespace["step"]
+        function = self.namespace.pop("step")  # its globals: with itself in them it would outlive its session
         return PlanCode(function, function.__code__, self.owners, self.arguments, self.blamed, source)
 
     def _find_uses(self) -> None:
@@ -249,10 +251,13 @@ class PlanBuilder:
 
     def _add_kernel(self, number: int, step: Step, op: Operation) -> None:
         names = tuple(self.names[slot] for slot in step.inputs)
-        call = f"{self.bound('k', number, self.kernel(step, op))}({', '.join(self.expressions(step))})"
         backend = self.backends[step.device]
-        self.enter(step, backend)
         memory = backend.memory
+        values = self.expressions(step)
+        if memory is not None and op.type in _ASSIGNMENTS:
+            values[1] = self._own_value(number, step, values[1], memory)
+        call = f"{self.bound('k', number, self.kernel(step, op))}({', '.join(values)})"
+        self.enter(step, backend)
         reservation = self._reserve(number, step, memory)
         if len(step.outputs) == 1:
             slot = step.outputs[0]
@@ -301,17 +306,19 @@ class PlanBuilder:
         source, target = step.inputs[0], step.outputs[0]
         (value,) = self.expressions(step)
         copier, backend = self.copier(source, target)
-        if copier is None:
-            if step.reads[0]:
-                self.call(number, step, value, (target,), (self.names[source],))
-            else:
-                self.names[target] = self.names[source]
+        if copier is None and not step.reads[0]:
+            self.names[target] = self.names[source]
             return
-        self.enter(step, backend)
-        call = f"{self.bound('k', number, copier)}({value})"
-        if not target.location.on_host:
-            call = self.account(number, target, call, backend.memory, step, "")
+        call = value
+        if copier is not None:
+            self.enter(step, backend)
+            call = f"{self.bound('k', number, copier)}({value})"
+            if not target.location.on_host:
+                call = self.account(number, target, call, backend.memory, step, "")
         self.call(number, step, call, (target,), (self.names[source],))
+        if step.reads[0] and target in self.schedule.fetches:
+            fetch = retval_name(target.tensor, self.schedule.fetches.index(target))
+            self.blamed[len(self.owners) - 1] = fetch
 
     def copier(self, source: Slot, target: Slot) -> tuple[Callable[[Any], Any] | None, Any]:
         """The function that copies from one location to another, None where both are host memory, and its device."""
@@ -338,6 +345,14 @@ class PlanBuilder:
             return value
         note = self.bound("m", number, _noting(memory, step.name, step.device))
         return f"{note}({value}, {reservation})" if reservation else f"{note}({value})"
+
+    def _own_value(self, number: int, step: Step, value: str, memory: SimulatedMemory) -> str:
+        """A constant's value as an array that a variable may keep: the constant stays in memory beside it."""
+        producer = self._producers.get(step.inputs[1])
+        if producer is None or producer.op is None or producer.op.type != "Const":
+            return value
+        self.namespace["copied"] = np.array
+        return f"{self.bound('a', number, _noting(memory, step.name, step.device))}(copied({value}))"
 
     def _reserve(self, number: int, step: Step, memory: SimulatedMemory | None) -> str:
         """Takes the memory of a large output before it is computed; returns the name of the reservation, or ""."""
@@ -390,7 +405,7 @@ class PlanBuilder:
         rank = tensor.shape.ndims
         if slot.is_ref:
             value = f"x{position}"
-            self.blamed[len(self.owners)] = f"_retval_{tensor.op.name}_{tensor.value_index}_{position}"
+            self.blamed[len(self.owners)] = retval_name(tensor, position)
             self.emit(producer, f"{value} = copied({name}.value)")
         elif self._makes_new(producer) and all(
             self._makes_new(reader) for reader in self._readers.get(slot, ())

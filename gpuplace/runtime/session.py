@@ -39,7 +39,7 @@ from gpuplace.kernels.registry import default_catalogue
 from gpuplace.kernels.resources import SessionResources
 from gpuplace.placer.placement import Placement
 from gpuplace.runtime.backends import make_backend
-from gpuplace.runtime.executor import Plan
+from gpuplace.runtime.executor import Plan, PlanOnGPU
 from gpuplace.runtime.feeds import Feed, feedable, flat_feeds
 from gpuplace.runtime.fetches import FetchStructure
 from gpuplace.runtime.partition import PartitionOptions, make_schedule
@@ -81,6 +81,7 @@ class BaseSession:
         self._graph = get_default_graph() if graph is None else graph
         self._target = target.decode() if isinstance(target, bytes) else target or ""
         self._catalogue = default_catalogue(self._release)
+        self._config = config
         self._devices = session_devices(config)
         self._types = {device.name: device.device_type for device in self._devices}
         self._client = self._devices.devices[0].name
@@ -207,8 +208,9 @@ class BaseSession:
                 return found[1](found[0](()))
         self._check_open()
         if not self._graph._operations:
+            gap = " " if self._release == "2.21" else "  "
             raise RuntimeError(
-                "The Session graph is empty. Add operations to the graph before calling run()."
+                f"The Session graph is empty.{gap}Add operations to the graph before calling run()."
             )
         feeds = flat_feeds(self._graph, feed_dict, self._release) if feed_dict else {}
         structure = FetchStructure(self._graph, fetches, self._release)
@@ -231,10 +233,10 @@ class BaseSession:
             fetched = plan.run(values)
         else:
             plan = self._plan(signature, is_traced=True)
-            trace = Trace(plan.schedule)
+            trace = Trace(plan.schedule, self._backends)
             fetched = plan.run([trace.record, *values])
             trace.end()
-            fill_step_stats(run_metadata.step_stats, trace, self._backends, plan.first_transfer)
+            fill_step_stats(run_metadata.step_stats, trace, plan.first_transfer)
         if getattr(options, "output_partition_graphs", False):
             fill_partition_graphs(
                 run_metadata.partition_graphs, plan.schedule, self._graph, plan.first_transfer
@@ -278,9 +280,11 @@ class BaseSession:
         builder = TracedPlanBuilder if is_traced else PlanBuilder
         code = builder(schedule, backends, self._resources, self._constant).build()
         leaves = [backend.leave for backend in backends.values() if backend.leave is not None]
-        plan = Plan(schedule, code, self._release, leaves[0] if leaves else None, self._transfers)
+        first = self._transfers
         self._transfers += 2 * len(schedule.copies)
-        return plan
+        if leaves:
+            return PlanOnGPU(schedule, code, self._release, first, leave=leaves[0])
+        return Plan(schedule, code, self._release, first)
 
     def _constant(self, op: Operation, backend: Any, on_host: bool) -> Any:
         """The value of a ``Const``, copied to its device once a session."""

@@ -1,7 +1,7 @@
 """What a step's failure says: which node, made by which line, with what inputs.
 
 The runtime names a node as ``{{node MatMul}}``. The session, which knows the program, puts the line that made the node
-in place of the tag (1.15) or writes the lines above and below the sentence (2.21); in 1.0 and 1.4, which did neither,
+in place of the tag (1.15) or the lines above the sentence (2.21); in 1.0 and 1.4, which did neither,
 the line is a fact below.
 
 >>> with_tag("Incompatible shapes: [2] vs. [3]", "add", "1.15")
@@ -77,7 +77,7 @@ def _tag_1_15(tag: re.Match[str], graph: Graph) -> str:
     op = graph._by_name.get(tag[2])
     text = f"node {tag[2]}"
     if op is None:
-        return text
+        return tag[0]
     if op.source:
         text += f" (defined at {op.source})"
     if tag[1]:
@@ -96,19 +96,14 @@ def _message_2_21(message: str, graph: Graph) -> str:
     op = graph._by_name.get(tag[2]) if tag else None
     text = "Graph execution error:\n\n"
     if op is not None:
-        lines = "".join(f"    {_frame_line(frame)}\n" for frame in op.traceback)
+        lines = "".join(
+            f'    File "{frame.filename}", line {frame.lineno}, in {frame.function}\n'
+            for frame in op.traceback
+        )
         text += (
             f"Detected at node '{op.name}' defined at (most recent call last):\n{lines}Node: '{op.name}'\n"
         )
-    text += message
-    if op is not None and f"[[{{{{node {op.name}}}}}]]" in message:
-        lines = "".join(f"  {_frame_line(frame)}\n" for frame in op.traceback)
-        text += f"\n\nOriginal stack trace for '{op.name}':\n{lines}"
-    return text
-
-
-def _frame_line(frame: Any) -> str:
-    return f'File "{frame.filename}", line {frame.lineno}, in {frame.function}'
+    return text + message
 
 
 def error_with_lines(error: OpError, graph: Graph, release: str) -> OpError:

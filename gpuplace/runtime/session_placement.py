@@ -15,6 +15,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
@@ -22,22 +24,12 @@ from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.log import device_mapping, placement_lines
 from gpuplace.placer.placement import Placement
 from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder
-from gpuplace.runtime.partition import needed_operations
+from gpuplace.runtime.partition import arg_name, needed_operations, retval_name
 from gpuplace.runtime.place import place
 from gpuplace.runtime.process_state import SessionDevices
 from gpuplace.runtime.session_errors import error_with_lines
 
-__all__ = ["SessionPlacement", "arg_name", "retval_name"]
-
-
-def arg_name(tensor: Tensor, position: int) -> str:
-    """Name of the node that stands for a feed."""
-    return f"_arg_{tensor.op.name}_{tensor.value_index}_{position}"
-
-
-def retval_name(tensor: Tensor, position: int) -> str:
-    """Name of the node that stands for a fetch."""
-    return f"_retval_{tensor.op.name}_{tensor.value_index}_{position}"
+__all__ = ["SessionPlacement"]
 
 
 class SessionPlacement:
@@ -180,6 +172,7 @@ class SessionPlacement:
             source_line=source_line,
             source=self._graph,
         )
+        vars(graph)["order"] = np.arange(len(graph))  # the added nodes come last, also those that feed others
         return graph, given
 
 

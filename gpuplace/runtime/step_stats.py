@@ -16,7 +16,7 @@ releases 1.15 and 2.21.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,9 +24,8 @@ from gpuplace.dtypes import as_dtype
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.resources import VariableStorage
-from gpuplace.runtime.partition import Schedule, Slot, Step
+from gpuplace.runtime.partition import Schedule, Slot, Step, arg_name, retval_name
 from gpuplace.runtime.plan import PlanBuilder
-from gpuplace.runtime.session_placement import arg_name, retval_name
 
 __all__ = [
     "Trace",
@@ -62,6 +61,8 @@ class TraceRecord(NamedTuple):
     """When it ended."""
     outputs: tuple[TracedTensor | None, ...]
     """What it gave out."""
+    bytes_in_use: int
+    """What the device's allocator had given out at the end; 0 where nothing counts that."""
 
 
 class Trace:
@@ -69,14 +70,20 @@ class Trace:
 
     Args:
         schedule: what is run.
+        backends: full device name to device.
         clock: nanoseconds, for durations.
         wall_clock: nanoseconds since 1970.
     """
 
     def __init__(
-        self, schedule: Schedule, clock: Any = time.perf_counter_ns, wall_clock: Any = time.time_ns
+        self,
+        schedule: Schedule,
+        backends: Mapping[str, Any],
+        clock: Callable[[], int] = time.perf_counter_ns,
+        wall_clock: Callable[[], int] = time.time_ns,
     ) -> None:
         self.schedule = schedule
+        self.backends = backends
         self.records: list[TraceRecord] = []
         self.clock = clock
         self.start_ns: int = clock()
@@ -87,7 +94,9 @@ class Trace:
     def record(self, number: int, start_ns: int, values: tuple[Any, ...]) -> None:
         """Notes a call that began at ``start_ns`` and is over."""
         end_ns = self.clock()
-        self.records.append(TraceRecord(number, start_ns, end_ns, tuple(map(_traced, values))))
+        memory = self.backends[self.schedule.steps[number].device].memory
+        in_use = 0 if memory is None else memory.allocator.stats().bytes_in_use
+        self.records.append(TraceRecord(number, start_ns, end_ns, tuple(map(_traced, values)), in_use))
 
     def end(self) -> None:
         """Notes the end of the step."""
@@ -144,13 +153,12 @@ def transfer_ops(step: Step) -> tuple[str, str]:
     )
 
 
-def fill_step_stats(step_stats: Any, trace: Trace, backends: Mapping[str, Any], first_transfer: int) -> None:
+def fill_step_stats(step_stats: Any, trace: Trace, first_transfer: int) -> None:
     """Writes a trace to a ``StepStats`` message.
 
     Args:
         step_stats: the message.
         trace: what was recorded.
-        backends: full device name to device, for the names of allocators.
         first_transfer: number of the first copy's nodes.
     """
     schedule = trace.schedule
@@ -174,7 +182,7 @@ def fill_step_stats(step_stats: Any, trace: Trace, backends: Mapping[str, Any], 
         if step.op is not None:
             label = f"{step.name} = {step.op.type}({', '.join(_input_names(step, edges, feeds))})"
             made = node(step.device, step.name, label, record.start_ns, record.end_ns)
-            _add_outputs(made, step, record, backends[step.device])
+            _add_outputs(made, step, record, trace.backends[step.device])
             continue
         send, receive, tensor = edges[step.outputs[0]]
         sender, receiver = step.inputs[0].location.device, step.outputs[0].location.device
@@ -182,7 +190,7 @@ def fill_step_stats(step_stats: Any, trace: Trace, backends: Mapping[str, Any], 
         node(sender, send, f"{send} = {send_op}({tensor} @{receiver})", record.start_ns, record.end_ns)
         label = f"{receive} = {receive_op}({tensor} @{sender})"
         made = node(receiver, receive, label, record.start_ns, record.end_ns)
-        _add_outputs(made, step, record, backends[receiver])
+        _add_outputs(made, step, record, trace.backends[receiver])
     for position, slot in enumerate(schedule.fetches):
         assert client is not None
         name = retval_name(slot.tensor, position)
@@ -245,8 +253,8 @@ def _add_outputs(stats: Any, step: Step, record: TraceRecord, backend: Any) -> N
                 peak_bytes=tensor.nbytes,
                 live_bytes=tensor.nbytes,
             )
-            if not is_hosted and backend.memory is not None:
-                memory.allocator_bytes_in_use = backend.memory.allocator.stats().bytes_in_use
+            if not is_hosted:
+                memory.allocator_bytes_in_use = record.bytes_in_use
 
 
 def fill_partition_graphs(graphs: Any, schedule: Schedule, graph: Graph, first_transfer: int) -> None:

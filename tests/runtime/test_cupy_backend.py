@@ -1,0 +1,84 @@
+"""Real GPUs. Without one: importing costs nothing, what is missing is said. With one: the answers of the CPU."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import gpuplace as tf
+from gpuplace.device.device_set import DeviceAttributes
+from gpuplace.device.gpu_settings import GPUSettings
+from gpuplace.errors import UnimplementedError
+from gpuplace.runtime import cupy_backend
+from gpuplace.runtime.cupy_backend import CupyBackend
+
+GPU = DeviceAttributes("/job:localhost/replica:0/task:0/device:GPU:0", physical_id=0, visible_id=0)
+
+
+def test_the_module_does_not_load_cupy():
+    program = "import sys, gpuplace.runtime.cupy_backend; print('cupy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_without_cupy_the_error_says_how_to_get_it(monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+
+    monkeypatch.setattr(cupy_backend.importlib, "import_module", missing)
+    with pytest.raises(UnimplementedError, match="is a real GPU, and computing on it needs CuPy") as caught:
+        CupyBackend(GPU, GPUSettings())
+    assert "pip install 'gpuplace[cuda12]'" in caught.value.hint
+
+
+@pytest.fixture
+def session():
+    tf.use_machine(tf.Machine.local())
+    config = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))
+    with tf.Graph().as_default(), tf.Session(config=config) as session:
+        yield session
+
+
+@pytest.mark.gpu
+def test_a_product_on_a_real_gpu(session):
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    with tf.device("/gpu:0"):
+        x = tf.placeholder(tf.float32, [3, 4])
+        product = tf.matmul(x, x, transpose_b=True)
+    value = session.run(product, {x: a})
+    assert isinstance(value, np.ndarray)
+    np.testing.assert_allclose(value, a @ a.T)
+
+
+@pytest.mark.gpu
+def test_variables_and_shapes_on_a_real_gpu(session):
+    with tf.device("/gpu:0"):
+        variable = tf.Variable(np.arange(6, dtype=np.float32))
+        update = tf.assign_add(variable, np.ones(6, np.float32))
+        square = tf.reshape(variable, [2, 3])
+    session.run(variable.initializer)
+    session.run(update.op)
+    np.testing.assert_array_equal(session.run(square), np.arange(1, 7).reshape(2, 3))
+
+
+@pytest.mark.gpu
+def test_the_thread_gets_its_device_and_stream_back(session):
+    import cupy
+
+    before = cupy.cuda.Device().id, cupy.cuda.get_current_stream().ptr
+    with tf.device("/gpu:0"):
+        total = tf.add(tf.constant([1.0]), 1.0)
+    session.run(total)
+    assert (cupy.cuda.Device().id, cupy.cuda.get_current_stream().ptr) == before
+
+
+@pytest.mark.gpu
+def test_the_memory_limit_reaches_cupys_pool(session):
+    import cupy
+
+    with tf.device("/gpu:0"):
+        total = tf.add(tf.constant([1.0]), 1.0)
+    session.run(total)
+    limit = session.list_devices()[1].memory_limit_bytes
+    with cupy.cuda.Device(0):
+        assert 0 < cupy.get_default_memory_pool().get_limit() <= max(limit, cupy.cuda.runtime.memGetInfo()[1])

@@ -1,0 +1,143 @@
+"""The code of plans: one line a kernel, names given up in time, constants and copies."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import gpuplace as tf
+
+
+@pytest.fixture(autouse=True)
+def _graph():
+    tf.use_machine("2x Tesla K40c")
+    with tf.Graph().as_default():
+        yield
+
+
+def plan_of(session, fetches, feed_dict=None):
+    session.run(fetches, feed_dict)
+    (plan,) = session._plans.values()
+    return plan
+
+
+def test_a_line_per_kernel_and_names_that_are_taken_over():
+    with tf.device("/cpu:0"):
+        x = tf.placeholder(tf.float32, [2])
+        y = x
+        for _ in range(3):
+            y = tf.add(y, x)
+    with tf.Session() as session:
+        code = plan_of(session, y, {x: [1, 2]}).code
+    assert [line.partition(" = ")[0] for line in code.source.splitlines()] == [
+        "def step(f0):", " t0", " t0", " t0", " return [t0]",
+    ]  # fmt: skip
+
+
+def test_dead_values_are_dropped_at_once():
+    with tf.device("/cpu:0"):
+        x = tf.placeholder(tf.float32, [2])
+        a, b = tf.add(x, x), tf.multiply(x, x)
+        c = tf.add(a, b)
+    with tf.Session() as session:
+        assert " del t" in plan_of(session, c, {x: [1, 2]}).code.source
+
+
+def test_a_host_value_of_two_devices_is_one_value():
+    x = tf.placeholder(tf.int32, [2], name="shape")
+    with tf.device("/gpu:0"):
+        a = tf.reshape(tf.constant([1.0, 2.0]), x)
+    with tf.device("/cpu:0"):
+        b = tf.add(x, x)
+    with tf.Session() as session:
+        values = session.run([a, b], {x: [2, 1]})
+        assert values[0].tolist() == [[1], [2]] and values[1].tolist() == [4, 2]
+
+
+def allocator(session, number=0):
+    gc.collect()
+    return list(session._devices.allocators.values())[number].stats()
+
+
+def test_a_step_gives_its_memory_back_and_variables_keep_theirs():
+    with tf.device("/gpu:0"):
+        variable = tf.Variable(np.zeros([64, 64], np.float32))
+        product = tf.matmul(variable, variable)
+        update = tf.assign_add(variable, product)
+    session = tf.Session()
+    session.run(variable.initializer)
+    size = 64 * 64 * 4
+    assert allocator(session).bytes_in_use == 2 * size  # the constant and the variable
+    for _ in range(5):
+        session.run([product, update.op])
+    assert allocator(session).bytes_in_use == 2 * size
+    assert allocator(session).peak_bytes_in_use == 3 * size
+    assert allocator(session, 1).num_allocs == 0
+    session.close()
+    assert allocator(session).bytes_in_use == 0
+
+
+def test_views_take_no_memory_of_their_own():
+    with tf.device("/gpu:0"):
+        x = tf.placeholder(tf.float32, [64, 64])
+        product = tf.matmul(x, x)
+        same = tf.identity(tf.reshape(product, [-1]))
+    session = tf.Session()
+    session.run(same, {x: np.ones([64, 64])})
+    assert allocator(session).num_allocs == 2
+    session.close()
+
+
+def test_out_of_memory_names_tensor_device_and_node_and_leaves_nothing_behind():
+    with tf.device("/gpu:1"):
+        x = tf.placeholder(tf.float32, [64, 64])
+        small = tf.matmul(x, x)
+        big = tf.fill([60000, 60000], 1.0, name="big")
+        product = tf.matmul(big, big)
+    session = tf.Session()
+    with pytest.raises(tf.errors.ResourceExhaustedError) as caught:
+        session.run([small, product], {x: np.ones([64, 64])})
+    device = "/job:localhost/replica:0/task:0/device:GPU:1"
+    lines = caught.value.message.splitlines()
+    assert lines[0] == (
+        f"OOM when allocating tensor with shape[60000,60000] and type float on {device} by allocator GPU_1_bfc"
+    )
+    assert lines[1].startswith("\t [[node big (defined at ")
+    held = caught.value  # a caller may keep the error
+    constants = [
+        value.nbytes
+        for (_, name, on_host), value in session._constants.items()
+        if name == device and not on_host
+    ]
+    assert allocator(session, 1).bytes_in_use == sum(-(-nbytes // 256) * 256 for nbytes in constants)
+    assert session.run(small, {x: np.ones([64, 64])})[0, 0] == 64
+    assert held.op is big.op
+    session.close()
+    del caught, held
+    assert allocator(session, 1).bytes_in_use == 0
+
+
+def test_memory_is_freed_when_a_kernel_fails():
+    with tf.device("/gpu:0"):
+        x = tf.placeholder(tf.float32)
+        y = tf.placeholder(tf.float32)
+        doubled = tf.add(x, x)
+        total = tf.add(doubled, y)
+    session = tf.Session()
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        session.run(total, {x: np.ones([100]), y: np.ones([3])})
+    assert allocator(session).bytes_in_use == 0
+    assert caught.value.facts["inputs"] == "float32[100], float32[3]"
+    session.close()
+
+
+def test_a_plan_is_made_once_for_a_signature():
+    x = tf.placeholder(tf.float32, [])
+    y = tf.add(x, 1.0)
+    with tf.Session() as session:
+        for value in range(3):
+            assert session.run(y, {x: value}) == value + 1
+            assert session.run([y], {x: value}) == [value + 1]
+        assert len(session._plans) == 1
+        session.run(y.op, {x: 1})
+        assert len(session._plans) == 2

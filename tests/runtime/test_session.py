@@ -1,0 +1,405 @@
+"""Sessions: running, feeding, placing as the graph grows, closing; texts as TensorFlow 1.15.5 and 2.21 print them."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import gpuplace as tf
+
+CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
+
+
+@pytest.fixture(autouse=True)
+def _graph():
+    tf.use_machine("1x Tesla K40c")
+    with tf.Graph().as_default():
+        yield
+
+
+def test_values_are_numpy_arrays_and_scalars():
+    with tf.Session() as session:
+        matrix, scalar = session.run([tf.constant([[1, 2]]), tf.constant(2.5)])
+        assert matrix.dtype == np.int32 and matrix.tolist() == [[1, 2]]
+        assert isinstance(scalar, np.float32) and scalar == 2.5
+        assert session.run(tf.constant("a")) == b"a"
+        assert session.run(tf.constant(["a", "b"])).tolist() == [b"a", b"b"]
+
+
+def test_operations_give_none_and_run_before_values_are_read():
+    variable = tf.Variable([1.0, 2.0])
+    with tf.Session() as session:
+        assert session.run(variable.initializer) is None
+        assert session.run([variable.op, variable])[1].tolist() == [1.0, 2.0]
+
+
+def test_a_fetched_variable_keeps_the_value_it_had():
+    variable = tf.Variable([1.0, 2.0])
+    update = tf.assign_add(variable, [1.0, 1.0])
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        before = session.run(variable)
+        session.run(update.op)
+        assert before.tolist() == [1.0, 2.0]
+        before[0] = 50
+        assert session.run(variable).tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("device", ["/cpu:0", "/gpu:0"])
+def test_what_is_fetched_or_fed_is_shared_with_nothing(device):
+    with tf.device(device):
+        x = tf.placeholder(tf.float32, [2])
+        variable = tf.Variable([0.0, 0.0])
+        assign = tf.assign(variable, x)
+        same = tf.identity(x)
+        constant = tf.constant([1.0, 2.0])
+    with tf.Session() as session:
+        mine = np.float32([1, 2])
+        session.run(assign.op, {x: mine})
+        mine[:] = 9
+        assert session.run(variable).tolist() == [1, 2]
+        assert not np.shares_memory(session.run(same, {x: mine}), mine)
+        assert not np.shares_memory(session.run(x, {x: mine}), mine)
+        session.run(constant)[:] = 7
+        assert session.run(constant).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("device", ["/cpu:0", "/gpu:0"])
+def test_a_result_that_a_variable_keeps_is_not_the_callers(device):
+    with tf.device(device):
+        a = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+        product = tf.matmul(a, a)
+        variable = tf.Variable(np.zeros([2, 2], np.float32))
+        assign = tf.assign(variable, product)
+    with tf.Session() as session:
+        value, _ = session.run([product, assign.op])
+        value[:] = 0
+        assert session.run(variable).tolist() == [[7, 10], [15, 22]]
+
+
+def test_sessions_on_one_graph_have_their_own_variables():
+    variable = tf.Variable(1.0)
+    with tf.Session() as first, tf.Session() as second:
+        first.run(variable.initializer)
+        second.run(variable.initializer)
+        first.run(tf.assign(variable, 5.0))
+        assert (first.run(variable), second.run(variable)) == (5.0, 1.0)
+
+
+def test_fed_tensors_replace_what_produces_them():
+    x = tf.placeholder(tf.float32, [2])
+    doubled = tf.add(x, x)
+    tripled = tf.add(doubled, x)
+    with tf.Session() as session:
+        assert session.run(tripled, {x: [1, 2]}).tolist() == [3, 6]
+        assert session.run(tripled, {doubled: [10, 10], "Placeholder:0": [1, 2]}).tolist() == [11, 12]
+        variable = tf.Variable(1.0)
+        assert session.run(tf.add(variable, 1.0), {variable: 7.0}) == 8.0
+
+
+def test_fetching_what_is_fed_gives_an_array():
+    i = tf.placeholder(tf.int32)
+    with tf.Session() as session:
+        fetched = session.run(i, {i: 2.7})
+        assert isinstance(fetched, np.ndarray) and fetched.dtype == np.int32 and fetched == 2
+
+
+def test_an_unfed_placeholder_is_named_with_its_line():
+    x = tf.placeholder(tf.float32, [None, 2], name="x")
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        session.run(tf.identity(x))
+    lines = caught.value.message.splitlines()
+    assert lines[0] == "You must feed a value for placeholder tensor 'x' with dtype float and shape [?,2]"
+    assert (
+        lines[1].startswith("\t [[node x (defined at ")
+        and lines[1].endswith(") ]]")
+        and "test_session.py" in lines[1]
+    )
+    assert caught.value.op is x.op
+
+
+def test_an_unfed_placeholder_of_a_scalar_or_unknown_shape():
+    for shape in ([], None):
+        x = tf.placeholder(tf.float32, shape)
+        with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(tf.identity(x))
+        assert caught.value.message.splitlines()[0].endswith("with dtype float")
+
+
+def test_errors_in_the_words_of_2_21():
+    tf.set_release("2.21")
+    x = tf.placeholder(tf.float32, [2], name="x")
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(tf.identity(x))
+        with pytest.raises(
+            ValueError, match=r"^Cannot feed value of shape \(3,\) for Tensor x:0, which has shape \(2,\)$"
+        ):
+            session.run(x, {x: [1, 2, 3]})
+    lines = caught.value.message.splitlines()
+    assert lines[0] == "Graph execution error:"
+    assert lines[2] == "Detected at node 'x' defined at (most recent call last):"
+    assert lines[-3] == "Node: 'x'"
+    assert lines[-1] == "\t [[{{node x}}]]"
+
+
+@pytest.mark.parametrize("is_gpu", [False, True])
+def test_reading_a_variable_too_early(is_gpu):
+    with tf.device("/gpu:0" if is_gpu else "/cpu:0"):
+        variable = tf.Variable(1.0, name="v")
+        more = tf.add(variable, 1.0)
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.FailedPreconditionError) as caught:
+            session.run(more)
+        assert caught.value.message.startswith(
+            "Attempting to use uninitialized value v\n\t [[node v/read (defined at "
+        )
+        with pytest.raises(tf.errors.FailedPreconditionError) as caught:
+            session.run(variable)
+        assert (
+            caught.value.message == "Attempting to use uninitialized value v\n\t [[{{node _retval_v_0_0}}]]"
+        )
+
+
+def test_an_error_inside_a_function_says_which_node_failed_and_with_what():
+    a, b = tf.constant([1.0, 2.0]), tf.placeholder(tf.float32)
+    total = tf.add(a, b, name="total")
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        session.run(total, {b: [1, 2, 3]})
+    error = caught.value
+    assert error.op is total.op
+    assert "\n\t [[node total (defined at " in error.message
+    assert error.facts["inputs"] == "float32[2], float32[3]"
+    assert error.facts["device"] == GPU
+    assert "test_session.py" in error.facts["made at"]
+    assert error.__cause__ is not None
+
+
+def test_an_op_that_nothing_computes_is_an_error_only_where_it_is_needed():
+    graph = tf.get_default_graph()
+    x = tf.constant([1.0])
+    audio = graph.create_op("AudioSpectrogram", [tf.constant([[1.0]])], attrs={"window_size": 1, "stride": 1})
+    with tf.Session() as session:
+        assert session.run(x).tolist() == [1.0]
+        with pytest.raises(
+            tf.errors.UnimplementedError, match="No OpKernel was registered to support Op 'AudioSpectrogram'"
+        ):
+            session.run(audio)
+        assert session.run(tf.identity(audio.outputs[0]), {audio.outputs[0]: np.ones([1, 1, 1])}) == 1.0
+
+
+def test_a_growing_graph_is_placed_again_and_state_stays_where_it_is():
+    variable = tf.Variable([1.0], name="v")
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        device = session.placement["v"]
+        more = tf.add(variable, [1.0], name="more")
+        assert session.run(more).tolist() == [2.0]
+        assert session.placement["v"] == device == GPU
+        assert session.placement["more"] == GPU
+        assert session.run(variable).tolist() == [1.0]
+
+
+def test_the_whole_graph_is_placed_even_where_the_fetch_does_not_need_it():
+    good = tf.constant(1.0)
+    with tf.device("/gpu:7"):
+        tf.constant(2.0, name="bad")
+    with tf.Session() as session:
+        for _ in range(2):
+            with pytest.raises(
+                tf.errors.InvalidArgumentError, match="Cannot assign a device for operation bad: node bad"
+            ):
+                session.run(good)
+
+
+def test_an_interactive_session_places_only_what_is_needed(capsys):
+    good = tf.add(tf.placeholder(tf.float32, [], name="x"), 1.0, name="good")
+    with tf.device("/gpu:7"):
+        bad = tf.constant(2.0, name="bad")
+    session = tf.InteractiveSession(config=tf.ConfigProto(log_device_placement=True))
+    try:
+        assert good.eval({"x:0": 1.0}) == 2.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Cannot assign a device for operation bad"):
+            bad.eval()
+    finally:
+        session.close()
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        f"good: (Add): {GPU}" if good.op.type == "Add" else f"good: (AddV2): {GPU}",
+        f"_arg_x_0_0: (_Arg): {CPU}",
+        f"_retval_good_0_0: (_Retval): {CPU}",
+        f"good/y: (Const): {GPU}",
+    ]
+
+
+def test_log_device_placement_prints_the_mapping_first_and_lines_when_placed(capsys):
+    session = tf.Session(config=tf.ConfigProto(log_device_placement=True))
+    assert capsys.readouterr().out.splitlines()[0] == "Device mapping:"
+    constant = tf.constant(1.0, name="c")
+    session.run(constant)
+    assert capsys.readouterr().out == f"c: (Const): {GPU}\n"
+    session.run(constant)
+    assert capsys.readouterr().out == ""
+    session.close()
+
+
+def test_the_release_is_that_of_the_sessions_creation():
+    session = tf.Session()
+    tf.set_release("2.21")
+    x = tf.placeholder(tf.float32, [2], name="x")
+    with pytest.raises(ValueError, match="for Tensor 'x:0', which has shape"):
+        session.run(x, {x: [1]})
+
+
+def test_closing():
+    constant = tf.constant(1.0)
+    with tf.Session() as session:
+        assert tf.get_default_session() is session
+        run = session.make_callable(constant)
+        assert run() == 1.0
+    assert tf.get_default_session() is None
+    for use in (
+        lambda: session.run(constant),
+        run,
+        lambda: session.placement,
+        lambda: session.make_callable(constant),
+    ):
+        with pytest.raises(RuntimeError, match=r"^Attempted to use a closed Session\.$"):
+            use()
+    with pytest.raises(tf.errors.CancelledError, match="Session has been closed"):
+        session.list_devices()
+    session.close()
+
+
+def test_an_empty_graph():
+    with tf.Session(graph=tf.Graph()) as session:
+        with pytest.raises(
+            RuntimeError, match=r"^The Session graph is empty\.  Add operations to the graph before calling"
+        ):
+            session.run([])
+
+
+def test_nested_default_sessions():
+    x = tf.constant(3.0)
+    outer, inner = tf.Session(), tf.Session()
+    with outer.as_default():
+        with inner.as_default():
+            assert tf.get_default_session() is inner
+            assert x.eval() == 3.0
+        assert tf.get_default_session() is outer
+        x.op.run()
+    inner.close()
+    outer.close()
+
+
+def test_entering_makes_the_graph_the_default_one():
+    graph = tf.Graph()
+    with tf.Session(graph=graph) as session:
+        assert tf.get_default_graph() is graph
+        assert session.graph is graph
+        assert session.run(tf.constant(1.0)) == 1.0
+
+
+def test_interactive_sessions_warn_of_each_other():
+    first = tf.InteractiveSession()
+    with pytest.warns(UserWarning, match="An interactive session is already active"):
+        second = tf.InteractiveSession()
+    assert tf.constant(2.0).eval() == 2.0
+    second.close()
+    first.close()
+    first.close()
+    assert tf.get_default_session() is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tf.InteractiveSession().close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"graph": 3}, r"^graph must be a tf\.Graph, but got <class 'int'>$"),
+        ({"target": 3}, r"^target must be a string, but got <class 'int'>$"),
+        ({"config": 3}, r"^config must be a tf\.ConfigProto, but got <class 'int'>$"),
+    ],
+)
+def test_wrong_arguments(arguments, text):
+    with pytest.raises(TypeError, match=text):
+        tf.Session(**arguments)
+
+
+def test_another_engine_is_not_found():
+    with pytest.raises(
+        tf.errors.NotFoundError, match="No session factory registered for the given session options"
+    ):
+        tf.Session("grpc://localhost:2222")
+
+
+def test_list_devices():
+    with tf.Session() as session:
+        cpu, gpu = session.list_devices()
+    assert (cpu.name, cpu.device_type, cpu.memory_limit_bytes) == (CPU, "CPU", 256 << 20)
+    assert (gpu.name, gpu.device_type) == (GPU, "GPU")
+    assert repr(gpu) == f"_DeviceAttributes({GPU}, GPU, {gpu.memory_limit_bytes}, {gpu.incarnation})"
+
+
+def test_callables():
+    x = tf.placeholder(tf.float32, [2], name="x")
+    y = tf.add(x, 1.0)
+    with tf.Session() as session:
+        run = session.make_callable([y, [y.op]], ["x:0"])
+        assert run([1, 2])[0].tolist() == [2.0, 3.0]
+        tf.constant(1.0)
+        assert run(np.float64([3, 4]))[0].tolist() == [4.0, 5.0]
+        with pytest.raises(ValueError, match="Cannot feed value of shape"):
+            run([1, 2, 3])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed a value"):
+            run()
+        with pytest.raises(TypeError, match="`feed_list` must be a list or tuple"):
+            session.make_callable(y, x)
+        with_options = session.make_callable(y, [x], accept_options=True)
+        metadata = tf.RunMetadata()
+        with_options(
+            [1, 2], options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), run_metadata=metadata
+        )
+        assert metadata.step_stats.dev_stats
+
+
+def test_a_finalised_graph_runs():
+    x = tf.add(tf.constant(1.0), 1.0)
+    tf.get_default_graph().finalize()
+    with tf.Session() as session:
+        assert session.run(x) == 2.0
+
+
+def test_control_dependencies_and_the_order_of_assignments():
+    variable = tf.Variable(1.0)
+    update = tf.assign(variable, 5.0)
+    with tf.control_dependencies([update]):
+        after = tf.identity(variable.value() if hasattr(variable, "value") else variable)
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        assert session.run(after) in (1.0, 5.0)
+        assert session.run(variable) == 5.0
+
+
+def test_a_loop_or_conditional_can_be_placed_and_says_that_it_is_not_executed():
+    graph = tf.get_default_graph()
+    x, predicate = tf.constant([1.0]), tf.constant(True)
+    switch = graph.create_op("Switch", [x, predicate], attrs={"T": tf.float32})
+    with tf.Session() as session:
+        assert session.placement[switch.name] == GPU
+        with pytest.raises(tf.errors.UnimplementedError, match="belongs to a conditional or a loop"):
+            session.run(switch.outputs[0])
+
+
+def test_overflow_is_silent():
+    with warnings.catch_warnings(), tf.Session() as session, tf.device("/cpu:0"):
+        warnings.simplefilter("error")
+        x = tf.placeholder(tf.float32)
+        assert session.run(tf.multiply(x, x), {x: 1e30}) == np.inf
+
+
+def test_graph_def():
+    tf.constant(1.0, name="c")
+    with tf.Session() as session:
+        assert [node.name for node in session.graph_def.node] == ["c"]

@@ -71,7 +71,9 @@ def test_names_are_compared_as_text(catalogue):
 
 def test_explicit_and_partial_requests(catalogue, machine):
     graph = ToyGraph(catalogue).add("in", "Input", device="/device:FakeCPU:2")
-    graph.add("a", "Relu", "in", device="/device:FakeGPU:7").add("b", "Relu", "in", device="/device:FakeCPU:*")
+    graph.add("a", "Relu", "in", device="/device:FakeGPU:7").add(
+        "b", "Relu", "in", device="/device:FakeCPU:*"
+    )
     graph.add("c", "Relu", "in", device="/job:localhost")
     assert placed(graph, machine, catalogue) == {
         "in": "FakeCPU:2",
@@ -194,7 +196,10 @@ def test_assigned_nodes_keep_their_device_and_bind_their_group(catalogue, machin
     [
         ("/job:localhost/replica:0/task:0/device:FakeGPU:50", "does not match any device"),
         ("/gpu", "Malformed assigned device '/gpu'"),
-        ("/job:localhost/replica:0/task:0/device:FakeGPU:0", "does not have registered OpKernel support for ReluCPU"),
+        (
+            "/job:localhost/replica:0/task:0/device:FakeGPU:0",
+            "does not have registered OpKernel support for ReluCPU",
+        ),
     ],
 )
 def test_bad_assignments_are_internal_errors(catalogue, machine, device, sentence):
@@ -213,7 +218,9 @@ def test_the_default_local_device_goes_first(catalogue, machine):
 def test_an_op_without_kernels(catalogue, machine):
     catalogue.register_op("Nowhere", outputs=["o: float"])
     graph = ToyGraph(catalogue).add("n", "Nowhere")
-    with pytest.raises(errors.InvalidArgumentError, match="No OpKernel was registered to support Op 'Nowhere'"):
+    with pytest.raises(
+        errors.InvalidArgumentError, match="No OpKernel was registered to support Op 'Nowhere'"
+    ):
         place(graph, machine, catalogue=catalogue)
     elsewhere = graph.add("m", "Relu", "n") and ToyGraph(catalogue).add(
         "n", "Nowhere", device="/job:other/device:FakeGPU:0"

@@ -32,8 +32,10 @@ from gpuplace.graph.stacks import get_default_session, reset_default_graph
 from gpuplace.ops import initializers, layers, losses, nn
 from gpuplace.ops.array import *
 from gpuplace.ops.cast import *
+from gpuplace.ops.check_ops import *
 from gpuplace.ops.comparison import *
 from gpuplace.ops.constant import *
+from gpuplace.ops.contraction import *
 from gpuplace.ops.control import *
 from gpuplace.ops.elementwise import *
 from gpuplace.ops.gather import *
@@ -41,6 +43,7 @@ from gpuplace.ops.gradients import *
 from gpuplace.ops.indexed_slices import *
 from gpuplace.ops.init_ops import *
 from gpuplace.ops.joining import *
+from gpuplace.ops.linalg import *
 from gpuplace.ops.matrix import *
 from gpuplace.ops.padding import *
 from gpuplace.ops.random import *

@@ -19,6 +19,7 @@ from gpuplace.device.mapping import MappingRow
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
 from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
+from gpuplace.placer.messages import error_of
 from gpuplace.placer.placement import Placement
 from gpuplace.placer.placer import Placer
 from gpuplace.runtime.place import place
@@ -138,7 +139,8 @@ class WhatIf:
         except OpError as error:
             self.placement, self.error = None, error
             return
-        self.error = self.placement.errors[0] if self.placement.faults else None
+        faults = self.placement.faults
+        self.error = error_of(self.placement, faults[0]) if faults else None  # not all: a text each
 
     def log(self) -> str:
         """What ``log_device_placement`` prints of this placement."""

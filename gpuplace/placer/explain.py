@@ -23,6 +23,7 @@ from gpuplace.placer.candidates import SOFT, SOFT_RESOURCE
 from gpuplace.placer.decide import GENERATOR, IDENTITY, METADATA, NOWHERE
 from gpuplace.placer.grouping import Binding, Grouping, Merge
 from gpuplace.placer.member import Member
+from gpuplace.placer.messages import error_of
 from gpuplace.placer.remedy import kernel_note, remedies
 from gpuplace.placer.rules import Rule
 
@@ -290,10 +291,9 @@ class _Explainer:
             self._add(Rule.NAME_ORDER, (device,), None, "the first by name")
 
     def _failure_note(self) -> str:
-        for fault, error in zip(self.placement.faults, self.placement.errors, strict=True):
-            if self.node in _nodes_of(fault):
-                return error.message.split("\n")[0]
-        return self.placement.errors[0].message.split("\n")[0] if self.placement.errors else "nothing is left"
+        faults = self.placement.faults
+        mine = next((fault for fault in faults if self.node in _nodes_of(fault)), faults[0] if faults else None)
+        return "nothing is left" if mine is None else error_of(self.placement, mine).message.split("\n")[0]
 
 
 def _nodes_of(fault: object) -> tuple[int, ...]:

@@ -87,7 +87,7 @@ def dot_text(
         f' fontsize=11 fontcolor="{theme.ink}" compound=true newrank=true tooltip=" "',
         "    nslimit=2 nslimit1=2 mclimit=0.5]",
         f'  node [shape=box style=filled fontname="{FONT}" fontsize=11 fontcolor="{INK}" color="{theme.frame}"'
-        ' margin="0.1,0.06" height=0.3 width=0.6 penwidth=1]',
+        ' margin="0.1,0.08" height=0.3 width=0.6 penwidth=1]',
         f'  edge [fontname="{FONT}" fontsize=9 color="{theme.edge}" fontcolor="{theme.faint}"'
         " arrowsize=0.6 penwidth=1.1]",
     ]

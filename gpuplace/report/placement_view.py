@@ -20,12 +20,15 @@ from typing import Any
 import numpy as np
 
 from gpuplace.device.parsed_name import parse_name
+from gpuplace.placer.messages import error_of
 from gpuplace.report.palette import device_label
 
 __all__ = ["CONTROL", "PlacementView", "TensorFact", "view_of"]
 
 CONTROL = -1
 """Stands in `src_output` of a control edge."""
+_ERRORS = 3
+"""How many errors are put into words; a large graph can have thousands."""
 NOWHERE = -1
 """Stands in `device` of a node without one."""
 
@@ -82,7 +85,7 @@ class PlacementView:
     guilty: frozenset[int] = frozenset()
     """Nodes that could not be placed and are named in an error."""
     errors: Sequence[Exception] = ()
-    """What went wrong."""
+    """What went wrong, the first of it in words."""
     release: str = "1.15"
     """Which TensorFlow decided."""
     _tensors: dict[tuple[int, int], TensorFact] = field(default_factory=dict, repr=False)
@@ -238,6 +241,6 @@ def _view_of_placement(placement: Any) -> PlacementView:
         tensor=tensor,
         source_line=graph.source_line or (lambda node: None),
         guilty=frozenset(guilty),
-        errors=placement.errors,
+        errors=tuple(error_of(placement, fault) for fault in placement.faults[:_ERRORS]),
         release=placement.release,
     )

@@ -18,7 +18,7 @@ from typing import Any
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops import array, constant, matrix, state
+from gpuplace.ops import array, constant, contraction, state
 from gpuplace.ops.init_ops import Ones, Zeros
 from gpuplace.ops.nn_conv import conv2d as nn_conv2d
 from gpuplace.ops.nn_misc import bias_add
@@ -151,7 +151,7 @@ def dense(
             )
         rank = inputs.shape.ndims
         if rank is not None and rank > 2:
-            outputs = matrix.tensordot(inputs, kernel, [[rank - 1], [0]])
+            outputs = contraction.tensordot(inputs, kernel, [[rank - 1], [0]])
             outputs.set_shape([*inputs.shape.as_list()[:-1], units])
         else:
             outputs = new("MatMul", a=inputs, b=kernel)
@@ -170,7 +170,7 @@ def _finished(outputs: Any, activation: Any, activity_regularizer: Any) -> Tenso
         with get_default_graph().name_scope("ActivityRegularizer"):
             loss = activity_regularizer(outputs)
         get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
-    return outputs  # type: ignore[no-any-return]
+    return outputs
 
 
 def conv2d(

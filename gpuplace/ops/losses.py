@@ -110,7 +110,7 @@ def _reduced(weighted: Tensor, losses: Tensor, weights: Tensor, how: str) -> Ten
         return weighted
     loss = reduction.reduce_sum(weighted)
     if how == Reduction.MEAN:
-        return _mean(loss, reduction.reduce_sum(constant.ones_like(losses) * weights))  # type: ignore[operator]
+        return _mean(loss, reduction.reduce_sum(constant.ones_like(losses) * weights))
     if how == Reduction.SUM_BY_NONZERO_WEIGHTS:
         return _mean(loss, _num_present(losses, weights))
     if how == Reduction.SUM_OVER_BATCH_SIZE:
@@ -274,7 +274,7 @@ def log_loss(
         predictions, labels = _compatible(predictions, labels)
         p: Any = predictions
         likely = unary.negative(elementwise.multiply(labels, unary.log(p + epsilon)))
-        rest: Any = elementwise.multiply(1 - labels, unary.log(1 - p + epsilon))  # type: ignore[operator]
+        rest: Any = elementwise.multiply(1 - labels, unary.log(1 - p + epsilon))
         return compute_weighted_loss(likely - rest, weights, name, loss_collection, reduction)
 
 
@@ -291,7 +291,7 @@ def hinge_loss(
     with name_scope(scope, "hinge_loss", [logits, labels, weights]) as name:
         logits, labels = _compatible(logits, labels)
         ones = constant.ones_like(labels)
-        labels = elementwise.subtract(2 * labels, ones)  # type: ignore[operator]
+        labels = elementwise.subtract(2 * labels, ones)
         losses = new("Relu", features=elementwise.subtract(ones, elementwise.multiply(labels, logits)))
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
 
@@ -357,7 +357,7 @@ def softmax_cross_entropy(
         labels: Any = cast.cast(onehot_labels, logits.dtype.base_dtype)
         logits.shape.assert_is_compatible_with(labels.shape)
         if label_smoothing > 0:
-            classes: Any = cast.cast(array.shape(labels)[1], logits.dtype.base_dtype)  # type: ignore[index]
+            classes: Any = cast.cast(array.shape(labels)[1], logits.dtype.base_dtype)
             smooth = label_smoothing / classes
             labels = labels * (1.0 - label_smoothing) + smooth
         labels = array.stop_gradient(labels, name="labels_stop_gradient")

@@ -187,7 +187,7 @@ def _selu_gradient(op: Operation, grad: Tensor) -> Tensor:
 @gradient("EluGrad", "SeluGrad")
 def _elu_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     before, out = op.inputs
-    product = grad * before  # type: ignore[operator]
+    product = grad * before
     zeros = constant.zeros_like(out)
     below = comparison.less(out, 0.0)
     return (
@@ -231,7 +231,7 @@ def _softsign_grad(xp: Any, grad: Any, x: Any) -> Any:
 
 @gradient("Softplus")
 def _softplus_gradient(op: Operation, grad: Tensor) -> Tensor:
-    return grad * unary.sigmoid(op.inputs[0])  # type: ignore[operator,no-any-return]
+    return grad * unary.sigmoid(op.inputs[0])
 
 
 @gradient("Softsign")
@@ -298,13 +298,13 @@ def _log_softmax(xp: Any, logits: Any) -> Any:
 def _softmax_gradient(op: Operation, grad: Any) -> Tensor:
     out: Any = op.outputs[0]
     sums = reduction.reduce_sum(grad * out, -1, keepdims=True)
-    return (grad - sums) * out  # type: ignore[no-any-return]
+    return (grad - sums) * out
 
 
 @gradient("LogSoftmax")
 def _log_softmax_gradient(op: Operation, grad: Any) -> Tensor:
     powers = unary.exp(op.outputs[0])
-    return grad - reduction.reduce_sum(grad, -1, keepdims=True) * powers  # type: ignore[no-any-return]
+    return grad - reduction.reduce_sum(grad, -1, keepdims=True) * powers
 
 
 # Compositions
@@ -321,4 +321,4 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
 def swish(features: Any) -> Tensor:
     """``features * sigmoid(features)``."""
     features = convert_to_tensor(features, name="features")
-    return features * unary.sigmoid(features)  # type: ignore[operator,no-any-return]
+    return features * unary.sigmoid(features)

@@ -163,7 +163,7 @@ def _is_zero(tensor: Tensor) -> bool:
 
 def _rows_times(vector: Tensor, matrix: Any) -> Tensor:
     """Each row of ``matrix`` times its element of ``vector``."""
-    return array.expand_dims(vector, -1) * matrix  # type: ignore[operator,no-any-return]
+    return array.expand_dims(vector, -1) * matrix
 
 
 # SparseSoftmaxCrossEntropyWithLogits
@@ -197,7 +197,7 @@ def sparse_softmax_cross_entropy_with_logits(
             cost = _first("SparseSoftmaxCrossEntropyWithLogits", name, **arguments)
         else:
             shape: Any = array.shape(logits)
-            classes = shape[array.rank(logits) - 1]  # type: ignore[operator]
+            classes = shape[array.rank(logits) - 1]
             arguments = {
                 "features": array.reshape(precise, [-1, classes]),
                 "labels": array.reshape(labels, [-1]),

@@ -142,7 +142,7 @@ def _l2_loss(xp: Any, t: Any) -> Any:
 
 @gradient("L2Loss")
 def _l2_loss_gradient(op: Operation, grad: Tensor) -> Tensor:
-    return op.inputs[0] * grad  # type: ignore[operator,no-any-return]
+    return op.inputs[0] * grad
 
 
 # TopKV2, InTopK
@@ -197,7 +197,7 @@ def _top_k_gradient(op: Operation, grad: Tensor, _: Any) -> list[Any]:
     count: Any = array.shape(rows)
     first = constant.range(0, cast.cast(count[0], "int64") * size, size)
     starts = cast.cast(array.expand_dims(first, -1), "int32")
-    positions = array.reshape(rows + starts, [-1])  # type: ignore[operator]
+    positions = array.reshape(rows + starts, [-1])
     places, values = array.expand_dims(positions, -1), array.reshape(grad, [-1])
     scattered = gather.scatter_nd(places, values, [reduction.reduce_prod(shape)])
     return [array.reshape(scattered, shape), constant.zeros([], "int32")]
@@ -206,7 +206,7 @@ def _top_k_gradient(op: Operation, grad: Tensor, _: Any) -> list[Any]:
 def _last(shape: Tensor) -> Tensor:
     """The last element of a shape tensor, as int64."""
     wide = cast.cast(shape, "int64")
-    return gather.gather(wide, array.size(shape) - 1)  # type: ignore[operator]
+    return gather.gather(wide, array.size(shape) - 1)
 
 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
@@ -281,15 +281,15 @@ def dropout(
                 f"Got a {x.dtype} tensor instead."
             )
         if isinstance(rate, numbers.Real):
-            if not 0 <= rate < 1:
+            if not 0 <= float(rate) < 1:
                 raise ValueError(f"rate must be a scalar tensor or a float in the range [0, 1), got {rate:g}")
             if rate == 0:
-                return x  # type: ignore[no-any-return]
+                return x
         rate = convert_to_tensor(rate, dtype=x.dtype.base_dtype, name="rate")
         rate.shape.with_rank(0)
         value = constant_value(rate)
         if value is not None and value == 0:
-            return x  # type: ignore[no-any-return]
+            return x
         noise = random.random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype.base_dtype)
         scale = 1 / (1 - rate)
         kept = noise >= rate

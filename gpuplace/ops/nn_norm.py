@@ -84,7 +84,7 @@ def batch_normalization(
         dtype = convert_to_tensor(x).dtype.base_dtype
         scaled = x * cast.cast(inverse, dtype)
         moved = offset - mean * inverse if offset is not None else -mean * inverse
-        return scaled + cast.cast(moved, dtype)  # type: ignore[no-any-return]
+        return scaled + cast.cast(moved, dtype)
 
 
 def l2_normalize(
@@ -233,7 +233,7 @@ def _fused_gradient(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
     if turned:
         x, grad = array.transpose(x, [0, 2, 3, 1]), array.transpose(grad, [0, 2, 3, 1])
     spaces = op.outputs[3:5] if training else op.inputs[3:5]
-    arguments = {"reserve_space_3": op.outputs[5]} if version == "V3" else {}
+    arguments: dict[str, Any] = {"reserve_space_3": op.outputs[5]} if version == "V3" else {}
     found = apply_op(
         f"FusedBatchNormGrad{version}",
         y_backprop=grad,
@@ -319,5 +319,9 @@ def _lrn_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[...,
 @gradient("LRN")
 def _lrn_gradient(op: Operation, grad: Tensor) -> Tensor:
     attrs = {name: op.attrs[name] for name in ("depth_radius", "bias", "alpha", "beta")}
-    arguments = {"input_grads": grad, "input_image": op.inputs[0], "output_image": op.outputs[0]}
+    arguments: dict[str, Any] = {
+        "input_grads": grad,
+        "input_image": op.inputs[0],
+        "output_image": op.outputs[0],
+    }
     return new("LRNGrad", **arguments, **attrs)

@@ -29,7 +29,6 @@ __all__ = [
     "assign_add",
     "assign_sub",
     "count_up_to",
-    "is_variable_initialized",
     "scatter_add",
     "scatter_div",
     "scatter_max",

@@ -48,7 +48,7 @@ def _apply(
                 with storages[0].lock:
                     values = [storage.value for storage in storages]
                     if sparse:
-                        new = _on_rows(update, xp, op, values, rest, keywords)
+                        new: Any = _on_rows(update, xp, op, values, rest, keywords)
                     else:
                         _check_shapes(op, values, rest[_gradient_position(op) - variables])
                         new = update(xp, *values, *rest, **keywords)

@@ -298,10 +298,27 @@ def get_variable(
     )
 
 
-def get_local_variable(name: str, *args: Any, collections: Any = None, **kwargs: Any) -> Any:
-    """``get_variable`` for a local variable, which is not trainable."""
-    kwargs["trainable"] = False
-    return get_variable(name, *args, collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES], **kwargs)
+def get_local_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = False,
+    collections: Any = None,
+    **arguments: Any,
+) -> Any:
+    """``get_variable`` for a local variable, which is never trainable."""
+    return get_variable(
+        name,
+        shape,
+        dtype,
+        initializer,
+        regularizer,
+        trainable=False,
+        collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES],
+        **arguments,
+    )
 
 
 def variable_scope(

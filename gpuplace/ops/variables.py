@@ -266,7 +266,7 @@ class Variable:
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether it has a value."""
-        return state.is_variable_initialized(self, name)  # type: ignore[no-any-return]
+        return state.is_variable_initialized(self, name)
 
     def initialized_value(self) -> Tensor:
         """The value where it has one, else the initial value: for initial values that depend on other variables."""
@@ -431,7 +431,7 @@ def _scatter_method(how: str) -> Callable[..., Any]:
         if not isinstance(sparse_delta, IndexedSlices):
             raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
         function = getattr(state, f"scatter_{how}")
-        return function(self._variable, sparse_delta.indices, sparse_delta.values, use_locking, name)  # type: ignore[no-any-return]
+        return function(self._variable, sparse_delta.indices, sparse_delta.values, use_locking, name)
 
     scatter.__name__ = f"scatter_{how}"
     scatter.__doc__ = f"Scatters slices into it: ``tf.scatter_{how}``."
@@ -453,7 +453,7 @@ def _to_tensor(
             f"'{variable.dtype.name}'"
         )
     if as_ref:
-        return variable._ref()  # type: ignore[attr-defined,no-any-return]
+        return variable._ref()
     return variable.value()
 
 

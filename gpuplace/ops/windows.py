@@ -95,8 +95,8 @@ class Window:
         images = xp.zeros((batch, height + top + bottom, width + left + right, channels), parts.dtype)
         for row in range(self.rows):
             for column in range(self.columns):
-                down, right = self._along(0, row, out_height), self._along(1, column, out_width)
-                images[:, down, right] += parts[:, :, :, row, column]
+                vertical, horizontal = self._along(0, row, out_height), self._along(1, column, out_width)
+                images[:, vertical, horizontal] += parts[:, :, :, row, column]
         return xp.ascontiguousarray(images[:, top : top + height, left : left + width])
 
     def _along(self, axis: int, offset: int, count: int) -> slice:
@@ -118,7 +118,7 @@ def padded(xp: Any, images: Any, pads: tuple[tuple[int, int], tuple[int, int]], 
 
 def format_of(attrs: Mapping[str, Any]) -> str:
     """The node's data format, ``NHWC`` where it has none."""
-    return attrs.get("data_format", b"NHWC").decode()  # type: ignore[no-any-return]
+    return attrs.get("data_format", b"NHWC").decode()
 
 
 def spatial(values: Sequence[Any], data_format: str) -> tuple[Any, Any]:

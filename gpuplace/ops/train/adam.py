@@ -94,7 +94,7 @@ class AdamOptimizer(KernelOptimizer):
         means = []
         for slot_name, beta in (("m", given["beta1"]), ("v", given["beta2"])):
             slot = self.get_slot(var, slot_name)
-            value: Any = grad if slot_name == "m" else grad * grad  # type: ignore[operator]
+            value: Any = grad if slot_name == "m" else grad * grad
             scaled = value * (1 - beta)
             decayed = state.assign(slot, slot * beta, use_locking=self._use_locking)
             with get_default_graph().control_dependencies([decayed]):

@@ -33,7 +33,7 @@ def exponential_decay(
         rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
         steps: Any = cast.cast(decay_steps, rate.dtype)
         decay = cast.cast(decay_rate, rate.dtype)
-        exponent = cast.cast(global_step, rate.dtype) / steps  # type: ignore[operator]
+        exponent = cast.cast(global_step, rate.dtype) / steps
         if staircase:
             exponent = unary.floor(exponent)
         return elementwise.multiply(rate, elementwise.pow(decay, exponent), name=scope)
@@ -67,7 +67,7 @@ def inverse_time_decay(
         rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
         steps: Any = cast.cast(decay_steps, rate.dtype)
         decay = cast.cast(decay_rate, rate.dtype)
-        passed = cast.cast(global_step, rate.dtype) / steps  # type: ignore[operator]
+        passed = cast.cast(global_step, rate.dtype) / steps
         if staircase:
             passed = unary.floor(passed)
         one = cast.cast(constant.constant(1), rate.dtype)
@@ -99,7 +99,7 @@ def polynomial_decay(
         steps = cast.cast(decay_steps, rate.dtype)
         step = elementwise.minimum(step, decay_steps)
         way = elementwise.divide(step, steps)
-        left = elementwise.multiply(rate - end, elementwise.pow(1 - way, exponent))  # type: ignore[operator]
+        left = elementwise.multiply(rate - end, elementwise.pow(1 - way, exponent))
         return elementwise.add(left, end, name=scope)
 
 
@@ -113,6 +113,6 @@ def cosine_decay(
         steps: Any = cast.cast(decay_steps, rate.dtype)
         step: Any = elementwise.minimum(cast.cast(global_step, rate.dtype), steps)
         way = step / steps
-        wave: Any = unary.cos(constant.constant(math.pi) * way)  # type: ignore[operator]
+        wave: Any = unary.cos(constant.constant(math.pi) * way)
         decayed = (1 - alpha) * (0.5 * (1.0 + wave)) + alpha
         return elementwise.multiply(rate, decayed)

@@ -104,7 +104,7 @@ class ExponentialMovingAverage:
         """The name of the variable's average, which need not exist."""
         average = self.average(var)
         if average is not None:
-            return average.op.name  # type: ignore[no-any-return]
+            return average.op.name
         return get_default_graph().unique_name(f"{var.op.name}/{self._name}", mark_as_used=False)
 
     def variables_to_restore(self, moving_avg_variables: Sequence[Any] | None = None) -> dict[str, Any]:

@@ -188,7 +188,7 @@ class Optimizer:
             collected = graph.get_collection_ref(GraphKeys.TRAIN_OP)
             if operation not in collected:
                 collected.append(operation)
-            return applied  # type: ignore[no-any-return]
+            return applied
 
     def _update_one(self, grad: Gradient, variable: Any) -> Any:
         """The operation that updates one variable, its constraint applied afterwards."""
@@ -331,10 +331,12 @@ class KernelOptimizer(Optimizer):
     def _apply(self, prefix: str, var: Any, grad: Tensor, indices: Tensor | None) -> Operation:
         resource = prefix.startswith("Resource")
         dtype = grad.dtype.base_dtype if resource else var.dtype.base_dtype
-        slots = {name: slot.handle if resource else slot for name, slot in self._slot_inputs(var).items()}
-        scalars = {name: cast_to(value, dtype) for name, value in self._scalars().items()}
+        slots: dict[str, Any] = {
+            name: slot.handle if resource else slot for name, slot in self._slot_inputs(var).items()
+        }
+        scalars: dict[str, Any] = {name: cast_to(value, dtype) for name, value in self._scalars().items()}
         gradient_name = "delta" if self._op == "GradientDescent" else "grad"
-        positions = {} if indices is None else {"indices": indices}
+        positions: dict[str, Any] = {} if indices is None else {"indices": indices}
         return apply_op(
             f"{prefix}Apply{self._op}",
             var=var.handle if resource else var,
@@ -374,7 +376,7 @@ def _target(variable: Any) -> Tensor:
     if isinstance(variable, ResourceVariable):
         return variable.handle
     if isinstance(variable, Variable):
-        return variable._ref()  # type: ignore[attr-defined,no-any-return]
+        return variable._ref()
     if isinstance(variable, Tensor):
         return variable
     raise NotImplementedError("Trying to optimize unsupported type ", variable)

@@ -1,4 +1,4 @@
-"""A few hundred random graphs placed here and by TensorFlow 2.21, if it is installed; `fuzz.py` runs as many as wanted."""
+"""Random graphs placed here and by TensorFlow 2.21, if it is installed; `fuzz.py` runs as many as wanted."""
 
 import random
 

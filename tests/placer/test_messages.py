@@ -32,8 +32,8 @@ def error(specs, machine="1x Tesla K40c", release="1.15", soft=False, kind=error
 def test_a_missing_device():
     found = error([node("b", "Const", dtype="float32", device="/device:GPU:2")])
     assert found.message.split("\n")[0] == (
-        "Cannot assign a device for operation b: {{node b}} was explicitly assigned to /device:GPU:2 but available devices "
-        f"are [ {LOCAL}CPU:0, {LOCAL}GPU:0 ]. Make sure the device specification refers to a valid device."
+        "Cannot assign a device for operation b: {{node b}} was explicitly assigned to /device:GPU:2 but available "
+        f"devices are [ {LOCAL}CPU:0, {LOCAL}GPU:0 ]. Make sure the device specification refers to a valid device."
     )
     assert found.facts["requested by"] == "'/device:GPU:2'"
     assert found.facts["available devices"] == f"{LOCAL}CPU:0, {LOCAL}GPU:0"
@@ -60,8 +60,8 @@ def test_a_missing_device_in_the_guides_words(release, device):
     with pytest.raises(errors.InvalidArgumentError) as caught:
         Placer(graph, catalogue, release=release).place(Machine.parse("1x Tesla K40c").device_set(environ={}))
     assert caught.value.message == (
-        f"Cannot assign a device to node 'b': Could not satisfy explicit device specification '{device}'\n\t [[Node: b = "
-        "Const[dtype=DT_FLOAT, value=Tensor<type: float shape: [3,2] values: 1 2 3...>, "
+        f"Cannot assign a device to node 'b': Could not satisfy explicit device specification '{device}'\n\t "
+        "[[Node: b = Const[dtype=DT_FLOAT, value=Tensor<type: float shape: [3,2] values: 1 2 3...>, "
         f'_device="{device}"]()]]'
     )
     assert node_text(graph, 2, "1.4") == (
@@ -72,8 +72,8 @@ def test_a_missing_device_in_the_guides_words(release, device):
 def test_no_kernel_on_the_requested_type():
     found = error(GRAPHS["int32 asked for a GPU"])
     assert (
-        "Could not satisfy explicit device specification '/gpu:0' because no supported kernel for GPU devices is available."
-        in found.message
+        "Could not satisfy explicit device specification '/gpu:0' because no supported kernel for GPU devices is "
+        "available." in found.message
     )
     assert "Colocation Debug Info:" in found.message
     assert "  p (Pow) /gpu:0" in found.message
@@ -82,8 +82,8 @@ def test_no_kernel_on_the_requested_type():
     assert found.hint == "allow_soft_placement=True, or placing the node on a CPU"
     old = error(GRAPHS["int32 asked for a GPU"], release="1.0")
     assert old.message.startswith(
-        "Cannot assign a device to node 'p': Could not satisfy explicit device specification '/gpu:0' because no supported "
-        "kernel for GPU devices is available."
+        "Cannot assign a device to node 'p': Could not satisfy explicit device specification '/gpu:0' because no "
+        "supported kernel for GPU devices is available."
     )
 
 

@@ -121,7 +121,8 @@ CASES = [
     *strided(M, [0, 0, 0], [1, 1, 1], [1, 1, 1], "too-many", only_class=True),
     Case("StridedSliceGrad", [i32([2, 3]), i32([0, 1]), i32([2, 3]), i32([1, 1]), ramp(2, 2)]),
     Case("StridedSliceGrad", [i32([2, 3]), i32([1]), i32([2]), i32([1]), ramp(3)], {"shrink_axis_mask": 1}, "shrink"),
-    Case("StridedSliceGrad", [i32([4]), i32([0]), i32([0]), i32([-2]), ramp(2)], {"begin_mask": 1, "end_mask": 1}, "down"),
+    Case("StridedSliceGrad", [i32([4]), i32([0]), i32([0]), i32([-2]), ramp(2)], {"begin_mask": 1, "end_mask": 1},
+         "down"),
     # gathering
     Case("Gather", [M, i32([1, 0, 1])]),
     Case("GatherV2", [M, i32([[1, 0], [1, 1]]), i32(0)]),

@@ -13,8 +13,9 @@ COMPLEX = c64([1 + 2j, -0.5j, 3.0, -1 - 1j])
 CASES = []
 
 # Functions of one tensor
-for op in ("Abs", "Neg", "Sign", "Square", "Exp", "Expm1", "Sin", "Cos", "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Sigmoid",
-           "Floor", "Ceil", "Round", "Rint", "Erf", "Erfc", "IsNan", "IsInf", "IsFinite", "ZerosLike", "OnesLike"):  # fmt: skip
+for op in ("Abs", "Neg", "Sign", "Square", "Exp", "Expm1", "Sin", "Cos", "Atan", "Sinh", "Cosh", "Tanh", "Asinh",
+           "Sigmoid", "Floor", "Ceil", "Round", "Rint", "Erf", "Erfc", "IsNan", "IsInf", "IsFinite", "ZerosLike",
+           "OnesLike"):  # fmt: skip
     CASES += [
         Case(op, [X]),
         Case(op, [X.astype(np.float64)], label="double"),
@@ -80,8 +81,8 @@ for op in ("TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad",
 
 # Two tensors
 A, B = f32([[1.5, -2.0, 3.0], [0.5, 4.0, -1.0]]), f32([2.0, 0.5, -3.0])
-for op in ("Add", "AddV2", "Sub", "Mul", "Div", "RealDiv", "FloorDiv", "FloorMod", "Mod", "TruncateMod", "Maximum", "Minimum",
-           "SquaredDifference", "Atan2", "MulNoNan", "DivNoNan", "Xlogy", "Xdivy", "Less", "LessEqual", "Greater",
+for op in ("Add", "AddV2", "Sub", "Mul", "Div", "RealDiv", "FloorDiv", "FloorMod", "Mod", "TruncateMod", "Maximum",
+           "Minimum", "SquaredDifference", "Atan2", "MulNoNan", "DivNoNan", "Xlogy", "Xdivy", "Less", "LessEqual", "Greater",
            "GreaterEqual", "Equal", "NotEqual"):  # fmt: skip
     CASES += [
         Case(op, [A, np.abs(B) if op == "Xlogy" else B]),
@@ -90,8 +91,8 @@ for op in ("Add", "AddV2", "Sub", "Mul", "Div", "RealDiv", "FloorDiv", "FloorMod
         Case(op, [f32([1, 2]), f32([1, 2, 3])], label="shapes", only_class=True),
         Case(op, [f32(1.5), f32(0.5)], label="scalars"),
     ]
-for op in ("Add", "AddV2", "Sub", "Mul", "Div", "TruncateDiv", "FloorDiv", "FloorMod", "Mod", "TruncateMod", "Maximum", "Minimum",
-           "SquaredDifference", "Less", "GreaterEqual", "Equal"):  # fmt: skip
+for op in ("Add", "AddV2", "Sub", "Mul", "Div", "TruncateDiv", "FloorDiv", "FloorMod", "Mod", "TruncateMod", "Maximum",
+           "Minimum", "SquaredDifference", "Less", "GreaterEqual", "Equal"):  # fmt: skip
     CASES += [
         Case(op, [i32([7, -7, 7, -7]), i32([2, 2, -2, -2])], label="int32"),
         Case(op, [i64([7, -7]), i64(3)], label="int64"),

@@ -27,5 +27,6 @@ CASES += [
     Case("RandomShuffle", [ramp(5, 2)], {"seed": 3, "seed2": 4}, label="rows"),
     Case("RandomShuffle", [ramp(1)], {"seed": 3, "seed2": 4}, label="one"),
     Case("Multinomial", [f32([[0, 1, 2], [3, 0, 0]]), i32(8)], {"seed": 1, "seed2": 2}, cpu_only=True),
-    Case("Multinomial", [f32([[0, 0, 0]] * 5), i32(7)], {"seed": 3, "seed2": 9, "output_dtype": "int32"}, label="int32", cpu_only=True),
+    Case("Multinomial", [f32([[0, 0, 0]] * 5), i32(7)], {"seed": 3, "seed2": 9, "output_dtype": "int32"}, label="int32",
+         cpu_only=True),
 ]  # fmt: skip

@@ -14,6 +14,7 @@ from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.placer.explain import Explanation
 from gpuplace.placer.placement import Placement
 from gpuplace.runtime.session import BaseSession
 
@@ -96,7 +97,7 @@ def attach() -> None:
     )
     _attach(Operation, node_def=property(_node_def), __str__=_operation_text)
     _attach(Placement, picture=_picture, frame=_frame, _repr_mimebundle_=_mimebundle)
-    for cls in (BaseSession, Machine, Tensor, Operation, OpError):
+    for cls in (BaseSession, Machine, Tensor, Operation, OpError, Explanation):
         _attach(cls, _repr_mimebundle_=_mimebundle)
 
 

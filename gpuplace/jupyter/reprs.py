@@ -15,6 +15,7 @@ from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.jupyter.pictures import placement_picture
+from gpuplace.placer.explain import Explanation
 from gpuplace.placer.placement import Placement
 from gpuplace.report import html
 from gpuplace.report.palette import device_label
@@ -101,6 +102,11 @@ def _machine(machine: Machine) -> tuple[str, str]:
         shown += html.mapping_table(rows)
         plain += "\n" + table_text(columns, cells)
     return shown, plain
+
+
+@_shown.register
+def _explanation(explanation: Explanation) -> tuple[str, str]:
+    return html.explanation_html(explanation), str(explanation)
 
 
 @_shown.register

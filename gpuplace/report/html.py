@@ -22,6 +22,7 @@ __all__ = [
     "error_html",
     "escape",
     "escape_lines",
+    "explanation_html",
     "image",
     "mapping_table",
     "node_table",
@@ -31,6 +32,7 @@ __all__ = [
 
 _CELL = "text-align:left;padding:2px 10px 2px 0;vertical-align:top"
 _LIMIT = 40
+_CHIPS = 8
 
 
 class Raw(str):
@@ -116,6 +118,25 @@ def error_html(error: BaseException) -> str:
         f"<p><b>{escape(type(error).__name__)}</b>: {_lines(message)}</p>"
         f"{f'<table><tbody>{facts}</tbody></table>' if facts else ''}</div>"
     )
+
+
+def explanation_html(explanation: Any) -> str:
+    """Why a node is where it is: the rules in order with the devices that each leaves, then what would change it."""
+    asked = f"asked for '{explanation.requested}'" if explanation.requested else ""
+    where = f"made at {explanation.source}" if explanation.source else ""
+    group = f"in a group of {len(explanation.group)}, decided by {explanation.decided_by}"
+    told = "; ".join(filter(None, [asked, where, group if len(explanation.group) > 1 else ""]))
+    rows = []
+    for step in explanation.steps:
+        left = " ".join(chip(label if "/" in label else f"/device:{label}") for label in step.after[:_CHIPS])
+        more = f" +{len(step.after) - _CHIPS}" if len(step.after) > _CHIPS else ""
+        rows.append((step.rule.value, step.note, Raw(left + more or "none")))
+    steps = table(("rule", "what it says", "devices left"), rows)
+    remedies = "".join(
+        f"<p>To have it on {escape(kind)}: {escape(text)}</p>" for kind, text in explanation.remedy
+    )
+    name = f"<b>{escape(explanation.node)}</b> ({escape(explanation.op_type)})"
+    return f"<p>{name} is on {chip(explanation.device)} {escape(told and f'({told})')}</p>{steps}{remedies}"
 
 
 def _lines(text: str) -> str:

@@ -57,6 +57,13 @@ def test_machine(monkeypatch):
     assert shown(tf.Machine.parse("2 CPU"))[1] == "Simulated machine: 2 CPU: 2 CPU devices; 0 GPUs"
 
 
+def test_explanation():
+    page, text = shown(tf.place(towers()).explain("MatMul_1"))
+    assert text.startswith("MatMul_1 (MatMul) -> /job:localhost/replica:0/task:0/device:GPU:3")
+    assert "<b>MatMul_1</b> (MatMul) is on <span" in page and "asked for &#x27;/device:GPU:3&#x27;" in page
+    assert page.count(">GPU:3</span>") == 3 and "To have it on CPU" in page
+
+
 def test_error():
     tf.use_machine("cpu")
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:

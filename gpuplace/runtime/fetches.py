@@ -99,6 +99,30 @@ def composite_feed(key: Any) -> Sequence[Tensor] | None:
     return None if found is None else found[0]
 
 
+class _Leaf:
+    """Gives the value of one tensor, or None for an operation."""
+
+    __slots__ = ("position",)
+
+    def __init__(self, position: int | None) -> None:
+        self.position = position
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        return None if self.position is None else values[self.position]
+
+
+_NESTED = -1
+
+
+def _flat_list(positions: list[int | None]) -> Build:
+    """Gives a list of the values at ``positions``, None where that is None."""
+    if not any(position is not None for position in positions):
+        return lambda values: [None] * len(positions)
+    if positions == list(range(len(positions))):
+        return list
+    return lambda values: [None if position is None else values[position] for position in positions]
+
+
 class FetchStructure:
     """The flat form of what was asked for.
 
@@ -151,15 +175,17 @@ class FetchStructure:
             raise ValueError(self._words[3].format(name=name))
         if isinstance(found, Operation):
             self._operations.setdefault(found)
-            return lambda values: None
-        position = self._positions.setdefault(found, len(self._positions))
-        return lambda values: values[position]
+            return _Leaf(None)
+        return _Leaf(self._positions.setdefault(found, len(self._positions)))
 
     def _sequence(self, fetches: Any) -> Build:
         parts = [self._visit(fetch) for fetch in fetches]
         kind = type(fetches)
         if hasattr(kind, "_fields"):
             return lambda values: kind(*[part(values) for part in parts])
+        positions = [part.position if isinstance(part, _Leaf) else _NESTED for part in parts]
+        if kind is list and _NESTED not in positions:
+            return _flat_list(positions)
         if kind is list:
             return lambda values: [part(values) for part in parts]
         if kind is tuple:

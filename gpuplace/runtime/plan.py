@@ -23,10 +23,12 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from gpuplace.dtypes import resource
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import bind, find_compute, no_compute_error
 from gpuplace.runtime.fresh_ops import FRESH_OPS, SHARING_OPS
-from gpuplace.runtime.partition import PLACEHOLDERS, Schedule, Slot, Step, retval_name
+from gpuplace.runtime.guards import Guards
+from gpuplace.runtime.partition import MERGES, PLACEHOLDERS, SWITCHES, Schedule, Slot, Step, retval_name
 from gpuplace.runtime.session_errors import missing_feed_error
 from gpuplace.runtime.simulated_memory import Reservation, SimulatedMemory
 
@@ -114,8 +116,16 @@ class PlanBuilder:
     _readers: dict[Slot, list[Step]] = field(default_factory=dict)
     _producers: dict[Slot, Step] = field(default_factory=dict)
     _roots: dict[Slot, Slot] = field(default_factory=dict)
+    _bound: dict[int, str] = field(default_factory=dict)
     _locals: int = 0
     _entered: str | None = None
+    _indent: str = ""
+    _current: Step | None = None
+    _guards: Guards = field(init=False)
+    _guard_of: dict[Slot | Operation, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._guards = Guards(lambda line: self.emit(self._current, line))
 
     def build(self) -> PlanCode:
         """Compiles the schedule.
@@ -136,13 +146,14 @@ class PlanBuilder:
             is_early = self.retires_early and self.backends[step.device].memory is None
             if is_early:
                 self._retire(number, step)
-            self.add(number, step)
+            self._add_guarded(number, step)
             if not is_early:
                 self._retire(number, step)
             if self._dead:
                 self.emit(step, f"del {', '.join(self._dead)}")
                 self._free.extend(self._dead)
                 self._dead.clear()
+        self._check_fetches()
         fetched = ", ".join([self._fetched(slot, position) for position, slot in enumerate(schedule.fetches)])
         self.emit(None, f"return [{fetched}]")
         source = f"def step({parameters}):\n" + "\n".join(f" {line}" for line in self.lines) + "\n"
@@ -179,15 +190,17 @@ class PlanBuilder:
 
     def emit(self, step: Step | None, line: str, arguments: tuple[str, ...] = ()) -> None:
         """Adds a line that belongs to ``step``."""
-        self.lines.append(line)
+        self.lines.append(self._indent + line)
         if arguments:
             self.arguments[len(self.owners)] = arguments
         self.owners.append(step)
 
     def bound(self, prefix: str, number: int, value: Any) -> str:
-        """Makes ``value`` a global of the function and returns its name."""
-        name = f"{prefix}{number}"
-        self.namespace[name] = value
+        """Makes ``value`` a global of the function and returns its name, the same one for the same object."""
+        name = self._bound.get(id(value))
+        if name is None:
+            name = self._bound[id(value)] = f"{prefix}{number}"
+            self.namespace[name] = value
         return name
 
     def _retire(self, number: int, step: Step) -> None:
@@ -213,6 +226,66 @@ class PlanBuilder:
         """Whether anything takes the value."""
         return slot in self._last
 
+    # Conditionals
+
+    def _add_guarded(self, number: int, step: Step) -> None:
+        """Adds the lines of a step, in a branch of a conditional below an ``if``."""
+        op = step.op
+        if not self._guard_of and (op is None or op.type not in SWITCHES):
+            self.add(number, step)
+            return
+        self._current = step
+        found = [self._guard_of.get(slot) for slot in step.inputs]
+        controls = [] if op is None else [self._guard_of.get(control) for control in op.control_inputs]
+        if op is not None and op.type in MERGES:
+            guard = self._guards.all_of([self._guards.any_of(found), *controls])
+        else:
+            guard = self._guards.all_of([*found, *controls])
+        if guard is not None:
+            self._guard_of.update(dict.fromkeys([*step.outputs, *([] if op is None else [op])], guard))
+        if op is not None and op.type in SWITCHES:
+            predicate = self.expressions(step)[1]
+            root = self._roots.get(step.inputs[1], step.inputs[1])
+            branches = self._guards.branches(root, predicate, guard)
+            self._guard_of.update(zip(step.outputs, branches, strict=True))
+        if guard is None:
+            self.add(number, step)
+            return
+        self.emit(step, f"if {guard}:")
+        start, self._indent, entered = len(self.lines), " ", self._entered
+        self.add(number, step)
+        if len(self.lines) == start:
+            self.emit(step, "pass")
+        self._indent = ""
+        if self._entered != entered:
+            self._entered = None  # nobody knows which device is the current one
+        if made := [self.names[slot] for slot in step.outputs if self.names.get(slot, "")[:1] == "t"]:
+            self.emit(step, f"else: {' = '.join(made)} = None")
+
+    def _add_switch(self, number: int, step: Step, op: Operation) -> None:
+        """Both outputs are the input; which of them is there, their guards say."""
+        call = f"{self.bound('k', number, self.kernel(step, op))}({', '.join(self.expressions(step))})"
+        self.call(number, step, call, step.outputs, tuple(self.names[slot] for slot in step.inputs))
+
+    def _add_merge(self, number: int, step: Step) -> None:
+        """The first value that is there, and its position."""
+        values = self.expressions(step)
+        chosen = ""
+        for position, (slot, value) in enumerate(zip(step.inputs, values, strict=True)):
+            index = self.bound("i", number * 1000 + position, np.asarray(position, np.int32))
+            guard = self._guard_of.get(slot)
+            chosen += f"({value}, {index})"
+            if guard is None or position == len(values) - 1:
+                break
+            chosen += f" if {guard} else "
+        self.call(number, step, chosen, step.outputs, tuple(self.names[slot] for slot in step.inputs))
+
+    def _check_fetches(self) -> None:
+        for position, slot in enumerate(self.schedule.fetches):
+            if (guard := self._guard_of.get(slot)) is not None:
+                fail = self.bound("d", position, _failing_fetch(slot, position))
+                self.emit(None, f"if not {guard}: {fail}()")
+
     # Steps
 
     def add(self, number: int, step: Step) -> None:
@@ -225,6 +298,10 @@ class PlanBuilder:
             if self.is_used(slot):
                 value = self.constants(op, self.backends[step.device], slot.location.on_host)
                 self.names[slot] = self.bound("c", slot.index, value)
+        elif op.type in SWITCHES:
+            self._add_switch(number, step, op)
+        elif op.type in MERGES:
+            self._add_merge(number, step)
         else:
             self._add_kernel(number, step, op)
 
@@ -422,6 +499,19 @@ class PlanBuilder:
 
 def _fetched_value(value: Any) -> Any:
     return value if value.ndim else value[()]
+
+
+def _failing_fetch(slot: Slot, position: int) -> Callable[[], None]:
+    def fail() -> None:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Retval[{position}] does not have value",
+            facts={"fetch": slot.tensor.name},
+            hint="it is in the branch of a conditional that was not taken: fetch what the conditional gives",
+        )
+
+    return fail
 
 
 def _only(values: Any) -> Any:

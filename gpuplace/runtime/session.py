@@ -27,7 +27,7 @@ import contextlib
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuplace import release as releases
 from gpuplace.errors import CancelledError, InvalidArgumentError, NotFoundError, OpError
@@ -56,7 +56,25 @@ Signature = tuple[tuple[Tensor, ...], tuple[Operation, ...], tuple[Tensor, ...]]
 """Fetched tensors, target operations, fed tensors."""
 
 _ATOMS = frozenset((Tensor, Operation, str))
-"""Types of fetches whose plans are found by the fetch itself."""
+"""Types of fetches and keys of feeds that runners are remembered for."""
+
+
+class _Runner(NamedTuple):
+    """What is ready for a form of fetches and keys of feeds."""
+
+    run: Callable[[Sequence[Any]], list[Any]]
+    """The plan."""
+    build: Callable[[Sequence[Any]], Any]
+    """Gives the values their form."""
+    converters: Sequence[Callable[[Any, Any], Any]]
+    """For each key in turn: value and key to array."""
+
+
+def _runner_key(fetches: Any, feed_dict: Any) -> Any:
+    """Equal for calls of ``run`` that a runner serves alike; may not be hashable."""
+    kind = type(fetches)
+    key = (kind, *fetches) if kind is list or kind is tuple else fetches
+    return (key, tuple(feed_dict)) if feed_dict else key
 
 
 class BaseSession:
@@ -88,7 +106,7 @@ class BaseSession:
         self._backends: dict[str, Any] = {}
         self._resources = SessionResources()
         self._constants: dict[tuple[Operation, str, bool], Any] = {}
-        self._runners: dict[Any, tuple[Any, Any]] = {}
+        self._runners: dict[Any, _Runner] = {}
         self._plans: dict[Signature, Plan] = {}
         self._traced_plans: dict[Signature, Plan] = {}
         self._transfers = 0
@@ -202,10 +220,13 @@ class BaseSession:
             TypeError, ValueError: something that cannot be fetched or fed.
             OpError: the graph cannot be placed, or a kernel failed.
         """
-        if feed_dict is None and options is None and run_metadata is None and type(fetches) in _ATOMS:
-            found = self._runners.get(fetches)
-            if found is not None and self._placer.version == self._graph._version:
-                return found[1](found[0](()))
+        if options is None and run_metadata is None:
+            runner = self._runner_of(fetches, feed_dict)
+            if runner is not None:
+                if not feed_dict:
+                    return runner.build(runner.run(()))
+                pairs = zip(runner.converters, feed_dict.items())
+                return runner.build(runner.run([convert(value, key) for convert, (key, value) in pairs]))
         self._check_open()
         if not self._graph._operations:
             gap = " " if self._release == "2.21" else "  "
@@ -215,13 +236,32 @@ class BaseSession:
         feeds = flat_feeds(self._graph, feed_dict, self._release) if feed_dict else {}
         structure = FetchStructure(self._graph, fetches, self._release)
         signature = structure.tensors, structure.operations, tuple(feeds)
-        values = [Feed(tensor, self._release).convert(*pair) for tensor, pair in feeds.items()]
+        converters = [Feed(tensor, self._release).convert for tensor in feeds]
+        values = [convert(*pair) for convert, pair in zip(converters, feeds.values(), strict=True)]
         if run_metadata is not None:
             return structure.build(self._run_with_metadata(signature, values, options, run_metadata))
         plan = self._plan(signature)
-        if not feeds and options is None and type(fetches) in _ATOMS:
-            self._runners[fetches] = plan.run, structure.build
+        self._remember(fetches, feed_dict, _Runner(plan.run, structure.build, converters))
         return structure.build(plan.run(values))
+
+    def _runner_of(self, fetches: Any, feed_dict: Any) -> _Runner | None:
+        """What an earlier run with the same fetches and fed keys made ready, unless the graph has changed since."""
+        if self._placer.version != self._graph._version:
+            return None
+        try:
+            return self._runners.get(_runner_key(fetches, feed_dict))
+        except TypeError:  # not hashable, so not remembered
+            return None
+
+    def _remember(self, fetches: Any, feed_dict: Any, runner: _Runner) -> None:
+        """Keeps a runner for fetches that are atoms, or a list or tuple of them, and keys that are."""
+        kind = type(fetches)
+        are_atoms = kind in _ATOMS or (
+            (kind is list or kind is tuple) and all(type(one) in _ATOMS for one in fetches)
+        )
+        if are_atoms and len(runner.converters) == len(feed_dict or ()):
+            if all(type(key) in _ATOMS for key in feed_dict or ()):
+                self._runners[_runner_key(fetches, feed_dict)] = runner
 
     def _run_with_metadata(
         self, signature: Signature, values: list[Any], options: Any, run_metadata: Any
@@ -318,22 +358,28 @@ class BaseSession:
         signature = structure.tensors, structure.operations, tuple(tensors)
         converters = [(Feed(tensor, self._release).convert, tensor) for tensor in tensors]
         build, graph, placer, count = structure.build, self._graph, self._placer, len(tensors)
-        ready: list[Any] = []
+        ready: list[Any] = [None]
 
-        def call(*arguments: Any, **options: Any) -> Any:
+        def plan() -> Callable[[Sequence[Any]], list[Any]]:
+            self._check_open()
+            ready[0] = self._plan(signature).run
+            return ready[0]
+
+        def call() -> Any:
+            run = ready[0]
+            if run is None or self._closed or placer.version != graph._version:
+                run = plan()
+            return build(run(()))
+
+        def call_fed(*arguments: Any, **options: Any) -> Any:
             if options or len(arguments) != count:
-                if not feed_list and (arguments or (options and not accept_options)):
-                    raise TypeError("This callable takes no arguments.")
-                given = dict(zip(tensors, arguments, strict=False))
-                return self.run(fetches, given or None, **options)
-            if not ready or self._closed or placer.version != graph._version:
-                self._check_open()
-                ready[:] = [self._plan(signature).run]
-            return build(
-                ready[0]([convert(value, key) for (convert, key), value in zip(converters, arguments)])
-            )
+                return self.run(fetches, dict(zip(tensors, arguments, strict=False)) or None, **options)
+            run = ready[0]
+            if run is None or self._closed or placer.version != graph._version:
+                run = plan()
+            return build(run([convert(value, key) for (convert, key), value in zip(converters, arguments)]))
 
-        return call
+        return call_fed if tensors or accept_options else call
 
 
 class Session(BaseSession):

@@ -292,7 +292,9 @@ class _Explainer:
 
     def _failure_note(self) -> str:
         faults = self.placement.faults
-        mine = next((fault for fault in faults if self.node in _nodes_of(fault)), faults[0] if faults else None)
+        mine = next(
+            (fault for fault in faults if self.node in _nodes_of(fault)), faults[0] if faults else None
+        )
         return "nothing is left" if mine is None else error_of(self.placement, mine).message.split("\n")[0]
 
 

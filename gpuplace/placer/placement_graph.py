@@ -32,6 +32,7 @@ here knows a device that exists or a kernel.
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -303,6 +304,8 @@ class PlacementGraphBuilder:
                 if item.startswith("^"):
                     controls.append(item[1:])
                     continue
+                if controls:
+                    raise _bad_node(name, "Control dependencies must come after regular dependencies")
                 producer, output = split_tensor_name(item)
                 self._src.append(producer)
             else:
@@ -366,6 +369,10 @@ class PlacementGraphBuilder:
         Raises:
             InvalidArgumentError: two nodes of one name, or an input that names no node.
         """
+        joined = "\n".join(self._names)
+        if self._names and (joined.count("\n") >= len(self._names) or not _ALL_NAMES.fullmatch(joined)):
+            wrong = next(name for name in self._names if not _NAME.fullmatch(name))
+            raise _bad_node(wrong, "Node name contains invalid characters")
         src: Sequence[int | str] = self._src
         by_name = any(isinstance(source, str) for source in src)
         index: dict[str, int] = {}
@@ -422,6 +429,16 @@ class PlacementGraphBuilder:
         return resolved
 
 
+_NAME_PATTERN = r"[A-Za-z0-9._][A-Za-z0-9_.\\/\-]*(?:>[A-Za-z0-9._][A-Za-z0-9_.\\/\-]*)*"
+_NAME = re.compile(_NAME_PATTERN)
+_ALL_NAMES = re.compile(rf"{_NAME_PATTERN}(?:\n{_NAME_PATTERN})*+")
+_MAX_OUTPUT = (1 << 31) - 1
+
+
+def _bad_node(name: str, what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, f"Node '{name}': {what}")
+
+
 def split_tensor_name(text: str) -> tuple[str, int]:
     """Node and output of a tensor's name as GraphDef writes it.
 
@@ -430,7 +447,7 @@ def split_tensor_name(text: str) -> tuple[str, int]:
     """
     name, colon, output = text.rpartition(":")
     if colon and output.isascii() and output.isdigit():
-        return name, int(output)
+        return name, min(int(output), _MAX_OUTPUT) if len(output) < 12 else _MAX_OUTPUT
     return text, 0
 
 

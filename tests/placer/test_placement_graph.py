@@ -76,6 +76,13 @@ def test_colocation_entries():
         ([node("a", "NoOp"), node("a", "NoOp")], "Node 'a' is not unique"),
         ([node("a", "NoOp", "^b")], r"Node 'a': Unknown input node '\^b'"),
         ([node("a", "Neg", "b:2", T="float32")], "Node 'a': Unknown input node 'b:2'"),
+        ([node("a b", "NoOp")], "Node 'a b': Node name contains invalid characters"),
+        ([node("a\nb", "NoOp")], "Node name contains invalid characters"),
+        ([node("", "NoOp")], "Node '': Node name contains invalid characters"),
+        (
+            [node("a", "Neg", "^b", "b", T="float32")],
+            "Control dependencies must come after regular dependencies",
+        ),
     ],
 )
 def test_bad_names(specs, sentence):

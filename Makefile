@@ -18,8 +18,8 @@ FIRST_NOTEBOOK = $(firstword $(sort $(wildcard notebooks/01-*.ipynb)))
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 
-# What the tests need beside Python: a browser, `dot`, and fonts so that pictures have text.
-TEST_PACKAGES := chromium graphviz fonts-dejavu-core fonts-liberation
+# What the tests need beside Python: a browser and what its driver links, `dot`, and fonts so that pictures have text.
+TEST_PACKAGES := chromium libatomic1 graphviz fonts-dejavu-core fonts-liberation
 
 # Runs a program as if the environment were activated, so that what it starts finds `graphviz-pure` and the like.
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"

@@ -7,6 +7,7 @@ import gpuplace.ops.comparison
 import gpuplace.ops.constant
 import gpuplace.ops.contraction
 import gpuplace.ops.control
+import gpuplace.ops.division
 import gpuplace.ops.elementwise
 import gpuplace.ops.gather
 import gpuplace.ops.gradient_registry

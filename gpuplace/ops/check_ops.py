@@ -23,8 +23,8 @@ from gpuplace.ops.support import new
 __all__ = [
     "assert_equal", "assert_none_equal", "assert_less", "assert_less_equal", "assert_greater", "assert_greater_equal",
     "assert_positive", "assert_negative", "assert_non_positive", "assert_non_negative", "assert_near", "assert_rank",
-    "assert_rank_at_least", "assert_rank_in", "assert_type", "assert_integer", "assert_scalar", "assert_proper_iterable",
-    "is_numeric_tensor", "is_non_decreasing", "is_strictly_increasing",
+    "assert_rank_at_least", "assert_rank_in", "assert_type", "assert_integer", "assert_scalar",
+    "assert_proper_iterable", "is_numeric_tensor", "is_non_decreasing", "is_strictly_increasing",
 ]  # fmt: skip
 
 _KNOWN: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
@@ -221,8 +221,8 @@ def _rank_check(
         if known is not None and x.shape.ndims is not None:
             if not holds(x.shape.ndims, int(known)):
                 raise ValueError(
-                    f"{text}.  Tensor {x.name} must have rank {static_text}{int(known)}.  Received rank {x.shape.ndims},"
-                    f" shape {x.shape}"
+                    f"{text}.  Tensor {x.name} must have rank {static_text}{int(known)}.  Received rank"
+                    f" {x.shape.ndims}, shape {x.shape}"
                 )
             return no_op("static_checks_determined_all_ok")
         shown = [
@@ -272,8 +272,8 @@ def assert_rank_in(
         if x.shape.ndims is not None and all(isinstance(rank, int) for rank in ranks):
             if x.shape.ndims not in ranks:
                 raise ValueError(
-                    f"{message or ''}.  Tensor {x.name} must have rank in {tuple(ranks)}.  Received rank {x.shape.ndims},"
-                    f" shape {x.shape}"
+                    f"{message or ''}.  Tensor {x.name} must have rank in {tuple(ranks)}.  Received rank"
+                    f" {x.shape.ndims}, shape {x.shape}"
                 )
             return no_op("static_checks_determined_all_ok")
         actual = new("Rank", input=x)

@@ -15,7 +15,7 @@ from typing import Any
 from gpuplace.dtypes import as_array, as_dtype
 from gpuplace.errors import InvalidArgumentError, UnknownError
 from gpuplace.graph.apply_op import apply_op
-from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
@@ -25,7 +25,8 @@ from gpuplace.shapes import UNKNOWN_SHAPE
 
 __all__ = ["no_op", "group", "tuple", "with_dependencies", "Assert", "Print", "py_func"]
 
-_tuple = tuple
+_TUPLE = (list, tuple)
+"""What nests: this module has a function named ``tuple``."""
 
 
 def no_op(name: str | None = None) -> Operation:
@@ -40,7 +41,7 @@ def _no_op(xp: Any) -> Any:
 
 def _flat(inputs: Any) -> Iterator[Any]:
     for item in inputs:
-        if isinstance(item, (list, _tuple)):
+        if isinstance(item, _TUPLE):
             yield from _flat(item)
         else:
             yield item
@@ -150,8 +151,12 @@ def Assert(  # noqa: N802 - TensorFlow's name
             None, None, f"Expected '{condition}' to be true. Summarized data: {list(data)}"
         )
     with name_scope(name, "Assert", [condition, data]):
+        shown: list[Any] = convert_n_to_tensor(list(data))
+        if all(tensor.dtype.base_dtype.name in ("string", "int32") for tensor in shown):
+            condition = convert_to_tensor(condition, name="Condition")
+            shown = list(data)  # converted once more, as in TensorFlow's graphs
         return apply_op(
-            "Assert", condition=condition, data=list(data), summarize=3 if summarize is None else summarize
+            "Assert", condition=condition, data=shown, summarize=3 if summarize is None else summarize
         )
 
 
@@ -309,7 +314,7 @@ def py_func(
         stateful: whether equal inputs may give different results (op ``PyFunc`` instead of ``PyFuncStateless``).
         name: name of the op.
     """
-    several = isinstance(Tout, (list, _tuple))
+    several = isinstance(Tout, _TUPLE)
     token = _functions.add(func, get_default_graph())
     op = apply_op(
         "PyFunc" if stateful else "PyFuncStateless",
@@ -326,7 +331,7 @@ def py_func(
 @compute("PyFunc", "PyFuncStateless")
 def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
     result = _functions.find(token.decode())(*input)
-    values = [] if result is None else list(result) if isinstance(result, (list, _tuple)) else [result]
+    values = [] if result is None else list(result) if isinstance(result, _TUPLE) else [result]
     if len(values) != len(Tout):
         raise InvalidArgumentError(
             None, None, f"pyfunc_{token.decode()} returns {len(values)} values, expects {len(Tout)}"
@@ -340,7 +345,7 @@ def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
                 f"{index}-th value returned by {token.decode()} is {as_dtype(array.dtype).short_name}, but expects"
                 f" {wanted.short_name}",
             )
-    return _tuple(arrays)
+    return arrays if len(arrays) != 1 else arrays[0]
 
 
 @shape_function("PyFunc", "PyFuncStateless")

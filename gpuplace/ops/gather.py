@@ -52,7 +52,7 @@ def gather(
     """
     axis = batch_dims if axis is None else axis
     if not isinstance(axis, Tensor) and axis == 0 and batch_dims == 0 and hasattr(params, "sparse_read"):
-        return params.sparse_read(indices, name=name)  # type: ignore[no-any-return]
+        return params.sparse_read(indices, name=name)
     return new("GatherV2", name, params=params, indices=indices, axis=axis, batch_dims=batch_dims)
 
 
@@ -389,7 +389,7 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int |
 
 def _slice_of_shape(tensor: Tensor, part: slice) -> Tensor:
     sizes: Any = shape_of(tensor)
-    return sizes[part]  # type: ignore[no-any-return]
+    return sizes[part]
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:

@@ -100,7 +100,7 @@ def _matmul(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     swap_a, swap_b = attrs["transpose_a"], attrs["transpose_b"]
     product = _product(xp) if attrs["T"].size == 2 else xp.matmul
     if not swap_a and not swap_b and all(tensor.shape.is_fully_defined() for tensor in op.inputs):
-        return product  # type: ignore[no-any-return]
+        return product
 
     def multiply(a: Any, b: Any) -> Any:
         if a.ndim != 2 or b.ndim != 2:
@@ -225,7 +225,7 @@ def _batch_matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     grad_y = product(grad, x, True, adj_x) if adj_y else product(x, grad, not adj_x, False)
     same = (
         x.shape.is_fully_defined() and y.shape.is_fully_defined() and x.shape.sizes[:-2] == y.shape.sizes[:-2]
-    )  # type: ignore[index]
+    )
     if op.type == "BatchMatMul" or same:
         return grad_x, grad_y
     shape_x, shape_y = shape_tensor(x), shape_tensor(y)

@@ -15,7 +15,6 @@ from typing import Any
 
 from gpuplace.dtypes import as_dtype, float32, int64
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value, constant_value_as_shape
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph import DEFAULT_GRAPH_SEED
@@ -23,7 +22,10 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops import philox
+from gpuplace.ops.array import shape as shape_of
+from gpuplace.ops.control import Assert
 from gpuplace.ops.gradient_registry import not_differentiable
+from gpuplace.ops.reduction import reduce_all
 from gpuplace.ops.support import new
 from gpuplace.shapes import TensorShape, as_shape
 
@@ -312,11 +314,11 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
         size = convert_to_tensor(size, "int32", name="size")
-        given = new("Shape", input=value)
-        fits = new("All", input=new("GreaterEqual", x=given, y=size), reduction_indices=[0])
-        check = apply_op("Assert", condition=fits, data=["Need value.shape >= size, got ", given, size])
+        given = shape_of(value)
+        fits = reduce_all(given >= size)
+        check = Assert(fits, ["Need value.shape >= size, got ", given, size])
         with value.graph.control_dependencies([check]):
             given = new("Identity", "control_dependency", input=given)
         limit = given - size + 1
-        offset = random_uniform(new("Shape", input=given), dtype="int32", maxval=2**31 - 1, seed=seed) % limit
+        offset = random_uniform(shape_of(given), dtype="int32", maxval=2**31 - 1, seed=seed) % limit
         return new("Slice", scope, input=value, begin=offset, size=size)

@@ -21,11 +21,11 @@ from gpuplace.ops.array import rank as rank_of
 from gpuplace.ops.array import reshape
 from gpuplace.ops.array import shape as shape_of
 from gpuplace.ops.cast import cast
+from gpuplace.ops.constant import ones_like, zeros, zeros_like
 from gpuplace.ops.constant import range as range_of
-from gpuplace.ops.constant import zeros, zeros_like
 from gpuplace.ops.gather import where
 from gpuplace.ops.gradient_registry import gradient, not_differentiable
-from gpuplace.ops.support import conjugate, like, new, shape_tensor
+from gpuplace.ops.support import conjugate, like, new
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 
 __all__ = [
@@ -433,7 +433,7 @@ def norm(
     with name_scope(name, "norm", [tensor]):
         tensor = convert_to_tensor(tensor)
         if ord in ("fro", "euclidean", 2, 2.0):
-            total = reduce_sum(new("Mul", x=tensor, y=conjugate(tensor)), axis, keepdims=True)
+            total = reduce_sum(tensor * conjugate(tensor), axis, keepdims=True)
             result = new("Sqrt", x=total)
         else:
             size = (
@@ -464,7 +464,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         values = convert_to_tensor(t, name="t")
         square = reduce_sum(values * values, axes, keepdims=True)
         positive = new("Greater", x=square, y=like(0, square, "Greater/y"))
-        safe = where(positive, square, new("Fill", dims=shape_tensor(square), value=like(1, square)))
+        safe = where(positive, square, ones_like(square))
         length = where(positive, new("Sqrt", x=safe), square)
         numerator = values * clip_norm
         result = numerator / new("Maximum", x=length, y=clip_norm)

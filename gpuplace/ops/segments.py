@@ -17,6 +17,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.ops.constant import ones as make_ones
 from gpuplace.ops.gather import gather, where
 from gpuplace.ops.gradient_registry import gradient
 from gpuplace.ops.indexed_slices import unsorted_segment_sum
@@ -230,7 +231,7 @@ def _unsorted_prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None
 
 def _counts(data: Tensor, ids: Tensor, count: Any) -> Tensor:
     """How many rows each segment has, at least 1, shaped to divide the sums."""
-    ones = new("Fill", dims=shape_tensor(ids), value=like(1, data))
+    ones = make_ones(shape_tensor(ids), data.dtype.base_dtype)
     sizes = unsorted_segment_sum(ones, ids, count)
     inner = (data.shape.ndims or 0) - (ids.shape.ndims or 0)
     column = new("Reshape", tensor=sizes, shape=[-1] + [1] * inner)

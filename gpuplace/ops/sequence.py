@@ -19,6 +19,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.cast import cast
 from gpuplace.ops.gradient_registry import gradient, not_differentiable
+from gpuplace.ops.reduction import reduce_max, reduce_prod
 from gpuplace.ops.support import new, same_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 
@@ -345,7 +346,7 @@ class UniqueValues(tuple[Tensor, ...]):
 class UniqueCounts(UniqueValues):
     """``y, idx, count`` of ``unique_with_counts``."""
 
-    count = property(lambda self: self[2])  # type: ignore[assignment]
+    count = property(lambda self: self[2])
 
 
 class ListDifference(UniqueValues):
@@ -426,10 +427,7 @@ def searchsorted(
         raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
     sequence = convert_to_tensor(sorted_sequence)
     values = convert_to_tensor(values)
-    last = [
-        new("StridedSlice", input=_shape(t), begin=[-1], end=[0], strides=[1], end_mask=1, shrink_axis_mask=1)
-        for t in (sequence, values)
-    ]
+    last = [_shape(tensor)[-1] for tensor in (sequence, values)]
     flat = [new("Reshape", tensor=t, shape=[-1, n]) for t, n in zip((sequence, values), last, strict=True)]
     op_type = "UpperBound" if side == "right" else "LowerBound"
     found = new(op_type, name, sorted_inputs=flat[0], values=flat[1], out_type=out_type)
@@ -475,9 +473,8 @@ def bincount(
     """Returns how often (or with what total weight) each of 0, 1, ... appears."""
     with name_scope(name, "bincount"):
         arr = convert_to_tensor(arr, int32, name="arr")
-        every = make_constant(list(range(arr.shape.ndims or 0)), int32)
-        full = new("Greater", x=new("Prod", input=_shape(arr), reduction_indices=[0]), y=0)
-        size: Any = cast(full, int32) * (new("Max", input=arr, reduction_indices=every) + 1)
+        full = reduce_prod(_shape(arr)) > 0
+        size: Any = cast(full, int32) * (reduce_max(arr) + 1)
         if minlength is not None:
             size = new("Maximum", x=minlength, y=size)
         if maxlength is not None:

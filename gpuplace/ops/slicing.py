@@ -21,10 +21,11 @@ from gpuplace.dtypes import as_dtype, int32, int64
 from gpuplace.dtypes import bool as bool_type
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value
-from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
+from gpuplace.graph.convert import make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.ops.constant import ones_like
 from gpuplace.ops.gather import boolean_mask
 from gpuplace.ops.gradient_registry import gradient
 from gpuplace.ops.joining import stack
@@ -133,8 +134,7 @@ def strided_slice(
 ) -> Tensor:
     """Returns the elements from ``begin`` to ``end`` (excluded) by ``strides``; the masks are explained above."""
     if strides is None:
-        begin = convert_to_tensor(begin, name="begin")
-        strides = new("Fill", dims=shape_tensor(begin), value=make_constant(1, begin.dtype.base_dtype))
+        strides = ones_like(begin)
     return new(
         "StridedSlice", name, input=input_, begin=begin, end=end, strides=strides, begin_mask=begin_mask,
         end_mask=end_mask, ellipsis_mask=ellipsis_mask, new_axis_mask=new_axis_mask, shrink_axis_mask=shrink_axis_mask,
@@ -363,7 +363,8 @@ def _slice_operator(tensor: Tensor, slice_spec: Any, var: Any = None) -> Tensor:
                 ]
         else:
             packed = [make_constant([], int32)] * 3
-        return strided_slice(tensor, *packed, **masks, var=var, name=scope)
+        begins, ends, steps = packed
+        return new("StridedSlice", scope, input=tensor, begin=begins, end=ends, strides=steps, **masks)
 
 
 def _check_index(entry: Any) -> None:

@@ -81,7 +81,7 @@ def binary_ufunc(function: str, *op_types: str) -> None:
 
 def _ufunc(function: str, op_types: tuple[str, ...]) -> None:
     def bare(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
-        return getattr(xp, function)  # type: ignore[no-any-return]
+        return getattr(xp, function)
 
     bare.__qualname__ = f"{function}_of_{'_'.join(op_types)}"
     binder(*op_types)(bare)

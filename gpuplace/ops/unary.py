@@ -480,7 +480,7 @@ shape_function("Round")(same_shape)
 
 @binder("Round")
 def _round(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
-    return xp.positive if attrs["T"].is_integer else xp.rint  # type: ignore[no-any-return]
+    return xp.positive if attrs["T"].is_integer else xp.rint
 
 
 @gradient("Floor", "Ceil", "Round", "Rint")

@@ -82,8 +82,8 @@ for op in ("TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad",
 # Two tensors
 A, B = f32([[1.5, -2.0, 3.0], [0.5, 4.0, -1.0]]), f32([2.0, 0.5, -3.0])
 for op in ("Add", "AddV2", "Sub", "Mul", "Div", "RealDiv", "FloorDiv", "FloorMod", "Mod", "TruncateMod", "Maximum",
-           "Minimum", "SquaredDifference", "Atan2", "MulNoNan", "DivNoNan", "Xlogy", "Xdivy", "Less", "LessEqual", "Greater",
-           "GreaterEqual", "Equal", "NotEqual"):  # fmt: skip
+           "Minimum", "SquaredDifference", "Atan2", "MulNoNan", "DivNoNan", "Xlogy", "Xdivy", "Less", "LessEqual",
+           "Greater", "GreaterEqual", "Equal", "NotEqual"):  # fmt: skip
     CASES += [
         Case(op, [A, np.abs(B) if op == "Xlogy" else B]),
         Case(op, [A.astype(np.float64), f64(2.0)], label="double"),

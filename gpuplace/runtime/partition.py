@@ -23,10 +23,12 @@ from gpuplace.dtypes import resource
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.registry import KernelRegistry
-from gpuplace.runtime.session_errors import no_control_flow_error
+from gpuplace.runtime.session_errors import no_loop_error
 
 __all__ = [
-    "CONTROL_FLOW_OPS",
+    "LOOP_OPS",
+    "MERGES",
+    "SWITCHES",
     "Location",
     "PartitionOptions",
     "Schedule",
@@ -38,12 +40,16 @@ __all__ = [
     "retval_name",
 ]
 
-CONTROL_FLOW_OPS = frozenset(
-    f"{prefix}{name}"
-    for prefix in ("", "Ref")
-    for name in ("Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond")
+LOOP_OPS = frozenset(
+    f"{prefix}{name}" for prefix in ("", "Ref") for name in ("Enter", "Exit", "NextIteration", "LoopCond")
 )
-"""Ops whose outputs may be dead or belong to an iteration: a straight line cannot execute them."""
+"""Ops whose outputs belong to an iteration: a straight line cannot execute them."""
+
+SWITCHES = frozenset({"Switch", "RefSwitch"})
+"""Ops of which one output is dead; see ``guards``."""
+
+MERGES = frozenset({"Merge", "RefMerge"})
+"""Ops that take the input that is not dead."""
 
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 """Ops that only a feed can replace."""
@@ -150,7 +156,7 @@ def needed_operations(
 
     Raises:
         InvalidArgumentError: the operations form a cycle.
-        UnimplementedError: one belongs to a conditional or a loop.
+        UnimplementedError: one belongs to a loop.
     """
     found: set[Operation] = set()
     stack = [tensor.op for tensor in fetches if tensor not in feeds]
@@ -164,8 +170,8 @@ def needed_operations(
         stack.extend(op._control_inputs)
     ordered = sorted(found, key=lambda op: op.index)
     for op in ordered:
-        if op.type in CONTROL_FLOW_OPS:
-            raise no_control_flow_error(op)
+        if op.type in LOOP_OPS:
+            raise no_loop_error(op)
     if all(_runs_after_its_inputs(op, feeds) for op in ordered):
         return ordered
     return _sorted_by_edges(ordered, feeds)
@@ -294,7 +300,7 @@ def make_schedule(
 
     Raises:
         InvalidArgumentError: the operations form a cycle.
-        UnimplementedError: a conditional or loop is needed.
+        UnimplementedError: a loop is needed.
     """
     maker = _Maker(options)
     client = Location(options.client, True)

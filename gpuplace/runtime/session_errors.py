@@ -32,7 +32,7 @@ __all__ = [
     "error_with_lines",
     "failed_step_error",
     "missing_feed_error",
-    "no_control_flow_error",
+    "no_loop_error",
     "node_named_in",
     "with_lines",
     "with_tag",
@@ -186,13 +186,13 @@ def missing_feed_error(op: Operation) -> InvalidArgumentError:
     )
 
 
-def no_control_flow_error(op: Operation) -> UnimplementedError:
-    """The error for a node that only a dataflow loop or a conditional can execute."""
+def no_loop_error(op: Operation) -> UnimplementedError:
+    """The error for a node that only a dataflow loop can execute."""
     return UnimplementedError(
         op,
         op,
-        f"Op '{op.type}' used by {{{{node {op.name}}}}} belongs to a conditional or a loop, which gpuplace can place"
+        f"Op '{op.type}' used by {{{{node {op.name}}}}} belongs to a loop, which gpuplace can place"
         " and not execute.",
         facts={"made at": op.source} if op.source else None,
-        hint="fetch tensors outside the conditional or loop, or feed its results",
+        hint="fetch tensors outside the loop, or feed its results",
     )

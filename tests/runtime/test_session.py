@@ -382,14 +382,14 @@ def test_control_dependencies_and_the_order_of_assignments():
         assert session.run(variable) == 5.0
 
 
-def test_a_loop_or_conditional_can_be_placed_and_says_that_it_is_not_executed():
+def test_a_loop_can_be_placed_and_says_that_it_is_not_executed():
     graph = tf.get_default_graph()
-    x, predicate = tf.constant([1.0]), tf.constant(True)
-    switch = graph.create_op("Switch", [x, predicate], attrs={"T": tf.float32})
+    attrs = {"T": tf.float32, "frame_name": b"loop"}
+    enter = graph.create_op("Enter", [tf.constant([1.0])], attrs=attrs)
     with tf.Session() as session:
-        assert session.placement[switch.name] == GPU
-        with pytest.raises(tf.errors.UnimplementedError, match="belongs to a conditional or a loop"):
-            session.run(switch.outputs[0])
+        assert session.placement[enter.name] == GPU
+        with pytest.raises(tf.errors.UnimplementedError, match="belongs to a loop"):
+            session.run(enter.outputs[0])
 
 
 def test_overflow_is_silent():

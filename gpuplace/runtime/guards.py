@@ -1,0 +1,105 @@
+"""Which steps of a plan run at all: the branches of conditionals, as conditions on local names.
+
+A ``Switch`` sends its value along one of two branches; whatever hangs on the other does not run, up to the ``Merge``
+that takes the value that is there::
+
+    pred ---> Switch --0--> Neg  (if g1) ----> Merge ---> ...
+                 +-----1--> Exp  (if g0) ------^
+
+In a plan every branch has a name for a truth value, its guard. A value without one is always there. The branches of one
+conditional have many ``Switch`` nodes and one pair of guards, so that their ``Merge`` is found to be unconditional.
+
+>>> lines = []
+>>> guards = Guards(lines.append)
+>>> inside = guards.branches("pred", "p", None)
+>>> lines
+['g0 = bool(p)', 'g1 = not g0']
+>>> guards.all_of([inside[1], None, inside[1]])
+'g0'
+>>> print(guards.any_of(list(inside)))
+None
+
+Source: tensorflow/core/common_runtime/executor.cc, release 1.15 (dead tensors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+__all__ = ["Guards"]
+
+_Guard = str | None
+
+
+class Guards:
+    """The guards of one plan.
+
+    Args:
+        emit: adds a line that computes one.
+    """
+
+    def __init__(self, emit: Callable[[str], None]) -> None:
+        self._emit = emit
+        self._parents: dict[str, _Guard] = {}
+        self._others: dict[str, str] = {}
+        self._branches: dict[tuple[Hashable, _Guard], tuple[str, str]] = {}
+        self._combined: dict[tuple[str, frozenset[str]], str] = {}
+
+    def _name(self, expression: str, parent: _Guard) -> str:
+        name = f"g{len(self._parents)}"
+        self._parents[name] = parent
+        self._emit(f"{name} = {expression}")
+        return name
+
+    def branches(self, key: Hashable, predicate: str, inside: _Guard) -> tuple[str, str]:
+        """Guards of a switch's outputs 0 (the predicate is false) and 1.
+
+        Args:
+            key: says which predicate it is: the same for all switches of a conditional.
+            predicate: expression for its value.
+            inside: guard of the switch itself.
+        """
+        if (key, inside) not in self._branches:
+            condition = f"bool({predicate})"
+            taken = self._name(condition if inside is None else f"{inside} and {condition}", inside)
+            other = self._name(f"not {taken}" if inside is None else f"{inside} and not {taken}", inside)
+            self._others[taken], self._others[other] = other, taken
+            self._branches[key, inside] = other, taken
+        return self._branches[key, inside]
+
+    def _above(self, guard: str) -> set[str]:
+        found: set[str] = set()
+        parent = self._parents[guard]
+        while parent is not None:
+            found.add(parent)
+            parent = self._parents[parent]
+        return found
+
+    def all_of(self, guards: Iterable[_Guard]) -> _Guard:
+        """The guard of what needs all of these."""
+        named = {guard for guard in guards if guard is not None}
+        implied = {above for guard in named for above in self._above(guard)}
+        return self._combine("and", named - implied)
+
+    def any_of(self, guards: Sequence[_Guard]) -> _Guard:
+        """The guard of what takes whichever of these there is."""
+        left: set[str] = set()
+        for guard in guards:
+            if guard is None:
+                return None
+            left.add(guard)
+        while pair := next((guard for guard in left if self._others.get(guard) in left), None):
+            left -= {pair, self._others[pair]}
+            parent = self._parents[pair]
+            if parent is None:
+                return None
+            left.add(parent)
+        return self._combine("or", {guard for guard in left if not self._above(guard) & left})
+
+    def _combine(self, word: str, guards: set[str]) -> _Guard:
+        if len(guards) < 2:
+            return next(iter(guards), None)
+        key = word, frozenset(guards)
+        if key not in self._combined:
+            self._combined[key] = self._name(f" {word} ".join(sorted(guards)), None)
+        return self._combined[key]

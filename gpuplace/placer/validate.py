@@ -107,8 +107,8 @@ def _attr_message(attr: AttrDef, value: Any, is_length: bool) -> str | None:
         if value > MAX_LENGTH:
             return f"Value for number_attr() {value} > {MAX_LENGTH}"
         return None
-    values = value if attr.is_list and isinstance(value, tuple) else (value,)
-    if not all(isinstance(item, DType) for item in values):
+    values = value if attr.is_list else (value,)
+    if not isinstance(values, tuple) or not all(isinstance(item, DType) for item in values):
         return f"AttrValue had value with type '{_kind_name(value)}' when '{attr.type}' expected"
     return None
 

@@ -39,8 +39,8 @@ def place(
 
     Args:
         graph: a `Graph`, a GraphDef message, its bytes, a path (`.pb`, `.pbtxt`, SavedModel folder), a
-            `PlacementGraph`,
-            or anything with a `graph` attribute, such as a session.
+            `PlacementGraph`, a `Placement` to be made again (the quickest way to ask "what if"), or anything with a
+            `graph` attribute, such as a session.
         machine: a `Machine`, its text (`"4x Tesla K20m"`), or a `DeviceSet`, taken as it is; the process's machine, of
             which CUDA_VISIBLE_DEVICES may hide GPUs, where None.
         config: a `ConfigProto`, or anything with its attributes.
@@ -61,7 +61,10 @@ def place(
     """
     name = releases.resolve(release)
     known = catalogue or default_catalogue(name)
-    placer = Placer(_placement_graph(graph, known, name), known, rules=releases.rules(name), release=name)
+    if isinstance(graph, Placement) and graph.release == name and graph.placer.catalogue is known:
+        placer = graph.placer
+    else:
+        placer = Placer(_placement_graph(graph, known, name), known, rules=releases.rules(name), release=name)
     soft = bool(getattr(config, "allow_soft_placement", False))
     return placer.place(
         _device_set(machine, config),

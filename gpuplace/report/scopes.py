@@ -18,7 +18,6 @@ frozenset({0})
 
 from __future__ import annotations
 
-import heapq
 import re
 from collections.abc import Sequence
 from functools import cached_property
@@ -30,6 +29,7 @@ __all__ = ["ROOT", "ScopeTree"]
 ROOT = 0
 """Position of the outermost scope."""
 
+_SUFFIX = re.compile(r"_\d+(?=/|$)")
 _NUMBER = re.compile(r"\d+")
 
 
@@ -130,22 +130,24 @@ class ScopeTree:
         return self.sums(one_hot)
 
     def auto_open(self, cap: int) -> frozenset[int]:
-        """The scopes to open so that no more than ``cap`` boxes show: outer ones first, of these the narrow ones first.
+        """The scopes to open so that no more than ``cap`` boxes show, level by level, the outermost always.
 
-        The outermost is always open.
+        Scopes of one level whose names differ in numbers alone (towers, layers) are opened together or not at all.
         """
         opened = {ROOT}
         boxes = self.width(ROOT)
-        waiting = [(1, self.width(scope), scope) for scope in self.children[ROOT]]
-        heapq.heapify(waiting)
-        while waiting:
-            depth, width, scope = heapq.heappop(waiting)
-            if boxes + width - 1 > cap:
-                continue
-            boxes += width - 1
-            opened.add(scope)
-            for child in self.children[scope]:
-                heapq.heappush(waiting, (depth + 1, self.width(child), child))
+        level = list(self.children[ROOT])
+        while level:
+            alike: dict[str, list[int]] = {}
+            for scope in level:
+                alike.setdefault(_stem(self.paths[scope]), []).append(scope)
+            level = []
+            more = {stem: sum(self.width(scope) - 1 for scope in scopes) for stem, scopes in alike.items()}
+            for stem in sorted(alike, key=more.__getitem__):
+                if boxes + more[stem] <= cap:
+                    boxes += more[stem]
+                    opened.update(alike[stem])
+                    level += [child for scope in alike[stem] for child in self.children[scope]]
         return frozenset(opened)
 
     def with_parents(self, scopes: Sequence[int]) -> frozenset[int]:
@@ -197,4 +199,4 @@ class ScopeTree:
 
 def _stem(name: str) -> str:
     """A name without its numbers: copies ``layer``, ``layer_1``, ``layer_2`` have one stem."""
-    return _NUMBER.sub("#", re.sub(r"_\d+$", "", name))
+    return _NUMBER.sub("#", _SUFFIX.sub("", name))

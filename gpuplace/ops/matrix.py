@@ -223,9 +223,8 @@ def _batch_matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 
     grad_x = product(y, grad, adj_y, True) if adj_x else product(grad, y, False, not adj_y)
     grad_y = product(grad, x, True, adj_x) if adj_y else product(x, grad, not adj_x, False)
-    same = (
-        x.shape.is_fully_defined() and y.shape.is_fully_defined() and x.shape.sizes[:-2] == y.shape.sizes[:-2]
-    )
+    one, other = x.shape.sizes, y.shape.sizes
+    same = one is not None and other is not None and None not in (*one, *other) and one[:-2] == other[:-2]
     if op.type == "BatchMatMul" or same:
         return grad_x, grad_y
     shape_x, shape_y = shape_tensor(x), shape_tensor(y)

@@ -23,7 +23,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops import philox
 from gpuplace.ops.array import shape as shape_of
-from gpuplace.ops.control import Assert
+from gpuplace.ops.control import Assert, with_dependencies
 from gpuplace.ops.gradient_registry import not_differentiable
 from gpuplace.ops.reduction import reduce_all
 from gpuplace.ops.support import new
@@ -317,8 +317,7 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         given = shape_of(value)
         fits = reduce_all(given >= size)
         check = Assert(fits, ["Need value.shape >= size, got ", given, size])
-        with value.graph.control_dependencies([check]):
-            given = new("Identity", "control_dependency", input=given)
+        given = with_dependencies([check], given)
         limit = given - size + 1
         offset = random_uniform(shape_of(given), dtype="int32", maxval=2**31 - 1, seed=seed) % limit
         return new("Slice", scope, input=value, begin=offset, size=size)

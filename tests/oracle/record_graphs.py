@@ -1,6 +1,8 @@
-"""Records the graphs that TensorFlow 1.15.5 builds for ``tests/ops/programs.py``.
+"""Records the graphs that TensorFlow 1.15.5 builds for ``tests/ops/programs.py`` and ``function_programs.py``.
 
-usage, with Python 3.7 and TensorFlow 1.15.5:  python tests/oracle/record_graphs.py tests/ops/data/graphs-1.15.json.gz
+usage, with Python 3.7 and TensorFlow 1.15.5:
+    python tests/oracle/record_graphs.py tests/ops/data/graphs-1.15.json.gz
+    python tests/oracle/record_graphs.py tests/ops/data/function-graphs-1.15.json.gz function_programs.py
 
 The file maps a program's name to its nodes in the order of the GraphDef: name, op type, inputs, device, colocation.
 """
@@ -23,11 +25,11 @@ def nodes(graph_def):
     return rows
 
 
-def main(path):
+def main(path, programs_file="programs.py"):
     import tensorflow as tf
 
     tf.compat.v1.logging.set_verbosity("ERROR")
-    source = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "ops", "programs.py")
+    source = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "ops", programs_file)
     spec = importlib.util.spec_from_file_location("programs", source)
     programs = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(programs)
@@ -43,4 +45,4 @@ def main(path):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

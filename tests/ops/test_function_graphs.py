@@ -1,0 +1,26 @@
+"""The nodes that calls of the common functions make, against those of TensorFlow 1.15.5."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+import gpuplace as tf
+from tests.ops.function_programs import PROGRAMS
+from tests.ops.test_graphs_as_tensorflow import rows
+
+RECORDED = json.loads(
+    gzip.decompress((Path(__file__).parent / "data" / "function-graphs-1.15.json.gz").read_bytes())
+)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_nodes_are_those_of_tensorflow(name: str) -> None:
+    graph = tf.Graph()
+    with graph.as_default():
+        PROGRAMS[name](tf)
+    found, expected = rows(graph), RECORDED[name]
+    for ours, theirs in zip(found, expected, strict=False):
+        assert ours == theirs
+    assert [row[0] for row in found] == [row[0] for row in expected]

@@ -55,6 +55,11 @@ DEVICES = [
     "/task:1/gpu:0",
 ]
 MALFORMED = ["/gpu", "gpu:0", "/gpu:0/", "/tpu:0", "/job:", "//cpu:0"]
+CLUSTER = [
+    f"/job:{job}/replica:0/task:{task}/device:{device}"
+    for job, task in (("localhost", 0), ("localhost", 1), ("worker", 0), ("a", 0))
+    for device in ("CPU:0", "CPU:1", "GPU:0", "GPU:3")
+]
 ODD_ASSIGNMENTS = ["/job:localhost/replica:0/task:0/device:GPU:50", "/gpu:0", "nonsense"]
 TYPES = [
     "float32",
@@ -310,6 +315,7 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=14)
     parser.add_argument("--show", type=int, default=5, help="disagreements to print")
     parser.add_argument("--assigned", action="store_true", help="some nodes have devices already (2.21 only)")
+    parser.add_argument("--cluster", action="store_true", help="machines of several jobs and tasks")
     parser.add_argument("--release", choices=("1.15", "2.21"), default="2.21")
     parser.add_argument("--python", help="Python 3.7 with TensorFlow 1.15.5")
     arguments = parser.parse_args()
@@ -331,6 +337,8 @@ def main() -> int:
         specs = RandomGraph(rng, ops).grow(rng.randint(2, arguments.nodes))
         devices = local_devices(rng.choice([1, 1, 2]), rng.choice([0, 1, 2, 4, 11]))
         soft = rng.random() < 0.5
+        if arguments.cluster:
+            devices = rng.sample(CLUSTER, rng.randint(1, len(CLUSTER)))
 
         assigned: dict[str, str] = {}
         preferred = ""

@@ -35,7 +35,9 @@ SOURCE = r"""
 namespace tf = tensorflow;
 
 struct Named : tf::Device {
-  explicit Named(const tf::DeviceAttributes& a) : tf::Device(nullptr, a) {}
+  bool local;
+  Named(const tf::DeviceAttributes& a, bool local) : tf::Device(nullptr, a), local(local) {}
+  bool IsLocal() const override { return local; }
   absl::Status Sync() override { return absl::OkStatus(); }
   tf::Allocator* GetAllocator(tf::AllocatorAttributes) override { return nullptr; }
 };
@@ -52,7 +54,9 @@ struct Machine {
       tf::DeviceAttributes a;
       a.set_name(name);
       a.set_device_type(parsed.type);
-      owned.push_back(std::make_unique<Named>(a));
+      // Devices of other processes are remote, as seen from the first one's.
+      bool local = owned.empty() || tf::DeviceNameUtils::IsSameAddressSpace(parsed, owned[0]->parsed_name());
+      owned.push_back(std::make_unique<Named>(a, local));
       set.AddDevice(owned.back().get());
     }
     if (!owned.empty()) set.set_client_device(owned[0].get());

@@ -157,8 +157,11 @@ class PlanBuilder:
         fetched = ", ".join([self._fetched(slot, position) for position, slot in enumerate(schedule.fetches)])
         self.emit(None, f"return [{fetched}]")
         source = f"def step({parameters}):\n" + "\n".join(f" {line}" for line in self.lines) + "\n"
-        exec(compile(source, "<plan>", "exec"), self.namespace)
-        function = self.namespace.pop("step")  # its globals: with itself in them it would outlive its session
+        namespace, self.namespace = self.namespace, {}
+        exec(compile(source, "<plan>", "exec"), namespace)
+        function = namespace.pop(
+            "step"
+        )  # in no cycle, so that constants are given back when the session closes
         return PlanCode(function, function.__code__, self.owners, self.arguments, self.blamed, source)
 
     def _find_uses(self) -> None:

@@ -27,6 +27,7 @@ from gpuplace.errors import (
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
 from gpuplace.ops.shape_rules import brackets
+from gpuplace.runtime.allocator_text import OOM_HINT
 
 __all__ = [
     "error_with_lines",
@@ -40,6 +41,8 @@ __all__ = [
 
 _TAG = re.compile(r"\{\{(colocation_)?node ([^}]+)\}\}")
 _NODE = re.compile(r"\[\[(?:Node: )?(?:\{\{node )?([^\}\s=\]]+)")
+
+OOM_HINT_2_21 = OOM_HINT.rstrip() + " This isn't available when running in Eager mode.\n"
 
 _CLASS_OF: tuple[tuple[type[BaseException], type[OpError]], ...] = (
     (MemoryError, ResourceExhaustedError),
@@ -150,7 +153,10 @@ def failed_step_error(
         facts.setdefault("inputs", described)
     if op.source:
         facts.setdefault("made at", op.source)
-    message = with_lines(with_tag(error.message, node or op.name, release), op.graph, release)
+    message = with_tag(error.message, node or op.name, release)
+    if error.message.startswith("OOM when allocating") and release in ("1.15", "2.21"):
+        message += OOM_HINT if release == "1.15" else OOM_HINT_2_21
+    message = with_lines(message, op.graph, release)
     return _like(error, op, message, facts, error.hint)
 
 

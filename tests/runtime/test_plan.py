@@ -103,6 +103,9 @@ def test_out_of_memory_names_tensor_device_and_node_and_leaves_nothing_behind():
         f"OOM when allocating tensor with shape[60000,60000] and type float on {device} by allocator GPU_1_bfc"
     )
     assert lines[1].startswith("\t [[node big (defined at ")
+    assert lines[2].startswith(
+        "Hint: If you want to see a list of allocated tensors when OOM happens, add report_tensor"
+    )
     held = caught.value  # a caller may keep the error
     constants = [
         value.nbytes

@@ -181,7 +181,7 @@ def summary(array: Any, entries: int) -> str:
     elif array.dtype.kind == "b":
         parts = [str(int(value)) for value in shown]
     elif array.dtype.kind == "f":
-        parts = [f"{value:.9g}" if array.dtype.itemsize == 4 else f"{value:g}" for value in shown]
+        parts = [_shortest(value, array.dtype) for value in shown]
     else:
         parts = [str(value) for value in shown]
     more = "..." if len(shown) < len(flat) else ""
@@ -190,6 +190,13 @@ def summary(array: Any, entries: int) -> str:
     pieces: list[str] = []
     _rows(parts, array.shape, 0, 0, pieces)
     return "".join(pieces) + more
+
+
+def _shortest(value: float, dtype: Any) -> str:
+    """The value in as few digits as say which it is, of the two lengths that TensorFlow tries."""
+    short, long = ("%.15g", "%.17g") if dtype.itemsize == 8 else ("%.6g", "%.8g")
+    text = short % value
+    return text if dtype.type(float(text)) == dtype.type(value) or value != value else long % value
 
 
 def _rows(parts: list[str], shape: Sequence[int], axis: int, taken: int, pieces: list[str]) -> int:

@@ -9,6 +9,7 @@ import gpuplace.ops.contraction
 import gpuplace.ops.control
 import gpuplace.ops.division
 import gpuplace.ops.elementwise
+import gpuplace.ops.factorisation
 import gpuplace.ops.gather
 import gpuplace.ops.gradient_registry
 import gpuplace.ops.gradients
@@ -22,6 +23,7 @@ import gpuplace.ops.matrix
 import gpuplace.ops.nn
 import gpuplace.ops.nn_activation
 import gpuplace.ops.nn_conv
+import gpuplace.ops.nn_depthwise
 import gpuplace.ops.nn_entropy
 import gpuplace.ops.nn_misc
 import gpuplace.ops.nn_norm

@@ -18,6 +18,7 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import array, constant, elementwise, random, unary
+from gpuplace.ops.factorisation import qr
 from gpuplace.shapes import as_shape
 
 __all__ = [
@@ -286,7 +287,7 @@ class Orthogonal(Initializer):
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
         flat = (max(columns, rows), min(columns, rows))
         normal = random.random_normal(flat, dtype=dtype, seed=self.seed)
-        q, r = apply_op("Qr", input=normal, full_matrices=False).outputs
+        q, r = qr(normal)
         diagonal = apply_op("DiagPart", input=r).outputs[0]
         q = elementwise.multiply(q, unary.sign(diagonal), name="mul")
         if rows < columns:

@@ -1,4 +1,4 @@
-"""The value of a variable that may not have one yet: makes ``tf.Variable(other * 2.0)`` safe to initialise in any order.
+"""The value of a variable that may have none yet: makes ``tf.Variable(other * 2.0)`` safe to initialise in any order.
 
                        +-- switch --(initialised)--> read ----+
     is initialised? ---+                                      +--> merge
@@ -12,43 +12,45 @@ Source: tensorflow/python/ops/variables.py and control_flow_ops.py (structure of
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from gpuplace.errors import InternalError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels.compute import compute
+from gpuplace.kernels.compute import binder, compute
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
 
 _READ_AT_ONCE = frozenset({"IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If"})
 _VARIABLE_OPS = frozenset({"Variable", "VariableV2", "VarHandleOp"})
 
 
-class DeadTensor:
-    """What flows along the branch of a switch that was not taken."""
+_DEAD_SHAPE = (0, 57005)
+"""The shape of what stands for a dead tensor: an array without elements, which can be copied between devices."""
+
+
+class DeadReference:
+    """What stands for a dead reference or handle: reading it gives a dead tensor."""
+
+    def __init__(self, xp: Any) -> None:
+        self.value = xp.empty(_DEAD_SHAPE, bool)
 
     @property
-    def value(self) -> DeadTensor:
-        """Itself: reading a dead reference gives nothing."""
-        return self
-
-    @property
-    def variable(self) -> DeadTensor:
-        """Itself: following a dead handle gives nothing."""
-        return self
-
-    def read(self) -> DeadTensor:
-        """Itself."""
+    def variable(self) -> DeadReference:
+        """Itself: following a dead handle leads nowhere."""
         return self
 
     def __repr__(self) -> str:
-        return "<dead tensor>"
+        return "<dead reference>"
 
 
-DEAD = DeadTensor()
+def is_dead(value: Any) -> bool:
+    """Whether ``value`` comes from the branch of a switch that was not taken."""
+    return isinstance(value, DeadReference) or getattr(value, "shape", None) == _DEAD_SHAPE
 
 
 def value_if_initialized(variable: Any) -> Tensor:
@@ -85,6 +87,30 @@ def _switch(data: Tensor, pred: Tensor, of: str | None) -> Operation:
             return apply_op(op_type, "Switch", data=data, pred=pred)
 
 
+def belongs_to_initialized_value(op: Operation) -> bool:
+    """Whether a switch or merge chooses between a variable's value and its initial value.
+
+    These, unlike others, can be executed in a straight line: nothing lies between them but reads of the variable, which
+    pass a dead tensor on.
+    """
+    if op.type in ("Switch", "RefSwitch"):
+        return _source(op.inputs[1]).type in ("IsVariableInitialized", "VarIsInitializedOp")
+    if op.type != "Merge":
+        return False
+    sources = [_source(tensor) for tensor in op.inputs]
+    return all(
+        source.type in ("Switch", "RefSwitch") and belongs_to_initialized_value(source) for source in sources
+    )
+
+
+def _source(tensor: Tensor) -> Operation:
+    """The operation that a tensor comes from, reads left out."""
+    op = tensor.op
+    while op.type in ("Identity", "ReadVariableOp"):
+        op = op.inputs[0].op
+    return op
+
+
 def guarded_initial_value(name: str, initial_value: Tensor) -> Tensor:
     """``initial_value`` with every reference variable in it replaced by its value or initial value.
 
@@ -115,7 +141,6 @@ def _rebuilt_op(name: str, op: Operation, done: dict[Operation, Operation]) -> O
     return op.graph.create_op(
         "Switch" if op.type == "RefSwitch" else op.type,
         inputs,
-        [tensor.dtype for tensor in op.outputs],
         name=f"{op.name}_{name}/".replace(":", "_"),
         attrs=op.attrs,
     )
@@ -145,14 +170,17 @@ def _merge_shape(op: Operation) -> list[TensorShape]:
     return [shape, SCALAR_SHAPE]
 
 
-@compute("Switch", "RefSwitch")
-def _switch_kernel(xp: Any, data: Any, pred: Any) -> tuple[Any, Any]:
-    return (DEAD, data) if bool(pred) else (data, DEAD)
+@binder("Switch", "RefSwitch")
+def _switch_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., tuple[Any, Any]]:
+    dtype = op.inputs[0].dtype
+    is_reference = dtype.is_ref_dtype or dtype.name == "resource"
+    dead = DeadReference(xp) if is_reference else xp.empty(_DEAD_SHAPE, bool)
+    return lambda data, pred: (dead, data) if bool(pred) else (data, dead)
 
 
-@compute("Merge", "RefMerge")
+@compute("Merge")
 def _merge_kernel(xp: Any, inputs: list[Any]) -> tuple[Any, Any]:
     for index, value in enumerate(inputs):
-        if value is not DEAD:
+        if not is_dead(value):
             return value, np.asarray(index, np.int32)
-    return DEAD, DEAD
+    raise InternalError(None, None, "Every input of a merge is dead")

@@ -21,10 +21,8 @@ from gpuplace.ops.nn_conv import (
     conv2d_backprop_filter,
     conv2d_backprop_input,
     conv2d_transpose,
-    depthwise_conv2d,
-    depthwise_conv2d_native,
-    separable_conv2d,
 )
+from gpuplace.ops.nn_depthwise import depthwise_conv2d, depthwise_conv2d_native, separable_conv2d
 from gpuplace.ops.nn_entropy import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits,

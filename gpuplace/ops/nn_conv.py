@@ -1,4 +1,4 @@
-"""Convolutions: plain, depthwise, and the ops that compute their gradients.
+"""Convolutions, and the ops that compute their gradients.
 
 With the windows of all images as the rows of a matrix, a convolution is a product with the filter, the gradient of the
 filter is that matrix transposed times the gradient, and the gradient of the images is the gradient times the filter
@@ -15,12 +15,11 @@ from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
-from gpuplace.graph.constant_value import constant_value, constant_value_as_shape
-from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.constant_value import constant_value_as_shape
+from gpuplace.graph.convert import name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
-from gpuplace.ops import array
 from gpuplace.ops.gradient_registry import gradient
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
@@ -40,13 +39,9 @@ __all__ = [
     "conv2d_backprop_filter",
     "conv2d_backprop_input",
     "conv2d_transpose",
-    "depthwise_conv2d",
-    "depthwise_conv2d_native",
-    "separable_conv2d",
 ]
 
 _CONV_ATTRS = ("strides", "padding", "use_cudnn_on_gpu", "explicit_paddings", "data_format", "dilations")
-_DEPTHWISE_ATTRS = ("strides", "padding", "data_format", "dilations")
 
 
 # Conv2D
@@ -263,13 +258,13 @@ def _backprop_input_shape(op: Operation) -> list[TensorShape]:
 def _backprop_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
     require_nhwc_on_cpu(ctx, "Conv2DBackpropInput")
     data_format = format_of(ctx.op.attrs)
-    shape, grad = _sizes(input_sizes, data_format), to_nhwc(grad, data_format)
+    shape, grad = image_sizes(input_sizes, data_format), to_nhwc(grad, data_format)
     window = window_of(ctx.op.attrs, filter.shape[0], filter.shape[1])
     _check_gradient(ctx, window, shape, grad)
     return from_nhwc(xp, images_gradient(xp, shape, filter, grad, window), data_format)
 
 
-def _sizes(sizes: Any, data_format: str) -> tuple[int, ...]:
+def image_sizes(sizes: Any, data_format: str) -> tuple[int, ...]:
     """A shape tensor of images as NHWC sizes."""
     n, *rest = (int(size) for size in sizes)
     return (n, rest[1], rest[2], rest[0]) if data_format == "NCHW" else (n, *rest)
@@ -395,143 +390,4 @@ def _backprop_filter_gradient(op: Operation, grad: Tensor) -> list[Any]:
         new("Conv2DBackpropInput", input_sizes=sizes, filter=grad, out_backprop=out, **attrs),
         None,
         new("Conv2D", input=images, filter=grad, **attrs),
-    ]
-
-
-# DepthwiseConv2dNative and its gradients
-
-
-def depthwise_conv2d_native(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: str,
-    data_format: str | None = None,
-    dilations: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """Convolves each channel with filters of its own: ``filter`` is ``[rows, columns, in_channels, multiplier]``."""
-    arguments = {"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations}
-    return new("DepthwiseConv2dNative", name, input=input, filter=filter, **arguments)
-
-
-def depthwise_conv2d(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: str,
-    rate: Any = None,
-    name: str | None = None,
-    data_format: str | None = None,
-    dilations: Any = None,
-) -> Tensor:
-    """Convolves each channel with filters of its own; see ``depthwise_conv2d_native``.
-
-    Raises:
-        ValueError: a rate above one: use ``dilations`` of ``conv2d`` instead.
-    """
-    with name_scope(name, "depthwise", [input, filter]) as scope:
-        input = convert_to_tensor(input, name="tensor_in")
-        filter = convert_to_tensor(filter, name="filter_in")
-        _check_rate(rate if dilations is None else dilations, filter)
-        return depthwise_conv2d_native(input, filter, strides, padding, data_format, name=scope)
-
-
-def _check_rate(rate: Any, filter: Tensor) -> None:
-    """Adds what TensorFlow leaves in the graph while it looks at the rate; ValueError for one above 1."""
-    array.shape(filter)
-    rates = convert_to_tensor([1, 1] if rate is None else rate, "int32", name="dilation_rate")
-    value = constant_value(rates)
-    if value is None or (value != 1).any():
-        raise ValueError(
-            f"rate={rate!r} is not supported: a rate above 1 needs space_to_batch_nd; dilations of tf.nn.conv2d do"
-            " the same for plain convolutions"
-        )
-
-
-def separable_conv2d(
-    input: Any,
-    depthwise_filter: Any,
-    pointwise_filter: Any,
-    strides: Any,
-    padding: str,
-    rate: Any = None,
-    name: str | None = None,
-    data_format: str | None = None,
-    dilations: Any = None,
-) -> Tensor:
-    """A depthwise convolution followed by a 1x1 one that mixes the channels."""
-    values = [input, depthwise_filter, pointwise_filter]
-    with name_scope(name, "separable_conv2d", values) as scope:
-        input = convert_to_tensor(input, name="tensor_in")
-        depthwise_filter = convert_to_tensor(depthwise_filter, name="depthwise_filter")
-        pointwise_filter = convert_to_tensor(pointwise_filter, name="pointwise_filter")
-        _check_rate(rate if dilations is None else dilations, depthwise_filter)
-        deep = depthwise_conv2d_native(
-            input, depthwise_filter, strides, padding, data_format, name="depthwise"
-        )
-        return conv2d(deep, pointwise_filter, [1, 1, 1, 1], "VALID", data_format=data_format, name=scope)
-
-
-@shape_function("DepthwiseConv2dNative")
-def _depthwise_shape(op: Operation) -> list[TensorShape]:
-    images = require_rank(op.inputs[0].shape, 4)
-    rows, columns, deep, multiplier = require_rank(op.inputs[1].shape, 4).sizes or (None,) * 4
-    channels = channels_of(images, format_of(op.attrs))
-    if channels is not None and deep is not None and channels != deep:
-        raise ValueError(f"Dimensions must be equal, but are {channels} and {deep}")
-    known = deep if channels is None else channels
-    filters = None if known is None or multiplier is None else known * multiplier
-    return [image_shape(op, images, rows, columns, filters)]
-
-
-@compute("DepthwiseConv2dNative")
-def _depthwise(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
-    require_nhwc_on_cpu(ctx, "DepthwiseConv2dNative")
-    data_format = format_of(ctx.op.attrs)
-    window = window_of(ctx.op.attrs, filter.shape[0], filter.shape[1])
-    view = window.view(xp, wide(to_nhwc(images, data_format)))
-    result = xp.einsum("nhwrcd,rcdm->nhwdm", view, wide(filter))
-    result = result.reshape(*result.shape[:3], -1).astype(images.dtype, copy=False)
-    return from_nhwc(xp, result, data_format)
-
-
-@compute("DepthwiseConv2dNativeBackpropInput")
-def _depthwise_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
-    data_format = format_of(ctx.op.attrs)
-    shape, grad = _sizes(input_sizes, data_format), to_nhwc(grad, data_format)
-    window = window_of(ctx.op.attrs, filter.shape[0], filter.shape[1])
-    split = wide(grad).reshape(*grad.shape[:3], *filter.shape[2:])
-    parts = xp.einsum("nhwdm,rcdm->nhwrcd", split, wide(filter))
-    return from_nhwc(xp, window.scatter(xp, parts, shape).astype(grad.dtype, copy=False), data_format)
-
-
-@compute("DepthwiseConv2dNativeBackpropFilter")
-def _depthwise_filter(xp: Any, images: Any, filter_sizes: Any, grad: Any, *, ctx: KernelContext) -> Any:
-    data_format = format_of(ctx.op.attrs)
-    shape = tuple(int(size) for size in filter_sizes)
-    grad = to_nhwc(grad, data_format)
-    view = window_of(ctx.op.attrs, shape[0], shape[1]).view(xp, wide(to_nhwc(images, data_format)))
-    split = wide(grad).reshape(*grad.shape[:3], *shape[2:])
-    return xp.einsum("nhwrcd,nhwdm->rcdm", view, split).astype(grad.dtype, copy=False)
-
-
-@gradient("DepthwiseConv2dNative")
-def _depthwise_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
-    images, filter = op.inputs
-    attrs = {name: op.attrs[name] for name in _DEPTHWISE_ATTRS}
-    sizes = shape_tensor(images)
-    first = new(
-        "DepthwiseConv2dNativeBackpropInput", input_sizes=sizes, filter=filter, out_backprop=grad, **attrs
-    )
-    sizes = shape_tensor(filter)
-    return [
-        first,
-        new(
-            "DepthwiseConv2dNativeBackpropFilter",
-            input=images,
-            filter_sizes=sizes,
-            out_backprop=grad,
-            **attrs,
-        ),
     ]

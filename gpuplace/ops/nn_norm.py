@@ -193,7 +193,7 @@ def _fused(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., An
         if is_training:  # the unbiased estimate is what running averages are kept of
             rest = precise.size // max(1, mean.size)
             out_variance = variance * variance.dtype.type(rest / max(1, rest - 1))
-        spare = (xp.zeros((0,), "float32"),) if count == 6 else ()
+        spare = (xp.zeros((), "float32"),) if count == 6 else ()
         return (y.astype(x.dtype, copy=False), mean, out_variance, mean, variance, *spare)
 
     return run

@@ -290,6 +290,10 @@ class Variable:
         """Adds one; OutOfRangeError at run time where that would take it above ``limit``."""
         return state.count_up_to(self, limit)
 
+    def _ref(self) -> Tensor:
+        """The reference, or the handle."""
+        raise NotImplementedError
+
     def _as_graph_element(self) -> Tensor:
         raise NotImplementedError
 

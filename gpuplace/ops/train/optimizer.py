@@ -207,7 +207,9 @@ class Optimizer:
         if variable.constraint is None:
             return update
         with variable.graph.control_dependencies([update]):
-            return variable.assign(variable.constraint(variable))
+            # a reference variable is read anew: what its ``read`` gave belongs to the time before the update
+            current = variable if resource else variable.read_value()
+            return variable.assign(variable.constraint(current))
 
     def variables(self) -> list[Any]:
         """The slots and other variables that the optimizer made in the default graph, by name."""
@@ -335,14 +337,14 @@ class KernelOptimizer(Optimizer):
             name: slot.handle if resource else slot for name, slot in self._slot_inputs(var).items()
         }
         scalars: dict[str, Any] = {name: cast_to(value, dtype) for name, value in self._scalars().items()}
-        gradient_name = "delta" if self._op == "GradientDescent" else "grad"
+        gradient: dict[str, Any] = {"delta" if self._op == "GradientDescent" else "grad": grad}
         positions: dict[str, Any] = {} if indices is None else {"indices": indices}
         return apply_op(
             f"{prefix}Apply{self._op}",
             var=var.handle if resource else var,
             **slots,
             **scalars,
-            **{gradient_name: grad},
+            **gradient,
             **positions,
             **self._attrs(),
             use_locking=self._use_locking,

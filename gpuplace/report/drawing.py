@@ -32,6 +32,8 @@ AUTO_CAP = 60
 """Boxes that unasked opening of scopes leads to."""
 HARD_CAP = 300
 """Boxes that a picture never exceeds."""
+BUNDLE_FROM = 100
+"""Boxes from which what is alike becomes a bundle."""
 STUB_FROM = 25
 """Boxes from which edges between open top-level scopes are cut into stubs."""
 
@@ -234,7 +236,7 @@ class _Boxes:
         self.fair = max(1, cap // max(1, len(wide)))
         for scope in wide:
             closed, nodes = inside.get(scope, []), members.get(scope, [])
-            if count > cap:
+            if count > min(cap, BUNDLE_FROM):
                 count -= self._bundle(scope, closed, nodes, cap, count)
             else:
                 self._plain(scope, closed, nodes)

@@ -4,10 +4,30 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from tests.browser.jupyterlab import CHROMIUM_FLAGS, ROOT, Watch, chromium_path, jupyterlab
 
+KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+TRAINING = """
+import gpuplace as tf
+
+with tf.Graph().as_default() as graph:
+    ends = []
+    for tower in range(4):
+        with tf.device(f"/gpu:{tower}"), tf.name_scope(f"tower_{tower}"):
+            x = tf.placeholder(tf.float32, [8, 8], name="x")
+            for layer in range(250):
+                with tf.name_scope(f"layer_{layer}"):
+                    for _ in range(3):
+                        x = tf.matmul(x, x + 1.0)
+            ends.append(x)
+    with tf.name_scope("train"), tf.device("/cpu:0"):
+        tf.add_n(ends)
+tf.explore(graph, machine="4x Tesla K20m")
+"""
+"""A graph of 9,000 operations."""
 VIEWPORT = {"width": 1400, "height": 1400}
 
 
@@ -20,8 +40,9 @@ def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser() -> Iterator:
     """One Chromium for the tests of a module."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=20_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium_path(), headless=True, args=CHROMIUM_FLAGS
@@ -36,6 +57,10 @@ def lab(request, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str
     root = tmp_path_factory.mktemp("notebooks")
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         shutil.copy(path, root)
+    cell = nbformat.v4.new_code_cell(TRAINING)
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": KERNEL}), root / "training.ipynb"
+    )
     with jupyterlab(root, tmp_path_factory.mktemp("jupyter"), request.param) as base:
         yield base, request.param
 

@@ -92,7 +92,7 @@ function render({ model, el }) {
     canvas.append(svg);
     const box = svg.viewBox.baseVal;
     whole = { x: box.x, y: box.y, width: box.width, height: box.height };
-    if (!canvas.style.height) canvas.style.height = `${Math.max(240, Math.min(460, whole.height * 1.6))}px`;
+    if (!canvas.style.height) canvas.style.height = `${Math.max(240, Math.min(540, whole.height * 1.6))}px`;
     fit();
     mark();
     canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1);

@@ -104,9 +104,9 @@ class SimulatedMemory:
     def _allocate(
         self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
     ) -> int | None:
-        if self._pending:
-            self.collect()
+        self.collect()
         address = self.allocator.allocate(nbytes, label=label)
+        self.collect()  # what another thread dropped meanwhile
         if address is None and nbytes > 0:
             raise ResourceExhaustedError(
                 None,
@@ -131,18 +131,16 @@ class SimulatedMemory:
             self.free(entry.address)
 
     def free(self, address: int) -> None:
-        """Gives bytes back now, or soon where this thread may be inside the allocator.
+        """Gives bytes back now, or soon where the allocator is at work.
 
         Garbage collection can run anywhere, so also while this very thread holds the allocator's lock.
         """
-        if self.allocator._lock.locked():
-            self._pending.append(address)
-        else:
-            self.allocator.deallocate(address)
+        self._pending.append(address)
+        self.collect()
 
     def collect(self) -> None:
-        """Gives back what ``free`` put off."""
-        while self._pending:
+        """Gives back what was dropped; what is dropped while the allocator is at work, whoever holds it gives back."""
+        while self._pending and not self.allocator._lock.locked():
             try:
                 address = self._pending.popleft()
             except IndexError:  # another thread was faster

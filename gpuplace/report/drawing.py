@@ -249,11 +249,12 @@ class _Boxes:
         """Bundles what is alike in one scope; returns how many boxes fewer there are."""
         before, first, path = len(closed) + len(nodes), len(self.groups), self.tree.paths[cluster]
         bundled: set[int] = set()
-        for run in self.tree.repeats(cluster, self.view.op_type) if closed else ():
-            key = f"{self.tree.paths[run[0]]}*"
-            if key not in self.keys:
+        for alike_scopes in self.tree.repeats(cluster, self.view.op_type) if closed else ():
+            key = f"{self.tree.paths[alike_scopes[0]]}*"
+            run = [scope for scope in alike_scopes if scope not in self.scopes]
+            if key not in self.keys and len(run) > 2:
                 bundled.update(run)
-                self.groups.append(("bundle of scopes", key, list(run), cluster))
+                self.groups.append(("bundle of scopes", key, run, cluster))
         self._plain(cluster, [scope for scope in closed if scope not in bundled], ())
         alike: dict[tuple[int, int], list[int]] = {}
         for node in nodes:

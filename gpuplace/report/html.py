@@ -155,7 +155,7 @@ def mapping_table(rows: Iterable[Any]) -> str:
 def image(svg: str, description: str) -> str:
     """A picture inside the page: an ``<img>`` with the SVG in it, which an untrusted notebook keeps."""
     data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
-    style = "max-width:100%;height:auto"
+    style = "max-width:100%;height:auto;border-radius:6px"
     return f'<img style="{style}" alt="{escape(description)}" src="data:image/svg+xml;base64,{data}">'
 
 

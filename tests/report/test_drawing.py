@@ -97,6 +97,8 @@ def test_repeated_scopes_become_one_bundle_where_there_are_too_many():
     (bundle,) = [box for box in drawing.boxes if box.kind == "bundle"]
     assert (bundle.label, bundle.copies, bundle.nodes) == ("layer_0 … layer_399", 400, 800)
     assert len(drawing.boxes) < 10
+    (rest,) = [box for box in draw(view, ["tower_1/layer_0"]).boxes if box.kind == "bundle"]
+    assert (rest.label, rest.copies, rest.nodes) == ("layer_1 … layer_399", 399, 798)
     assert len(draw(view, ["tower_1", bundle.name]).boxes) <= HARD_CAP
 
 

@@ -12,45 +12,17 @@ Source: tensorflow/python/ops/variables.py and control_flow_ops.py (structure of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-from gpuplace.errors import InternalError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels.compute import binder, compute
+from gpuplace.kernels.compute import compute
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
 
 _READ_AT_ONCE = frozenset({"IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If"})
 _VARIABLE_OPS = frozenset({"Variable", "VariableV2", "VarHandleOp"})
-
-
-_DEAD_SHAPE = (0, 57005)
-"""The shape of what stands for a dead tensor: an array without elements, which can be copied between devices."""
-
-
-class DeadReference:
-    """What stands for a dead reference or handle: reading it gives a dead tensor."""
-
-    def __init__(self, xp: Any) -> None:
-        self.value = xp.empty(_DEAD_SHAPE, bool)
-
-    @property
-    def variable(self) -> DeadReference:
-        """Itself: following a dead handle leads nowhere."""
-        return self
-
-    def __repr__(self) -> str:
-        return "<dead reference>"
-
-
-def is_dead(value: Any) -> bool:
-    """Whether ``value`` comes from the branch of a switch that was not taken."""
-    return isinstance(value, DeadReference) or getattr(value, "shape", None) == _DEAD_SHAPE
 
 
 def value_if_initialized(variable: Any) -> Tensor:
@@ -85,30 +57,6 @@ def _switch(data: Tensor, pred: Tensor, of: str | None) -> Operation:
             return apply_op(op_type, "Switch", data=data, pred=pred)
         with data.graph.name_scope(of + "/"):
             return apply_op(op_type, "Switch", data=data, pred=pred)
-
-
-def belongs_to_initialized_value(op: Operation) -> bool:
-    """Whether a switch or merge chooses between a variable's value and its initial value.
-
-    These, unlike others, can be executed in a straight line: nothing lies between them but reads of the variable, which
-    pass a dead tensor on.
-    """
-    if op.type in ("Switch", "RefSwitch"):
-        return _source(op.inputs[1]).type in ("IsVariableInitialized", "VarIsInitializedOp")
-    if op.type != "Merge":
-        return False
-    sources = [_source(tensor) for tensor in op.inputs]
-    return all(
-        source.type in ("Switch", "RefSwitch") and belongs_to_initialized_value(source) for source in sources
-    )
-
-
-def _source(tensor: Tensor) -> Operation:
-    """The operation that a tensor comes from, reads left out."""
-    op = tensor.op
-    while op.type in ("Identity", "ReadVariableOp"):
-        op = op.inputs[0].op
-    return op
 
 
 def guarded_initial_value(name: str, initial_value: Tensor) -> Tensor:
@@ -154,12 +102,18 @@ def _variable_of(op: Operation) -> Any:
     return None
 
 
-# Switch, RefSwitch, Merge
+# Switch, Merge
 
 
 @shape_function("Switch", "RefSwitch")
 def _switch_shape(op: Operation) -> list[TensorShape]:
     return [op.inputs[0].shape] * 2
+
+
+@compute("Switch", "RefSwitch")
+def _switch_kernel(xp: Any, data: Any, pred: Any) -> tuple[Any, Any]:
+    """Which of the outputs is there, and what runs after it, a plan decides by ``pred``; so it does for ``Merge``."""
+    return data, data
 
 
 @shape_function("Merge", "RefMerge")
@@ -168,19 +122,3 @@ def _merge_shape(op: Operation) -> list[TensorShape]:
     for tensor in op.inputs[1:]:
         shape = shape.most_specific_compatible_shape(tensor.shape)
     return [shape, SCALAR_SHAPE]
-
-
-@binder("Switch", "RefSwitch")
-def _switch_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., tuple[Any, Any]]:
-    dtype = op.inputs[0].dtype
-    is_reference = dtype.is_ref_dtype or dtype.name == "resource"
-    dead = DeadReference(xp) if is_reference else xp.empty(_DEAD_SHAPE, bool)
-    return lambda data, pred: (dead, data) if bool(pred) else (data, dead)
-
-
-@compute("Merge")
-def _merge_kernel(xp: Any, inputs: list[Any]) -> tuple[Any, Any]:
-    for index, value in enumerate(inputs):
-        if not is_dead(value):
-            return value, np.asarray(index, np.int32)
-    raise InternalError(None, None, "Every input of a merge is dead")

@@ -147,8 +147,17 @@ CASES += [
     ),
 ]
 
+for version in ("", "V2"):
+    learnt = [out(ROW, 3), X, SCALE, MEAN, VARIANCE]
+    CASES += [
+        Case(f"FusedBatchNorm{version}", [X, SCALE, OFFSET, NONE, NONE], {"is_training": True}, atol=2e-6),
+        Case(f"FusedBatchNormGrad{version}", learnt, {"is_training": True}, atol=2e-5),
+    ]
+
 # The rest
 CASES += [
+    Case("Qr", [f32([[4.0, 1.0], [3.0, 2.0], [0.0, 5.0]])], atol=1e-6),
+    Case("Qr", [f32([[4.0, 1.0, 2.0], [3.0, 2.0, 1.0]])], {"full_matrices": True}, "full", atol=1e-6),
     Case("BiasAdd", [X, OFFSET]),
     Case("BiasAdd", [V, OFFSET], label="matrix"),
     Case("BiasAdd", [ramp(2, 3, 2, 2), OFFSET], {"data_format": "NCHW"}, "channels"),

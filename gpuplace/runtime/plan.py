@@ -58,8 +58,8 @@ class Backend(Protocol):
         """A copy in host memory."""
         ...
 
-    def from_device(self, value: Any) -> Any:
-        """A copy of an array of another GPU."""
+    def copier_from(self, sender: Any) -> Callable[[Any], Any]:
+        """Makes copies of arrays of another GPU."""
         ...
 
 
@@ -265,10 +265,10 @@ class PlanBuilder:
         if made := [self.names[slot] for slot in step.outputs if self.names.get(slot, "")[:1] == "t"]:
             self.emit(step, f"else: {' = '.join(made)} = None")
 
-    def _add_switch(self, number: int, step: Step, op: Operation) -> None:
+    def _add_switch(self, number: int, step: Step) -> None:
         """Both outputs are the input; which of them is there, their guards say."""
-        call = f"{self.bound('k', number, self.kernel(step, op))}({', '.join(self.expressions(step))})"
-        self.call(number, step, call, step.outputs, tuple(self.names[slot] for slot in step.inputs))
+        value = self.expressions(step)[0]
+        self.call(number, step, f"{value}, {value}", step.outputs, (self.names[step.inputs[0]],))
 
     def _add_merge(self, number: int, step: Step) -> None:
         """The first value that is there, and its position."""
@@ -302,7 +302,7 @@ class PlanBuilder:
                 value = self.constants(op, self.backends[step.device], slot.location.on_host)
                 self.names[slot] = self.bound("c", slot.index, value)
         elif op.type in SWITCHES:
-            self._add_switch(number, step, op)
+            self._add_switch(number, step)
         elif op.type in MERGES:
             self._add_merge(number, step)
         else:
@@ -327,7 +327,13 @@ class PlanBuilder:
             return fail
         if find_compute(op.type, backend.device_type) is None:
             raise no_compute_error(op.type, backend.device_type, op)
-        return bind(op.type, backend.device_type, backend.xp, op, self.session, step.device)
+        xp = np if self._is_on_host(step) else backend.xp
+        return bind(op.type, backend.device_type, xp, op, self.session, step.device)
+
+    def _is_on_host(self, step: Step) -> bool:
+        """Whether all that the kernel takes and makes lies in host memory, as for integers on a GPU."""
+        slots = (*step.inputs, *step.outputs)
+        return bool(slots) and all(slot.location.on_host and not slot.is_ref for slot in slots)
 
     def _add_kernel(self, number: int, step: Step, op: Operation) -> None:
         names = tuple(self.names[slot] for slot in step.inputs)
@@ -393,7 +399,7 @@ class PlanBuilder:
         if copier is not None:
             self.enter(step, backend)
             call = f"{self.bound('k', number, copier)}({value})"
-            if not target.location.on_host:
+            if not target.location.on_host and backend.memory is not None:
                 call = self.account(number, target, call, backend.memory, step, "")
         self.call(number, step, call, (target,), (self.names[source],))
         if step.reads[0] and target in self.schedule.fetches:
@@ -407,7 +413,7 @@ class PlanBuilder:
             return (None, receiver) if target.location.on_host else (receiver.from_host, receiver)
         if target.location.on_host:
             return sender.to_host, sender
-        return receiver.from_device, receiver
+        return receiver.copier_from(sender), receiver
 
     # Memory of simulated GPUs
 
@@ -420,7 +426,15 @@ class PlanBuilder:
         step: Step,
         reservation: str,
     ) -> str:
-        """The expression ``value``, counted in the device's memory if it lies there."""
+        """The expression ``value``, counted in the device's memory if it lies there.
+
+        On a real GPU it is brought to the memory that the catalogue says, where the kernel returned the other one.
+        """
+        backend = self.backends[step.device]
+        if backend.owns_arrays and not slot.is_ref and slot.tensor.dtype.base_dtype is not resource:
+            if slot.location.on_host:
+                return value if self._is_on_host(step) else f"{self.bound('h', number, backend.on_host)}({value})"
+            return f"{self.bound('h', number, backend.on_device)}({value})"
         if memory is None or slot.location.on_host or slot.is_ref or slot.tensor.dtype.base_dtype is resource:
             return value
         note = self.bound("m", number, _noting(memory, step.name, step.device))

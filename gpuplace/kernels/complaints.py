@@ -1,7 +1,7 @@
 """TensorFlow's sentence for what NumPy says when a plan calls it bare.
 
-Functions of more than one NumPy call check their inputs and raise an ``OpError`` themselves; the hot loop also calls plain
-NumPy functions, whose complaint is put into TensorFlow's words here, after the fact.
+Functions of more than one NumPy call check their inputs and raise an ``OpError`` themselves; the hot loop also calls
+plain NumPy functions, whose complaint is put into TensorFlow's words here, after the fact.
 
 >>> tensorflow_sentence(ValueError("operands could not be broadcast together"), [(2,), (3,)])
 'Incompatible shapes: [2] vs. [3]'

@@ -3,8 +3,8 @@
     python -m tests.benchmarks.bench_session [--tensorflow PYTHON] [--repeat 5] [--only NAME ...]
 
 `--tensorflow`, or the environment variable GPUPLACE_TENSORFLOW_PYTHON, is the Python that has TensorFlow. Both programs
-are the same and run in turns, each in a process of its own, one thread; a figure is the median of the fastest of each turn.
-A ratio below 1 means that gpuplace is faster.
+are the same and run in turns, each in a process of its own, one thread; a figure is the median of the fastest of each
+turn. A ratio below 1 means that gpuplace is faster.
 """
 
 from __future__ import annotations

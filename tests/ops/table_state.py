@@ -86,7 +86,11 @@ for op, count, rest, attrs in SPARSE:
         Case(f"Resource{op}", [*map(Handle, variables), *rest], attrs, label, rtol=1e-5, atol=1e-6),
     ]
 CASES += [
-    Case("SparseApplyCenteredRMSProp", [Ref(M), Ref(S * 0), Ref(S), Ref(S), R, MOM, f32(0.5), EPS, ROWS, AT], rtol=1e-5),
+    Case(
+        "SparseApplyCenteredRMSProp",
+        [Ref(M), Ref(S * 0), Ref(S), Ref(S), R, MOM, f32(0.5), EPS, ROWS, AT],
+        rtol=1e-5,
+    ),
     Case(
         "ResourceSparseApplyCenteredRMSProp",
         [Handle(M), Handle(S * 0), Handle(S), Handle(S), R, MOM, f32(0.5), EPS, ROWS, AT],

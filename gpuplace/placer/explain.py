@@ -335,10 +335,10 @@ class _MergeListener:
         if merge.binding is Binding.COLOCATION:
             text = f"{names[merge.first]} is colocated with {names[merge.second]}"
         if merge.after is None:
-            if merge.binding is Binding.COLOCATION and explainer.placement.soft:
-                explainer._add(
-                    Rule.COLOCATION_IGNORED, explainer.left, other, f"{text}, but {merge.conflict}"
-                )
+            ignored = merge.binding is Binding.COLOCATION and explainer.placement.soft
+            failed = Rule.COLOCATION_IGNORED if ignored else Rule.CONFLICT
+            reason = (merge.conflict or "").removeprefix("because ")
+            explainer._add(failed, explainer.left, other, f"{text}, but {reason}")
             return
         after = explainer._candidates(merge.after)
         if merge.yielded:

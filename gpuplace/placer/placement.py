@@ -132,7 +132,8 @@ class Placement(Mapping[str, str]):
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} on {device}" for device, count in self.counts().items())
-        errors = f", {len(self.faults)} errors" if self.faults else ""
+        plural = "" if len(self.faults) == 1 else "s"
+        errors = f", {len(self.faults)} error{plural}" if self.faults else ""
         return f"<Placement of {len(self.graph)} nodes: {counts or 'none placed'}{errors}>"
 
     @cached_property

@@ -35,6 +35,7 @@ class Rule(Enum):
     KERNEL_PRIORITY = "kernel priority"
     TYPE_PRIORITY = "type priority"
     NAME_ORDER = "name order"
+    CONFLICT = "conflict"
     MISSING_DEVICE = "missing device"
     FAILED = "failed"
 
@@ -66,6 +67,7 @@ _MEANINGS = {
     Rule.KERNEL_PRIORITY: "the device type whose kernel has the higher priority comes first",
     Rule.TYPE_PRIORITY: "device types in their order of preference, GPU before CPU",
     Rule.NAME_ORDER: "of equal devices the first by name, compared as text (GPU:10 before GPU:2)",
+    Rule.CONFLICT: "two nodes that have to share a device cannot",
     Rule.MISSING_DEVICE: "the machine no longer has the device",
     Rule.FAILED: "no device is left",
 }

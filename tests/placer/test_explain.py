@@ -116,7 +116,7 @@ def test_an_ignored_colocation():
     )
     why = placement.explain("t")
     assert Rule.COLOCATION_IGNORED in rules_of(why)
-    assert "t is colocated with n, but because no device type supports both" in str(why)
+    assert "t is colocated with n, but no device type supports both" in str(why)
 
 
 @pytest.mark.parametrize(
@@ -179,6 +179,16 @@ def test_a_node_without_device():
     assert str(why).startswith("n (Neg) -> no device")
     with pytest.raises(KeyError):
         placement.explain("nobody")
+
+
+def test_a_conflict_in_a_kept_placement():
+    placement = placed(
+        node("a", "NoOp", device="/cpu:0"), node("b", "NoOp", device="/gpu:0", groups="a"), on_error="keep"
+    )
+    why = placement.explain("b")
+    assert Rule.CONFLICT in rules_of(why)
+    assert "b is colocated with a, but Cannot merge devices with incompatible types" in str(why)
+    assert "Cannot colocate nodes" in placement.errors[0].message
 
 
 def test_every_rule_has_a_meaning():

@@ -33,7 +33,9 @@ from gpuplace.ops import initializers, layers, losses, nn
 from gpuplace.ops.array import *
 from gpuplace.ops.cast import *
 from gpuplace.ops.check_ops import *
+from gpuplace.ops.clip_ops import *
 from gpuplace.ops.comparison import *
+from gpuplace.ops.confusion_matrix import *
 from gpuplace.ops.constant import *
 from gpuplace.ops.contraction import *
 from gpuplace.ops.control import *

@@ -3,7 +3,9 @@
 import gpuplace.ops.array
 import gpuplace.ops.cast
 import gpuplace.ops.check_ops
+import gpuplace.ops.clip_ops
 import gpuplace.ops.comparison
+import gpuplace.ops.confusion_matrix
 import gpuplace.ops.constant
 import gpuplace.ops.contraction
 import gpuplace.ops.control

@@ -88,6 +88,8 @@ def arithmetic_functions(tf):
     tf.saturate_cast(x, tf.uint8)
     tf.clip_by_value(x, 0.0, 1.0)
     tf.clip_by_norm(x, 1.0)
+    tf.clip_by_global_norm([x, y], 1.0)
+    tf.clip_by_average_norm(x, 1.0)
     tf.squared_difference(x, y)
     tf.complex(x, y)
     tf.real(tf.constant([1j]))

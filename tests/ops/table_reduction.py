@@ -84,6 +84,13 @@ CASES += [
     Case("DiagPart", [ramp(2, 2)]),
     Case("DiagPart", [ramp(2, 3, 2, 3)], label="4d"),
     Case("DiagPart", [ramp(2, 3)], label="wrong", only_class=True),
+    Case("SparseTensorDenseAdd", [i64([[0, 1], [1, 0], [0, 1]]), f32([1, 2, 4]), i64([2, 2]), ramp(2, 2)]),
+    Case(
+        "SparseTensorDenseAdd",
+        [i64([[0, 1]]), i32([1]), i64([3, 2]), i32([[1, 2]])],
+        label="wrong",
+        only_class=True,
+    ),
     Case("Cross", [f32([1, 2, 3]), f32([4, 5, 6])]),
     Case("Cross", [i32([[1, 0, 0], [0, 1, 0]]), i32([[0, 1, 0], [0, 0, 1]])], label="int32"),
     Case("MatrixInverse", [f32([[4, 1], [2, 3]])], rtol=1e-5),

@@ -139,6 +139,9 @@ PROGRAMS |= {
     "MatrixDeterminant": (lambda x: tf.matrix_determinant(x), [SQUARE]),
     "MatrixSolve": (lambda x, y: tf.matrix_solve(x, y), [SQUARE, M.T.copy()]),
     "MatrixSolve adjoint": (lambda x, y: tf.matrix_solve(x, y, adjoint=True), [SQUARE, M.T.copy()]),
+    "SparseTensorDenseAdd": (
+        lambda v, b: new("SparseTensorDenseAdd", a_indices=[[0], [2], [0]], a_values=v, a_shape=[3], b=b), [V, V + 1],
+    ),
     "tensordot": (lambda x, y: tf.tensordot(x, y, [[1], [0]]), [M, SQUARE]),
     "einsum": (lambda x, y: tf.einsum("bij,bik->bjk", x, y), [CUBE, CUBE]),
 }  # fmt: skip
@@ -228,7 +231,7 @@ def test_prevented_gradient_says_why() -> None:
 
 MODULES = (
     "array cast comparison constant contraction control elementwise gather joining linalg matrix padding random"
-    " reduction segments sequence slicing special strings unary"
+    " clip_ops confusion_matrix division reduction segments sequence slicing special strings unary"
 ).split()
 
 

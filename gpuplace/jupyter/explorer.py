@@ -16,6 +16,7 @@ usable. In a saved notebook the explorer is a still picture and a table.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import ipywidgets
@@ -414,6 +415,10 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         self.set_trait("reason", detail.get("reason", ""))
         self._graph.detail = detail
         self._graph.selected_box = box.id if box is not None else ""
+        if self.selected in view_of(self.placement).index and not any(
+            row[0] == self.selected for row in self._table.rows
+        ):
+            self._show_table()
         self._table.selected = self.selected
 
     def _show_table(self) -> None:
@@ -422,6 +427,10 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             return
         view = view_of(self.placement)
         chosen = _matching(view, self._filter)
+        shown = chosen[:TABLE_ROWS]
+        node = view.index.get(self.selected)
+        if node is not None and node not in shown and _matching(view, self._filter, [node]):
+            shown = [node, *shown[:-1]]
         rows = [
             [
                 row.node,
@@ -430,7 +439,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
                 ("≠ " if row.is_met is False else "") + row.requested,
                 look(row.assigned),
             ]
-            for row in node_rows(view, chosen[:TABLE_ROWS])
+            for row in node_rows(view, shown)
         ]
         with self._table.hold_sync():
             self._table.rows, self._table.total = rows, len(chosen)
@@ -483,15 +492,18 @@ def _searcher(pattern: str) -> Any:
         return re.compile(re.escape(pattern)).search
 
 
-def _matching(view: PlacementView, pattern: str) -> list[int]:
-    """Positions of the nodes whose name, type, request or device has a match."""
+def _matching(view: PlacementView, pattern: str, nodes: Sequence[int] | None = None) -> list[int]:
+    """Positions of the nodes, of all or of some, whose name, type, request or device has a match."""
+    among = range(len(view)) if nodes is None else nodes
     if not pattern:
-        return list(range(len(view)))
+        return list(among)
     search = _searcher(pattern)
     return [
         node
-        for node, name in enumerate(view.names)
-        if search(f"{name} {view.op_type_of(node)} {view.request_of(node)} {view.device_of(node)}")
+        for node in among
+        if search(
+            f"{view.names[node]} {view.op_type_of(node)} {view.request_of(node)} {view.device_of(node)}"
+        )
     ]
 
 

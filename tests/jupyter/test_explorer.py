@@ -187,7 +187,10 @@ def test_large_graphs_send_some_rows_and_find_all():
     explorer._heard(explorer._table, {"type": "filter", "text": r"tower_1/layer_199/"}, [])
     assert explorer._table.total == len(explorer._table.rows) == 3
     assert explorer.svg.count('class="node ') < 80
+    explorer._heard(explorer._table, {"type": "filter", "text": ""}, [])
     explorer.find("tower_1/layer_199/MatMul")
+    assert explorer._table.rows[0][0] == explorer._table.selected == "tower_1/layer_199/MatMul"
+    assert len(explorer._table.rows) == TABLE_ROWS
     assert explorer._graph.detail["name"] == "tower_1/layer_199/MatMul"
 
 

@@ -23,6 +23,10 @@ export function chip(look, text) {
   return node;
 }
 
+function copyOf(box) {
+  return { x: box.x, y: box.y, width: box.width, height: box.height };
+}
+
 function render({ model, el }) {
   el.classList.add("gp");
   const canvas = element("div", { class: "gp-canvas", role: "group" });
@@ -62,6 +66,7 @@ function render({ model, el }) {
 
   function draw() {
     const text = model.get("svg");
+    const before = svg && whole ? { whole, box: copyOf(svg.viewBox.baseVal) } : null;
     canvas.replaceChildren();
     svg = null;
     if (!text) {
@@ -90,10 +95,15 @@ function render({ model, el }) {
     svg.querySelector("g.graph > g > a")?.removeAttribute("xlink:title");
     nodes()[0]?.setAttribute("tabindex", "0");
     canvas.append(svg);
-    const box = svg.viewBox.baseVal;
-    whole = { x: box.x, y: box.y, width: box.width, height: box.height };
+    whole = copyOf(svg.viewBox.baseVal);
     if (!canvas.style.height) canvas.style.height = `${Math.max(240, Math.min(540, whole.height * 1.6))}px`;
-    fit();
+    // A switch that leaves the layout as it was leaves what is zoomed into as it was.
+    const near = (a, b) => Math.abs(a - b) < 0.03 * Math.max(a, b);
+    if (before && near(before.whole.width, whole.width) && near(before.whole.height, whole.height)) {
+      Object.assign(svg.viewBox.baseVal, before.box);
+    } else {
+      fit();
+    }
     mark();
     canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1);
   }

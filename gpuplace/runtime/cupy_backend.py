@@ -15,7 +15,10 @@ from __future__ import annotations
 import importlib
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from gpuplace.device.device_set import DeviceAttributes
 from gpuplace.device.gpu_settings import GPUSettings
@@ -137,21 +140,29 @@ class CupyBackend:
         with self._cuda:
             return self.xp.asnumpy(value, stream=self.stream)
 
-    def from_device(self, value: Any) -> Any:
-        """A new array on this GPU, from another one; streams wait for each other, the host does not."""
-        cuda = self.xp.cuda
-        sender = _by_visible_id.get(value.device.id)
-        if sender is not None:
+    def copier_from(self, sender: CupyBackend) -> Callable[[Any], Any]:
+        """Copies arrays of another GPU to this one; streams wait for each other, the host does not."""
+
+        def copy(value: Any) -> Any:
             with sender._cuda:
-                self.stream.wait_event(sender.stream.record())
-        with self._cuda, self.stream:
-            copied = self._allocated(lambda: self.xp.array(value))
-            done = self.stream.record()
-        if sender is not None:
+                made = sender.stream.record()
+            with self._cuda, self.stream:
+                self.stream.wait_event(made)
+                copied = self._allocated(lambda: self.xp.array(value))
+                done = self.stream.record()
             with sender._cuda:
                 sender.stream.wait_event(done)
-        del cuda
-        return copied
+            return copied
+
+        return copy
+
+    def on_device(self, value: Any) -> Any:
+        """What a kernel returned, in the GPU's memory also where the kernel made a NumPy array."""
+        return self.from_host(value) if isinstance(value, np.ndarray | np.generic) else value
+
+    def on_host(self, value: Any) -> Any:
+        """What a kernel returned, in host memory also where the kernel made a CuPy array."""
+        return self.to_host(value) if isinstance(value, self.xp.ndarray) else value
 
     def _allocated(self, make: Any) -> Any:
         try:
@@ -161,6 +172,3 @@ class CupyBackend:
 
     def __repr__(self) -> str:
         return f"<CupyBackend {self.device}>"
-
-
-_by_visible_id: dict[int, CupyBackend] = {}

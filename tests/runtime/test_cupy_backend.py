@@ -11,7 +11,10 @@ from gpuplace.device.device_set import DeviceAttributes
 from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.errors import UnimplementedError
 from gpuplace.runtime import cupy_backend
+from gpuplace.runtime import session as session_module
 from gpuplace.runtime.cupy_backend import CupyBackend
+from gpuplace.runtime.numpy_backend import NumpyBackend
+from tests.runtime.fake_cupy import FakeCupy
 
 GPU = DeviceAttributes("/job:localhost/replica:0/task:0/device:GPU:0", physical_id=0, visible_id=0)
 
@@ -29,6 +32,112 @@ def test_without_cupy_the_error_says_how_to_get_it(monkeypatch):
     with pytest.raises(UnimplementedError, match="is a real GPU, and computing on it needs CuPy") as caught:
         CupyBackend(GPU, GPUSettings())
     assert "pip install 'gpuplace[cuda12]'" in caught.value.hint
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """Sessions whose two GPUs are real ones as far as the runtime can tell, with a stand-in for CuPy."""
+    module = FakeCupy()
+    monkeypatch.setattr(cupy_backend.importlib, "import_module", lambda name: module)
+    monkeypatch.setattr(cupy_backend, "_pools_made", set())
+
+    def make(devices, name):
+        device = devices.by_name[name]
+        return (
+            NumpyBackend(name, "CPU")
+            if device.device_type == "CPU"
+            else CupyBackend(device, devices.settings)
+        )
+
+    monkeypatch.setattr(session_module, "make_backend", make)
+    tf.use_machine("2x Tesla K40c")
+    with tf.Graph().as_default():
+        yield module
+
+
+def test_kernels_run_on_their_device_and_values_cross_by_copies(fake):
+    x = tf.placeholder(tf.float32, [2, 2])
+    with tf.device("/gpu:0"):
+        square = tf.add(x, x)
+    with tf.device("/gpu:1"):
+        total = tf.add(square, 1.0)
+    with tf.Session() as session:
+        value = session.run(total, {x: np.eye(2)})
+    assert type(value) is np.ndarray and value.tolist() == [[3, 1], [1, 3]]
+    assert [event for event in fake.events if event[0] != "alloc"] == [
+        ("call", "add", 0),
+        ("wait", "stream 1", "event of stream 0"),
+        ("wait", "stream 0", "event of stream 1"),
+        ("call", "add", 1),
+    ]
+    assert (fake.current, fake.stream) == (0, "default")
+
+
+def test_integers_stay_in_host_memory(fake):
+    x = tf.placeholder(tf.float32, [4])
+    with tf.device("/gpu:1"):
+        shape = tf.add(tf.constant([1, 1]), tf.constant([1, 1]))
+        square = tf.reshape(x, shape)
+    with tf.Session() as session:
+        assert session.run(square, {x: [1, 2, 3, 4]}).tolist() == [[1, 2], [3, 4]]
+    assert "add" not in [event[1] for event in fake.events]
+
+
+def test_variables_keep_arrays_of_their_device(fake):
+    with tf.device("/gpu:1"):
+        variable = tf.Variable([1.0, 2.0])
+        update = tf.assign_add(variable, [1.0, 1.0])
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        session.run(update.op)
+        (storage,) = session.resources.variables()
+        assert storage.value.device.id == 1
+        assert session.run(variable).tolist() == [2.0, 3.0]
+
+
+def test_the_pool_gets_the_memory_options(fake):
+    with tf.device("/gpu:1"):
+        total = tf.add(tf.constant([1.0]), 1.0)
+    with tf.Session() as session:
+        limit = session.list_devices()[2].memory_limit_bytes
+        session.run(total)
+    assert fake.limits == {1: limit}
+    assert ("alloc", 1, limit) in fake.events
+
+
+def test_with_growth_nothing_is_taken_in_advance(fake):
+    with tf.device("/gpu:1"):
+        total = tf.add(tf.constant([1.0]), 1.0)
+    with tf.Session(config=tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))) as session:
+        session.run(total)
+    assert not [event for event in fake.events if event[0] == "alloc"]
+
+
+def test_out_of_memory_on_a_real_gpu(fake):
+    x = tf.placeholder(tf.float32, [2])
+    with tf.device("/gpu:0"):
+        total = tf.add(x, x, name="total")
+
+    def full(value):
+        raise fake.cuda.memory.OutOfMemoryError("Out of memory allocating 8 bytes")
+
+    with tf.Session() as session:
+        fake.array = full
+        with pytest.raises(tf.errors.ResourceExhaustedError, match="Out of memory allocating 8 bytes"):
+            session.run(total, {x: [1, 2]})
+    assert (fake.current, fake.stream) == (0, "default")
+
+
+def test_a_gpu_that_fails_is_reported(fake):
+    def broken(number=None):
+        raise RuntimeError("cudaErrorInsufficientDriver")
+
+    fake.cuda.Device = broken
+    with tf.device("/gpu:0"):
+        total = tf.add(tf.constant([1.0]), 1.0)
+    with tf.Session() as session, pytest.raises(tf.errors.InternalError) as caught:
+        session.run(total)
+    assert "device:GPU:0 cannot be used: RuntimeError: cudaErrorInsufficientDriver" in caught.value.message
 
 
 @pytest.fixture

@@ -141,7 +141,9 @@ def in_process(python: str, library: str) -> dict[str, float]:
         **os.environ,
         "PYTHONPATH": str(ROOT),
         "TF_CPP_MIN_LOG_LEVEL": "3",
-        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), "1"),
+        **dict.fromkeys(
+            ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), "1"
+        ),
     }
     command = [python, str(Path(__file__).resolve()), "--measure", library]
     done = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
@@ -150,7 +152,9 @@ def in_process(python: str, library: str) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--tensorflow", default=os.environ.get(ENVIRONMENT_VARIABLE), help="Python with TensorFlow")
+    parser.add_argument(
+        "--tensorflow", default=os.environ.get(ENVIRONMENT_VARIABLE), help="Python with TensorFlow"
+    )
     parser.add_argument("--repeat", type=int, default=3, help="turns")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     options = parser.parse_args()

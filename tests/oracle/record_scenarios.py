@@ -2,14 +2,14 @@
 
     python -m tests.oracle.record_scenarios --python PATH [SCRIPT ...]
 
-run in an environment with tensorflow==2.21.0 and g++; PATH is a Python 3.7 with TensorFlow 1.15.5. Without SCRIPT all are
-recorded. Writes ``tests/data/scenarios.json.gz``, for each script:
+run in an environment with tensorflow==2.21.0 and g++; PATH is a Python 3.7 with TensorFlow 1.15.5. Without SCRIPT all
+are recorded. Writes ``tests/data/scenarios.json.gz``, for each script:
 
 - ``text``: what it prints under 1.15.5;
 - ``text_2_21``: what it prints under 2.21, null where that release cannot run it;
 - ``graphs``: the nodes of its graphs under 1.15.5, see ``run_scenario.node_rows``;
-- ``placements``: for the rules of 1.15 and 2.21, each machine, hard and soft placement, and each graph: positions of the
-  nodes' devices, or the error's class and first sentence.
+- ``placements``: for the rules of 1.15 and 2.21, each machine, hard and soft placement, and each graph: positions of
+  the nodes' devices, or the error's class and first sentence.
 """
 
 from __future__ import annotations

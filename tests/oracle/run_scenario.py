@@ -3,8 +3,8 @@
     python tests/oracle/run_scenario.py SCRIPT ... > answers.json
 
 in an environment with TensorFlow 1.15.5 (Python 3.7) or 2.21, whose ``compat.v1`` with version 2 behaviour off then is
-what ``import tensorflow`` gives. One JSON object: script -> ``{"text", "graphs", "graph_defs"}``, each script in a process
-of its own; an exception that a script does not catch ends the recording.
+what ``import tensorflow`` gives. One JSON object: script -> ``{"text", "graphs", "graph_defs"}``, each script in a
+process of its own; an exception that a script does not catch ends the recording.
 """
 
 import base64

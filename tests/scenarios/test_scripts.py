@@ -89,7 +89,10 @@ def lines_of(text: str) -> list[tuple[str, list[float]]]:
     """
     text = re.sub(r"np\.(?:float|int)\d+\(([^()]*)\)", r"\1", text)
     text = re.sub(r"\n\s+(?=[-\[\d])", " ", text)
-    return [(re.sub(r"[\s\[\]]", "", NUMBER.sub("#", line)), [*map(float, NUMBER.findall(line))]) for line in text.splitlines()]
+    return [
+        (re.sub(r"[\s\[\]]", "", NUMBER.sub("#", line)), [*map(float, NUMBER.findall(line))])
+        for line in text.splitlines()
+    ]
 
 
 def agree(ours: tuple[str, list[float]], theirs: tuple[str, list[float]]) -> bool:
@@ -161,7 +164,9 @@ def test_both_releases_of_tensorflow_print_the_same_numbers(name):
     assert len(old) == len(lines_of(new))
     for their_line, our_line, text in zip(old, lines_of(new), new.splitlines()):
         known = WORDS_OF_2_21.get(name, ())
-        assert agree(our_line, their_line) or any(re.sub(r"\s", "", word) in our_line[0] for word in known), text
+        assert agree(our_line, their_line) or any(re.sub(r"\s", "", word) in our_line[0] for word in known), (
+            text
+        )
 
 
 def test_every_script_is_recorded():

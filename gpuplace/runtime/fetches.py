@@ -118,8 +118,9 @@ def _flat_list(positions: list[int | None]) -> Build:
     """Gives a list of the values at ``positions``, None where that is None."""
     if not any(position is not None for position in positions):
         return lambda values: [None] * len(positions)
-    if positions == list(range(len(positions))):
-        return list
+    count = len(positions)
+    if positions == list(range(count)):
+        return lambda values: list(values[:count])
     return lambda values: [None if position is None else values[position] for position in positions]
 
 

@@ -53,6 +53,8 @@ def answer(graph, fetches):
         (collections.OrderedDict(x="b:0"), collections.OrderedDict(x="b:0")),
         (Pair("a:0", "b:0"), Pair("a:0", "b:0")),
         ([], []),
+        ([["a:0"], ["b:0"]], [["a:0"], ["b:0"]]),
+        ([["a:0", "b"], "b:0"], [["a:0", None], "b:0"]),
         (b"a:0", "a:0"),
     ],
 )

@@ -76,8 +76,9 @@ test: system
 	@$(MAKE) --no-print-directory unit
 
 bench: $(VENV)/stamp-test
-	$(ACTIVATED) pytest tests/benchmarks --benchmark-only
 	$(ACTIVATED) python tests/benchmarks/import_time.py
+	$(ACTIVATED) python -m tests.benchmarks.bench_session
+	$(ACTIVATED) python -m tests.benchmarks.bench_placer
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

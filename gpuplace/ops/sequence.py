@@ -6,7 +6,7 @@ reverse_op.cc, scan_ops.cc, argmax_op.cc, unique_op.cc, segment_reduction_ops.cc
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuplace.dtypes import as_dtype, int32, int64
 from gpuplace.dtypes import bool as bool_type
@@ -48,7 +48,7 @@ def _reverse(xp: Any, tensor: Any, axis: Any) -> Any:
         if at % tensor.ndim in axes:
             raise InvalidArgumentError(None, None, f"axis {at % tensor.ndim} specified more than once.")
         axes.append(at % tensor.ndim)
-    return xp.ascontiguousarray(xp.flip(tensor, axes)) if axes else tensor
+    return xp.ascontiguousarray(xp.flip(tensor, tuple(axes))) if axes else tensor
 
 
 shape_function("ReverseV2")(same_shape)
@@ -333,26 +333,33 @@ def _list_diff_shape(op: Operation) -> Any:
     return (TensorShape.of((None,)),) * 2
 
 
-class UniqueValues(tuple[Tensor, ...]):
-    """``y, idx`` of ``unique``."""
+class UniqueValues(NamedTuple):
+    """What ``unique`` gives."""
 
-    y = property(lambda self: self[0])
-    idx = property(lambda self: self[1])
-
-    def __new__(cls, *parts: Tensor) -> UniqueValues:
-        return super().__new__(cls, parts)
-
-
-class UniqueCounts(UniqueValues):
-    """``y, idx, count`` of ``unique_with_counts``."""
-
-    count = property(lambda self: self[2])
+    y: Any
+    """[n]: the values, each once."""
+    idx: Any
+    """Position in ``y`` of every element."""
 
 
-class ListDifference(UniqueValues):
-    """``out, idx`` of ``setdiff1d``."""
+class UniqueCounts(NamedTuple):
+    """What ``unique_with_counts`` gives."""
 
-    out = property(lambda self: self[0])
+    y: Any
+    """[n]: the values, each once."""
+    idx: Any
+    """Position in ``y`` of every element."""
+    count: Any
+    """[n]: how often each value occurs."""
+
+
+class ListDifference(NamedTuple):
+    """What ``setdiff1d`` gives."""
+
+    out: Any
+    """[n]: the values."""
+    idx: Any
+    """[n]: their positions."""
 
 
 not_differentiable("Unique", "UniqueWithCounts", "ListDiff")

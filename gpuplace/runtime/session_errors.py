@@ -26,6 +26,7 @@ from gpuplace.errors import (
 )
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
+from gpuplace.kernels.complaints import tensorflow_sentence
 from gpuplace.ops.shape_rules import brackets
 from gpuplace.runtime.allocator_text import OOM_HINT
 
@@ -143,8 +144,9 @@ def failed_step_error(
         release: whose format.
         node: name to blame; the node's own where None.
     """
+    inputs = list(inputs)
     if not isinstance(error, OpError):
-        error = _as_op_error(error, op)
+        error = _as_op_error(error, op, inputs)
     facts = dict(error.facts)
     facts.setdefault("node", f"{op.name} ({op.type})")
     facts.setdefault("device", device)
@@ -160,10 +162,13 @@ def failed_step_error(
     return _like(error, op, message, facts, error.hint)
 
 
-def _as_op_error(error: Exception, op: Operation) -> OpError:
+def _as_op_error(error: Exception, op: Operation, inputs: list[Any]) -> OpError:
     """TensorFlow's kind of error for any exception."""
     cls: Any = next((known for kind, known in _CLASS_OF if isinstance(error, kind)), InternalError)
-    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    shapes = [value.shape for value in inputs if isinstance(getattr(value, "shape", None), tuple)]
+    text = tensorflow_sentence(error, shapes) or (
+        str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    )
     raised = f"{type(error).__name__} in the function that computes {op.type}"
     made: OpError = cls(op, op, text or type(error).__name__, facts={"raised": raised})
     return made

@@ -480,4 +480,4 @@ def _move(moving: Any, value: Tensor, momentum: Any) -> None:
         rest: Any = convert_to_tensor(1.0 - momentum, name="decay")
         change = (moving - value) * rest
         update = state.assign_sub(moving, change, name=scope)
-    graph.add_to_collection(GraphKeys.UPDATE_OPS, update)
+    graph.add_to_collection(GraphKeys.UPDATE_OPS, update.op)

@@ -16,7 +16,18 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_sc
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
-from gpuplace.ops import array, cast, constant, gather, joining, matrix, padding, random, reduction
+from gpuplace.ops import (
+    array,
+    cast,
+    constant,
+    elementwise,
+    gather,
+    joining,
+    matrix,
+    padding,
+    random,
+    reduction,
+)
 from gpuplace.ops.gradient_registry import gradient, not_differentiable
 from gpuplace.ops.nn_activation import relu
 from gpuplace.ops.resource_variables import ResourceVariable
@@ -342,25 +353,67 @@ def embedding_lookup(
 ) -> Tensor:
     """The rows ``ids`` of ``params``, taken where ``params`` is.
 
+    Args:
+        params: a table, or a list of tables that the rows are spread over.
+        ids: the numbers of rows.
+        partition_strategy: how rows are spread: ``"mod"`` in turn, ``"div"`` in blocks.
+        name: name of the operation.
+        validate_indices: ignored, as in TensorFlow.
+        max_norm: not supported.
+
     Raises:
-        ValueError: ``params`` is a list of several, or ``max_norm`` is given: neither is supported.
+        ValueError: there is no table, the strategy is another one, or ``max_norm`` is given.
     """
-    if isinstance(params, (list, tuple)):
-        if len(params) != 1:
-            raise ValueError(
-                "Need at least one param"
-                if not params
-                else f"embedding_lookup takes one table here, got {len(params)}: concatenate them first"
-            )
-        params = params[0]
+    tables = list(params) if isinstance(params, (list, tuple)) else [params]
+    if not tables:
+        raise ValueError("Need at least one param")
     if max_norm is not None:
         raise ValueError("max_norm is not supported: clip the result with tf.clip_by_norm")
-    with name_scope(name, "embedding_lookup", [params, ids]) as scope:
+    with name_scope(name, "embedding_lookup", [*tables, ids]) as scope:
+        tables = [
+            table if isinstance(table, ResourceVariable) else convert_to_tensor(table, name="params")
+            for table in tables
+        ]
         ids = convert_to_tensor(ids, name="ids")
-        table = params if isinstance(params, ResourceVariable) else convert_to_tensor(params, name="params")
-        with get_default_graph().colocate_with(table.op):
-            if isinstance(table, ResourceVariable):
-                rows = table.sparse_read(ids, name=scope)
-            else:
-                rows = gather.gather(table, ids, name=scope)
-        return array.identity(rows)
+        if len(tables) == 1:
+            return array.identity(_rows_of(tables[0], ids, scope))
+        flat = array.reshape(ids, [-1])
+        order = constant.range(array.size(flat))
+        part, row = _spread(tables, flat, partition_strategy)
+        part = cast.cast(part, "int32")
+        ids_of = joining.dynamic_partition(row, part, len(tables))
+        places = joining.dynamic_partition(order, part, len(tables))
+        found = [_rows_of(table, at, None) for table, at in zip(tables, ids_of, strict=True)]
+        arguments: dict[str, Any] = {"indices": places, "data": found}
+        rows = new("ParallelDynamicStitch", scope, **arguments)
+        inner = tables[0].get_shape()[1:]
+        for table in tables[1:]:
+            inner = inner.merge_with(table.get_shape()[1:])
+        sizes: Any = array.shape(tables[0])[1:] if not inner.is_fully_defined() else inner.as_list()
+        rows = array.reshape(rows, joining.concat([array.shape(ids), sizes], 0))
+        rows.set_shape(ids.shape.concatenate(inner))
+        return rows
+
+
+def _rows_of(table: Any, ids: Tensor, name: str | None) -> Tensor:
+    with get_default_graph().colocate_with(table.op):
+        if isinstance(table, ResourceVariable):
+            return table.sparse_read(ids, name=name)
+        return gather.gather(table, ids, name=name)
+
+
+def _spread(tables: list[Any], ids: Tensor, strategy: str) -> tuple[Tensor, Tensor]:
+    """The table of each row, and its number there."""
+    count = len(tables)
+    if strategy == "mod":
+        return ids % count, ids // count
+    if strategy != "div":
+        raise ValueError("Unrecognized partition strategy: " + strategy)
+    sizes = [table.get_shape()[0].value for table in tables]
+    if None in sizes:
+        raise ValueError("partition_strategy='div' needs tables of known sizes")
+    total = constant.constant(sum(sizes), ids.dtype)
+    each, extras = total // count, total % count
+    part = elementwise.maximum(ids // (each + 1), (ids - extras) // each)
+    row = new("Select", condition=part < extras, t=ids % (each + 1), e=(ids - extras) % each)
+    return part, row

@@ -55,13 +55,16 @@ def _reduce(
     input_tensor = convert_to_tensor(
         input_tensor, name=None if isinstance(input_tensor, Tensor) else "input_tensor"
     )
-    return new(
+    output = new(
         op_type,
         name,
         input=input_tensor,
         reduction_indices=_axes(input_tensor, axis),
         keep_dims=bool(keepdims),
     )
+    if axis is None and not keepdims:
+        output.set_shape(())
+    return output
 
 
 def _axes(x: Tensor, axis: Any) -> Any:
@@ -197,9 +200,8 @@ def _mean_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     if inputs is not None and outputs is not None:
         factor = make_constant(inputs // max(outputs, 1), spread.dtype.base_dtype)
     else:
-        zero = make_constant([0], int32)
-        whole = new("Prod", input=shape_of(op.inputs[0]), reduction_indices=zero)
-        part = new("Prod", input=shape_of(op.outputs[0]), reduction_indices=zero)
+        shapes = shape_of(op.inputs[0]), shape_of(op.outputs[0])
+        whole, part = (new("Prod", input=of, reduction_indices=make_constant([0], int32)) for of in shapes)
         factor = cast(_divided(whole, part), spread.dtype.base_dtype)
     return spread / factor, None
 

@@ -4,6 +4,8 @@ import collections
 from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gpuplace as tf
 from gpuplace.runtime.fetches import FetchStructure, IndexedSlicesValue, register_composite_fetch
@@ -148,3 +150,35 @@ def test_what_is_marked_as_not_fetchable(graph):
     for name in ("a", "a:0"):
         with pytest.raises(ValueError, match="Operation 'a' has been marked as not fetchable"):
             FetchStructure(graph, name)
+
+
+STRUCTURES = st.recursive(
+    st.sampled_from(["a:0", "b:0", "a", "b"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.sampled_from("xyz"), inner, max_size=3)
+        | st.tuples(inner, inner).map(lambda pair: Pair(*pair))
+    ),
+    max_leaves=8,
+)
+
+
+def values_of(fetches):
+    """The expected answer, told without flattening."""
+    if isinstance(fetches, str):
+        return fetches if ":" in fetches else None
+    if isinstance(fetches, dict):
+        return {key: values_of(fetch) for key, fetch in fetches.items()}
+    values = [values_of(fetch) for fetch in fetches]
+    return Pair(*values) if isinstance(fetches, Pair) else type(fetches)(values)
+
+
+@given(STRUCTURES)
+def test_any_structure(fetches):
+    with tf.Graph().as_default() as graph:
+        tf.constant(1.0, name="a")
+        tf.constant(2.0, name="b")
+        found = answer(graph, fetches)
+    assert found == values_of(fetches)
+    assert type(found) is type(values_of(fetches))

@@ -4,6 +4,8 @@ import gc
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gpuplace as tf
 
@@ -144,3 +146,39 @@ def test_a_plan_is_made_once_for_a_signature():
         assert len(session._plans) == 1
         session.run(y.op, {x: 1})
         assert len(session._plans) == 2
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 9), st.integers(0, 9), st.integers(0, 2)), max_size=25
+    )
+)
+def test_any_graph_gives_the_same_on_any_devices(steps):
+    """Random sums, products and views on three devices, fetched all at once, beside NumPy; all memory comes back."""
+    tf.use_machine("2x Tesla K40c")
+    value = np.arange(4, dtype=np.float32).reshape(2, 2)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tensors, expected = [tf.placeholder(tf.float32, [2, 2])], [value]
+        for kind, left, right, device in steps:
+            a, b = left % len(tensors), right % len(tensors)
+            with tf.device(("/cpu:0", "/gpu:0", "/gpu:1")[device]):
+                made, truth = {
+                    0: (tf.add, np.add),
+                    1: (tf.subtract, np.subtract),
+                    2: (tf.maximum, np.maximum),
+                    3: (lambda x, y: tf.identity(x), lambda x, y: x),
+                    4: (lambda x, y: tf.reshape(x, [2, 2]), lambda x, y: x),
+                    5: (lambda x, y: tf.transpose(x), lambda x, y: x.T),
+                }[kind]
+                tensors.append(made(tensors[a], tensors[b]))
+            expected.append(truth(expected[a], expected[b]))
+        for _ in range(2):
+            found = session.run(tensors, {tensors[0]: value})
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(one, other)
+                assert not np.shares_memory(one, value)
+            for one in found:
+                one[:] = 0  # the caller's own
+        np.testing.assert_array_equal(value, expected[0])
+        allocators = list(session._devices.allocators.values())
+    assert [allocator.stats().bytes_in_use for allocator in allocators] == [0, 0]

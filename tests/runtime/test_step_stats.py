@@ -122,3 +122,18 @@ def test_the_clocks_can_be_given():
     (record,) = trace.records
     assert (record.start_ns, record.end_ns, trace.epoch_ns, trace.end_ns) == (150, 200, 4900, 300)
     assert record.outputs[0].shape == (2,) and record.outputs[1] is None
+
+
+def test_a_branch_that_is_not_taken_is_not_in_the_trace():
+    tf.use_machine("cpu")
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x, predicate = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.bool, [])
+        switch = graph.create_op("Switch", [x, predicate], attrs={"T": tf.float32})
+        no, yes = tf.negative(switch.outputs[0], name="no"), tf.square(switch.outputs[1], name="yes")
+        merge = graph.create_op("Merge", [no, yes], attrs={"T": tf.float32, "N": 2}).outputs[0]
+        for truth, branch, expected in ((True, "yes", [1, 4]), (False, "no", [-1, -2])):
+            metadata = tf.RunMetadata()
+            value = session.run(merge, {x: [1, 2], predicate: truth}, tf.RunOptions(trace_level=3), metadata)
+            assert value.tolist() == expected
+            names = {node.node_name for node in metadata.step_stats.dev_stats[0].node_stats}
+            assert names & {"yes", "no"} == {branch}

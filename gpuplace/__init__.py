@@ -49,6 +49,7 @@ from gpuplace.ops.linalg import *
 from gpuplace.ops.matrix import *
 from gpuplace.ops.padding import *
 from gpuplace.ops.random import *
+from gpuplace.ops.rearranging import *
 from gpuplace.ops.reduction import *
 from gpuplace.ops.resource_variables import *
 from gpuplace.ops.segments import *

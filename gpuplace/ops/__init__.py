@@ -32,6 +32,7 @@ import gpuplace.ops.nn_norm
 import gpuplace.ops.nn_pool
 import gpuplace.ops.padding
 import gpuplace.ops.random
+import gpuplace.ops.rearranging
 import gpuplace.ops.reduction
 import gpuplace.ops.resource_state
 import gpuplace.ops.resource_variables

@@ -11,6 +11,7 @@ from typing import Any
 
 from gpuplace.dtypes import float32
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
@@ -274,6 +275,20 @@ def _reduce_join(xp: Any, inputs: Any, reduction_indices: Any, *, keep_dims: boo
         tuple(1 if axis in axes else size for axis, size in enumerate(inputs.shape)) if keep_dims else outer
     )
     return _texts(xp, [separator.join(row) for row in flat], final)
+
+
+@shape_function("ReduceJoin")
+def _reduce_join_shape(op: Operation) -> Any:
+    sizes, axes, keep = op.inputs[0].shape.sizes, constant_value(op.inputs[1]), op.attrs["keep_dims"]
+    if sizes is None or axes is None:
+        return (TensorShape.of((None,) * len(sizes)) if keep and sizes is not None else UNKNOWN_SHAPE,)
+    gone = set()
+    for axis in axes.reshape(-1).tolist():
+        if not -len(sizes) <= axis < len(sizes):
+            raise ValueError(f"Invalid reduction dimension {axis} for input with {len(sizes)} dimension(s)")
+        gone.add(axis % len(sizes))
+    kept = (1 if axis in gone else size for axis, size in enumerate(sizes) if keep or axis not in gone)
+    return (TensorShape.of(tuple(kept)),)
 
 
 shape_function("AsString", "StringToNumber", "StringLength", "StringStrip", "StringLower", "StringUpper")(

@@ -231,7 +231,7 @@ def test_prevented_gradient_says_why() -> None:
 
 MODULES = (
     "array cast comparison constant contraction control elementwise gather joining linalg matrix padding random"
-    " clip_ops confusion_matrix division reduction segments sequence slicing special strings unary"
+    " clip_ops confusion_matrix division rearranging reduction segments sequence slicing special strings unary"
 ).split()
 
 

@@ -158,6 +158,7 @@ class PlanBuilder:
         self.emit(None, f"return [{fetched}]")
         source = f"def step({parameters}):\n" + "\n".join(f" {line}" for line in self.lines) + "\n"
         namespace, self.namespace = self.namespace, {}
+        del self._guards  # they call back: a cycle that would keep the session
         exec(compile(source, "<plan>", "exec"), namespace)
         function = namespace.pop(
             "step"

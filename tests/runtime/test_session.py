@@ -1,5 +1,6 @@
 """Sessions: running, feeding, placing as the graph grows, closing; texts as TensorFlow 1.15.5 and 2.21 print them."""
 
+import gc
 import warnings
 
 import numpy as np
@@ -403,3 +404,18 @@ def test_graph_def():
     tf.constant(1.0, name="c")
     with tf.Session() as session:
         assert [node.name for node in session.graph_def.node] == ["c"]
+
+
+def test_a_session_that_is_dropped_gives_its_memory_back_at_once():
+    variable = tf.Variable(np.zeros([4, 4], np.float32))
+    session = tf.Session()
+    session.run(variable.initializer)
+    session.run([tf.matmul(variable, variable)])
+    (allocator,) = session._devices.allocators.values()
+    assert allocator.stats().bytes_in_use > 0
+    gc.disable()
+    try:
+        del session
+        assert allocator.stats().bytes_in_use == 0
+    finally:
+        gc.enable()

@@ -104,9 +104,11 @@ class SimulatedMemory:
     def _allocate(
         self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
     ) -> int | None:
-        self.collect()
+        if self._pending:
+            self.collect()
         address = self.allocator.allocate(nbytes, label=label)
-        self.collect()  # what another thread dropped meanwhile
+        if self._pending:  # what another thread dropped meanwhile
+            self.collect()
         if address is None and nbytes > 0:
             raise ResourceExhaustedError(
                 None,

@@ -15,8 +15,6 @@ usable. In a saved notebook the explorer is a still picture and a table.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from typing import Any
 
 import ipywidgets
@@ -31,12 +29,12 @@ from gpuplace.jupyter.frames import placement_frame
 from gpuplace.jupyter.pictures import placement_picture
 from gpuplace.jupyter.views import STYLE, GraphView, TableView, look
 from gpuplace.jupyter.what_if import WhatIf
+from gpuplace.jupyter.widget_rows import copy_rows, legend_notes, searcher, table_rows
 from gpuplace.report import html
 from gpuplace.report.dot import dot_text
 from gpuplace.report.drawing import Drawing, draw, scope_tree
-from gpuplace.report.placement_view import PlacementView, view_of
-from gpuplace.report.tables import edge_rows, node_rows
-from gpuplace.report.text import bytes_text, counted, placement_text, summary_text
+from gpuplace.report.placement_view import view_of
+from gpuplace.report.text import counted, placement_text, summary_text
 
 __all__ = ["PRESETS", "Explorer", "explore"]
 
@@ -53,8 +51,6 @@ PRESETS = (
 )
 """Machines that the explorer offers; any other text of a machine can be typed."""
 
-TABLE_ROWS = 500
-"""Rows that a table holds at once; the filter reaches all."""
 _TABS = ("Table", "Copies", "Devices", "Log")
 
 
@@ -66,9 +62,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     """
 
     soft_placement = traitlets.Bool(False, help="allow_soft_placement")
-    visible_devices = traitlets.Tuple(help="Numbers of the machine's GPUs that the process may see.").tag(
-        default=()
-    )
+    visible_devices = traitlets.Tuple(help="Numbers of the machine's GPUs that the process may see.")
     machine = traitlets.Unicode(help="The machine's text, for example '4x Tesla K20m'.")
     release = traitlets.Unicode(help="Which TensorFlow decides and speaks.")
     selected = traitlets.Unicode("", help="Name of an op or a name scope; empty for none.")
@@ -343,7 +337,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         if self.placement is None or not pattern:
             return False
         names = view_of(self.placement).names
-        search = _searcher(pattern)
+        search = searcher(pattern)
         start = view_of(self.placement).index.get(self.selected, -1) + 1
         for offset in range(len(names)):
             name = names[(start + offset) % len(names)]
@@ -395,7 +389,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         drawing = self._drawing = draw(self.placement, self.opened)
         with self._graph.hold_sync():
             self._graph.legend = [look(device, count=count) for device, count in drawing.legend]
-            self._graph.notes = _notes(drawing)
+            self._graph.notes = legend_notes(drawing)
             self._graph.summary = f"Placement graph. {summary_text(self.placement)}"
             try:
                 self._graph.svg = render.render_svg(dot_text(drawing, legend=False, transparent=True), 5.0)
@@ -425,48 +419,13 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         if self.placement is None:
             self._table.rows, self._table.total = [], 0
             return
-        view = view_of(self.placement)
-        chosen = _matching(view, self._filter)
-        shown = chosen[:TABLE_ROWS]
-        node = view.index.get(self.selected)
-        if node is not None and node not in shown and _matching(view, self._filter, [node]):
-            shown = [node, *shown[:-1]]
-        rows = [
-            [
-                row.node,
-                row.node,
-                row.type,
-                ("≠ " if row.is_met is False else "") + row.requested,
-                look(row.assigned),
-            ]
-            for row in node_rows(view, shown)
-        ]
+        rows, total = table_rows(view_of(self.placement), self._filter, self.selected)
         with self._table.hold_sync():
-            self._table.rows, self._table.total = rows, len(chosen)
+            self._table.rows, self._table.total = rows, total
             self._table.selected = self.selected
 
     def _show_copies(self, pattern: str = "") -> None:
-        search = _searcher(pattern)
-        rows: list[list[Any]] = []
-        total = 0
-        for row in edge_rows(self.placement, copies_only=True) if self.placement is not None else ():
-            if not search(f"{row.src} {row.dst}"):
-                continue
-            total += 1
-            if total <= TABLE_ROWS:
-                start = f"{row.src}:{row.src_output}"
-                tensor = f"{row.shape or 'scalar'} {row.dtype}"
-                rows.append(
-                    [
-                        row.src,
-                        start,
-                        row.dst,
-                        look(row.src_device),
-                        look(row.dst_device),
-                        tensor,
-                        bytes_text(row.nbytes),
-                    ]
-                )
+        rows, total = ([], 0) if self.placement is None else copy_rows(view_of(self.placement), pattern)
         with self._copies.hold_sync():
             self._copies.rows, self._copies.total = rows, total
 
@@ -482,46 +441,6 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             )
         elif tab == "Log":
             self._log.value = f"<pre>{html.escape_lines(self.log) or 'No log: the placement failed.'}</pre>"
-
-
-def _searcher(pattern: str) -> Any:
-    """Search by regular expression; what is not one is searched for as it is."""
-    try:
-        return re.compile(pattern).search
-    except re.error:
-        return re.compile(re.escape(pattern)).search
-
-
-def _matching(view: PlacementView, pattern: str, nodes: Sequence[int] | None = None) -> list[int]:
-    """Positions of the nodes, of all or of some, whose name, type, request or device has a match."""
-    among = range(len(view)) if nodes is None else nodes
-    if not pattern:
-        return list(among)
-    search = _searcher(pattern)
-    return [
-        node
-        for node in among
-        if search(
-            f"{view.names[node]} {view.op_type_of(node)} {view.request_of(node)} {view.device_of(node)}"
-        )
-    ]
-
-
-def _notes(drawing: Drawing) -> list[list[str]]:
-    """What stands behind the legend."""
-    notes = []
-    if drawing.copies:
-        size = f", {bytes_text(drawing.nbytes)}" if drawing.nbytes else ""
-        notes.append(["copy", f"╌╌ {counted(drawing.copies, 'copy', 'copies')} between devices{size}"])
-    if drawing.unmet:
-        notes.append(["alarm", f"≠ {counted(drawing.unmet, 'request')} not met"])
-    if drawing.guilty:
-        notes.append(["alarm", f"✖ {counted(drawing.guilty, 'node')} cannot be placed"])
-    if drawing.nodes > len(drawing.boxes):
-        notes.append(
-            ["plain", f"▸ {counted(drawing.nodes, 'node')} in {counted(len(drawing.boxes), 'box', 'boxes')}"]
-        )
-    return notes
 
 
 def explore(x: Any, machine: Any = None, config: Any = None, release: str | None = None) -> Explorer:

@@ -4,7 +4,8 @@ import pytest
 from traitlets import TraitError
 
 import gpuplace as tf
-from gpuplace.jupyter.explorer import TABLE_ROWS, explore
+from gpuplace.jupyter.explorer import explore
+from gpuplace.jupyter.widget_rows import TABLE_ROWS
 from gpuplace.report.palette import device_style
 from tests.jupyter.programs import layered, towers
 

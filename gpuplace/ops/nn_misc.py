@@ -26,6 +26,7 @@ from gpuplace.ops import (
     matrix,
     padding,
     random,
+    rearranging,
     reduction,
 )
 from gpuplace.ops.gradient_registry import gradient, not_differentiable
@@ -381,8 +382,8 @@ def embedding_lookup(
         order = constant.range(array.size(flat))
         part, row = _spread(tables, flat, partition_strategy)
         part = cast.cast(part, "int32")
-        ids_of = joining.dynamic_partition(row, part, len(tables))
-        places = joining.dynamic_partition(order, part, len(tables))
+        ids_of = rearranging.dynamic_partition(row, part, len(tables))
+        places = rearranging.dynamic_partition(order, part, len(tables))
         found = [_rows_of(table, at, None) for table, at in zip(tables, ids_of, strict=True)]
         arguments: dict[str, Any] = {"indices": places, "data": found}
         rows = new("ParallelDynamicStitch", scope, **arguments)

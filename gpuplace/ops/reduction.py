@@ -145,8 +145,10 @@ def _spread(op: Operation, grad: Tensor) -> Tensor:
                 "Tile", input=grad, multiples=[size if d in gone else 1 for d, size in enumerate(sizes)]
             )
     given = shape_of(x)
-    kept = _kept_shape(given, op.inputs[1])
-    return new("Tile", input=reshape(grad, kept), multiples=_divided(given, kept))
+    with op.graph.colocate_with(given.op):
+        kept = _kept_shape(given, op.inputs[1])
+        repeats = _divided(given, kept)
+    return new("Tile", input=reshape(grad, kept), multiples=repeats)
 
 
 def _kept_shape(given: Tensor, axes: Tensor) -> Tensor:
@@ -158,8 +160,9 @@ def _kept_shape(given: Tensor, axes: Tensor) -> Tensor:
         else make_constant(given.shape.num_elements(), int32, name="Size")
     )
     positive = (cast(axes, int32) + count) % count
-    ones = new("Fill", dims=shape_of(positive), value=1)
-    return new("DynamicStitch", indices=[range_of(count), positive], data=[given, ones])
+    ones_shape, every = shape_of(positive), range_of(count)
+    ones = new("Fill", dims=ones_shape, value=1)
+    return new("DynamicStitch", indices=[every, positive], data=[given, ones])
 
 
 def _divided(x: Tensor, y: Tensor) -> Tensor:

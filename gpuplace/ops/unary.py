@@ -210,7 +210,7 @@ unary_ufunc("log1p", "Log1p")
 def _log1p_grad(op: Operation, grad: Tensor) -> Tensor:
     with after(grad):
         x = conjugate(op.inputs[0])
-        return grad * new("Reciprocal", x=like(1, x) + x)
+        return grad * new("Reciprocal", x=1 + x)
 
 
 # Trigonometry

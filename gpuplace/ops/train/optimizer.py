@@ -251,7 +251,7 @@ class Optimizer:
         if key not in self._non_slots:
             with get_default_graph().colocate_with(colocate_with.op):
                 self._non_slots[key] = Variable(
-                    lambda: convert_to_tensor(initial_value, name="initial_value"),
+                    initial_value,
                     name=name,
                     trainable=False,
                     use_resource=isinstance(colocate_with, ResourceVariable),

@@ -20,6 +20,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array import shape as shape_of
 from gpuplace.ops.array import size as size_of
+from gpuplace.ops.constant import zeros_like
 from gpuplace.ops.gradient_registry import gradient, not_differentiable
 from gpuplace.ops.indexed_slices import IndexedSlices
 from gpuplace.ops.shape_rules import brackets, merge_shapes
@@ -467,7 +468,7 @@ def _select_v2_shape(op: Operation) -> Any:
 @gradient("Select")
 def _select_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, Tensor]:
     condition, x = op.inputs[0], op.inputs[1]
-    zeros = new("ZerosLike", x=x)
+    zeros = zeros_like(x)
     return None, where(condition, grad, zeros), where(condition, zeros, grad)
 
 

@@ -395,7 +395,7 @@ def _make_accumulate_n_placeable() -> None:
     for release in ("1.15", "2.21"):
         catalogue = default_catalogue(release)
         for row in catalogue.kernels.rows("AddN"):
-            constraints = dict(row.constraints)
+            constraints: dict[str, Any] = dict(row.constraints)
             catalogue.register_kernel(
                 "AccumulateNV2",
                 row.device_type,

@@ -53,7 +53,7 @@ def test_the_page_asks_no_other_host(tmp_path):
     faults: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
+            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
         )
         page = browser.new_page()
         page.on("request", lambda request: asked.append(request.url))

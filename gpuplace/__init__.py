@@ -11,7 +11,21 @@ A TensorFlow-1-shaped runtime whose placer gives the answers of TensorFlow's own
 """
 
 from gpuplace import dtypes, errors
-from gpuplace.api import app, compat, logging, math, random, summary, test, train
+from gpuplace.api import (
+    app,
+    bitwise,
+    compat,
+    flags,
+    linalg,
+    logging,
+    manip,
+    math,
+    random,
+    strings,
+    summary,
+    test,
+    train,
+)
 from gpuplace.api.behavior import *
 from gpuplace.api.graph_functions import *
 from gpuplace.device.machine import Machine
@@ -58,6 +72,8 @@ from gpuplace.ops.slicing import *
 from gpuplace.ops.special import *
 from gpuplace.ops.state import *
 from gpuplace.ops.strings import *
+from gpuplace.ops.template import *
+from gpuplace.ops.text import decode_base64, decode_raw, encode_base64, regex_replace
 from gpuplace.ops.unary import *
 from gpuplace.ops.variable_initialization import *
 from gpuplace.ops.variable_scope import *

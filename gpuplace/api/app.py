@@ -1,4 +1,4 @@
-"""``tf.app``: the entry point of a script.
+"""``tf.app``: the entry point of a script, and its flags.
 
 Source: tensorflow/python/platform/app.py, release 1.15.
 """
@@ -9,8 +9,20 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from gpuplace.api import flags
+
 
 def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None = None) -> None:
-    """Calls ``main(argv)``, that of the script where None, and exits with what it returns."""
+    """Calls ``main`` with what the flags leave of the command line, and exits with what it returns.
+
+    Args:
+        main: a function of the command line; that of the script where None.
+        argv: the command line; ``sys.argv`` where None.
+    """
     function = main if main is not None else sys.modules["__main__"].main
-    sys.exit(function(argv if argv is not None else sys.argv))
+    try:
+        left = flags.FLAGS(sys.argv if argv is None else argv)
+    except flags.Error as error:
+        sys.stderr.write(f"FATAL Flags parsing error: {error}\n{flags.FLAGS.get_help()}\n")
+        sys.exit(1)
+    sys.exit(function(left))

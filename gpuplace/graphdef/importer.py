@@ -383,7 +383,8 @@ class _Import:
             raise ValueError(f"Requested return_element {element!r} not found in graph_def.")
         found = (name, int(output)) if colon else (element, None)
         if found not in self.replaced and not self._exists(found[0], -1 if found[1] is None else found[1]):
-            raise ValueError(f"Requested return_element {element!r} not found in graph_def.")
+            kind = "node" if found[1] is None else "tensor"
+            raise ValueError(f"Requested return {kind} {element!r} not found in graph def")
         return found
 
     def result(self, name: str, output: int | None) -> Any:

@@ -42,6 +42,7 @@ import gpuplace.ops.slicing
 import gpuplace.ops.special
 import gpuplace.ops.state
 import gpuplace.ops.strings
+import gpuplace.ops.text
 import gpuplace.ops.train
 import gpuplace.ops.training_ops
 import gpuplace.ops.unary

@@ -44,7 +44,7 @@ def _integer_division(xp: Any, op: Operation, function: Callable[..., Any]) -> C
         return function
 
     def checked(x: Any, y: Any) -> Any:
-        if not y.all():
+        if x.size and not y.all():
             if op.type.startswith("Truncate"):
                 raise InternalError(
                     None,

@@ -72,7 +72,7 @@ class TestArguments:
         assert op is graph.get_operation_by_name("import/Neg")
         for missing in ("zz", "MatMul:1", "MatMul:x"):
             with pytest.raises(
-                ValueError, match=f"Requested return_element '{missing}' not found in graph_def"
+                ValueError, match=f"Requested return (node|tensor) '{missing}' not found in graph def"
             ):
                 import_graph_def(source, return_elements=[missing])
 

@@ -1,7 +1,7 @@
 """Which TensorFlow to behave and speak as.
 
-One option decides device names and line format of logs, error sentences, placement rules and the catalogue of kernels.
-``"1.0"`` and ``"1.4"`` change texts only: their rules and catalogue are those of 1.15.
+One option decides device names and line format of logs, error sentences, placement rules and the catalogue of
+kernels. ``"1.0"`` and ``"1.4"`` change texts only: their rules and catalogue are those of 1.15.
 
 >>> rules("1.4"), rules("2.21")
 ('1.15', '2.21')

@@ -70,11 +70,13 @@ class TestArguments:
         product, op = import_graph_def(source, return_elements=["MatMul:0", "Neg"])
         assert product.name == "import/MatMul:0"
         assert op is graph.get_operation_by_name("import/Neg")
-        for missing in ("zz", "MatMul:1", "MatMul:x"):
+        for missing, kind in (("zz", "node"), ("zz:0", "tensor"), ("MatMul:1", "tensor")):
             with pytest.raises(
-                ValueError, match=f"Requested return (node|tensor) '{missing}' not found in graph def"
+                ValueError, match=f"Requested return {kind} '{missing}' not found in graph def"
             ):
                 import_graph_def(source, return_elements=[missing])
+        with pytest.raises(ValueError, match="Requested return_element 'MatMul:x' not found in graph_def"):
+            import_graph_def(source, return_elements=["MatMul:x"])
 
     def test_input_map(self, graph, source):
         mine = make_constant([[5.0, 6.0]], name="mine")

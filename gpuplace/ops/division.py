@@ -122,13 +122,12 @@ def _div_grad(op: Operation, grad: Tensor) -> Gradients:
 
 @gradient("DivNoNan")
 def _div_no_nan_grad(op: Operation, grad: Tensor) -> Gradients:
-    x, y = op.inputs
-
-    def make() -> tuple[Tensor, Tensor]:
-        of_y = new("DivNoNan", x=new("DivNoNan", x=-x, y=y), y=y)
-        return new("DivNoNan", x=grad, y=y), grad * of_y
-
-    return broadcast_gradients(op, make)
+    x, y = conjugate(op.inputs[0]), conjugate(op.inputs[1])
+    shape_x, shape_y = shape_tensor(op.inputs[0]), shape_tensor(op.inputs[1])
+    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
+    of_x = sum_to(div_no_nan(grad, y), axes_x, shape_x)
+    of_y = grad * div_no_nan(div_no_nan(-x, y), y)
+    return of_x, sum_to(of_y, axes_y, shape_y)
 
 
 def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:

@@ -52,6 +52,8 @@ def _reduce(
 ) -> Tensor:
     axis = _choose("axis", axis, "reduction_indices", reduction_indices)
     keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
+    if axis is None and not isinstance(input_tensor, Tensor) and hasattr(input_tensor, "op"):
+        axis = range_of(0, rank_of(input_tensor))  # only of a tensor proper is the rank looked at
     input_tensor = convert_to_tensor(
         input_tensor, name=None if isinstance(input_tensor, Tensor) else "input_tensor"
     )

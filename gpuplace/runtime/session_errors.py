@@ -159,7 +159,7 @@ def failed_step_error(
     if error.message.startswith("OOM when allocating") and release in ("1.15", "2.21"):
         message += OOM_HINT if release == "1.15" else OOM_HINT_2_21
     message = with_lines(message, op.graph, release)
-    return _like(error, op, message, facts, error.hint)
+    return _like(error, op if node is None else None, message, facts, error.hint)
 
 
 def _as_op_error(error: Exception, op: Operation, inputs: list[Any]) -> OpError:

@@ -162,7 +162,7 @@ def _decode_raw(xp: Any, bytes: Any, *, out_type: Any, little_endian: bool) -> A
                 None,
                 None,
                 "DecodeRaw requires input strings to all be the same size, but element"
-                f" {texts.index(text)} has size {len(text)} != {length}",
+                f" {texts.index(text)} has size {length} != {len(text)}",
             )
     if length % dtype.itemsize:
         raise InvalidArgumentError(

@@ -5,6 +5,7 @@ Source: tensorflow/_api/v1/train, release 1.15.
 
 from gpuplace.ops.train.adagrad import AdagradOptimizer
 from gpuplace.ops.train.adam import AdamOptimizer
+from gpuplace.ops.train.device_setter import ClusterSpec, replica_device_setter
 from gpuplace.ops.train.global_step import (
     assert_global_step,
     create_global_step,
@@ -28,6 +29,7 @@ from gpuplace.ops.train.rmsprop import RMSPropOptimizer
 __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
+    "ClusterSpec",
     "ExponentialMovingAverage",
     "GradientDescentOptimizer",
     "MomentumOptimizer",
@@ -43,4 +45,5 @@ __all__ = [
     "inverse_time_decay",
     "natural_exp_decay",
     "polynomial_decay",
+    "replica_device_setter",
 ]

@@ -1,0 +1,180 @@
+"""Devices for parameter servers: variables on the servers in turn, everything else on the worker.
+
+    with tf.device(tf.train.replica_device_setter(ps_tasks=2)):
+        a = tf.Variable(0.0)        /job:ps/task:0
+        b = tf.Variable(0.0)        /job:ps/task:1
+        c = a + b                   /job:worker
+
+What an inner ``tf.device`` asks for is kept; the rest is filled in.
+
+Source: tensorflow/python/training/device_setter.py and server_lib.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gpuplace.device.spec import DeviceSpec
+from gpuplace.graph.operation import Operation
+
+__all__ = ["STANDARD_PS_OPS", "ClusterSpec", "replica_device_setter"]
+
+STANDARD_PS_OPS = (
+    "Variable",
+    "VariableV2",
+    "AutoReloadVariable",
+    "MutableHashTable",
+    "MutableHashTableV2",
+    "MutableHashTableOfTensors",
+    "MutableHashTableOfTensorsV2",
+    "MutableDenseHashTable",
+    "MutableDenseHashTableV2",
+    "VarHandleOp",
+    "BoostedTreesEnsembleResourceHandleOp",
+    "BoostedTreesQuantileStreamResourceHandleOp",
+    "ResourceConditionalAccumulator",
+    "DecisionTreeResource",
+)
+"""The op types that belong on a parameter server."""
+
+
+class ClusterSpec:
+    """The jobs of a cluster and the addresses of their tasks.
+
+    Args:
+        cluster: another ``ClusterSpec``, or job name to the addresses: a list, in the order of the tasks, or
+        task number
+            to address.
+
+    Raises:
+        TypeError: it is something else.
+    """
+
+    def __init__(self, cluster: ClusterSpec | Mapping[str, Sequence[str] | Mapping[int, str]]) -> None:
+        self._jobs: dict[str, dict[int, str]] = {}
+        if isinstance(cluster, ClusterSpec):
+            self._jobs = {job: dict(tasks) for job, tasks in cluster._jobs.items()}
+            return
+        if not isinstance(cluster, Mapping):
+            raise TypeError(
+                "`cluster` must be a dictionary mapping one or more job names to lists of"
+                " network addresses, or a `ClusterDef` protocol buffer"
+            )
+        for job, tasks in cluster.items():
+            if isinstance(tasks, (list, tuple)):
+                self._jobs[job] = dict(enumerate(tasks))
+            elif isinstance(tasks, Mapping):
+                self._jobs[job] = {int(task): address for task, address in tasks.items()}
+            else:
+                raise TypeError(
+                    f"The tasks for job {job!r} must be a list or a dictionary from integers to strings."
+                )
+
+    @property
+    def jobs(self) -> list[str]:
+        """The names of the jobs."""
+        return list(self._jobs)
+
+    def num_tasks(self, job_name: str) -> int:
+        """How many tasks a job has; ValueError for a job that there is not."""
+        return len(self._tasks(job_name))
+
+    def task_indices(self, job_name: str) -> list[int]:
+        """The numbers of a job's tasks; ValueError for a job that there is not."""
+        return sorted(self._tasks(job_name))
+
+    def task_address(self, job_name: str, task_index: int) -> str:
+        """The address of a task; ValueError where there is no such."""
+        tasks = self._tasks(job_name)
+        if task_index not in tasks:
+            raise ValueError(f"No task with index {task_index!r} in job {job_name!r}")
+        return tasks[task_index]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Job name to a list of addresses, or to a dict where task numbers are missing."""
+        return {
+            job: [tasks[i] for i in range(len(tasks))]
+            if sorted(tasks) == list(range(len(tasks)))
+            else dict(tasks)
+            for job, tasks in self._jobs.items()
+        }
+
+    def _tasks(self, job_name: str) -> dict[int, str]:
+        if job_name not in self._jobs:
+            raise ValueError(f"No such job in cluster: {job_name!r}")
+        return self._jobs[job_name]
+
+    def __bool__(self) -> bool:
+        return bool(self._jobs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ClusterSpec) and self._jobs == other._jobs
+
+    def __repr__(self) -> str:
+        return f"ClusterSpec({self.as_dict()!r})"
+
+
+def replica_device_setter(
+    ps_tasks: int = 0,
+    ps_device: str = "/job:ps",
+    worker_device: str = "/job:worker",
+    merge_devices: bool = True,
+    cluster: Any = None,
+    ps_ops: Sequence[str] | None = None,
+    ps_strategy: Callable[[Operation], int] | None = None,
+) -> Callable[[Operation], str] | None:
+    """A function for ``tf.device`` that spreads variables over parameter servers.
+
+    Args:
+        ps_tasks: number of parameter servers; ignored where ``cluster`` is given.
+        ps_device: device of the parameter servers.
+        worker_device: device of everything else.
+        merge_devices: fill in what a node's own device leaves open; otherwise a node with a device keeps it as it is.
+        cluster: a ``ClusterSpec``, or what makes one.
+        ps_ops: op types for the servers; ``STANDARD_PS_OPS`` where None.
+        ps_strategy: from operation to the number of its server; in turn where None.
+
+    Returns:
+        The function, or None where there are no parameter servers.
+
+    Raises:
+        TypeError: ``cluster`` or ``ps_strategy`` is of a wrong type.
+    """
+    if cluster is not None:
+        tasks = ClusterSpec(cluster).as_dict().get(DeviceSpec.from_string(ps_device).job or "")
+        if not tasks:
+            return None
+        ps_tasks = len(tasks)
+    if ps_tasks == 0:
+        return None
+    types = frozenset(STANDARD_PS_OPS if ps_ops is None else ps_ops)
+    strategy = _RoundRobin(ps_tasks) if ps_strategy is None else ps_strategy
+    if not callable(strategy):
+        raise TypeError("ps_strategy must be callable")
+
+    def choose(op: Operation) -> str:
+        if not merge_devices and op.device:
+            return op.device
+        current = DeviceSpec.from_string(op.device)
+        if ps_device and op.type in types:
+            spec = DeviceSpec.from_string(ps_device)
+            if spec.job and current.job in (None, spec.job):
+                spec = spec.replace(task=strategy(op))
+        else:
+            spec = DeviceSpec.from_string(worker_device or "")
+        return spec.make_merged_spec(current).to_string()
+
+    return choose
+
+
+class _RoundRobin:
+    """Gives the numbers of the parameter servers in turn."""
+
+    def __init__(self, num_tasks: int) -> None:
+        self._num_tasks = num_tasks
+        self._next = 0
+
+    def __call__(self, op: Operation) -> int:
+        task, self._next = self._next, (self._next + 1) % self._num_tasks
+        return task

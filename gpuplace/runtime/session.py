@@ -301,7 +301,7 @@ class BaseSession:
                     plan = plans[signature] = self._make_plan(signature, is_traced)
                 except OpError as error:
                     if error.op is None or "{{node" in error.message:
-                        raise error_with_lines(error, self._graph, self._release) from error
+                        raise error_with_lines(error, self._graph, self._release) from error.__cause__
                     raise
             if self._placer.place_pruned:
                 self._placer.version = version

@@ -126,7 +126,7 @@ class SessionPlacement:
                 assigned=assigned,
             )
         except OpError as error:
-            raise error_with_lines(error, self._graph, self._release) from error
+            raise error_with_lines(error, self._graph, self._release) from error.__cause__
 
     def _keep_stateful(self, operations: Sequence[Operation], devices: Sequence[str]) -> None:
         for op, device in zip(operations, devices, strict=False):

@@ -232,8 +232,11 @@ class Placement(Mapping[str, str]):
         first, last = np.searchsorted(roots, root), np.searchsorted(roots, root, side="right")
         return sorted(order[first:last].tolist(), key=lambda member: self.graph.rank[member])
 
-    def edges(self) -> Iterator[EdgeRow]:
-        """Every edge with the devices of its ends."""
+    def edges(self) -> list[EdgeRow]:
+        """Every edge with the devices of its ends, in the order of the consuming nodes."""
+        return list(self._edge_rows())
+
+    def _edge_rows(self) -> Iterator[EdgeRow]:
         graph, devices = self.graph, self.devices.tolist()
         columns = zip(
             graph.src.tolist(),

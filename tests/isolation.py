@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 PROCESS_VARIABLES = ("GPUPLACE_MACHINE", "GPUPLACE_RELEASE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+
+settings.register_profile("gpuplace", deadline=None)  # machines are noisy: no example fails for being slow
+settings.load_profile("gpuplace")
 
 
 @pytest.fixture(autouse=True)

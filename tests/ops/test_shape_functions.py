@@ -6,15 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import gpuplace as tf
 from gpuplace.ops.support import new
-
-settings.register_profile("ops", max_examples=60, deadline=None)
-settings.load_profile("ops")
 
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
 

@@ -1,7 +1,5 @@
 """What a picture shows: boxes, bundles, links, stubs, and never too much."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -146,13 +144,9 @@ def test_every_node_is_in_one_box_and_nothing_exceeds_the_cap(found, data):
 
 
 @pytest.mark.parametrize("layers", [125, 1250])
-def test_large_graphs_are_drawn_in_time(layers):
-    """10,000 nodes well below the explorer's 0.3 s, 100,000 well below 4 s; generous, for busy machines."""
+def test_large_graphs_open_folded(layers):
+    """10,000 and 100,000 nodes; how long it takes is measured by tests/benchmarks/bench_drawing.py."""
     view = training(towers=4, layers=layers)
-    start = time.perf_counter()
     drawing = draw(view)
     assert len(drawing.boxes) <= 60
-    assert time.perf_counter() - start < layers / 125 * 1.5
-    start = time.perf_counter()
-    draw(view, drawing.opened)
-    assert time.perf_counter() - start < layers / 125 * 1.0
+    assert len(draw(view, drawing.opened).boxes) == len(drawing.boxes)

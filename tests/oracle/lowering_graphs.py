@@ -516,6 +516,51 @@ def parallel_concat_in_branch():
     tf.parallel_stack([x, x], name="stack")
 
 
+def graph_of_a_function():
+    p = tf1.placeholder(tf.bool, [], name="p")
+    x = tf1.placeholder(tf.float32, [4], name="x")
+    y = tf.cond(p, lambda: x * 2.0, lambda: x)
+    attrs = {"T": tf1.AttrValue(type=1), "index": tf1.AttrValue(i=0)}
+    tf1.get_default_graph().create_op("_Retval", [y], [], name="ret", attrs=attrs)
+
+
+def direct_call():
+    @tf.function
+    def double(x):
+        with tf1.device("/gpu:0"):
+            return x * 2.0
+
+    graph = tf1.get_default_graph()
+    x = tf1.placeholder(tf.float32, [4], name="x")
+    concrete = double.get_concrete_function(tf.TensorSpec([4], tf.float32))
+    concrete.add_to_graph(graph)
+    name = concrete.function_def.signature.name
+    with tf1.device("/gpu:1"):
+        y = graph.create_op(name, [x], [tf.float32], name="direct")
+        graph.create_op(name, [x], [tf.float32], name="kept")
+    y._set_attr("_lower_as_multi_device_function", tf1.AttrValue(b=True))
+
+
+def marked_calls():
+    v = tf.Variable(1.0, name="v")
+
+    @tf.function
+    def inner(x):
+        return x + v
+
+    @tf.function
+    def outer(x):
+        with tf1.device("/gpu:0"):
+            return inner(x * 2.0)
+
+    x = tf1.placeholder(tf.float32, [4], name="x")
+    with tf1.device("/gpu:1"):
+        outer(x)
+    for op in tf1.get_default_graph().get_operations():
+        if op.type.endswith("Call"):
+            op._set_attr("_lower_as_multi_device_function", tf1.AttrValue(b=True))
+
+
 GRAPHS = {
     name: make
     for name, make in list(globals().items())

@@ -23,6 +23,6 @@ Source: tensorflow/core/common_runtime/lower_functional_ops.cc and its neighbour
 """
 
 from gpuplace.placer.lowering.bodies import BodyNode, FunctionBody
-from gpuplace.placer.lowering.lower import is_affected, lower
+from gpuplace.placer.lowering.rewrite import is_affected, lower
 
 __all__ = ["BodyNode", "FunctionBody", "is_affected", "lower"]

@@ -36,8 +36,6 @@ class FlowNode:
     """Place in the graph that was lowered, for nodes of that graph."""
     caller: int = -1
     """For an added node: place, in the graph that was lowered, of the node that it was made for."""
-    origin: str = ""
-    """What an added node was made from, in words."""
     functions: tuple[str, ...] = ()
     """The functions that a copied node comes out of, the outermost first."""
 
@@ -98,7 +96,6 @@ class FlowGraph:
         if within is not None:
             node.caller = within.position if within.position >= 0 else within.caller
             node.functions = within.functions
-            node.origin = f"{within.op_type} '{within.name}'"
         for source, _ in node.inputs:
             source.consumers[node] = None
         self._nodes[node] = None

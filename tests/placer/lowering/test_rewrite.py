@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
-from gpuplace.errors import InvalidArgumentError, OpError
+from gpuplace.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from gpuplace.graph.graph import Graph
 from gpuplace.graphdef.importer import import_graph_def
 from gpuplace.graphdef.messages import GraphDef
@@ -65,10 +65,23 @@ def test_an_added_node_tells_which_function_and_node_it_comes_from():
     placement = placed_in_branch()
     copied = next(name for name in placement if name.startswith("cond/then/_0/"))
     explanation = placement.explain(copied)
-    assert explanation.made_from.startswith("cond_true_") and "'cond/then/_0'" in explanation.made_from
+    assert explanation.made_from.startswith("StatelessIf 'cond', function cond_true_")
     assert "made from" in str(explanation)
     assert placement.explain("x").made_from is None
     assert placement.explain("cond").made_from == "StatelessIf 'cond'"
+
+
+def test_a_node_of_a_nested_branch_names_all_functions_on_the_way():
+    placement = place(graph_bytes("if_in_while"), "2x Tesla K40c", release="2.21")
+    copied = next(name for name in placement if "/then/" in name and name.endswith("/mul/y"))
+    text = placement.explain(copied).made_from
+    assert text.startswith("StatelessWhile 'while', function while_body_") and " > cond_true_" in text
+
+
+def test_functions_that_multiply_come_to_an_end(monkeypatch):
+    monkeypatch.setattr("gpuplace.placer.lowering.rewrite.MAX_ADDED", 20)
+    with pytest.raises(ResourceExhaustedError, match="more than 20 nodes"):
+        place(graph_bytes("while_in_while"), "1x Tesla K40c", release="2.21")
 
 
 def test_an_imported_graph_is_written_out_too():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import as_dtype
-from gpuplace.errors import InvalidArgumentError
+from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.lowering.aggregates import lower_accumulate, lower_parallel_concat
 from gpuplace.placer.lowering.bodies import Bodies, FunctionBody
@@ -24,6 +24,9 @@ AGGREGATE_OPS = frozenset({"AccumulateNV2", "ParallelConcat"})
 SWITCH_MERGE_ATTR = "_lower_using_switch_merge"
 COMPILED_ATTRS = frozenset({"_xla_compile_id", "_tpu_replicate"})
 """Nodes with one of these are compiled as a whole, so that they stay."""
+
+MAX_ADDED = 1 << 20
+"""Added nodes; functions that call each other could come to any number."""
 
 
 def is_affected(graph: PlacementGraph) -> bool:
@@ -49,6 +52,7 @@ def lower(
     Raises:
         InvalidArgumentError: a node or a function is not sound, a function is missing or calls itself.
         NotFoundError: a function uses an unknown op.
+        ResourceExhaustedError: there would be more than `MAX_ADDED` new nodes.
     """
     kinds = {signature.op_type for signature in graph.signatures}
     known = all(kind in graph.functions or kind in catalogue.ops for kind in kinds)
@@ -75,6 +79,14 @@ class _Lowering:
             if not COMPILED_ATTRS.isdisjoint(node.attrs):
                 continue
             self.flow.made_for(node)
+            if len(self.flow) > len(self.source) + MAX_ADDED:
+                raise ResourceExhaustedError(
+                    None,
+                    None,
+                    f"Calls and control flow come to more than {MAX_ADDED} nodes",
+                    facts={"reached at": node.name, "nodes of the graph itself": str(len(self.source))},
+                    hint="do its functions call each other many times over?",
+                )
             try:
                 changed = self._rewrite(node) or changed
             except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -174,9 +186,9 @@ class _Lowering:
         def origin(node: int) -> str | None:
             if nodes[node].position >= 0:
                 return None
-            functions = nodes[node].functions
+            caller, functions = nodes[node].caller, nodes[node].functions
             inside = f", function {' > '.join(functions)}" if functions else ""
-            return f"{nodes[node].origin}{inside}"
+            return f"{source.op_type(caller)} '{source.names[caller]}'{inside}"
 
         def node_attrs(node: int) -> Mapping[str, Any]:
             return nodes[node].attrs

@@ -16,9 +16,12 @@ from gpuplace.dtypes import DType
 from gpuplace.errors import DataLossError, InvalidArgumentError, NotFoundError
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graphdef.attr_values import decode_attr, decode_attrs, decode_op_def
+from gpuplace.graphdef.functions import function_bodies
 from gpuplace.graphdef.messages import DecodeError, GraphDef, Message, MetaGraphDef, SavedModel, text_format
 from gpuplace.kernels.registry import Catalogue, default_catalogue
+from gpuplace.placer.lowering import lower
 from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo
+from gpuplace.release import rules
 
 SAVED_MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt")
 
@@ -152,7 +155,7 @@ class _LazyAttrs(Mapping[str, Any]):
 def load_placement_graph(
     source: Any, catalogue: Catalogue | None = None, release: str | None = None
 ) -> PlacementGraph:
-    """The placer's view of a graph that need not be runnable here.
+    """The placer's view of a graph that need not be runnable here, with functional control flow written out.
 
     Args:
         source: as for ``load_graph_def``.
@@ -171,11 +174,12 @@ def load_placement_graph(
     add_node = builder.add_node
     for node in nodes:
         add_node(node.name, node.op, _LazyAttrs(node.attr), node.input, (), node.device)
-    return builder.build(
+    graph = builder.build(
         functions=functions,
         node_attrs=lambda index: decode_attrs(nodes[index].attr),
         tensor_info=_TensorInfos(nodes, catalogue, functions),
     )
+    return lower(graph, function_bodies(graph_def.library.function), catalogue, rules(release))
 
 
 class _TensorInfos:

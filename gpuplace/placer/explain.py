@@ -78,9 +78,13 @@ class Explanation:
     steps: tuple[Step, ...]
     remedy: tuple[tuple[str, str], ...]
     """For each other device type: what would have to change."""
+    made_from: str | None = None
+    """For a node that TensorFlow adds before placing: the node and the functions that it comes from."""
 
     def __str__(self) -> str:
         rows = [("requested by", self._request_text())]
+        if self.made_from:
+            rows.append(("made from", self.made_from))
         if len(self.group) > 1:
             others = [name for name in self.group if name != self.node]
             more = f", and {len(others) - _SHOWN_GROUP} more" if len(others) > _SHOWN_GROUP else ""
@@ -157,6 +161,7 @@ class _Explainer:
             rule=self.steps[-1].rule,
             steps=tuple(self.steps),
             remedy=tuple(remedies(placement, node, decider)),
+            made_from=graph.origin(node) if graph.origin is not None else None,
         )
 
     def _decider(self) -> int:

@@ -113,6 +113,8 @@ class PlacementGraph:
     """`file:line` that made a node, where known."""
     source: Any = None
     """The object that this was made from."""
+    origin: Callable[[int], str | None] | None = None
+    """For a node that was added before placing: what it was made from, in words."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -364,7 +366,7 @@ class PlacementGraphBuilder:
 
         Args:
             extra: the optional fields of `PlacementGraph` (`functions`, `node_attrs`, `tensor_info`, `source_line`,
-                `source`).
+                `source`, `origin`).
 
         Raises:
             InvalidArgumentError: two nodes of one name, or an input that names no node.

@@ -79,13 +79,26 @@ def _placement_graph(graph: Any, catalogue: Catalogue, release: str) -> Placemen
     if isinstance(graph, PlacementGraph):
         return graph
     if isinstance(graph, Graph):
-        return placement_graph_of(graph, catalogue)
+        return _lowered(graph, catalogue, releases.rules(release))
     inner = getattr(graph, "graph", None)
     if isinstance(inner, (Graph, PlacementGraph)):
         return _placement_graph(inner, catalogue, release)
     from gpuplace.graphdef.load import load_placement_graph
 
     return load_placement_graph(graph, catalogue, release)
+
+
+def _lowered(graph: Graph, catalogue: Catalogue, rules: str) -> PlacementGraph:
+    from gpuplace.placer.lowering import is_affected, lower
+
+    made = placement_graph_of(graph, catalogue)
+    if not is_affected(made):
+        return made
+    if not graph.functions:
+        return lower(made, lambda name: None, catalogue, rules)
+    from gpuplace.graphdef.functions import stored_function_bodies
+
+    return lower(made, stored_function_bodies(graph.functions), catalogue, rules)
 
 
 def _device_set(machine: Machine | DeviceSet | str | None, config: Any) -> DeviceSet:

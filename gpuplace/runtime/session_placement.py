@@ -21,6 +21,7 @@ from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer.from_graph import placement_graph_of
 from gpuplace.placer.log import device_mapping, placement_lines
 from gpuplace.placer.placement import Placement
 from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder
@@ -85,7 +86,7 @@ class SessionPlacement:
     def _update(self) -> None:
         version = self._graph.modification_count
         operations = self._graph.get_operations()
-        placement = self._place(self._graph, self._stateful)
+        placement = self._place(placement_graph_of(self._graph, self._catalogue), self._stateful)
         names = self._devices.names
         self._device_list = [names[position] for position in placement.devices.tolist()]
         self._keep_stateful(operations, self._device_list)
@@ -115,7 +116,7 @@ class SessionPlacement:
         self._log(placement)
         return found.__getitem__
 
-    def _place(self, graph: Graph | PlacementGraph, assigned: Mapping[str, str]) -> Placement:
+    def _place(self, graph: PlacementGraph, assigned: Mapping[str, str]) -> Placement:
         try:
             return place(
                 graph,

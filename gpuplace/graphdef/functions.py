@@ -1,0 +1,47 @@
+"""Functions of a graph's library as `gpuplace.placer.lowering` wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from gpuplace.graphdef.attr_values import decode_attrs, decode_op_def
+from gpuplace.graphdef.messages import FunctionDef
+from gpuplace.placer.lowering import BodyNode, FunctionBody
+
+
+def function_bodies(functions: Iterable[Any]) -> Callable[[str], FunctionBody | None]:
+    """Gives the body of one of the functions (`FunctionDef` messages) by name, decoded when it is asked for."""
+    protos = {function.signature.name: function for function in functions}
+    return _Decoded(lambda name: protos.get(name))
+
+
+def stored_function_bodies(functions: Mapping[str, bytes]) -> Callable[[str], FunctionBody | None]:
+    """The same for the functions that a `Graph` holds in serialised form."""
+    return _Decoded(lambda name: FunctionDef.FromString(functions[name]) if name in functions else None)
+
+
+class _Decoded:
+    def __init__(self, proto: Callable[[str], Any]) -> None:
+        self._proto = proto
+        self._bodies: dict[str, FunctionBody] = {}
+
+    def __call__(self, name: str) -> FunctionBody | None:
+        if name not in self._bodies:
+            proto = self._proto(name)
+            if proto is None:
+                return None
+            self._bodies[name] = _body(proto)
+        return self._bodies[name]
+
+
+def _body(proto: Any) -> FunctionBody:
+    nodes = tuple(
+        BodyNode(node.name, node.op, decode_attrs(node.attr), tuple(node.input), node.device)
+        for node in proto.node_def
+    )
+    signature = decode_op_def(proto.signature)
+    controls = tuple(
+        proto.control_ret[name] for name in signature.control_outputs if name in proto.control_ret
+    )
+    return FunctionBody(signature, nodes, dict(proto.ret), controls)

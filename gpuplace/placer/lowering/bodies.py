@@ -1,0 +1,204 @@
+"""Functions of a graph's library, and their bodies with all references resolved.
+
+A function's nodes name their inputs by output argument, `"split:output:1"`, and its own arguments by name, `"x"`.
+Resolved, the body is a list of arguments, nodes and results in the order in which TensorFlow makes them:
+
+    args       x                    nodes      add/y, add        results    (add, 0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuplace.dtypes import DType
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.op_def import ArgDef, OpDef
+from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer.placement_graph import PlacementGraphBuilder, split_tensor_name
+
+
+@dataclass(frozen=True)
+class BodyNode:
+    """A node of a function, as the library has it."""
+
+    name: str
+    op_type: str
+    attrs: Mapping[str, Any]
+    """A `str` value stands for an attribute of the function."""
+    inputs: tuple[str, ...]
+    """`"node:argument:index"`, the name of an argument, or `"^node"`."""
+    device: str
+
+
+@dataclass(frozen=True)
+class FunctionBody:
+    """A function, as the library has it."""
+
+    op_def: OpDef
+    nodes: tuple[BodyNode, ...]
+    returns: Mapping[str, str] = field(default_factory=dict)
+    """Result argument -> what it is, in the form of an input."""
+    control_returns: tuple[str, ...] = ()
+    """Nodes that have to run even if no result needs them."""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A function's body for one call: references are positions, `args` first, then `nodes`."""
+
+    args: tuple[str, ...]
+    nodes: tuple[BodyNode, ...]
+    """In the order in which TensorFlow makes them; their attributes are concrete."""
+    inputs: tuple[tuple[tuple[int, int], ...], ...]
+    """Per node: `(position, output)` of each data input."""
+    controls: tuple[tuple[int, ...], ...]
+    """Per node: the positions of what it waits for."""
+    results: tuple[tuple[int, int], ...]
+    control_results: tuple[int, ...]
+
+
+class Bodies:
+    """Instances of the functions of a library.
+
+    Args:
+        load: gives a function by name, None where there is none.
+        op_defs: the signatures of all functions.
+        catalogue: the ops.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[str], FunctionBody | None],
+        op_defs: Mapping[str, OpDef],
+        catalogue: Catalogue,
+    ) -> None:
+        self._load = load
+        self._op_defs = op_defs
+        self._catalogue = catalogue
+        self._plain: dict[str, Instance] = {}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._op_defs
+
+    def types(self, name: str, attrs: Mapping[str, Any]) -> tuple[tuple[DType, ...], tuple[DType, ...]]:
+        """Types of a function's arguments and results."""
+        op_def = self._op_defs[name]
+        given = {**op_def.defaults, **attrs}
+        return op_def.input_types(given), op_def.output_types(given)
+
+    def instance(self, name: str, attrs: Mapping[str, Any]) -> Instance:
+        """The body for a call with these attributes.
+
+        Raises:
+            InvalidArgumentError: the function is not sound.
+        """
+        body = self._load(name)
+        if body is None:
+            raise InvalidArgumentError(None, None, f"Function {name} is not defined.")
+        if not body.op_def.attrs and name in self._plain:
+            return self._plain[name]
+        instance = self._resolve(body, attrs)
+        if not body.op_def.attrs:
+            self._plain[name] = instance
+        return instance
+
+    def _resolve(self, body: FunctionBody, attrs: Mapping[str, Any]) -> Instance:
+        given = {**body.op_def.defaults, **attrs}
+        args = [name for arg in body.op_def.inputs for name in _argument_names(arg, given)]
+        arguments = {name: (name, 0) for name in args}
+        nodes = [_concrete(node, given) for node in body.nodes]
+        ranges = {node.name: self._ranges(node) for node in nodes}
+
+        def resolve(text: str) -> tuple[str, int]:
+            if text in arguments:
+                return arguments[text]
+            node, _, rest = text.partition(":")
+            argument, _, index = rest.partition(":")
+            outputs = ranges.get(node)
+            if outputs is None or (argument and argument not in outputs):
+                # TensorFlow 1 also wrote plain tensor names
+                plain, output = split_tensor_name(text)
+                if plain in ranges and not argument:
+                    return plain, output
+                raise InvalidArgumentError(
+                    None, None, f"Function {body.op_def.name}: input {text} is not found"
+                )
+            first = outputs[argument].start if argument else 0
+            return node, first + (int(index) if index.isdigit() else 0)
+
+        position = {name: i for i, name in enumerate([*args, *(node.name for node in nodes)])}
+
+        def at(reference: tuple[str, int]) -> tuple[int, int]:
+            return position[reference[0]], reference[1]
+
+        def control_at(name: str) -> int:
+            if name not in position:
+                raise InvalidArgumentError(
+                    None, None, f"Function {body.op_def.name}: control input {name} is not found"
+                )
+            return position[name]
+
+        inputs = [
+            tuple(at(resolve(text)) for text in node.inputs if not text.startswith("^")) for node in nodes
+        ]
+        controls = [
+            tuple(control_at(text[1:].partition(":")[0]) for text in node.inputs if text.startswith("^"))
+            for node in nodes
+        ]
+        results = [
+            at(resolve(body.returns.get(name, name)))
+            for arg in body.op_def.outputs
+            for name in _argument_names(arg, given)
+        ]
+        order = _order(args, nodes, inputs, controls, self._catalogue)
+        place = {old: new for new, old in enumerate([*range(len(args)), *order])}
+        picked = [old - len(args) for old in order]
+        return Instance(
+            tuple(args),
+            tuple(nodes[i] for i in picked),
+            tuple(tuple((place[source], output) for source, output in inputs[i]) for i in picked),
+            tuple(tuple(place[source] for source in controls[i]) for i in picked),
+            tuple((place[source], output) for source, output in results),
+            tuple(place[control_at(name)] for name in body.control_returns),
+        )
+
+    def _ranges(self, node: BodyNode) -> dict[str, range]:
+        op_def = self._op_defs.get(node.op_type) or self._catalogue.ops.lookup(node.op_type)
+        return op_def.output_ranges({**op_def.defaults, **node.attrs})
+
+
+def _order(
+    args: list[str],
+    nodes: list[BodyNode],
+    inputs: list[tuple[tuple[int, int], ...]],
+    controls: list[tuple[int, ...]],
+    catalogue: Catalogue,
+) -> list[int]:
+    """Positions of the nodes as TensorFlow makes them: of those whose inputs are there, the first."""
+    builder = PlacementGraphBuilder(catalogue)
+    for name in args:
+        builder.add_node(name, "_Arg", {})
+    for node, data, control in zip(nodes, inputs, controls, strict=True):
+        builder.add_node(node.name, node.op_type, {}, data, control)
+    return [i for i in builder.build().order.tolist() if i >= len(args)]
+
+
+def _argument_names(arg: ArgDef, attrs: Mapping[str, Any]) -> list[str]:
+    if arg.number_attr:
+        return [f"{arg.name}_{i}" for i in range(attrs[arg.number_attr])]
+    if arg.type_list_attr:
+        return [f"{arg.name}_{i}" for i in range(len(attrs[arg.type_list_attr]))]
+    return [arg.name]
+
+
+def _concrete(node: BodyNode, given: Mapping[str, Any]) -> BodyNode:
+    if not any(isinstance(value, str) for value in node.attrs.values()):
+        return node
+    attrs = {
+        name: given[value] if isinstance(value, str) else value
+        for name, value in node.attrs.items()
+        if not (isinstance(value, str) and value not in given)
+    }
+    return BodyNode(node.name, node.op_type, attrs, node.inputs, node.device)

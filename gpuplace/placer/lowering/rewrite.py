@@ -1,0 +1,227 @@
+"""The pass: which nodes are rewritten, in which order, and the graph that comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import as_dtype
+from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
+from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer.lowering.aggregates import lower_accumulate, lower_parallel_concat
+from gpuplace.placer.lowering.bodies import Bodies, FunctionBody
+from gpuplace.placer.lowering.branches import lower_branches
+from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output
+from gpuplace.placer.lowering.inlining import CALL_ATTR, CALL_OPS, inline
+from gpuplace.placer.lowering.loops import lower_while
+from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, PlacementGraphBuilder, TensorInfo
+
+LOOP_OPS = frozenset({"While", "StatelessWhile"})
+BRANCH_OPS = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
+AGGREGATE_OPS = frozenset({"AccumulateNV2", "ParallelConcat"})
+SWITCH_MERGE_ATTR = "_lower_using_switch_merge"
+COMPILED_ATTRS = frozenset({"_xla_compile_id", "_tpu_replicate"})
+"""Nodes with one of these are compiled as a whole, so that they stay."""
+
+MAX_ADDED = 1 << 20
+"""Added nodes; functions that call each other could come to any number."""
+
+
+def is_affected(graph: PlacementGraph) -> bool:
+    """Whether the graph has nodes that may have to be rewritten."""
+    kinds = {signature.op_type for signature in graph.signatures}
+    return not kinds.isdisjoint(LOOP_OPS | BRANCH_OPS | AGGREGATE_OPS | CALL_OPS | graph.functions.keys())
+
+
+def lower(
+    graph: PlacementGraph,
+    load: Callable[[str], FunctionBody | None],
+    catalogue: Catalogue,
+    rules: str,
+) -> PlacementGraph:
+    """The graph that TensorFlow's placer gets to see: the same one where there is nothing to rewrite.
+
+    Args:
+        graph: a graph as the user made it.
+        load: gives a function of its library by name, None where there is none.
+        catalogue: the ops.
+        rules: "1.15" or "2.21".
+
+    Raises:
+        InvalidArgumentError: a node or a function is not sound, a function is missing or calls itself.
+        NotFoundError: a function uses an unknown op.
+        ResourceExhaustedError: there would be more than `MAX_ADDED` new nodes.
+    """
+    kinds = {signature.op_type for signature in graph.signatures}
+    known = all(kind in graph.functions or kind in catalogue.ops for kind in kinds)
+    if not known or not is_affected(graph):
+        return graph
+    run = _Lowering(graph, Bodies(load, graph.functions, catalogue), catalogue, rules)
+    return run.result() if run.run() else graph
+
+
+class _Lowering:
+    def __init__(self, graph: PlacementGraph, bodies: Bodies, catalogue: Catalogue, rules: str) -> None:
+        self.source = graph
+        self.follows_sources = rules != "1.15"
+        self.bodies = bodies
+        self.catalogue = catalogue
+        self.flow = _flow_graph(graph)
+        kinds = {signature.op_type for signature in graph.signatures}
+        self.fetchable = kinds.isdisjoint({"_Arg", "_Retval"})
+
+    def run(self) -> bool:
+        """Rewrites everything; says whether anything was."""
+        changed = self._rewrite_all("AccumulateNV2", lower_accumulate)
+        for node in self.flow.nodes_as_they_grow():
+            if not COMPILED_ATTRS.isdisjoint(node.attrs):
+                continue
+            self.flow.made_for(node)
+            if len(self.flow) > len(self.source) + MAX_ADDED:
+                raise ResourceExhaustedError(
+                    None,
+                    None,
+                    f"Calls and control flow come to more than {MAX_ADDED} nodes",
+                    facts={"reached at": node.name, "nodes of the graph itself": str(len(self.source))},
+                    hint="do its functions call each other many times over?",
+                )
+            try:
+                changed = self._rewrite(node) or changed
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"Node '{node.name}' ({node.op_type}) does not fit its op or the functions that it calls",
+                    facts={"because": repr(error)},
+                ) from error
+        return self._rewrite_all("ParallelConcat", lower_parallel_concat) or changed
+
+    def _rewrite_all(self, op_type: str, rewrite: Callable[[FlowGraph, FlowNode], None]) -> bool:
+        found = [node for node in self.flow.nodes() if node.op_type == op_type]
+        for node in found:
+            self.flow.made_for(node)
+            rewrite(self.flow, node)
+        return bool(found)
+
+    def _rewrite(self, node: FlowNode) -> bool:
+        function = self._called(node)
+        if function is not None:
+            if not node.attrs.get(CALL_ATTR):
+                return False
+            inline(
+                self.flow,
+                node,
+                function,
+                self.bodies,
+                fetchable=self.fetchable,
+                colocated=self.follows_sources,
+            )
+        elif node.op_type in LOOP_OPS and node.attrs.get(SWITCH_MERGE_ATTR):
+            self._check(node, "cond", "body")
+            types = tuple(node.attrs.get("T") or ())
+            lower_while(
+                self.flow, node, types, fetchable=self.fetchable, follows_sources=self.follows_sources
+            )
+        elif node.op_type in BRANCH_OPS and node.attrs.get(SWITCH_MERGE_ATTR):
+            is_if = node.op_type.endswith("If")
+            self._check(node, *(("then_branch", "else_branch") if is_if else ("branches",)))
+            chosen = node.attrs["Tcond"] if is_if else as_dtype("int32")
+            types = tuple(node.attrs.get("Tin") or ())
+            lower_branches(
+                self.flow, node, chosen, types, fetchable=self.fetchable, colocated=self.follows_sources
+            )
+        else:
+            return False
+        return True
+
+    def _called(self, node: FlowNode) -> str | None:
+        if node.op_type in CALL_OPS:
+            return node.attrs["f"].name if "f" in node.attrs else None
+        return node.op_type if node.op_type in self.bodies else None
+
+    def _check(self, node: FlowNode, *attrs: str) -> None:
+        for attr in attrs:
+            value = node.attrs.get(attr)
+            for function in value if isinstance(value, tuple) else (value,):
+                if function is None or function.name not in self.bodies:
+                    name = getattr(function, "name", "")
+                    raise InvalidArgumentError(
+                        None,
+                        None,
+                        f"Op type not registered '{name}'",
+                        facts={"node": node.name, "attribute": attr},
+                        hint="the graph's function library has to hold the functions that its nodes call",
+                    )
+
+    def result(self) -> PlacementGraph:
+        """The rewritten graph, its nodes in the order in which they are placed."""
+        source, nodes = self.source, list(self.flow.nodes())
+        position = {node: i for i, node in enumerate(nodes)}
+        builder = PlacementGraphBuilder(self.catalogue)
+        for node in nodes:
+            builder.add_node(
+                node.name,
+                node.op_type,
+                node.attrs,
+                [(position[producer], output) for producer, output in node.inputs],
+                [position[control] for control in node.controls],
+                node.device,
+            )
+
+        def tensor_info(node: int, output: int) -> TensorInfo:
+            at = nodes[node].position
+            if at >= 0 and source.tensor_info is not None:
+                return source.tensor_info(at, output)
+            op_type, attrs = nodes[node].op_type, nodes[node].attrs
+            op_def = source.functions.get(op_type) or self.catalogue.ops.get(op_type)
+            types = op_def.output_types({**op_def.defaults, **attrs}) if op_def is not None else ()
+            return TensorInfo(types[output] if output < len(types) else None, None, None)
+
+        def source_line(node: int) -> str | None:
+            at = nodes[node].position if nodes[node].position >= 0 else nodes[node].caller
+            return source.source_line(at) if source.source_line is not None else None
+
+        def origin(node: int) -> str | None:
+            if nodes[node].position >= 0:
+                return None
+            caller, functions = nodes[node].caller, nodes[node].functions
+            inside = f", function {' > '.join(functions)}" if functions else ""
+            return f"{source.op_type(caller)} '{source.names[caller]}'{inside}"
+
+        def node_attrs(node: int) -> Mapping[str, Any]:
+            return nodes[node].attrs
+
+        lowered = builder.build(
+            functions=source.functions,
+            node_attrs=node_attrs,
+            tensor_info=tensor_info if source.tensor_info is not None else None,
+            source_line=source_line if source.source_line is not None else None,
+            origin=origin,
+            source=source.source,
+        )
+        vars(lowered)["order"] = np.arange(len(lowered))  # added nodes come last, also those that feed others
+        return lowered
+
+
+def _flow_graph(graph: PlacementGraph) -> FlowGraph:
+    """The nodes in the order in which TensorFlow makes them from the user's graph."""
+    flow = FlowGraph()
+    order = graph.order.tolist()
+    nodes: dict[int, FlowNode] = {}
+    for at in order:
+        node = flow.add(graph.names[at], graph.op_type(at), graph.attrs(at), graph.requested_device(at))
+        node.position = at
+        nodes[at] = node
+    for at in order:
+        node = nodes[at]
+        for edge in graph.in_edges(at):
+            producer = nodes[int(graph.src[edge])]
+            output = int(graph.src_output[edge])
+            if output == CONTROL:
+                flow.add_control(producer, node)
+            else:
+                feed: Output = (producer, output)
+                flow.feed(node, feed)
+    return flow

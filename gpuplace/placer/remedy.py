@@ -44,6 +44,9 @@ def _remedy(placement: Placement, node: int, decider: int, kind: str) -> str:
             return f"colocated with {graph.names[member]}, which has none: {missing}"
     bound = placement.constraints(node)
     wanted = f"/device:{kind}:0"
+    if kind not in dict(bound.supported) and placement.host_causes:
+        causes = ", ".join(graph.names[cause] for cause in placement.host_causes if cause in group)
+        return f"a list of strings or handles stays on the CPU: {causes} reads one"
     if bound.assigned != ANY:
         return f"its group is assigned to {bound.assigned.to_string()} already"
     if bound.requested.type is not None and bound.requested.type != kind:
@@ -102,6 +105,9 @@ def missing_kernel(placement: Placement, fact: NodeFacts, kind: str) -> str | No
     ]
     if not rows:
         return f"{op_type} has no {kind} kernel"
+    label = fact.attrs.get("_kernel")
+    if isinstance(label, bytes) and label and not any(row.label.encode() == label for row in rows):
+        return f"no {kind} kernel for {op_type} has the label '{label.decode(errors='replace')}'"
     if any(row.admits(fact.attrs) for row in rows if all(name in fact.attrs for name, _ in row.constraints)):
         return None
     constrained = sorted({name for row in rows for name, _ in row.constraints})

@@ -15,8 +15,16 @@ from typing import Any
 from gpuplace.dtypes import DType
 from gpuplace.errors import DataLossError, InvalidArgumentError, NotFoundError
 from gpuplace.graph.op_def import OpDef
-from gpuplace.graphdef.attr_values import decode_attr, decode_attrs, decode_op_def
-from gpuplace.graphdef.messages import DecodeError, GraphDef, Message, MetaGraphDef, SavedModel, text_format
+from gpuplace.graphdef.attr_values import decode_attr, decode_op_def, readable_attrs
+from gpuplace.graphdef.messages import (
+    DecodeError,
+    EncodeError,
+    GraphDef,
+    Message,
+    MetaGraphDef,
+    SavedModel,
+    text_format,
+)
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo
 from gpuplace.shapes import TensorShape
@@ -48,7 +56,7 @@ def load_graph_def(source: Any) -> Any:
 def _graph_of(message: Any) -> Any:
     kind = message.DESCRIPTOR.name
     if kind == "GraphDef":
-        return message if isinstance(message, GraphDef) else GraphDef.FromString(message.SerializeToString())
+        return message if isinstance(message, GraphDef) else _copied(message)
     if kind == "MetaGraphDef":
         return _graph_of(message.graph_def)
     if kind == "SavedModel":
@@ -58,6 +66,16 @@ def _graph_of(message: Any) -> Any:
             )
         return _graph_of(message.meta_graphs[0])
     raise TypeError(f"Expected a GraphDef, MetaGraphDef or SavedModel message, not {kind}")
+
+
+def _copied(message: Any) -> Any:
+    """A ``GraphDef`` of somebody else's class as one of ours."""
+    try:
+        return GraphDef.FromString(message.SerializeToString())
+    except (DecodeError, EncodeError) as error:
+        raise DataLossError(
+            None, None, "Can't copy the given GraphDef", facts={"because": str(error)}
+        ) from None
 
 
 def _load_path(path: Path) -> Any:
@@ -174,7 +192,7 @@ def load_placement_graph(
         add_node(node.name, node.op, _LazyAttrs(node.attr), node.input, (), node.device)
     return builder.build(
         functions=functions,
-        node_attrs=lambda index: decode_attrs(nodes[index].attr),
+        node_attrs=lambda index: readable_attrs(nodes[index].attr),
         tensor_info=_TensorInfos(nodes, catalogue, functions),
     )
 

@@ -179,12 +179,10 @@ class _Blamer:
         keys, first, row = np.unique(
             (cause * width + detail)[self.away], return_index=True, return_inverse=True
         )
-        sizes, unsized = self._sizes()
         rows = []
         nodes = np.bincount(row)
         shares = [np.bincount(row[relation[self.away] == part], minlength=len(keys)) for part in range(3)]
-        nbytes = np.bincount(row, weights=sizes).astype(np.int64)
-        unknown = np.bincount(row, weights=unsized).astype(np.int64)
+        nbytes, unsized = self._sizes(row, len(keys))
         involved = self._involved(row, len(keys))
         for number in range(len(keys)):
             example = int(self.away[first[number]])
@@ -203,8 +201,8 @@ class _Blamer:
                     itself=int(shares[_ITSELF][number]),
                     bound=int(shares[_BOUND][number]),
                     followers=int(shares[_FOLLOWER][number]),
-                    nbytes=int(nbytes[number]),
-                    unsized=int(unknown[number]),
+                    nbytes=nbytes[number],
+                    unsized=unsized[number],
                     example=self.graph.names[example],
                     remedy=remedy,
                 )
@@ -338,22 +336,16 @@ class _Blamer:
             detail[here] = values[culprit[here]]
         return detail
 
-    def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """[away] bytes known, and whether some output's size is not."""
-        nbytes, unsized = np.zeros(len(self.away)), np.zeros(len(self.away))
+    def _sizes(self, row: np.ndarray, rows: int) -> tuple[list[int], list[int]]:
+        """[rows] bytes known, exact however many, and how many nodes have an output of unknown size."""
+        nbytes, unsized = [0] * rows, [0] * rows
         tell = self.graph.tensor_info
         outputs = [len(fact.output_types) for fact in self.placement.facts]
         signature = self.graph.signature[self.away].tolist()
-        if tell is None:
-            unsized[:] = np.array(outputs, dtype=np.int64)[signature] > 0
-            return nbytes, unsized
-        for i, (node, kind) in enumerate(zip(self.away.tolist(), signature, strict=True)):
-            for output in range(outputs[kind]):
-                size = tell(node, output).nbytes
-                if size is None:
-                    unsized[i] = 1
-                else:
-                    nbytes[i] += size
+        for at, node, kind in zip(row.tolist(), self.away.tolist(), signature, strict=True):
+            sizes = [None if tell is None else tell(node, output).nbytes for output in range(outputs[kind])]
+            nbytes[at] += sum(size for size in sizes if size is not None)
+            unsized[at] += None in sizes
         return nbytes, unsized
 
     def _involved(self, row: np.ndarray, rows: int) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:

@@ -34,7 +34,7 @@ from tests.oracle.node_specs import graph_def
 
 DATA = Path(__file__).parent.parent / "data" / "graph_defs"
 TIME_LIMIT = 5.0
-"""Seconds for one case; the largest has a million entries."""
+"""Seconds of processor time for one case; the largest has a million entries."""
 STALL_LIMIT = 60.0
 """Seconds without a new case after which a process is ended: something in C does not return."""
 MEMORY_LIMIT = 2 << 30
@@ -113,14 +113,14 @@ def finding(error: BaseException) -> dict[str, str]:
 def run_case(seed: int, number: int, limit: float = TIME_LIMIT) -> dict[str, str] | None:
     """One case under its time limit; None where nothing was found."""
     source, random = case(seed, number)
-    signal.setitimer(signal.ITIMER_REAL, limit)
+    signal.setitimer(signal.ITIMER_PROF, limit)
     try:
         attempt(source, random)
     except (Exception, TooSlow) as error:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         return finding(error)
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return None
 
 
@@ -137,7 +137,7 @@ def limit_memory(extra: int = MEMORY_LIMIT) -> None:
 
 def _work(arguments: argparse.Namespace, first: int, counter: mmap.mmap, slot: int, pipe: int) -> None:
     """Runs every `processes`-th case; the counter says which one is under way."""
-    signal.signal(signal.SIGALRM, _alarm)
+    signal.signal(signal.SIGPROF, _alarm)
     limit_memory()
     for number in range(first, arguments.executions, arguments.processes):
         struct.pack_into("q", counter, 8 * slot, number)
@@ -247,7 +247,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--executions", type=int, default=10_000)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--time-limit", type=float, default=TIME_LIMIT, help="seconds for one case")
+    parser.add_argument(
+        "--time-limit", type=float, default=TIME_LIMIT, help="seconds of processor time for one case"
+    )
     parser.add_argument("--save", metavar="FOLDER", help="where the first graph of each finding is written")
     parser.add_argument("--case", type=int, help="run this case only, without limits")
     arguments = parser.parse_args(argv)

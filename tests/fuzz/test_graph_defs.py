@@ -8,6 +8,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graphdef.messages import GraphDef
+from gpuplace.graphdef.tensor_proto import tensor_value
 from tests.fuzz import graph_defs
 
 
@@ -209,3 +210,41 @@ def test_a_bias_gradient_of_a_scalar():
     attempted(graph)
     with pytest.raises(ValueError, match="at least rank 2"):
         imported(graph)
+
+
+def test_a_huge_tensor_of_one_value_is_never_spread_out():
+    graph = message()
+    for name in ("k", "l"):
+        axes = graph.node.add(name=name, op="Const")
+        axes.attr["dtype"].type = 3
+        axes.attr["value"].tensor.dtype = 3
+        axes.attr["value"].tensor.tensor_shape.dim.add(size=1 << 40)
+        axes.attr["T"].tensor.CopyFrom(axes.attr["value"].tensor)
+    total = graph.node.add(name="s", op="Sum", input=["a", "k"])
+    total.attr["T"].type = 1
+    total.attr["Tidx"].type = 3
+    with pytest.raises(ValueError, match="not in Op"):
+        imported(attempted(graph))
+    for node in graph.node[2:4]:
+        del node.attr["T"]
+    assert imported(graph).get_tensor_by_name("s:0").shape.ndims is None
+
+
+def test_huge_tensors_of_one_value_are_compared_by_it():
+    graph = message()
+    tensor = graph.node[0].attr["value"].tensor
+    tensor.tensor_shape.dim.add(size=1 << 40)
+    tensor.float_val.append(1)
+    first, same = tensor_value(tensor), tensor_value(tensor)
+    tensor.float_val[0] = 2
+    assert first == same
+    assert first != tensor_value(tensor)
+
+
+def test_a_tensor_larger_than_any_memory():
+    graph = message()
+    for _ in range(2):
+        graph.node[0].attr["value"].tensor.tensor_shape.dim.add(size=1 << 40)
+    attempted(graph)
+    with pytest.raises(InvalidArgumentError, match="Cannot parse tensor from proto"):
+        _ = tensor_value(graph.node[0].attr["value"].tensor).array

@@ -14,6 +14,7 @@ from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.placer.blame import Blame
 from gpuplace.placer.explain import Explanation
 from gpuplace.placer.placement import Placement
 from gpuplace.runtime.session import BaseSession
@@ -65,6 +66,13 @@ def _frame(self: Placement) -> Any:
     return placement_frame(self)
 
 
+def _blame_frame(self: Blame) -> Any:
+    """A row a cause as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.blame_frame``."""
+    from gpuplace.jupyter.frames import blame_frame
+
+    return blame_frame(self)
+
+
 def explore(x: Any = None, machine: Any = None, config: Any = None, release: str | None = None) -> Any:
     """The interactive explorer of a graph, session, placement, GraphDef or file.
 
@@ -97,6 +105,7 @@ def attach() -> None:
     )
     _attach(Operation, node_def=property(_node_def), __str__=_operation_text)
     _attach(Placement, picture=_picture, frame=_frame, _repr_mimebundle_=_mimebundle)
+    _attach(Blame, frame=_blame_frame)
     for cls in (BaseSession, Machine, Tensor, Operation, OpError, Explanation):
         _attach(cls, _repr_mimebundle_=_mimebundle)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import difflib
 import os
 from typing import Any
@@ -13,6 +14,7 @@ from gpuplace.cli.run_script import run_script
 from gpuplace.device.machine import ENVIRONMENT_VARIABLE as MACHINE_VARIABLE
 from gpuplace.device.machine import Machine, default_machine
 from gpuplace.errors import InvalidArgumentError, NotFoundError
+from gpuplace.placer.blame import BlameRow
 from gpuplace.placer.placement import Placement
 from gpuplace.report.tables import node_rows
 from gpuplace.runtime.place import place as place_graph
@@ -66,6 +68,30 @@ def explain(arguments: argparse.Namespace) -> int:
             },
         )
     print(placement.explain(arguments.node))
+    if placement.errors:
+        raise placement.errors[0]
+    return 0
+
+
+def blame(arguments: argparse.Namespace) -> int:
+    """Prints what keeps nodes off a device type; of a graph that cannot be placed, what is known, and the error."""
+    release = _release(arguments)
+    placement = _placement(arguments, _machine(arguments.machine), release, on_error="keep")
+    found = placement.blame(arguments.device_type)
+    if arguments.format == "text":
+        print(found)
+    else:
+        rows = [
+            dataclasses.asdict(row)
+            | {
+                "rule": row.rule.value,
+                "op_types": ", ".join(row.op_types),
+                "dtypes": ", ".join(row.dtypes),
+            }
+            for row in found
+        ]
+        columns = [column.name for column in dataclasses.fields(BlameRow)]
+        print(render(rows, arguments.format, columns))
     if placement.errors:
         raise placement.errors[0]
     return 0

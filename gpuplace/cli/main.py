@@ -16,6 +16,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": commands.run,
     "place": commands.place,
     "explain": commands.explain,
+    "blame": commands.blame,
     "diff": commands.diff,
     "devices": commands.devices,
 }

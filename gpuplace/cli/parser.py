@@ -14,6 +14,7 @@ COMMANDS = {
     "run": "run a TensorFlow 1 script with gpuplace in TensorFlow's place",
     "place": "place a graph and print where every node goes",
     "explain": "say why a node is where it is",
+    "blame": "rank the causes for everything that is not on a GPU",
     "diff": "place a graph on two machines, or as two releases, and print what moves",
     "devices": "show how the machine's GPUs become /device:GPU:0, /device:GPU:1, ...",
 }
@@ -59,6 +60,14 @@ def build_parser() -> argparse.ArgumentParser:
     _add_machine(explain)
     _add_release(explain)
     _add_session_options(explain)
+
+    blame = _command(commands, "blame")
+    _add_graph(blame)
+    _add_machine(blame)
+    _add_release(blame)
+    _add_session_options(blame)
+    blame.add_argument("--device-type", metavar="TYPE", default="GPU", help="default: GPU")
+    blame.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")
 
     diff = _command(commands, "diff")
     _add_graph(diff)

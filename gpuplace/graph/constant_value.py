@@ -20,10 +20,17 @@ Array = np.ndarray[Any, Any]
 _MAX_ELEMENTS = 1 << 16
 
 
+_MAX_REPEATED = 1 << 24
+"""Elements; a longer tensor that only repeats one value takes no memory before somebody works with it."""
+
+
 def constant_value(tensor: Tensor) -> Array | None:
     """The value of ``tensor`` if it does not depend on anything fed or stored, else None."""
     function = _VALUES.get(tensor.op.type)
-    return function(tensor.op) if function is not None else None
+    value = function(tensor.op) if function is not None else None
+    if value is not None and value.size > _MAX_REPEATED and not any(value.strides):
+        return None
+    return value
 
 
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:

@@ -26,7 +26,7 @@ from typing import Any
 from gpuplace.dtypes import DType
 from gpuplace.errors import AlreadyExistsError, NotFoundError
 from gpuplace.graph.data_file import DataFile, read_data_file
-from gpuplace.graph.op_notation import NO_DEFAULT, ArgDef, AttrDef, parse_arg, parse_attr
+from gpuplace.graph.op_notation import ATTR_TYPES, NO_DEFAULT, ArgDef, AttrDef, parse_arg, parse_attr
 from gpuplace.release import rules
 
 __all__ = [
@@ -98,6 +98,32 @@ class OpDef:
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(map(str, self.inputs))}) -> ({', '.join(map(str, self.outputs))})"
+
+
+def signature_fault(op_def: OpDef) -> str | None:
+    """What is wrong with a signature that somebody else wrote, such as a library function's; None for a sound one.
+
+    Source: ValidateOpDef in tensorflow/core/framework/op_def_util.cc, release 1.15.
+    """
+    kinds = {attr.name: attr.type for attr in op_def.attrs}
+    if len(kinds) < len(op_def.attrs):
+        return "Duplicate name of an attr"
+    for attr in op_def.attrs:
+        if attr.element_type not in ATTR_TYPES or (attr.is_list and not attr.type.endswith(")")):
+            return f"Unrecognized type '{attr.type}' in attr '{attr.name}'"
+    for side, args in (("input", op_def.inputs), ("output", op_def.outputs)):
+        for arg in args:
+            if (arg.type is not None) + bool(arg.type_attr) + bool(arg.type_list_attr) != 1:
+                return f"Exactly one of type, type_attr, type_list_attr must be set for {side} '{arg.name}'"
+            wanted = ((arg.type_attr, "type"), (arg.number_attr, "int"), (arg.type_list_attr, "list(type)"))
+            for name, kind in wanted:
+                if name and name not in kinds:
+                    return f"No attr with name '{name}' for {side} '{arg.name}'"
+                if name and kinds[name] != kind:
+                    return f"Attr '{name}' used for {side} '{arg.name}' has type {kinds[name]} != {kind}"
+            if arg.number_attr and arg.type_list_attr:
+                return f"Can't have both number_attr and type_list_attr for {side} '{arg.name}'"
+    return None
 
 
 def _ranges(args: Iterable[ArgDef], attrs: Mapping[str, Any]) -> dict[str, range]:

@@ -39,7 +39,8 @@ class _NoDefault:
 NO_DEFAULT = _NoDefault()
 """Stands where an attribute has no default; None could be mistaken for a value."""
 
-_SCALAR_TYPES = ("string", "int", "float", "bool", "type", "shape", "tensor", "func")
+ATTR_TYPES = ("string", "int", "float", "bool", "type", "shape", "tensor", "func")
+"""Types of an attribute, of which there may be lists."""
 _TYPE_GROUPS = {
     "numbertype": "float double int64 int32 uint8 uint16 int16 int8 complex64 complex128 qint8 quint8 qint32 half"
     " uint32 uint64 bfloat16",
@@ -274,13 +275,13 @@ class _AttrParser:
             return kind, tuple(allowed)
         start = self.at
         word = self.take(_WORD, "a type")[1]
-        if word in _SCALAR_TYPES:
+        if word in ATTR_TYPES:
             return word, None
         if word in _TYPE_GROUPS:
             return "type", _group(word)
         self.at = start
         raise self.fail(
-            f"expected one of {', '.join(_SCALAR_TYPES)}, list(...), {{...}} or a group such as numbertype"
+            f"expected one of {', '.join(ATTR_TYPES)}, list(...), {{...}} or a group such as numbertype"
         )
 
     def type_words(self) -> list[Any]:

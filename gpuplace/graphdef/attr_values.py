@@ -22,29 +22,33 @@ def dtype_of(number: int) -> DType:
         raise InvalidArgumentError(None, None, f"Invalid data type number {number} in an attribute") from None
 
 
-def decode_attr(proto: Any) -> Any:
+_MAX_DEPTH = 33
+"""How deeply functions may be nested in attributes of functions; protobuf reads no deeper message from bytes."""
+
+
+def decode_attr(proto: Any, depth: int = 0) -> Any:
     """The Python form of an ``AttrValue``; None for one without a value.
 
     Raises:
-        InvalidArgumentError: a type number that does not exist.
+        InvalidArgumentError: a type number that does not exist, or functions nested without end.
     """
     kind = proto.WhichOneof("value")
     if kind == "type":
         return dtype_of(proto.type)
     if kind == "list":
-        return _decode_list(proto.list)
+        return _decode_list(proto.list, depth)
     if kind == "shape":
         return TensorShape(proto.shape)
     if kind == "tensor":
         return tensor_value(proto.tensor)
     if kind == "func":
-        return _decode_function(proto.func)
+        return _decode_function(proto.func, depth)
     if kind == "placeholder":
         return proto.placeholder
     return None if kind is None else getattr(proto, kind)
 
 
-def _decode_list(proto: Any) -> tuple[Any, ...]:
+def _decode_list(proto: Any, depth: int = 0) -> tuple[Any, ...]:
     if proto.type:
         return tuple(map(dtype_of, proto.type))
     if proto.shape:
@@ -52,12 +56,20 @@ def _decode_list(proto: Any) -> tuple[Any, ...]:
     if proto.tensor:
         return tuple(map(tensor_value, proto.tensor))
     if proto.func:
-        return tuple(map(_decode_function, proto.func))
+        return tuple(_decode_function(function, depth) for function in proto.func)
     return tuple(proto.s) or tuple(proto.i) or tuple(proto.f) or tuple(proto.b)
 
 
-def _decode_function(proto: Any) -> FunctionRef:
-    return FunctionRef(proto.name, {name: decode_attr(value) for name, value in proto.attr.items()})
+def _decode_function(proto: Any, depth: int) -> FunctionRef:
+    if depth >= _MAX_DEPTH:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Function '{proto.name}' is nested more than {_MAX_DEPTH} levels deep in attributes of functions",
+        )
+    return FunctionRef(
+        proto.name, {name: decode_attr(value, depth + 1) for name, value in proto.attr.items()}
+    )
 
 
 def encode_attr(value: Any, proto: Any = None) -> Any:
@@ -157,6 +169,17 @@ def _decode_attr_def(proto: Any) -> AttrDef:
     allowed = _decode_list(proto.allowed_values.list) if proto.HasField("allowed_values") else None
     default = decode_attr(proto.default_value) if proto.HasField("default_value") else NO_DEFAULT
     return AttrDef(proto.name, proto.type, default, allowed, proto.minimum if proto.has_minimum else None)
+
+
+def readable_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """All attributes of a node for texts: one that cannot be decoded says so in words."""
+    found: dict[str, Any] = {}
+    for name, value in attrs.items():
+        try:
+            found[name] = decode_attr(value)
+        except InvalidArgumentError as error:
+            found[name] = f"<Invalid AttrValue: {error.facts.get('because', error.message)}>"
+    return found
 
 
 def decode_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,12 +26,14 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph import GRAPH_DEF_VERSIONS, Graph
-from gpuplace.graph.op_def import AttrDef, OpDef, op_registry
+from gpuplace.graph.op_def import AttrDef, OpDef, op_registry, signature_fault
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, capture_stack
 from gpuplace.graph.scopes import VALID_OP_NAME
 from gpuplace.graphdef.attr_values import decode_attrs, decode_op_def
 from gpuplace.graphdef.export import extra_fields
-from gpuplace.graphdef.messages import GraphDef, Message
+from gpuplace.graphdef.load import load_graph_def
+from gpuplace.graphdef.messages import DecodeError, EncodeError, FunctionDef, GraphDef, Message
+from gpuplace.placer.validate import MAX_LENGTH
 from gpuplace.release import rules
 from gpuplace.shapes import TensorShape
 
@@ -110,7 +112,7 @@ def _as_graph_def(graph_def: Any) -> Any:
     if isinstance(graph_def, GraphDef):
         return graph_def
     if isinstance(graph_def, Message) and graph_def.DESCRIPTOR.name == "GraphDef":
-        return GraphDef.FromString(graph_def.SerializeToString())
+        return load_graph_def(graph_def)
     raise TypeError(f"graph_def must be a GraphDef proto, not {type(graph_def).__name__}.")
 
 
@@ -173,6 +175,16 @@ def read_node(proto: Any, op_def: OpDef, newer: OpDef | None, producer: int) -> 
             " GraphDef-interpreting binary is up to date with your GraphDef-generating binary.).",
             hint='for a graph of TensorFlow 2: tf.set_release("2.21")' if rules() != "2.21" else None,
         )
+    groups = attrs.get(CLASS_ATTR)
+    if groups is not None and not (
+        isinstance(groups, tuple) and all(isinstance(group, bytes) for group in groups)
+    ):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"AttrValue had value {groups!r} when 'list(string)' expected\n\t for attr '{CLASS_ATTR}'\n\t; NodeDef:"
+            f" {{{{node {name}}}}}",
+        )
     for attr in op_def.attrs:
         if attr.name not in attrs:
             if not attr.has_default:
@@ -183,7 +195,14 @@ def read_node(proto: Any, op_def: OpDef, newer: OpDef | None, producer: int) -> 
                 )
             attrs[attr.name] = attr.default
         else:
-            attrs[attr.name] = _checked(attr, attrs[attr.name], name)
+            value = attrs[attr.name] = _checked(attr, attrs[attr.name], name)
+            if attr.type == "int" and not 0 <= value <= MAX_LENGTH and _is_length(attr, op_def):
+                limit = "< 0" if value < 0 else f"> {MAX_LENGTH}"
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"Value for number_attr() {value} {limit}\n\t; NodeDef: {{{{node {name}}}}}",
+                )
     node = ImportedNode(name, proto.op, proto.device, attrs, op_def, extra_fields=extra_fields(proto))
     for text in proto.input:
         if text.startswith("^"):
@@ -207,6 +226,11 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "tensor": (TensorValue,),
     "func": (FunctionRef,),
 }
+
+
+def _is_length(attr: AttrDef, op_def: OpDef) -> bool:
+    """Whether an attribute says how many tensors an input or output has."""
+    return any(arg.number_attr == attr.name for arg in (*op_def.inputs, *op_def.outputs))
 
 
 def _checked(attr: AttrDef, value: Any, node: str) -> Any:
@@ -336,6 +360,13 @@ class _Import:
         self.functions = {function.signature.name: function for function in message.library.function}
         function_defs = {name: decode_op_def(function.signature) for name, function in self.functions.items()}
         for name, function in self.functions.items():
+            _check_depth(function)
+            if op_registry().get(name) is not None:
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"Cannot add function '{name}' because an op with the same name already exists.",
+                )
             known = graph.functions.get(name)
             if known is not None and known != function.SerializeToString(deterministic=True):
                 raise InvalidArgumentError(
@@ -357,6 +388,11 @@ class _Import:
                 or graph.function_op_defs.get(proto.op)
                 or registry.lookup(proto.op)
             )
+            fault = signature_fault(op_def) if proto.op in function_defs else None
+            if fault is not None:
+                raise InvalidArgumentError(
+                    None, None, f"{fault}; in OpDef of '{proto.op}'", facts={"node": proto.name}
+                )
             self.nodes.append(
                 read_node(proto, op_def, newer.get(proto.op) if newer is not registry else None, producer)
             )
@@ -411,7 +447,11 @@ class _Import:
                 attrs[CLASS_ATTR] = tuple(self._group(group, names) for group in attrs[CLASS_ATTR] or ())
             op = Operation(graph, names[node.name], node.op_type, node.op_def, known, list(controls), attrs)
             graph._add_outputs(op, node.op_def.output_types(attrs), compute_shapes=len(known) == len(inputs))
-            if isinstance(shapes, tuple) and len(shapes) == len(op.outputs):
+            if (
+                isinstance(shapes, tuple)
+                and len(shapes) == len(op.outputs)
+                and all(isinstance(shape, TensorShape) for shape in shapes)
+            ):
                 for tensor, shape in zip(op.outputs, shapes):
                     with contextlib.suppress(ValueError):  # an older graph may say less than is inferred now
                         tensor.set_shape(shape)
@@ -551,6 +591,19 @@ class _Import:
                 for part in _scopes_of(op.name):
                     graph._names_in_use.setdefault(part, 1)
                 graph._register(op)
+
+
+def _check_depth(function: Any) -> None:
+    """InvalidArgumentError for a function that could be written, but not read again."""
+    try:
+        FunctionDef.FromString(function.SerializeToString())
+    except (DecodeError, EncodeError) as error:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Function '{function.signature.name}' cannot be read",
+            facts={"because": str(error)},
+        ) from None
 
 
 def _other_node(group: bytes, own: str) -> str | None:

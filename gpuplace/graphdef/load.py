@@ -15,13 +15,22 @@ from typing import Any
 from gpuplace.dtypes import DType
 from gpuplace.errors import DataLossError, InvalidArgumentError, NotFoundError
 from gpuplace.graph.op_def import OpDef
-from gpuplace.graphdef.attr_values import decode_attr, decode_attrs, decode_op_def
+from gpuplace.graphdef.attr_values import decode_attr, decode_op_def, readable_attrs
 from gpuplace.graphdef.functions import function_bodies
-from gpuplace.graphdef.messages import DecodeError, GraphDef, Message, MetaGraphDef, SavedModel, text_format
+from gpuplace.graphdef.messages import (
+    DecodeError,
+    EncodeError,
+    GraphDef,
+    Message,
+    MetaGraphDef,
+    SavedModel,
+    text_format,
+)
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.lowering import lower
 from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo
 from gpuplace.release import rules
+from gpuplace.shapes import TensorShape
 
 SAVED_MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt")
 
@@ -50,7 +59,7 @@ def load_graph_def(source: Any) -> Any:
 def _graph_of(message: Any) -> Any:
     kind = message.DESCRIPTOR.name
     if kind == "GraphDef":
-        return message if isinstance(message, GraphDef) else GraphDef.FromString(message.SerializeToString())
+        return message if isinstance(message, GraphDef) else _copied(message)
     if kind == "MetaGraphDef":
         return _graph_of(message.graph_def)
     if kind == "SavedModel":
@@ -60,6 +69,16 @@ def _graph_of(message: Any) -> Any:
             )
         return _graph_of(message.meta_graphs[0])
     raise TypeError(f"Expected a GraphDef, MetaGraphDef or SavedModel message, not {kind}")
+
+
+def _copied(message: Any) -> Any:
+    """A ``GraphDef`` of somebody else's class as one of ours."""
+    try:
+        return GraphDef.FromString(message.SerializeToString())
+    except (DecodeError, EncodeError) as error:
+        raise DataLossError(
+            None, None, "Can't copy the given GraphDef", facts={"because": str(error)}
+        ) from None
 
 
 def _load_path(path: Path) -> Any:
@@ -176,7 +195,7 @@ def load_placement_graph(
         add_node(node.name, node.op, _LazyAttrs(node.attr), node.input, (), node.device)
     graph = builder.build(
         functions=functions,
-        node_attrs=lambda index: decode_attrs(nodes[index].attr),
+        node_attrs=lambda index: readable_attrs(nodes[index].attr),
         tensor_info=_TensorInfos(nodes, catalogue, functions),
     )
     return lower(graph, function_bodies(graph_def.library.function), catalogue, rules(release))
@@ -190,25 +209,43 @@ class _TensorInfos:
         self.catalogue = catalogue
         self.functions = functions
 
+        self.types: dict[tuple[Any, ...], tuple[DType, ...]] = {}
+
     def __call__(self, index: int, output: int) -> TensorInfo:
         node = self.nodes[index]
-        op_def = self.functions.get(node.op) or self.catalogue.ops.get(node.op)
-        dtype: DType | None = None
-        if op_def is not None:
-            try:
-                types = op_def.output_types({**op_def.defaults, **decode_attrs(node.attr)})
-            except (KeyError, TypeError):  # an invalid node: its type is not known
-                types = ()
-            dtype = types[output] if output < len(types) else None
+        attrs = node.attr
+        types = self._types(node)
+        dtype = types[output] if output < len(types) else None
         sizes = None
-        shapes = decode_attr(node.attr["_output_shapes"]) if "_output_shapes" in node.attr else ()
-        if node.op == "Const" and "value" in node.attr:
-            sizes = decode_attr(node.attr["value"]).shape.sizes
-        elif shapes and output < len(shapes):
-            sizes = shapes[output].sizes
+        if node.op == "Const" and "value" in attrs:
+            sizes = TensorShape(attrs["value"].tensor.tensor_shape).sizes
+        elif "_output_shapes" in attrs:
+            shapes = attrs["_output_shapes"].list.shape
+            sizes = TensorShape(shapes[output]).sizes if output < len(shapes) else None
         nbytes = None
         if dtype is not None and sizes is not None and None not in sizes:
             nbytes = dtype.size
             for size in sizes:
-                nbytes *= size
+                nbytes *= size or 0
         return TensorInfo(dtype, sizes, nbytes)
+
+    def _types(self, node: Any) -> tuple[DType, ...]:
+        """Types of a node's outputs, worked out once for nodes whose deciding attributes are alike."""
+        op_def = self.functions.get(node.op) or self.catalogue.ops.get(node.op)
+        if op_def is None:
+            return ()
+        deciding = {
+            name: decode_attr(node.attr[name])
+            for arg in op_def.outputs
+            for name in (arg.type_attr, arg.number_attr, arg.type_list_attr)
+            if name and name in node.attr
+        }
+        key = (node.op, *deciding.items())
+        types = self.types.get(key)
+        if types is None:
+            try:
+                types = tuple(op_def.output_types({**op_def.defaults, **deciding}))
+            except (KeyError, TypeError):  # an invalid node: its types are not known
+                types = ()
+            self.types[key] = types
+        return types

@@ -10,7 +10,7 @@ True
 """
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError, EncodeError, Message
 from tensorboard.compat.proto.attr_value_pb2 import AttrValue, NameAttrList
 from tensorboard.compat.proto.cluster_pb2 import ClusterDef
 from tensorboard.compat.proto.config_pb2 import (
@@ -43,6 +43,7 @@ __all__ = [
     "ConfigProto",
     "DecodeError",
     "DeviceStepStats",
+    "EncodeError",
     "Event",
     "FunctionDef",
     "FunctionDefLibrary",

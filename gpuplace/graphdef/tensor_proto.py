@@ -80,6 +80,8 @@ def decode_tensor(proto: Any) -> np.ndarray[Any, Any]:
     sizes = shape.known_sizes
     if not dtype.is_numpy_compatible:
         raise _corrupt(f"values of type {dtype.name} cannot be held by an array")
+    if count * dtype.numpy_dtype.itemsize > _MAX_BYTES:
+        raise _corrupt(f"its shape {shape} is larger than any memory")
     if proto.tensor_content:
         itemsize = dtype.numpy_dtype.itemsize
         if dtype.name == "string" or len(proto.tensor_content) != count * itemsize:
@@ -118,6 +120,9 @@ def _spread(
         raise _corrupt(f"{flat.size} values for {count} elements")
     return np.concatenate([flat, np.repeat(flat[-1:], count - flat.size)]).reshape(sizes)
 
+
+_MAX_BYTES = 1 << 62
+"""Bytes; no array can be larger, even one that only repeats a value."""
 
 _MAX_CONTINUED = 1 << 31
 """Elements; a longer tensor whose values are not all written out is taken for corrupt."""

@@ -33,6 +33,7 @@ from gpuplace.report.placement_view import view_of
 from gpuplace.report.tables import device_rows, edge_rows, mapping_cells, scope_rows
 
 __all__ = [
+    "blame_frame",
     "devices_frame",
     "edges_frame",
     "kernels_frame",
@@ -155,6 +156,28 @@ def mapping_frame(machine: Any, config: Any = None, **options: Any) -> pd.DataFr
             "device": pd.array(device, dtype="string"),
             "memory_limit": pd.array(limit, dtype="Int64"),
             "reason": pd.array(reason, dtype="string"),
+        }
+    )
+
+
+def blame_frame(blame: Any) -> pd.DataFrame:
+    """One row a cause that keeps nodes off a device type, that of most nodes first.
+
+    Args:
+        blame: what ``placement.blame()`` gave.
+    """
+    rows = tuple(blame)
+    numbers = ("nodes", "itself", "bound", "followers", "nbytes", "unsized")
+    return pd.DataFrame(
+        {
+            "rule": _category(row.rule.value for row in rows),
+            "cause": pd.array([row.cause for row in rows], dtype="string"),
+            **{name: pd.array([getattr(row, name) for row in rows], dtype="int64") for name in numbers},
+            "op_types": pd.array([", ".join(row.op_types) for row in rows], dtype="string"),
+            "dtypes": pd.array([", ".join(row.dtypes) for row in rows], dtype="string"),
+            "decided_by": pd.array([row.decided_by for row in rows], dtype="string"),
+            "example": pd.array([row.example for row in rows], dtype="string"),
+            "remedy": pd.array([row.remedy for row in rows], dtype="string"),
         }
     )
 

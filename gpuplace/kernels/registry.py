@@ -141,7 +141,11 @@ class KernelRegistry:
             InvalidArgumentError: two rows serve the node, or an attribute that a row needs is missing.
         """
         kernels = self._of(op)
-        label = attrs.get(KERNEL_ATTR, b"")
+        label = attrs.get(KERNEL_ATTR, "")
+        if isinstance(label, bytes):
+            label = label.decode(errors="replace")
+        elif not isinstance(label, str):  # no string: TensorFlow takes it for none
+            label = ""
         key = (device_type, label, *[attrs.get(name) for name in kernels.attr_names])
         try:
             answer = kernels.answers.get(key)
@@ -149,8 +153,7 @@ class KernelRegistry:
             key = tuple(tuple(value) if isinstance(value, list) else value for value in key)
             answer = kernels.answers.get(key)
         if answer is None:
-            text = label.decode() if isinstance(label, bytes) else label
-            answer = self._find(kernels, op, attrs, device_type, text, node)
+            answer = self._find(kernels, op, attrs, device_type, label, node)
             kernels.answers[key] = answer
         return answer
 

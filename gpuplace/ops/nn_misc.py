@@ -107,7 +107,7 @@ def _bias_add_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 @shape_function("BiasAddGrad")
 def _bias_add_grad_shape(op: Operation) -> list[TensorShape]:
-    sizes = op.inputs[0].shape.sizes
+    sizes = require_rank_at_least(op.inputs[0].shape, 2).sizes
     if sizes is None:
         return [TensorShape.of((None,))]
     return [TensorShape.of((sizes[_channel_axis(op.attrs["data_format"], len(sizes))],))]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import DType
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.op_notation import value_text
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
@@ -65,7 +66,10 @@ def attr_text(value: Any, release: str) -> str:
     ('[1, 2]', 'true', '"SAME"')
     """
     if isinstance(value, TensorValue):
-        values = _tensor_values(value, nested=release not in ("1.0", "1.4"))
+        try:
+            values = _tensor_values(value, nested=release not in ("1.0", "1.4"))
+        except InvalidArgumentError as error:
+            return f"<Invalid TensorProto: {error.facts.get('because', error.message)}>"
         return f"Tensor<type: {_type_name(value.dtype)} shape: {value_text(value.shape)} values: {values}>"
     if isinstance(value, FunctionRef):
         inner = ", ".join(f"{name}={attr_text(item, release)}" for name, item in sorted(value.attrs.items()))

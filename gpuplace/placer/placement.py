@@ -16,7 +16,9 @@ import numpy as np
 
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.errors import OpError
+from gpuplace.kernels.listing import DeviceGap, never_on
 from gpuplace.placer.bindings import Groups, NodeMembers
+from gpuplace.placer.blame import Blame, blame
 from gpuplace.placer.candidates import DeviceChooser
 from gpuplace.placer.decide import NOWHERE, Decisions
 from gpuplace.placer.diff import PlacementDiff, diff
@@ -172,6 +174,25 @@ class Placement(Mapping[str, str]):
     def diff(self, other: Placement) -> PlacementDiff:
         """The nodes that have another device in `other`, with the rule that moved each."""
         return diff(self, other)
+
+    def blame(self, device_type: str = "GPU") -> Blame:
+        """The causes for every node that is not on a device of a type, that of most nodes first.
+
+        Args:
+            device_type: `"GPU"`, `"CPU"`, ...
+        """
+        return blame(self, device_type)
+
+    def never_on(self, device_type: str = "GPU") -> tuple[DeviceGap, ...]:
+        """The graph's ops that can never run on a device type, on any machine, and for which types.
+
+        Functions of the graph run anywhere and are left out, and so are ops without any kernel.
+
+        Args:
+            device_type: `"GPU"`, `"CPU"`, ...
+        """
+        known = (fact.signature.op_type for fact in self.facts if not fact.is_function)
+        return never_on(device_type, dict.fromkeys(known), catalogue=self.placer.catalogue)
 
     def groups(self) -> Iterator[NodeGroup]:
         """The groups of two or more nodes that have to share a device, in graph order."""

@@ -297,7 +297,7 @@ class PlacementGraphBuilder:
             device_id = self._device_ids[device] = len(self._device_ids)
         self._device.append(device_id)
         groups = attrs.get("_class")
-        if groups:
+        if isinstance(groups, (tuple, list)):
             self.colocate(node, groups)
         controls: list[int | str] = []
         position = 0
@@ -325,9 +325,11 @@ class PlacementGraphBuilder:
             self._dst_input.append(CONTROL)
         return node
 
-    def colocate(self, node: int, groups: Iterable[str | bytes]) -> None:
+    def colocate(self, node: int, groups: Iterable[Any]) -> None:
         """Notes the `_class` entries of the node last added; those without the `loc:@` prefix mean nothing."""
         for group in groups:
+            if not isinstance(group, (str, bytes)):
+                continue
             text = group.decode(errors="replace") if isinstance(group, bytes) else group
             if text.startswith(COLOCATION_PREFIX):
                 self._class_node.append(node)

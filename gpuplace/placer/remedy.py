@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuplace.device.parsed_name import ANY
 from gpuplace.placer.decide import GENERATOR, IDENTITY, METADATA, NOWHERE
+from gpuplace.placer.node_facts import NodeFacts
 
 if TYPE_CHECKING:
     from gpuplace.placer.placement import Placement
@@ -31,7 +32,7 @@ def remedies(placement: Placement, node: int, decider: int) -> Iterator[tuple[st
 def _remedy(placement: Placement, node: int, decider: int, kind: str) -> str:
     graph = placement.graph
     if kind not in dict(placement.facts_of(node).supported):
-        missing = _missing_kernel(placement, node, kind)
+        missing = missing_kernel(placement, placement.facts_of(node), kind)
         if missing:
             return missing
     if not any(device.device_type == kind for device in placement.device_set):
@@ -39,10 +40,13 @@ def _remedy(placement: Placement, node: int, decider: int, kind: str) -> str:
     group = placement.group_of(node)
     for member in group:
         if kind not in dict(placement.facts_of(member).supported):
-            missing = _missing_kernel(placement, member, kind)
+            missing = missing_kernel(placement, placement.facts_of(member), kind)
             return f"colocated with {graph.names[member]}, which has none: {missing}"
     bound = placement.constraints(node)
     wanted = f"/device:{kind}:0"
+    if kind not in dict(bound.supported) and placement.host_causes:
+        causes = ", ".join(graph.names[cause] for cause in placement.host_causes if cause in group)
+        return f"a list of strings or handles stays on the CPU: {causes} reads one"
     if bound.assigned != ANY:
         return f"its group is assigned to {bound.assigned.to_string()} already"
     if bound.requested.type is not None and bound.requested.type != kind:
@@ -89,9 +93,8 @@ def _deciding_types(placement: Placement, node: int) -> str:
     return ", ".join(f"{name}={_text(fact.attrs[name])}" for name in names if name in fact.attrs)
 
 
-def _missing_kernel(placement: Placement, node: int, kind: str) -> str | None:
-    """Why a node has no kernel on a device type, and which types would have one; None where it has one."""
-    fact = placement.facts_of(node)
+def missing_kernel(placement: Placement, fact: NodeFacts, kind: str) -> str | None:
+    """Why a signature has no kernel on a device type, and which types would have one; None where it has one."""
     op_type = fact.signature.op_type
     if fact.is_function:
         return None
@@ -102,6 +105,9 @@ def _missing_kernel(placement: Placement, node: int, kind: str) -> str | None:
     ]
     if not rows:
         return f"{op_type} has no {kind} kernel"
+    label = fact.attrs.get("_kernel")
+    if isinstance(label, bytes) and label and not any(row.label.encode() == label for row in rows):
+        return f"no {kind} kernel for {op_type} has the label '{label.decode(errors='replace')}'"
     if any(row.admits(fact.attrs) for row in rows if all(name in fact.attrs for name, _ in row.constraints)):
         return None
     constrained = sorted({name for row in rows for name, _ in row.constraints})

@@ -17,7 +17,7 @@ import numpy as np
 
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError, NotFoundError, OpError
-from gpuplace.graph.op_def import OpDef
+from gpuplace.graph.op_def import OpDef, signature_fault
 from gpuplace.graph.op_notation import AttrDef, value_text
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, Signature
@@ -71,6 +71,11 @@ def _signature_error(
 ) -> OpError | None:
     if op_def is None:
         return _unknown_op(graph, node, signature.op_type, catalogue)
+    if signature.op_type in graph.functions and catalogue.ops.get(signature.op_type) is None:
+        fault = signature_fault(op_def)
+        if fault is not None:
+            facts = {"node": graph.names[node]}
+            return InvalidArgumentError(None, None, f"{fault}; in OpDef of '{op_def.name}'", facts=facts)
     attrs: Mapping[str, Any] = {**op_def.defaults, **dict(signature.attrs)}
     lengths = {arg.number_attr for arg in (*op_def.inputs, *op_def.outputs)}
     known: Mapping[str, Any] | None = None

@@ -190,3 +190,25 @@ def test_help_names_every_command(gpuplace):
     for command in COMMANDS:
         assert command in text
         assert gpuplace(command, "--help").returncode == 0
+
+
+def test_blame_as_text(gpuplace, graph):
+    result = gpuplace("blame", graph, "--machine", "cpu", "--soft")
+    assert result.returncode == 0, result.stderr
+    assert "3 of 3 nodes not on a GPU" in result.stdout
+    assert "missing device: the machine has no GPU" in result.stdout
+    assert gpuplace("blame", graph, *TWO).stdout == "every node is on a GPU\n"
+
+
+def test_blame_as_json(gpuplace, graph):
+    result = gpuplace("blame", graph, *TWO, "--device-type", "CPU", "--format", "json")
+    rows = json.loads(result.stdout)
+    assert sum(row["nodes"] for row in rows) == 3
+    assert {row["rule"] for row in rows} == {"type priority", "request"}
+
+
+def test_blame_of_a_graph_that_cannot_be_placed_says_both(gpuplace, graph):
+    result = gpuplace("blame", graph, "--machine", "1x Tesla K20m")
+    assert result.returncode == 1
+    assert "'/device:GPU:1' cannot be had" in result.stdout
+    assert "was explicitly assigned to /device:GPU:1" in result.stderr

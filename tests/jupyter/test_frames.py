@@ -105,3 +105,12 @@ def test_kernels():
     assert frame["computable"].any()
     with pytest.raises(tf.errors.NotFoundError):
         kernels_frame("NoSuchOp")
+
+
+def test_blame_frame():
+    config = tf.ConfigProto(allow_soft_placement=True)
+    blame = tf.place(layered(3), machine="cpu", config=config).blame()
+    frame = blame.frame()
+    assert list(frame["nodes"]) == [row.nodes for row in blame] and frame["nodes"].sum() == blame.nodes > 0
+    assert frame["rule"].iloc[0] == "missing device" and frame["cause"].iloc[0] == "the machine has no GPU"
+    assert len(tf.place(tf.Graph(), machine="1x V100").blame().frame().columns) == len(frame.columns)

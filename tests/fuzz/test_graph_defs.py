@@ -1,0 +1,250 @@
+"""Hostile graphs: some damaged ones at random, and each that once was neither refused nor placed."""
+
+import argparse
+from random import Random
+
+import pytest
+
+import gpuplace as tf
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graphdef.messages import GraphDef
+from gpuplace.graphdef.tensor_proto import tensor_value
+from tests.fuzz import graph_defs
+
+
+@pytest.fixture(autouse=True)
+def release():
+    before = tf.get_release()
+    yield
+    tf.set_release(before)
+
+
+def message(**attrs):
+    """A Const `a` and a Neg `n`, with attributes set on `n` by a function of its message."""
+    graph = GraphDef()
+    made = graph.node.add(name="a", op="Const")
+    made.attr["dtype"].type = 1
+    made.attr["value"].tensor.dtype = 1
+    made.attr["value"].tensor.tensor_shape.SetInParent()
+    node = graph.node.add(name="n", op="Neg", input=["a"])
+    node.attr["T"].type = 1
+    return graph
+
+
+def imported(graph):
+    with tf.Graph().as_default() as made:
+        tf.import_graph_def(graph, name="")
+    return made
+
+
+def attempted(graph):
+    """The graph after all that the harness asks of it, under several of its choices."""
+    for seed in range(8):
+        graph_defs.attempt(graph, Random(seed))
+    return graph
+
+
+def add_function(graph, name="f"):
+    signature = graph.library.function.add().signature
+    signature.name = name
+    graph.node.add(name="call", op=name)
+    return signature
+
+
+def test_damaged_graphs_are_refused_or_placed():
+    for number in range(400):
+        source, random = graph_defs.case(12345, number)
+        graph_defs.attempt(source, random)
+
+
+def test_a_campaign_finds_nothing_and_says_how_many_it_ran(capfd):
+    arguments = argparse.Namespace(executions=60, processes=2, seed=7, time_limit=10.0, save=None)
+    assert graph_defs.Campaign(arguments).run() == 0
+    assert "60 executions in" in capfd.readouterr().out
+
+
+def test_a_finding_is_told_by_class_and_line():
+    try:
+        tf.TensorShape([1, "x"])
+    except (TypeError, ValueError) as error:
+        assert graph_defs.finding(error)["key"].startswith(f"{type(error).__name__} at shapes.py:")
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({}, "Exactly one of type, type_attr, type_list_attr must be set for input 'x'"),
+        (
+            {"type": 1, "type_attr": "T"},
+            "Exactly one of type, type_attr, type_list_attr must be set for input 'x'",
+        ),
+        ({"type_attr": "missing"}, "No attr with name 'missing' for input 'x'"),
+        ({"type": 1, "number_attr": "N"}, "No attr with name 'N' for input 'x'"),
+    ],
+)
+def test_a_function_with_an_unsound_signature(fields, sentence):
+    graph = message()
+    add_function(graph).input_arg.add(name="x", **fields)
+    attempted(graph)
+    with pytest.raises(InvalidArgumentError, match=sentence):
+        tf.place(graph, "cpu")
+    with pytest.raises(ValueError, match=sentence):
+        imported(graph)
+
+
+def test_a_function_with_an_attribute_of_no_type():
+    graph = message()
+    add_function(graph).attr.add(name="T", type="list(list(int))")
+    attempted(graph)
+    with pytest.raises(InvalidArgumentError, match="Unrecognized type"):
+        tf.place(graph, "cpu")
+
+
+def test_a_function_of_an_ops_name():
+    graph = message()
+    add_function(graph, "NoOp").output_arg.add(name="y", type=1)
+    attempted(graph)
+    with pytest.raises(ValueError, match="because an op with the same name already exists"):
+        imported(graph)
+
+
+@pytest.mark.parametrize("kind", ["type", "shape", "i", "list of types"])
+def test_a_class_that_is_no_list_of_strings(kind):
+    graph = message()
+    attr = graph.node[1].attr["_class"]
+    if kind == "type":
+        attr.type = 1
+    elif kind == "shape":
+        attr.shape.dim.add(size=2)
+    elif kind == "i":
+        attr.i = 5
+    else:
+        attr.list.type.append(1)
+    attempted(graph)
+    assert len(tf.place(graph, "cpu")) == 2
+    with pytest.raises(ValueError, match=r"when 'list\(string\)' expected"):
+        imported(graph)
+
+
+def test_a_million_colocation_groups():
+    graph = message()
+    graph.node[1].attr["_class"].list.s.extend(b"loc:@g%d" % i for i in range(500_000))
+    graph.node[1].attr["_class"].list.s.extend([b"loc:@a"] * 500_000)
+    assert len(tf.place(graph, "cpu")) == 2
+
+
+def test_a_kernel_label_that_is_no_text():
+    graph = message()
+    graph.node[1].attr["_kernel"].s = b"\xff"
+    attempted(graph)
+    with pytest.raises(InvalidArgumentError, match="No OpKernel was registered|kernel"):
+        tf.place(graph, "cpu")
+    graph.node[1].attr["_kernel"].i = 3
+    assert len(tf.place(attempted(graph), "cpu")) == 2
+
+
+def test_a_tensor_that_cannot_be_decoded_in_an_error():
+    graph = message()
+    graph.node[0].device = "/gpu:77"
+    graph.node[0].attr["value"].tensor.dtype = 0
+    attempted(graph)
+    with pytest.raises(InvalidArgumentError, match="was explicitly assigned to /gpu:77"):
+        tf.place(graph, "cpu")
+    graph.node[0].attr["value"].tensor.dtype = 20
+    attempted(graph)
+
+
+def test_output_shapes_that_are_none():
+    graph = message()
+    graph.node[1].attr["_output_shapes"].list.s.append(b"loc:@a")
+    assert len(imported(attempted(graph)).get_operations()) == 2
+
+
+@pytest.mark.parametrize("size", [1 << 62, -1])
+def test_a_list_of_absurd_length(size):
+    graph = message()
+    split = graph.node.add(name="s", op="Unpack", input=["a"])
+    split.attr["num"].i = size
+    split.attr["T"].type = 1
+    attempted(graph)
+    with pytest.raises(InvalidArgumentError, match="number_attr"):
+        tf.place(graph, "cpu")
+    with pytest.raises(ValueError, match="number_attr|at least minimum"):
+        imported(graph)
+
+
+def test_sizes_beyond_64_bits_are_exact():
+    graph = message()
+    for _ in range(3):
+        graph.node[0].attr["value"].tensor.tensor_shape.dim.add(size=1 << 62)
+    (row,) = tf.place(attempted(graph), "cpu").blame()
+    assert row.nbytes == 4 << 186
+
+
+def test_functions_nested_without_end():
+    graph = message()
+    function = graph.node[1].attr["f"].func
+    for _ in range(900):
+        function = function.attr["f"].func
+    attempted(graph)
+    with pytest.raises(ValueError, match="nested more than"):
+        imported(graph)
+
+
+def test_a_library_function_nested_too_deeply_to_be_read():
+    graph = message()
+    function = graph.library.function.add()
+    function.signature.name = "f"
+    inner = function.attr["f"].func
+    for _ in range(200):
+        inner = inner.attr["f"].func
+    attempted(graph)
+    with pytest.raises(ValueError, match="Function 'f' cannot be read"):
+        imported(graph)
+
+
+def test_a_bias_gradient_of_a_scalar():
+    graph = message()
+    grad = graph.node.add(name="g", op="BiasAddGrad", input=["a"])
+    grad.attr["T"].type = 1
+    attempted(graph)
+    with pytest.raises(ValueError, match="at least rank 2"):
+        imported(graph)
+
+
+def test_a_huge_tensor_of_one_value_is_never_spread_out():
+    graph = message()
+    for name in ("k", "l"):
+        axes = graph.node.add(name=name, op="Const")
+        axes.attr["dtype"].type = 3
+        axes.attr["value"].tensor.dtype = 3
+        axes.attr["value"].tensor.tensor_shape.dim.add(size=1 << 40)
+        axes.attr["T"].tensor.CopyFrom(axes.attr["value"].tensor)
+    total = graph.node.add(name="s", op="Sum", input=["a", "k"])
+    total.attr["T"].type = 1
+    total.attr["Tidx"].type = 3
+    with pytest.raises(ValueError, match="not in Op"):
+        imported(attempted(graph))
+    for node in graph.node[2:4]:
+        del node.attr["T"]
+    assert imported(graph).get_tensor_by_name("s:0").shape.ndims is None
+
+
+def test_huge_tensors_of_one_value_are_compared_by_it():
+    graph = message()
+    tensor = graph.node[0].attr["value"].tensor
+    tensor.tensor_shape.dim.add(size=1 << 40)
+    tensor.float_val.append(1)
+    first, same = tensor_value(tensor), tensor_value(tensor)
+    tensor.float_val[0] = 2
+    assert first == same
+    assert first != tensor_value(tensor)
+
+
+def test_a_tensor_larger_than_any_memory():
+    graph = message()
+    for _ in range(2):
+        graph.node[0].attr["value"].tensor.tensor_shape.dim.add(size=1 << 40)
+    attempted(graph)
+    with pytest.raises(InvalidArgumentError, match="Cannot parse tensor from proto"):
+        _ = tensor_value(graph.node[0].attr["value"].tensor).array

@@ -4,8 +4,8 @@
 
 writes `FOLDER/NAME.pb` (a GraphDef) or `FOLDER/NAME/saved_model.pb` for every program that the installed
 TensorFlow can build; 2.21 (through `compat.v1`, in graph mode) and 1.15.5 (Python 3.7) are meant. With `--functions`
-it writes `FUNCTION_PROGRAMS` and `EAGER_PROGRAMS` instead: control flow v2 and functions, which TensorFlow rewrites before
-it places them.
+it writes `FUNCTION_PROGRAMS` and `EAGER_PROGRAMS` instead: control flow v2 and functions, which TensorFlow rewrites
+before it places them.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
 
 run in an environment with tensorflow==2.21.0 and g++; PATH is a Python 3.7 with TensorFlow 1.15.5. Both build the
 programs (`--graphs` takes what an earlier run left there); 2.21 is asked about the graphs of both, 1.15.5 about its
-own. Writes into `tests/data`: `corpus-1.15.tar.xz`, `corpus-2.21.tar.xz` and `corpus-answers.json.xz`, where a placement
-is one character a node, the device's position in the machine's list in base 36, and an error its class and first sentence.
+own. Writes into `tests/data`: `corpus-1.15.tar.xz`, `corpus-2.21.tar.xz` and `corpus-answers.json.xz`, where a
+placement is one character a node, the device's position in the machine's list in base 36, and an error its class and
+first sentence.
 """
 
 from __future__ import annotations

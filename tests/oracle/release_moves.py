@@ -3,7 +3,8 @@
     python -m tests.oracle.release_moves [--gpus 2] [--hard] [--nodes 3]
 
 needs no TensorFlow: the graphs that 1.15 wrote come from `tests/data`, and both placements are gpuplace's, which
-`tests/placer/test_corpus.py` compares with the recorded ones. A move through a kernel says which release has the kernel.
+`tests/placer/test_corpus.py` compares with the recorded ones. A move through a kernel says which release has the kernel,
+and a move with a group which of its ops has such a kernel.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from gpuplace.graphdef.load import load_placement_graph
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placement import Placement
 from gpuplace.placer.placer import place_graph
+from gpuplace.placer.rules import Rule
 
 ARCHIVE = Path(__file__).parent.parent / "data" / "corpus-1.15.tar.xz"
 RELEASES = ("1.15", "2.21")
@@ -69,17 +71,41 @@ def placements(path: Path, machine: Machine, soft: bool) -> tuple[Placement, Pla
     return before, after
 
 
+def kernel_change(before: Placement, after: Placement, node: str) -> str:
+    """Which release alone has kernels for a node on which device types; "" where they agree."""
+    old, new = ({kind for kind, _ in p.facts_of(p.graph.index[node]).supported} for p in (before, after))
+    changes = ((new - old, "2.21"), (old - new, "1.15"))
+    return ", ".join(
+        f"{' and '.join(sorted(kinds))} kernel only in {release}" for kinds, release in changes if kinds
+    )
+
+
+def groups_of(placement: Placement) -> tuple[list[int], dict[int, list[str]]]:
+    """Each node's group, and each group's nodes."""
+    assert placement.partition is not None
+    roots = [int(root) for root in placement.partition.root]
+    members: dict[int, list[str]] = defaultdict(list)
+    for name, root in zip(placement.graph.names, roots, strict=True):
+        members[root].append(name)
+    return roots, members
+
+
 def moves_of(name: str, before: Placement, after: Placement) -> Iterator[ReleaseMove]:
     """The nodes of one graph that move."""
+    roots, members = groups_of(after)
     for move in before.diff(after):
         index = after.graph.index[move.node]
-        kinds = tuple(
-            {kind for kind, _ in p.facts_of(p.graph.index[move.node]).supported} for p in (before, after)
-        )
         rule = move.cause.value
-        for gained, release in ((kinds[1] - kinds[0], "2.21"), (kinds[0] - kinds[1], "1.15")):
-            if gained:
-                rule = f"kernel on the {' and '.join(sorted(gained))} only in {release}"
+        own = kernel_change(before, after, move.node)
+        if own:
+            rule = f"kernel: {own}"
+        elif move.cause in (Rule.GROUP, Rule.REQUEST, Rule.KERNEL):
+            changed = {
+                f"{after.facts_of(after.graph.index[member]).signature.op_type}, {change}"
+                for member in members[roots[index]]
+                if (change := kernel_change(before, after, member))
+            }
+            rule = f"{rule}, with " + "; ".join(sorted(changed)) if changed else rule
         devices = (device.rpartition("device:")[2] for device in (move.before, move.after))
         yield ReleaseMove(name, move.node, after.facts_of(index).signature.op_type, *devices, rule)
 

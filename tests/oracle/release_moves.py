@@ -3,8 +3,8 @@
     python -m tests.oracle.release_moves [--gpus 2] [--hard] [--nodes 3]
 
 needs no TensorFlow: the graphs that 1.15 wrote come from `tests/data`, and both placements are gpuplace's, which
-`tests/placer/test_corpus.py` compares with the recorded ones. A move through a kernel says which release has the kernel,
-and a move with a group which of its ops has such a kernel.
+`tests/placer/test_corpus.py` compares with the recorded ones. A move through a kernel says which release has the
+kernel, and a move with a group which of its ops has such a kernel.
 """
 
 from __future__ import annotations

@@ -345,3 +345,147 @@ graph("wrong type", const("a", "int32"), neg("n", "a"))
 graph("output that does not exist", const("a"), neg("n", "a:3"))
 graph("two of one name", const("a"), const("a"))
 graph("missing attribute", const("a"), NodeSpec("n", "Neg", ("a",)))
+
+# References and handles that pass through control flow
+for kind, source in (("float32", variable("v", device="/gpu:1")), ("resource", handle("v", device="/gpu:1"))):
+    graph(
+        f"{kind} through Switch and Merge",
+        source,
+        const("p", "bool"),
+        node("s", "Switch", "v", "p", T=kind),
+        identity("i", "s:1", kind),
+        node("g", "Merge", "s", "i", N=2, T=kind),
+        identity("o", "g", kind, device="/cpu:0"),
+    )
+graph("reference through RefMerge", variable("v", device="/gpu:1"), const("p", "bool"), const("x"),
+      node("s", "RefSwitch", "v", "p", T="float32"), node("i", "RefIdentity", "s:1", T="float32"),
+      node("g", "RefMerge", "s", "i", N=2, T="float32"), node("w", "Assign", "g", "x", T="float32"))  # fmt: skip
+graph("reference into a loop", variable("v", device="/gpu:1"), const("x"),
+      node("e", "RefEnter", "v", T="float32", frame_name="f"),
+      node("w", "AssignAdd", "e", "x", T="float32", device="/cpu:0"),
+      node("o", "RefExit", "e", T="float32"))  # fmt: skip
+graph("handle into a loop", handle("v", device="/gpu:1"),
+      node("e", "Enter", "v", T="resource", frame_name="f"), node("r", "ReadVariableOp", "e", dtype="float32"),
+      node("o", "Exit", "r", T="float32", device="/cpu:0"))  # fmt: skip
+graph("RefSelect of two variables", variable("v", device="/gpu:0"), variable("w", device="/cpu:0"),
+      const("i", "int32"), node("s", "RefSelect", "i", "v", "w", N=2, T="float32"))  # fmt: skip
+graph("LoopCond on a GPU", const("p", "bool"), node("l", "LoopCond", "p", device="/gpu:0"))
+graph("ControlTrigger", const("a", device="/gpu:0"), node("t", "ControlTrigger", "^a", device="/gpu:1"))
+
+# Groups tied by several updates
+graph("two updates, two requests", variable("v"), const("x"),
+      node("w", "Assign", "v", "x", T="float32", device="/gpu:0"),
+      node("u", "AssignAdd", "v", "x", T="float32", device="/cpu:0"))  # fmt: skip
+graph("two updates agree", handle("v"), const("x"),
+      node("w", "AssignVariableOp", "v", "x", dtype="float32", device="/gpu:1"),
+      node("u", "AssignAddVariableOp", "v", "x", dtype="float32", device="/gpu:1"))  # fmt: skip
+graph("three handles, one step", handle("v", device="/gpu:1"), handle("m"), handle("n", device="/device:GPU:*"),
+      const("x"),
+      node("u", "ResourceApplyAdam", "v", "m", "n", *"xxxxxxx", T="float32"))  # fmt: skip
+graph("update without a GPU kernel", variable("v", device="/gpu:0"), variable("a"), const("x"), const("i", "int32"),
+      node("u", "SparseApplyAdagrad", "v", "a", "x", "x", "i", T="float32", Tindices="int32"))  # fmt: skip
+graph("the same without a request", variable("v"), variable("a"), const("x"), const("i", "int32"),
+      node("u", "SparseApplyAdagrad", "v", "a", "x", "x", "i", T="float32", Tindices="int32"))  # fmt: skip
+graph("sparse handles", handle("v"), handle("a"), const("x"), const("i", "int64"),
+      node("u", "ResourceSparseApplyFtrl", *"vaaxixxxx", T="float32", Tindices="int64"))  # fmt: skip
+graph("scatter of int32", variable("v", "int32"), const("i", "int32"), const("x", "int32"),
+      node("u", "ScatterAdd", "v", "i", "x", T="int32", Tindices="int32"))  # fmt: skip
+graph("missing GPU of a group", variable("v", device="/gpu:9"), const("x", device="/gpu:9"),
+      node("w", "Assign", "v", "x", T="float32"), identity("r", "v", groups="v"))  # fmt: skip
+graph("a string variable", variable("v", "string", device="/gpu:0"), const("x", "string"),
+      node("w", "Assign", "v", "x", T="string"))  # fmt: skip
+graph("colocated with a read", variable("v", device="/gpu:1"), identity("r", "v", groups="v"),
+      neg("n", "r", groups="r"), neg("m", "n", groups="v", device="/cpu:0"))  # fmt: skip
+graph("initialised?", handle("v", device="/gpu:0"), node("q", "VarIsInitializedOp", "v", device="/cpu:0"),
+      node("d", "DestroyResourceOp", "v"))  # fmt: skip
+
+# Other resources
+graph("old queue by reference", node("q", "FIFOQueue", component_types=("float32",)), const("x"),
+      node("e", "QueueEnqueue", "q", "x", Tcomponents=("float32",), device="/gpu:0"))  # fmt: skip
+graph("old table by reference", node("t", "HashTable", key_dtype="int64", value_dtype="float32", device="/gpu:0"),
+      node("s", "LookupTableSize", "t"))  # fmt: skip
+graph("mutable table", node("t", "MutableHashTableV2", key_dtype="int64", value_dtype="int64"),
+      const("k", "int64"), node("i", "LookupTableInsertV2", "t", "k", "k", Tin="int64", Tout="int64"),
+      node("s", "LookupTableSizeV2", "t", device="/gpu:0"))  # fmt: skip
+graph("stack of floats", const("n", "int32"), const("x"), node("s", "StackV2", "n", elem_type="float32"),
+      node("p", "StackPushV2", "s", "x", T="float32"), node("o", "StackPopV2", "s", elem_type="float32"))  # fmt: skip
+for kind in ("float32", "int32"):
+    graph(f"tensor array of {kind}", const("n", "int32"), const("x", kind),
+          node("t", "TensorArrayV3", "n", dtype=kind), node("w", "TensorArrayWriteV3", "t", "n", "x", "t:1", T=kind),
+          node("r", "TensorArrayReadV3", "t", "n", "w", dtype=kind, device="/gpu:0"))  # fmt: skip
+graph("accumulator", node("c", "ConditionalAccumulator", dtype="float32"), const("n", "int32"),
+      node("t", "AccumulatorTakeGradient", "c", "n", dtype="float32", device="/gpu:0"))  # fmt: skip
+graph("iterator on a GPU", node("i", "IteratorV2", output_types=("float32",), device="/gpu:0"),
+      node("g", "IteratorGetNext", "i", output_types=("float32",), device="/cpu:0"))  # fmt: skip
+graph("iterator made of a dataset", node("i", "IteratorV2", output_types=("int64",)), const("c", "int64"),
+      node("d", "RangeDataset", "c", "c", "c", output_types=("int64",), device="/cpu:0"),
+      node("m", "MakeIterator", "d", "i"), node("g", "IteratorGetNext", "i", output_types=("int64",)))  # fmt: skip
+graph("iterator from a string handle", node("s", "Placeholder", dtype="string"),
+      node("i", "IteratorFromStringHandleV2", "s"),
+      node("g", "IteratorGetNext", "i", output_types=("float32",), device="/gpu:0"))  # fmt: skip
+graph("optional", const("x"), node("o", "OptionalFromValue", "x", Toutput_types=("float32",)),
+      node("v", "OptionalGetValue", "o", output_types=("float32",)))  # fmt: skip
+graph("reader and writer", node("r", "TFRecordReaderV2", device="/gpu:0"), node("w", "SummaryWriter"),
+      const("q", "string"), node("f", "FlushSummaryWriter", "w"))  # fmt: skip
+graph("datasets on two devices", const("c", "int64"),
+      node("d", "RangeDataset", "c", "c", "c", output_types=("int64",), device="/cpu:0"),
+      node("b", "BatchDataset", "d", "c", output_types=("int64",), device="/gpu:0"))  # fmt: skip
+graph("staging", const("x"), node("s", "Stage", "x", dtypes=("float32",), device="/gpu:0"),
+      node("u", "Unstage", dtypes=("float32", "int32")), neg("n", "u"))  # fmt: skip
+
+# Kernels by type
+for kind in ("float16", "bfloat16", "float64", "complex64", "uint8", "int8", "int64", "bool"):
+    graph(
+        f"kernels of {kind}",
+        const("a", kind),
+        node("c", "ConcatV2", "a", "a", "k", N=2, T=kind, Tidx="int32"),
+        const("k", "int32"),
+        node("e", "Equal", "c", "c", T=kind),
+        node("u", "Unique", "c", T=kind, out_idx="int32"),
+    )
+graph("host memory inputs do not decide", const("x", device="/cpu:0"), const("d", "int32"),
+      node("t", "Tile", "x", "d", T="float32", Tmultiples="int32"),
+      node("f", "Fill", "d", "x", T="float32", index_type="int32"))  # fmt: skip
+graph("random numbers", const("s", "int32"), node("u", "RandomUniform", "s", T="int32", dtype="float32"),
+      node("i", "RandomUniformInt", "s", "s", "s", T="int32", Tout="int32"),
+      node("p", "RandomShuffle", "u", T="float32"))  # fmt: skip
+graph(
+    "files", const("f", "string"), node("r", "ReadFile", "f", device="/gpu:0"), node("d", "DecodeJpeg", "r")
+)
+graph("summaries", const("t", "string"), const("x"), node("h", "HistogramSummary", "t", "x", T="float32"),
+      node("m", "MergeSummary", "h", "h", N=2, device="/gpu:0"))  # fmt: skip
+graph("save from two devices", const("f", "string"), variable("v", device="/gpu:0"), handle("w", device="/cpu:0"),
+      node("r", "ReadVariableOp", "w", dtype="float32"),
+      node("s", "SaveV2", "f", "f", "f", "v", "r", dtypes=("float32", "float32")))  # fmt: skip
+
+# Generators, metadata, identities once more
+graph("placeholder with default", const("a", device="/cpu:0"),
+      node("p", "PlaceholderWithDefault", "a", dtype="float32"), neg("n", "p", device="/gpu:0"))  # fmt: skip
+graph("generator with a control input", node("o", "NoOp", device="/gpu:0"), const("a", groups=()),
+      node("b", "Const", "^o", dtype="float32"), node("s", "Add", "a", "b", T="float32", device="/cpu:0"))  # fmt: skip
+graph("generator of a metadata node", const("a"), node("s", "Shape", "a", T="float32"),
+      neg("n", "s", "int32", device="/cpu:0"))  # fmt: skip
+graph("generator of a variable's group", const("x"), variable("v", device="/cpu:0"),
+      node("w", "Assign", "v", "x", T="float32"))  # fmt: skip
+graph("shape of a handle's value", handle("v", device="/cpu:0"), node("s", "VariableShape", "v"),
+      node("r", "ReadVariableOp", "v", dtype="float32"), node("z", "Size", "r", T="float32"))  # fmt: skip
+graph("shape with a control input", const("a"), neg("n", "a", device="/cpu:0"), node("o", "NoOp", device="/gpu:0"),
+      node("s", "Shape", "n", "^o", T="float32"))  # fmt: skip
+graph("identity of a generator", const("a"), identity("i", "a"), neg("n", "i", device="/cpu:0"))
+graph("identity of a reference chain", variable("v", device="/cpu:0"),
+      node("i", "RefIdentity", "v", T="float32"), identity("j", "i"), neg("n", "j"))  # fmt: skip
+
+# Requests that merge
+graph("type against job in a group", node("a", "NoOp", device="/job:localhost/task:0"),
+      node("b", "NoOp", device="/device:CPU:*", groups="a"), node("c", "NoOp", groups="b"))  # fmt: skip
+graph(
+    "replicas clash",
+    node("a", "NoOp", device="/replica:0"),
+    node("b", "NoOp", device="/replica:1", groups="a"),
+)
+graph("wrong job, soft", const("a"), neg("n", "a", device="/job:ps/gpu:0"))
+graph(
+    "malformed in a group", node("a", "NoOp", device="/cpu:0"), node("b", "NoOp", device="/gpu:", groups="a")
+)
+graph("index without type in a group", node("a", "NoOp", device="/device:*:1"),
+      node("b", "NoOp", device="/gpu:1", groups="a"))  # fmt: skip

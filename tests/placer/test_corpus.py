@@ -1,0 +1,94 @@
+"""Every node of the corpus's graphs as TensorFlow's own placers of 1.15.5 and 2.21 place it, errors included.
+
+The graphs are real ones that both releases of TensorFlow wrote (`tests/oracle/corpus.py`); 1.15's rules are compared
+on 1.15's graphs, 2.21's on those of both.
+"""
+
+import io
+import json
+import lzma
+import tarfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from gpuplace.device.device_set import DeviceAttributes, DeviceSet
+from gpuplace.errors import OpError
+from gpuplace.graphdef.load import load_placement_graph
+from gpuplace.kernels.registry import default_catalogue
+from gpuplace.placer.placer import place_graph
+from tests.placer.test_recorded_placements import comparable
+
+DATA = Path(__file__).parent.parent / "data"
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+RECORDED = json.loads(lzma.decompress((DATA / "corpus-answers.json.xz").read_bytes()))
+CASES = [(*key.split(), name) for key, graphs in RECORDED["answers"].items() for name in graphs]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Release that wrote them -> folder with its graphs."""
+    found = {}
+    for writer in ("1.15", "2.21"):
+        found[writer] = tmp_path_factory.mktemp(writer)
+        data = lzma.decompress((DATA / f"corpus-{writer}.tar.xz").read_bytes())
+        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+            archive.extractall(found[writer], filter="data")
+    return found
+
+
+@cache
+def device_set(rules: str, machine: str) -> DeviceSet:
+    names = [*RECORDED["before"][rules], *RECORDED["machines"][machine]]
+    return DeviceSet([DeviceAttributes(device) for device in names])
+
+
+def source(folder: Path, name: str) -> Path:
+    """The file, or the SavedModel's folder."""
+    model = folder / name
+    return model if model.is_dir() else folder / f"{name}.pb"
+
+
+def answer(graph, rules: str, machine: str, soft: bool):
+    """Node -> full device name, or the error's class and first line."""
+    devices = device_set(rules, machine)
+    try:
+        placement = place_graph(graph, devices, default_catalogue(rules), soft=soft, rules=rules)
+    except OpError as error:
+        return [type(error).__name__, error.message.split("\n")[0].split(" in binary running on")[0].strip()]
+    return dict(placement)
+
+
+def decoded(value, names, rules: str, machine: str):
+    """The recorded answer in the same form."""
+    if isinstance(value, list):
+        return value
+    devices = device_set(rules, machine).names
+    return {name: devices[DIGITS.index(digit)] for name, digit in zip(names, value, strict=True)}
+
+
+@pytest.mark.parametrize("writer, rules, name", CASES)
+def test_as_tensorflow_places_it(writer, rules, name, folders):
+    graph = load_placement_graph(source(folders[writer], name), default_catalogue(rules))
+    for machine, pair in RECORDED["answers"][f"{writer} {rules}"][name].items():
+        for soft, value in zip((False, True), pair, strict=True):
+            got = comparable(answer(graph, rules, machine, soft))
+            recorded = comparable(decoded(value, graph.names, rules, machine))
+            if got != recorded and isinstance(got, dict) and isinstance(recorded, dict):
+                got, recorded = (
+                    {node: device for node, device in this.items() if other[node] != device}
+                    for this, other in ((got, recorded), (recorded, got))
+                )
+            assert got == recorded, (machine, "soft" if soft else "hard")
+
+
+def test_size_of_the_corpus():
+    counts = {key: len(graphs) for key, graphs in RECORDED["answers"].items()}
+    assert set(counts) == {"1.15 1.15", "1.15 2.21", "2.21 2.21"}
+    assert min(counts.values()) >= 60
+    assert all(
+        {"0 GPU", "1 GPU", "2 GPU", "4 GPU", "8 GPU"} <= set(machines)
+        for graphs in RECORDED["answers"].values()
+        for machines in graphs.values()
+    )

@@ -336,6 +336,33 @@ def _catalogue(release: str) -> Catalogue:
     return Catalogue(op_registry(release), KernelRegistry.load(release))
 
 
+REPLACED_OPS = {"AccumulateNV2": "AddN"}
+"""Ops without kernels that TensorFlow replaces before it places a graph, and the op whose kernels serve them here."""
+
+
+class _SessionKernels(KernelRegistry):
+    """The rows of another registry; an op that TensorFlow replaces has those of what replaces it."""
+
+    def __init__(self, kernels: KernelRegistry) -> None:
+        super().__init__()
+        self._release = kernels.release
+        self._kernels = kernels
+
+    def _of(self, op: str) -> _OpKernels:
+        return self._kernels._of(REPLACED_OPS.get(op, op))
+
+
+@cache
+def _session_catalogue(release: str) -> Catalogue:
+    catalogue = _catalogue(release)
+    return Catalogue(catalogue.ops, _SessionKernels(catalogue.kernels))
+
+
+def session_catalogue(release: str | None = None) -> Catalogue:
+    """What sessions place and run with: the process's catalogue, with kernels for ``REPLACED_OPS``, which they run."""
+    return _session_catalogue(rules(release))
+
+
 def default_catalogue(release: str | None = None) -> Catalogue:
     """The process's catalogue for a release; one object per set of rules."""
     return _catalogue(rules(release))

@@ -7,7 +7,6 @@ Source: tensorflow/core/kernels/cwise_ops.h and tensorflow/python/ops/math_ops.p
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,6 @@ from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, name_
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
-from gpuplace.kernels.registry import default_catalogue
 from gpuplace.ops.division import (
     Gradients,
     div,
@@ -385,24 +383,7 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
         known = known.merge_with(tensor.shape)
     if len(tensors) == 1:
         return new("Identity", name, input=tensors[0]) if name else tensors[0]
-    _make_accumulate_n_placeable()
     return new("AccumulateNV2", name, inputs=tensors, shape=known)
-
-
-@functools.cache
-def _make_accumulate_n_placeable() -> None:
-    """Gives the op the kernel rows of ``AddN``: TensorFlow has none and replaces the op before it places the graph."""
-    for release in ("1.15", "2.21"):
-        catalogue = default_catalogue(release)
-        for row in catalogue.kernels.rows("AddN"):
-            constraints: dict[str, Any] = dict(row.constraints)
-            catalogue.register_kernel(
-                "AccumulateNV2",
-                row.device_type,
-                row.priority,
-                host_memory=row.host_memory_args,
-                **constraints,
-            )
 
 
 @shape_function("AccumulateNV2")

@@ -35,7 +35,7 @@ from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import session_stack
-from gpuplace.kernels.registry import default_catalogue
+from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources
 from gpuplace.placer.placement import Placement
 from gpuplace.runtime.backends import make_backend
@@ -98,7 +98,7 @@ class BaseSession:
         self._check_arguments(target, graph, config)
         self._graph = get_default_graph() if graph is None else graph
         self._target = target.decode() if isinstance(target, bytes) else target or ""
-        self._catalogue = default_catalogue(self._release)
+        self._catalogue = session_catalogue(self._release)
         self._config = config
         self._devices = session_devices(config)
         self._types = {device.name: device.device_type for device in self._devices}

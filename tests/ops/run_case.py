@@ -14,7 +14,7 @@ from gpuplace.graph.op_def import op_registry
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.complaints import tensorflow_sentence
 from gpuplace.kernels.compute import bind
-from gpuplace.kernels.registry import default_catalogue
+from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources, VariableStorage
 from gpuplace.shapes import TensorShape
 from tests.ops.cases import Case, Handle, Ref
@@ -55,7 +55,7 @@ class Run:
 
     def execute(self, device_type: str, xp: Any) -> None:
         """Calls the function as on a device of that type, arrays where the catalogue wants them."""
-        kernels = default_catalogue().kernels
+        kernels = session_catalogue().kernels
         on_host: frozenset[int] = frozenset()
         host_outputs: frozenset[int] = frozenset()
         if device_type != "CPU":
@@ -120,5 +120,5 @@ def _to_numpy(value: Any) -> np.ndarray:
 
 def has_kernel(case: Case, op: Operation, device_type: str) -> bool:
     """Whether the catalogue has a kernel for the operation on that device type."""
-    row, _ = default_catalogue().kernels.find(op.type, op.attrs, device_type)
+    row, _ = session_catalogue().kernels.find(op.type, op.attrs, device_type)
     return row is not None

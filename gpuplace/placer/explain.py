@@ -20,11 +20,12 @@ import numpy as np
 
 from gpuplace.device.parsed_name import ANY, ParsedName
 from gpuplace.placer.candidates import FULL, SOFT, SOFT_RESOURCE
-from gpuplace.placer.decide import GENERATOR, IDENTITY, METADATA, NOWHERE, is_passing
+from gpuplace.placer.decide import NOWHERE
 from gpuplace.placer.faults import Fault
 from gpuplace.placer.grouping import Binding, Grouping, Merge
 from gpuplace.placer.member import Member
 from gpuplace.placer.messages import error_of
+from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA, is_passing
 from gpuplace.placer.remedy import Remedy, kernel_note, remedies
 from gpuplace.placer.rules import Rule
 from gpuplace.placer.ties import tie_text, ties_between
@@ -130,6 +131,12 @@ class Explanation:
             yield f"{rule:<{first}}{devices:<{second}}{note}"
 
 
+def _name_text(name: ParsedName) -> str:
+    """A device name in full; its own text leaves out an index without a type."""
+    lone = f"/device:*:{name.id}" if name.type is None and name.id is not None else ""
+    return name.to_string() + lone
+
+
 def _devices_text(devices: tuple[str, ...]) -> str:
     if len(devices) > _SHOWN_DEVICES:
         return f"{' '.join(devices[: _SHOWN_DEVICES - 1])} ... ({len(devices)})"
@@ -218,12 +225,16 @@ class _Explainer:
             elif not exact:
                 exists = placement.device_set.matching(member.requested)
                 note += ", which has no kernel for it" if exists else ", which the machine does not have"
+                kind = member.requested.type or ""
+                if kind != kind.upper() and kind.upper() in dict(placement.device_set.prioritized_types()):
+                    note += ": types are in upper case"
             self._add(Rule.REQUEST, exact, None, note)
 
     def _merge_steps(self) -> None:
         placement = self.placement
         bindings = placement.placer.bindings
         pairs = bindings.pairs_of(int(bindings.component[self.node]))
+        self._broken_chain_step()
         if not len(pairs):
             return
         assert placement.single is not None
@@ -236,6 +247,22 @@ class _Explainer:
             record=listener.hear,
         )
         bindings.replay(grouping, pairs, placement.soft, lambda conflict: None)
+
+    def _broken_chain_step(self) -> None:
+        """1.15 ties a node to the group that it names, not to a node of that name which names another group itself."""
+        graph, node = self.graph, self.node
+        if self.placement.placer.rules != "1.15":
+            return
+        for name in graph.colocation(node):
+            named = graph.index.get(name)
+            if (
+                named is not None
+                and named != node
+                and name not in graph.colocation(named)
+                and graph.colocation(named)
+            ):
+                note = f"{self.name} is colocated with {name}, which is in the group of another node: 1.15 does not tie them"
+                self._add(Rule.COLOCATION_IGNORED, self.left, named, note)
 
     def _host_step(self, group: list[int]) -> None:
         causes = [node for node in self.placement.host_causes if node in group]
@@ -252,7 +279,7 @@ class _Explainer:
         placement = self.placement
         member = placement.constraints(self.node)
         found = placement.chooser.candidates(member)
-        asked, name = member.requested.to_string(), found.name.to_string()
+        asked, name = _name_text(member.requested), _name_text(found.name)
         instead = f"'{name}'" if name else "any device"
         if found.level != FULL and not found.devices:
             self._add(
@@ -272,7 +299,7 @@ class _Explainer:
         if decider != self.node:
             note = f"{self.graph.names[decider]} is visited first and decides for the group"
             self._add(Rule.GROUP, self.left, decider, note)
-        how = int(placement.decisions.how[placement.partition.root[self.node]])
+        how = int(placement.decisions.how[self.node])
         if how in _RULE_OF_DECISION:
             self._follow_step(decider, how, device)
         else:
@@ -330,7 +357,7 @@ class _Explainer:
         """Why a node that could follow its input or its consumers does not; "" for others."""
         placement, graph, names = self.placement, self.graph, self.graph.names
         assert placement.decisions is not None
-        late, fact = placement.decisions.is_generator, placement.facts_of(decider)
+        late, fact = placement.decisions.outline.is_generator, placement.facts_of(decider)
         if decider in placement.assigned:
             return ""
         if late[decider]:
@@ -422,16 +449,16 @@ class _MergeListener:
             rule = Rule.YIELDS_TO_SOURCE
             losers = self._askers(self.consumers, merge.before_second.requested)
             loser = placement.graph.names[losers[0] if losers else merge.second]
-            reasons.append(f"the request of {loser} yields to '{merge.before_first.requested.to_string()}'")
+            reasons.append(f"the request of {loser} yields to '{_name_text(merge.before_first.requested)}'")
         elif (
             mine.requested != ANY
             and theirs.requested != ANY
             and not mine.requested.is_compatible(theirs.requested)
         ):
             rule = Rule.REQUESTS_DROPPED
-            kept = merge.after.requested.to_string()
+            kept = _name_text(merge.after.requested)
             reasons.append(
-                f"'{mine.requested.to_string()}' and '{theirs.requested.to_string()}' differ, "
+                f"'{_name_text(mine.requested)}' and '{_name_text(theirs.requested)}' differ, "
                 + (f"'{kept}' is left" if kept else "no request is left")
             )
         changed = replace(merge.after, supported=()) != replace(mine, supported=())
@@ -461,7 +488,7 @@ class _MergeListener:
         else:
             listed = " and ".join(names[n] for n in askers[:2]) or names[other]
             more = f" and {len(askers) - 2} more" if len(askers) > 2 else ""
-            wish = [f"{listed}{more} together ask for '{theirs.requested.to_string()}'"] if asks else []
+            wish = [f"{listed}{more} together ask for '{_name_text(theirs.requested)}'"] if asks else []
         return [*([f"{names[subject]} {lacks}"] if lacking else []), *wish]
 
     def _askers(self, nodes: set[int], requested: ParsedName) -> list[int]:
@@ -484,6 +511,6 @@ class _MergeListener:
             )
         if "connects colocation groups" in reason:
             which = "assigned" if "incompatible assigned" in reason else "resource"
-            first, second = (getattr(member, which).to_string() for member in before)
+            first, second = (_name_text(getattr(member, which)) for member in before)
             return f"their {which} devices differ: '{first}' and '{second}'"
         return reason[:1].lower() + reason[1:]

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 from gpuplace.device.parsed_name import ANY, ParsedName, parse_name
 from gpuplace.kernels.kernel_def import KernelDef
 from gpuplace.placer.bindings import Conflict, without_xla
-from gpuplace.placer.decide import GENERATOR, IDENTITY, METADATA, NOWHERE
+from gpuplace.placer.decide import NOWHERE
 from gpuplace.placer.grouping import Grouping
 from gpuplace.placer.member import Member
 from gpuplace.placer.node_facts import NodeFacts
+from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
 from gpuplace.placer.ties import required_group
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ def _after(placement: Placement, node: int, changes: Mapping[int, ParsedName]) -
 
 def _how(placement: Placement, node: int) -> int:
     assert placement.partition is not None and placement.decisions is not None
-    return int(placement.decisions.how[placement.partition.root[node]])
+    return int(placement.decisions.how[node])
 
 
 def kernel_note(placement: Placement, node: int) -> str:

@@ -261,8 +261,8 @@ class _Explainer:
                 and name not in graph.colocation(named)
                 and graph.colocation(named)
             ):
-                note = f"{self.name} is colocated with {name}, which is in the group of another node: 1.15 does not tie them"
-                self._add(Rule.COLOCATION_IGNORED, self.left, named, note)
+                note = f"{self.name} names {name}, which names another node itself: 1.15 does not tie them"
+                self._add(Rule.COLOCATION, self.left, named, note)
 
     def _host_step(self, group: list[int]) -> None:
         causes = [node for node in self.placement.host_causes if node in group]

@@ -28,7 +28,7 @@ from gpuplace.placer.messages import error_of
 from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA, is_passing
 from gpuplace.placer.remedy import Remedy, kernel_note, remedies
 from gpuplace.placer.rules import Rule
-from gpuplace.placer.ties import tie_text, ties_between
+from gpuplace.placer.ties import RULE_OF_BINDING, name_text, tie_text, ties_between
 
 if TYPE_CHECKING:
     from gpuplace.placer.placement import Placement
@@ -38,12 +38,6 @@ _SHOWN_DEVICES = 6
 _SHOWN_NODES = 4
 _SHOWN_TIES = 4
 
-_RULE_OF_BINDING = {
-    Binding.REFERENCE: Rule.REFERENCE_EDGE,
-    Binding.RESOURCE: Rule.RESOURCE_EDGE,
-    Binding.DATASET: Rule.DATASET_EDGE,
-    Binding.COLOCATION: Rule.COLOCATION,
-}
 _RULE_OF_DECISION = {METADATA: Rule.METADATA, IDENTITY: Rule.IDENTITY, GENERATOR: Rule.GENERATOR}
 
 
@@ -117,8 +111,9 @@ class Explanation:
         return "\n".join(lines)
 
     def _request_text(self) -> str:
-        where = f", {self.source}" if self.source else ""
-        return f"'{self.requested}'{where}" if self.requested else f"nobody{where}"
+        if self.requested:
+            return f"'{self.requested}'{f', {self.source}' if self.source else ''}"
+        return f"nobody{f', made at {self.source}' if self.source else ''}"
 
     def _step_lines(self) -> Iterator[str]:
         table = [
@@ -129,12 +124,6 @@ class Explanation:
         second = max(len(row[1]) for row in table) + 2
         for rule, devices, note in table:
             yield f"{rule:<{first}}{devices:<{second}}{note}"
-
-
-def _name_text(name: ParsedName) -> str:
-    """A device name in full; its own text leaves out an index without a type."""
-    lone = f"/device:*:{name.id}" if name.type is None and name.id is not None else ""
-    return name.to_string() + lone
 
 
 def _devices_text(devices: tuple[str, ...]) -> str:
@@ -279,7 +268,7 @@ class _Explainer:
         placement = self.placement
         member = placement.constraints(self.node)
         found = placement.chooser.candidates(member)
-        asked, name = _name_text(member.requested), _name_text(found.name)
+        asked, name = name_text(member.requested), name_text(found.name)
         instead = f"'{name}'" if name else "any device"
         if found.level != FULL and not found.devices:
             self._add(
@@ -416,14 +405,14 @@ class _MergeListener:
         """Called after each attempt to merge."""
         first, second = self._part(merge.first), self._part(merge.second)
         node, self.consumers = self.explainer.node, second
-        if merge.after is not None:
-            joined = first | second
-            for member in joined:
-                self.parts[member] = joined
         if node in first:
             self._step(merge, merge.before_first, merge.before_second, merge.second, second)
         elif node in second:
             self._step(merge, merge.before_second, merge.before_first, merge.first, first)
+        if merge.after is not None:
+            smaller, larger = sorted((first, second), key=len)
+            larger |= smaller
+            self.parts.update(dict.fromkeys(smaller, larger))
 
     def _step(self, merge: Merge, mine: Member, theirs: Member, other: int, part: set[int]) -> None:
         """A step for one merge.
@@ -443,29 +432,29 @@ class _MergeListener:
             explainer._add(failed, explainer.left, other, f"{text}, but {self._reason(merge)}")
             return
         after = placement.chooser.matching(merge.after.requested, merge.after.supported)
-        rule = _RULE_OF_BINDING[merge.binding]
+        rule = RULE_OF_BINDING[merge.binding]
         reasons = []
         if merge.yielded:
             rule = Rule.YIELDS_TO_SOURCE
             losers = self._askers(self.consumers, merge.before_second.requested)
             loser = placement.graph.names[losers[0] if losers else merge.second]
-            reasons.append(f"the request of {loser} yields to '{_name_text(merge.before_first.requested)}'")
+            reasons.append(f"the request of {loser} yields to '{name_text(merge.before_first.requested)}'")
         elif (
             mine.requested != ANY
             and theirs.requested != ANY
             and not mine.requested.is_compatible(theirs.requested)
         ):
             rule = Rule.REQUESTS_DROPPED
-            kept = _name_text(merge.after.requested)
+            kept = name_text(merge.after.requested)
             reasons.append(
-                f"'{_name_text(mine.requested)}' and '{_name_text(theirs.requested)}' differ, "
+                f"'{name_text(mine.requested)}' and '{name_text(theirs.requested)}' differ, "
                 + (f"'{kept}' is left" if kept else "no request is left")
             )
         changed = replace(merge.after, supported=()) != replace(mine, supported=())
         if set(after) == set(explainer.left) and not (changed and reasons):
             return
         lacking = sorted(kind for kind, _ in mine.supported if kind not in dict(merge.after.supported))
-        asks = merge.after.requested != mine.requested and rule is _RULE_OF_BINDING[merge.binding]
+        asks = merge.after.requested != mine.requested and rule is RULE_OF_BINDING[merge.binding]
         reasons += self._reasons(part, other, theirs, lacking, asks=asks)
         note = f"{text}: {', '.join(reasons)}" if reasons else text
         explainer._add(rule, tuple(np.array(after, dtype=int).tolist()), other, note)
@@ -488,7 +477,7 @@ class _MergeListener:
         else:
             listed = " and ".join(names[n] for n in askers[:2]) or names[other]
             more = f" and {len(askers) - 2} more" if len(askers) > 2 else ""
-            wish = [f"{listed}{more} together ask for '{_name_text(theirs.requested)}'"] if asks else []
+            wish = [f"{listed}{more} together ask for '{name_text(theirs.requested)}'"] if asks else []
         return [*([f"{names[subject]} {lacks}"] if lacking else []), *wish]
 
     def _askers(self, nodes: set[int], requested: ParsedName) -> list[int]:
@@ -511,6 +500,6 @@ class _MergeListener:
             )
         if "connects colocation groups" in reason:
             which = "assigned" if "incompatible assigned" in reason else "resource"
-            first, second = (_name_text(getattr(member, which)) for member in before)
+            first, second = (name_text(getattr(member, which)) for member in before)
             return f"their {which} devices differ: '{first}' and '{second}'"
         return reason[:1].lower() + reason[1:]

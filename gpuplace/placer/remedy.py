@@ -136,7 +136,8 @@ class _Search:
         malformed = [n for n in self.group if self.placement.placer.parsed[self.graph.device[n]] is None]
         askers = [n for n in self.group if self.graph.device[n] and n != node]
         tied = bindings.nodes_of(int(bindings.component[node]))
-        beyond = [n for n in tied if self.graph.device[n] and n not in (node, *askers)]
+        known = {node, *askers}
+        beyond = [n for n in tied if self.graph.device[n] and n not in known]
         sets = [[node], *([n] for n in askers[:_TRIED]), askers, [node, *askers], [node, *askers, *beyond]]
         for nodes in sets:
             changed = list(dict.fromkeys([*nodes, *malformed]))
@@ -180,6 +181,11 @@ class _Search:
         if len(asked) == 1:
             name, request = asked[0]
             return f"{name} asks for '{request}': ask for '{self.wanted}' there"
+        requests = {request for _, request in asked}
+        if len(requests) == 1 and "" not in requests:
+            names = [name for name, _ in asked[:_SHOWN_NODES]]
+            names += [f"{len(asked) - _SHOWN_NODES} more"] if len(asked) > _SHOWN_NODES else []
+            return f"ask for '{self.wanted}' instead of '{asked[0][1]}' for {_joined(names)}"
         places = [name + (f" (instead of '{request}')" if request else "") for name, request in asked]
         if len(places) > _SHOWN_NODES:
             places[_SHOWN_NODES:] = [f"{len(places) - _SHOWN_NODES} more"]

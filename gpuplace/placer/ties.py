@@ -10,11 +10,27 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from gpuplace.device.parsed_name import ParsedName
 from gpuplace.placer.bindings import Conflict
 from gpuplace.placer.grouping import Binding
+from gpuplace.placer.rules import Rule
 
 if TYPE_CHECKING:
     from gpuplace.placer.placement import Placement
+
+
+RULE_OF_BINDING = {
+    Binding.REFERENCE: Rule.REFERENCE_EDGE,
+    Binding.RESOURCE: Rule.RESOURCE_EDGE,
+    Binding.DATASET: Rule.DATASET_EDGE,
+    Binding.COLOCATION: Rule.COLOCATION,
+}
+
+
+def name_text(name: ParsedName) -> str:
+    """A device name in full; its own text leaves out an index without a type."""
+    lone = f"/device:*:{name.id}" if name.type is None and name.id is not None else ""
+    return name.to_string() + lone
 
 
 def tie_text(placement: Placement, binding: Binding, first: int, second: int) -> str:
@@ -26,9 +42,23 @@ def tie_text(placement: Placement, binding: Binding, first: int, second: int) ->
 
 
 def ties_between(placement: Placement, node: int, other: int) -> tuple[str, ...]:
-    """The bindings that lead from a node to another one of its group, the fewest."""
+    """The bindings that lead from a node to another one of its group, the fewest, in words."""
+    bindings = placement.placer.bindings
+    return tuple(
+        tie_text(placement, bindings.binding(pair), int(bindings.first[pair]), int(bindings.second[pair]))
+        for pair in _path(placement, node, other)
+    )
+
+
+def bindings_between(placement: Placement, node: int, other: int) -> tuple[Binding, ...]:
+    """The kinds of those bindings."""
+    return tuple(placement.placer.bindings.binding(pair) for pair in _path(placement, node, other))
+
+
+def _path(placement: Placement, node: int, other: int) -> list[int]:
+    """Positions of the binding pairs that lead from a node to another one of its group."""
     if node == other or placement.partition is None:
-        return ()
+        return []
     bindings, root = placement.placer.bindings, placement.partition.root
     beside: dict[int, list[tuple[int, int]]] = {}
     for pair in bindings.pairs_of(int(bindings.component[node])).tolist():
@@ -45,12 +75,10 @@ def ties_between(placement: Placement, node: int, other: int) -> tuple[str, ...]
                 came[next_node] = (current, pair)
                 queue.append(next_node)
     path = []
-    while node != other and node in came:
+    while node in came:
         node, pair = came[node]
-        path.append(
-            tie_text(placement, bindings.binding(pair), int(bindings.first[pair]), int(bindings.second[pair]))
-        )
-    return tuple(path)
+        path.append(pair)
+    return path
 
 
 def required_group(placement: Placement, node: int) -> list[int]:

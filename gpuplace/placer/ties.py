@@ -34,29 +34,39 @@ def name_text(name: ParsedName) -> str:
 
 
 def tie_text(placement: Placement, binding: Binding, first: int, second: int) -> str:
-    """One binding in words: `reference edge v -> w`, `b is colocated with a`."""
+    """One binding in words: `reference edge v -> w`, `b is colocated with a`, `a and b are colocated with v`."""
     names = placement.graph.names
-    if binding is Binding.COLOCATION:
-        return f"{names[first]} is colocated with {names[second]}"
-    return f"{binding.value} {names[first]} -> {names[second]}"
+    if binding is not Binding.COLOCATION:
+        return f"{binding.value} {names[first]} -> {names[second]}"
+    label = _colocated_with(placement, first, second)
+    if label not in (None, names[first], names[second]):
+        return f"{names[first]} and {names[second]} are colocated with {label}"
+    own, other = (second, first) if label == names[first] else (first, second)
+    return f"{names[own]} is colocated with {names[other]}"
+
+
+def _colocated_with(placement: Placement, first: int, second: int) -> str | None:
+    """The name in the `_class` entries that ties two nodes."""
+    graph = placement.graph
+    here, there = ((*graph.colocation(node), graph.names[node]) for node in (first, second))
+    return next((label for label in here if label in there), None)
 
 
 def ties_between(placement: Placement, node: int, other: int) -> tuple[str, ...]:
     """The bindings that lead from a node to another one of its group, the fewest, in words."""
-    bindings = placement.placer.bindings
-    return tuple(
-        tie_text(placement, bindings.binding(pair), int(bindings.first[pair]), int(bindings.second[pair]))
-        for pair in _path(placement, node, other)
-    )
+    return tuple(tie_text(placement, *tie) for tie in _path(placement, node, other))
 
 
 def bindings_between(placement: Placement, node: int, other: int) -> tuple[Binding, ...]:
     """The kinds of those bindings."""
-    return tuple(placement.placer.bindings.binding(pair) for pair in _path(placement, node, other))
+    return tuple(binding for binding, _, _ in _path(placement, node, other))
 
 
-def _path(placement: Placement, node: int, other: int) -> list[int]:
-    """Positions of the binding pairs that lead from a node to another one of its group."""
+def _path(placement: Placement, node: int, other: int) -> list[tuple[Binding, int, int]]:
+    """The bindings that lead from a node to another one of its group: kind, and both ends.
+
+    Nodes of a colocation group are bound to its first node; the path goes from one to the other without that.
+    """
     if node == other or placement.partition is None:
         return []
     bindings, root = placement.placer.bindings, placement.partition.root
@@ -74,10 +84,21 @@ def _path(placement: Placement, node: int, other: int) -> list[int]:
             if next_node != other and next_node not in came:
                 came[next_node] = (current, pair)
                 queue.append(next_node)
-    path = []
+    path: list[tuple[Binding, int, int]] = []
+    label: str | None = None
     while node in came:
-        node, pair = came[node]
-        path.append(pair)
+        following, pair = came[node]
+        binding = bindings.binding(pair)
+        before, label = label, None
+        if binding is Binding.COLOCATION:
+            label = _colocated_with(placement, node, following)
+            if before is not None and before == label:
+                path[-1] = (binding, path[-1][1], following)
+            else:
+                path.append((binding, node, following))
+        else:
+            path.append((binding, int(bindings.first[pair]), int(bindings.second[pair])))
+        node = following
     return path
 
 

@@ -16,7 +16,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.placer.blame import Blame
 from gpuplace.placer.diff import PlacementDiff
-from gpuplace.placer.explain import Explanation
+from gpuplace.placer.explanation import Explanation
 from gpuplace.placer.placement import Placement
 from gpuplace.runtime.session import BaseSession
 

@@ -22,8 +22,8 @@ import numpy as np
 from gpuplace.device.parsed_name import ANY
 from gpuplace.dtypes import DType
 from gpuplace.placer.decide import NOWHERE
+from gpuplace.placer.kernel_text import missing_kernel
 from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
-from gpuplace.placer.remedy import missing_kernel
 from gpuplace.placer.rules import Rule
 
 if TYPE_CHECKING:

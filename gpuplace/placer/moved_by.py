@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from gpuplace.device.parsed_name import ANY
 from gpuplace.placer.candidates import FULL, SOFT
 from gpuplace.placer.decide import NOWHERE
+from gpuplace.placer.kernel_text import missing_kernel
 from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
-from gpuplace.placer.remedy import missing_kernel
 from gpuplace.placer.rules import Rule
 from gpuplace.placer.ties import RULE_OF_BINDING, bindings_between, name_text
 

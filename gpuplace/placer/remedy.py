@@ -13,22 +13,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpuplace.device.parsed_name import ANY, ParsedName, parse_name
-from gpuplace.kernels.kernel_def import KernelDef
 from gpuplace.placer.bindings import Conflict, without_xla
 from gpuplace.placer.decide import NOWHERE
 from gpuplace.placer.grouping import Grouping
+from gpuplace.placer.kernel_text import missing_kernel, other_types
 from gpuplace.placer.member import Member
-from gpuplace.placer.node_facts import NodeFacts
 from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
 from gpuplace.placer.ties import required_group
 
 if TYPE_CHECKING:
     from gpuplace.placer.placement import Placement
 
-_SHOWN_TYPES = 8
 _SHOWN_NODES = 4
 _TRIED = 8
 """How many nodes that ask for something are tried one by one."""
@@ -138,7 +136,9 @@ class _Search:
         tied = bindings.nodes_of(int(bindings.component[node]))
         known = {node, *askers}
         beyond = [n for n in tied if self.graph.device[n] and n not in known]
-        sets = [[node], *([n] for n in askers[:_TRIED]), askers, [node, *askers], [node, *askers, *beyond]]
+        # A node of the same `with` block is changed with it, though its own request may yield.
+        groups = [[node, *askers], askers] if self.graph.device[node] else [askers, [node, *askers]]
+        sets = [[node], *([n] for n in askers[:_TRIED]), *groups, [node, *askers, *beyond]]
         for nodes in sets:
             changed = list(dict.fromkeys([*nodes, *malformed]))
             if changed and self._works(changed):
@@ -246,77 +246,3 @@ def _after(placement: Placement, node: int, changes: Mapping[int, ParsedName]) -
 def _how(placement: Placement, node: int) -> int:
     assert placement.partition is not None and placement.decisions is not None
     return int(placement.decisions.how[node])
-
-
-def kernel_note(placement: Placement, node: int) -> str:
-    """Which device types can run a node: `kernels for Pow with T=int32: CPU; none on GPU`."""
-    fact = placement.facts_of(node)
-    op_type = fact.signature.op_type
-    if fact.is_function:
-        return f"{op_type} is a function: it runs anywhere"
-    kinds = [kind for kind, _ in fact.supported]
-    types = _deciding_types(placement, node)
-    lacking = [kind for kind, _ in placement.device_set.prioritized_types() if kind not in kinds]
-    text = f"kernels for {op_type}{f' with {types}' if types else ''}: {', '.join(kinds) or 'none'}"
-    if kinds and lacking:
-        text += f"; none on {', '.join(lacking)}"
-    return text
-
-
-def _deciding_types(placement: Placement, node: int) -> str:
-    fact = placement.facts_of(node)
-    names = placement.placer.catalogue.kernels.deciding_attrs(fact.signature.op_type)
-    return ", ".join(f"{name}={_text(fact.attrs[name])}" for name in names if name in fact.attrs)
-
-
-def missing_kernel(placement: Placement, fact: NodeFacts, kind: str) -> str | None:
-    """Why a signature has no kernel on a device type, and which types would have one; None where it has one."""
-    op_type = fact.signature.op_type
-    if fact.is_function:
-        return None
-    rows = _rows(placement, fact, kind)
-    if not rows:
-        return f"{op_type} has no {kind} kernel"
-    label = fact.attrs.get("_kernel")
-    if isinstance(label, bytes) and label and not any(row.label.encode() == label for row in rows):
-        return f"no {kind} kernel for {op_type} has the label '{label.decode(errors='replace')}'"
-    if any(row.admits(fact.attrs) for row in rows if all(name in fact.attrs for name, _ in row.constraints)):
-        return None
-    constrained = sorted({name for row in rows for name, _ in row.constraints})
-    mine = ", ".join(f"{name}={_text(fact.attrs[name])}" for name in constrained if name in fact.attrs)
-    text = f"no {kind} kernel for {op_type} with {mine}"
-    for name, allowed in other_types(placement, fact, kind):
-        listed = ", ".join(allowed[:_SHOWN_TYPES]) + (", ..." if len(allowed) > _SHOWN_TYPES else "")
-        verb = "has" if len(allowed) == 1 else "have"
-        text += f"; {f'{name}=' if len(constrained) > 1 else ''}{listed} {verb} one"
-    return text
-
-
-def other_types(placement: Placement, fact: NodeFacts, kind: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Attributes of which another type, all else being equal, gives a signature a kernel, with those types."""
-    found: dict[str, set[str]] = {}
-    label = fact.attrs.get("_kernel", b"")
-    for row in _rows(placement, fact, kind):
-        if row.label.encode() != label:
-            continue
-        misses = [name for name, allowed in row.constraints if not _admits(fact.attrs.get(name), allowed)]
-        if len(misses) == 1:
-            allowed = dict(row.constraints)[misses[0]]
-            found.setdefault(misses[0], set()).update(_text(value) for value in allowed)
-    return tuple((name, tuple(sorted(types))) for name, types in sorted(found.items()))
-
-
-def _rows(placement: Placement, fact: NodeFacts, kind: str) -> list[KernelDef]:
-    """The rows of a signature's op for a device type."""
-    rows = placement.placer.catalogue.kernels.rows(fact.signature.op_type)
-    return [row for row in rows if row.device_type in (kind, "DEFAULT")]
-
-
-def _admits(value: Any, allowed: frozenset[Any]) -> bool:
-    return value in allowed if not isinstance(value, tuple) else allowed.issuperset(value)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, tuple):
-        return "/".join(_text(item) for item in value)
-    return str(getattr(value, "short_name", value))

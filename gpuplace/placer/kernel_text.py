@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gpuplace.device.parsed_name import ParsedName
 from gpuplace.kernels.kernel_def import KernelDef
-from gpuplace.placer.node_facts import NodeFacts
+from gpuplace.placer.node_facts import NodeFacts, SupportedTypes
 
 if TYPE_CHECKING:
     from gpuplace.placer.placement import Placement
@@ -22,6 +23,8 @@ def kernel_note(placement: Placement, node: int) -> str:
     op_type = fact.signature.op_type
     if fact.is_function:
         return f"{op_type} is a function: it runs anywhere"
+    if fact.supported and not own_supported(placement, node):
+        return f"{op_type} has no kernel here: it may have one in the task that the node asks for"
     kinds = [kind for kind, _ in fact.supported]
     types = _deciding_types(placement, node)
     lacking = [kind for kind, _ in placement.device_set.prioritized_types() if kind not in kinds]
@@ -35,6 +38,24 @@ def _deciding_types(placement: Placement, node: int) -> str:
     fact = placement.facts_of(node)
     names = placement.placer.catalogue.kernels.deciding_attrs(fact.signature.op_type)
     return ", ".join(f"{name}={_text(fact.attrs[name])}" for name in names if name in fact.attrs)
+
+
+def own_supported(placement: Placement, node: int) -> SupportedTypes:
+    """Device types with a kernel in this process, whatever the node asks for."""
+    placer = placement.placer
+    facts = placer.facts(tuple(kind for kind, _ in placement.device_set.prioritized_types()))
+    return facts[placer.graph.signature[node]].supported
+
+
+def supported_when_asking(placement: Placement, node: int, name: ParsedName) -> SupportedTypes:
+    """Device types of a node that asks for some device: one of another task may have kernels unknown here."""
+    supported, client = own_supported(placement, node), placement.device_set.client_device
+    if supported or client is None:
+        return supported
+    is_remote = any(
+        None not in pair and pair[0] != pair[1] for pair in zip(name[:3], client.parsed[:3], strict=True)
+    )
+    return ((name.type, 0),) if is_remote and name.type is not None else ()
 
 
 def missing_kernel(placement: Placement, fact: NodeFacts, kind: str) -> str | None:

@@ -19,7 +19,7 @@ from gpuplace.device.parsed_name import ANY, ParsedName, parse_name
 from gpuplace.placer.bindings import Conflict, without_xla
 from gpuplace.placer.decide import NOWHERE
 from gpuplace.placer.grouping import Grouping
-from gpuplace.placer.kernel_text import missing_kernel, other_types
+from gpuplace.placer.kernel_text import missing_kernel, other_types, supported_when_asking
 from gpuplace.placer.member import Member
 from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
 from gpuplace.placer.ties import required_group
@@ -225,7 +225,8 @@ def _after(placement: Placement, node: int, changes: Mapping[int, ParsedName]) -
         if name is None or constraints.assigned != ANY:
             return constraints
         makes_state = placement.facts_of(other).makes_state
-        return replace(constraints, requested=name, resource=name if makes_state else ANY)
+        supported = supported_when_asking(placement, other, name)
+        return Member(supported, requested=name, resource=name if makes_state else ANY)
 
     conflicts: list[Conflict] = []
     grouping = Grouping(

@@ -80,7 +80,6 @@ bench: $(VENV)/stamp-test
 	$(ACTIVATED) python -m tests.benchmarks.bench_session
 	$(ACTIVATED) python -m tests.benchmarks.bench_placer
 	$(ACTIVATED) python -m tests.benchmarks.bench_graph_def
-	$(ACTIVATED) python -m tests.benchmarks.bench_placer
 	$(ACTIVATED) python -m tests.benchmarks.bench_drawing
 
 clean:

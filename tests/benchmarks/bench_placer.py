@@ -82,7 +82,7 @@ def local(gpus: int) -> list[str]:
 
 
 def best(function: Callable[[], object], repeat: int) -> float:
-    """Fastest of some runs, in seconds; the collector of cycles waits, as it would walk over the benchmark's own graph."""
+    """Fastest of some runs, in seconds; the collector of cycles waits, or it would walk over the benchmark's graph."""
     times = []
     gc.collect()
     gc.disable()

@@ -395,9 +395,10 @@ class _MergeListener:
         if reason.startswith("no device type"):
             names = self.placement.graph.names
             ends = (names[merge.first], names[merge.second])
-            kinds = (", ".join(kind for kind, _ in member.supported) for member in before)
+            kinds = [", ".join(kind for kind, _ in member.supported) for member in before]
+            have = [f"kernels for {kind}" if kind else "no kernel" for kind in kinds]
             return f"{reason}: " + ", ".join(
-                f"{end} has kernels for {kind}" for end, kind in zip(ends, kinds, strict=True)
+                f"{end} has {what}" for end, what in zip(ends, have, strict=True)
             )
         if "connects colocation groups" in reason:
             which = "assigned" if "incompatible assigned" in reason else "resource"

@@ -147,7 +147,9 @@ class _Search:
             asked = ", ".join(
                 f"{self.graph.names[n]} ('{self.graph.requested_device(n)}')" for n in askers[:_SHOWN_NODES]
             )
-            return Remedy(kind, f"no request brings its group there{f': {asked}' if asked else ''}")
+            return Remedy(
+                kind, f"no request was found that brings its group there{f': {asked}' if asked else ''}"
+            )
         if changed != [node]:
             return Remedy(kind, self._for_others(changed), (self._named(changed),))
         own = self.graph.requested_device(node)

@@ -55,6 +55,14 @@ def remedies(placement: Placement, node: int, decider: int) -> Iterator[Remedy]:
             yield _Search(placement, node, decider, kind).remedy()
 
 
+def remedy_for(placement: Placement, node: int, kind: str) -> Remedy:
+    """What would have to change to get a node that is elsewhere onto a device type."""
+    decider = node
+    if placement.partition is not None and placement.decisions is not None:
+        decider = int(placement.decisions.decider[placement.partition.root[node]])
+    return _Search(placement, node, decider, kind).remedy()
+
+
 class _Search:
     """Looks for the smallest change that brings one node to one device type."""
 
@@ -104,10 +112,7 @@ class _Search:
 
     def _no_kernel(self) -> Remedy | None:
         placement, kind = self.placement, self.kind
-        lacking = [member for member in self.group if kind not in dict(placement.facts_of(member).supported)]
-        lacking = [
-            member for member in lacking if missing_kernel(placement, placement.facts_of(member), kind)
-        ]
+        lacking = [member for member in self.group if self._lacks_kernel(member)]
         if not lacking:
             return None
         first = self.node if self.node in lacking else lacking[0]
@@ -120,6 +125,14 @@ class _Search:
             verb = "has" if len(others) == 1 else "have"
             text += f"; {self._listed(others)} of its group {verb} none either"
         return Remedy(kind, text, types=other_types(placement, fact, kind))
+
+    def _lacks_kernel(self, node: int) -> bool:
+        placement, kind = self.placement, self.kind
+        fact = placement.facts_of(node)
+        if kind in dict(fact.supported) or missing_kernel(placement, fact, kind) is None:
+            return False
+        asked = placement.placer.parsed[self.graph.device[node]] or ANY
+        return kind not in dict(supported_when_asking(placement, node, asked._replace(type=kind)))
 
     def _listed(self, nodes: list[int]) -> str:
         names = [self.graph.names[node] for node in nodes[:_SHOWN_NODES]]

@@ -23,7 +23,7 @@ def kernel_note(placement: Placement, node: int) -> str:
     op_type = fact.signature.op_type
     if fact.is_function:
         return f"{op_type} is a function: it runs anywhere"
-    if fact.supported and not own_supported(placement, node):
+    if fact.supported and not own_facts(placement, node).supported:
         return f"{op_type} has no kernel here: it may have one in the task that the node asks for"
     kinds = [kind for kind, _ in fact.supported]
     types = _deciding_types(placement, node)
@@ -40,18 +40,18 @@ def _deciding_types(placement: Placement, node: int) -> str:
     return ", ".join(f"{name}={_text(fact.attrs[name])}" for name in names if name in fact.attrs)
 
 
-def own_supported(placement: Placement, node: int) -> SupportedTypes:
-    """Device types with a kernel in this process, whatever the node asks for."""
+def own_facts(placement: Placement, node: int) -> NodeFacts:
+    """A node's facts in this process, whatever it asks for."""
     placer = placement.placer
     facts = placer.facts(tuple(kind for kind, _ in placement.device_set.prioritized_types()))
-    return facts[placer.graph.signature[node]].supported
+    return facts[placer.graph.signature[node]]
 
 
 def supported_when_asking(placement: Placement, node: int, name: ParsedName) -> SupportedTypes:
-    """Device types of a node that asks for some device: one of another task may have kernels unknown here."""
-    supported, client = own_supported(placement, node), placement.device_set.client_device
-    if supported or client is None:
-        return supported
+    """Device types of a node that asks for some device: in another task it may have kernels that are unknown here."""
+    fact, client = own_facts(placement, node), placement.device_set.client_device
+    if fact.supported or fact.has_attr_mismatch or fact.kernel_error is not None or client is None:
+        return fact.supported
     is_remote = any(
         None not in pair and pair[0] != pair[1] for pair in zip(name[:3], client.parsed[:3], strict=True)
     )

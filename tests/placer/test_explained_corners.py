@@ -9,6 +9,7 @@ the beginning of a longer sentence of TensorFlow.
 """
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,6 +94,8 @@ def test_the_text_says_why(case):
         end = found.end() - start.endswith("\n")
     steps = [parts(line) for line in case.lines if parts(line)[0] in LABELS]
     assert [label for label, _ in steps] == [step.rule.value for step in explanation.steps]
+    assert explanation.steps[-1].after == (() if case.device == "no device" else (case.device,))
+    assert all(first.after == second.before for first, second in pairwise(explanation.steps))
     remedies = [label for label, _ in map(parts, case.lines) if label.startswith("for ")]
     assert remedies == [f"for {remedy.device_type}" for remedy in explanation.remedies]
 

@@ -46,14 +46,32 @@ def _op_detail(placement: Any, view: PlacementView, node: int) -> dict[str, Any]
     scope = int(scope_tree(view).scope_of[node])
     path = scope_tree(view).paths[scope]
     device = view.device_of(node)
-    explanation = placement.explain(view.names[node])
-    return {
+    card = {
         "name": view.names[node],
         "kind": view.op_type_of(node),
         "devices": [look(device, text=look(device)["label"])],
         "requested": request,
         "met": None if not request else bool(device) and not bool(view.is_unmet[node]),
         "source": view.source_line(node) or "",
+        "reason": "A log says where an op ran, not why.",
+        "steps": [],
+        "remedies": [],
+        "group": [],
+        "decided_by": "",
+        "inputs": inputs[:_NEIGHBOURS],
+        "more_inputs": max(0, len(inputs) - _NEIGHBOURS),
+        "outputs": outputs[:_NEIGHBOURS],
+        "more_outputs": max(0, len(outputs) - _NEIGHBOURS),
+        "toggle": f"c{scope}" if path else "",
+        "toggle_text": f"Fold {path}" if path else "",
+    }
+    explain = getattr(placement, "explain", None)
+    return card if explain is None else card | _explained(explain(view.names[node]))
+
+
+def _explained(explanation: Any) -> dict[str, Any]:
+    """The part of the card that says why."""
+    return {
         "reason": str(explanation),
         "steps": [
             {
@@ -64,14 +82,8 @@ def _op_detail(placement: Any, view: PlacementView, node: int) -> dict[str, Any]
             for step in explanation.steps
         ],
         "remedies": [list(remedy) for remedy in explanation.remedy],
-        "group": [member for member in explanation.group if member != view.names[node]][:_NEIGHBOURS],
+        "group": [member for member in explanation.group if member != explanation.node][:_NEIGHBOURS],
         "decided_by": explanation.decided_by if len(explanation.group) > 1 else "",
-        "inputs": inputs[:_NEIGHBOURS],
-        "more_inputs": max(0, len(inputs) - _NEIGHBOURS),
-        "outputs": outputs[:_NEIGHBOURS],
-        "more_outputs": max(0, len(outputs) - _NEIGHBOURS),
-        "toggle": f"c{scope}" if path else "",
-        "toggle_text": f"Fold {path}" if path else "",
     }
 
 

@@ -4,54 +4,61 @@
 
     explorer = gpuplace.explore(graph, machine="4x Tesla K20m")
     explorer.soft_placement = True
-    explorer.visible_devices = (0, 1)
+    explorer.visible_devices = (0, 1)            # or explorer.cuda_visible_devices = "1,0"
+    explorer.device_count = {"GPU": 1}
+    explorer.undo()
     explorer.selected = "MatMul"
     print(explorer.reason)
+    explorer.compare(release="2.21")
     explorer.frame
+    print(explorer.as_python())
 
-A placement that fails shows TensorFlow's error with its facts, marks the node in the picture, and leaves every switch
-usable. In a saved notebook the explorer is a still picture and a table.
+A placement that fails shows TensorFlow's error with its facts, marks the nodes in the picture, offers what mends it as
+buttons, and leaves every switch usable. Settings with which there are no devices at all leave the last placement in
+sight, marked as stale. In a saved notebook the explorer is a still picture and a table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ipywidgets
 import traitlets
 
 from gpuplace import release as releases
-from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
-from gpuplace.jupyter import render
-from gpuplace.jupyter.details import box_of_name, detail_of
+from gpuplace.jupyter.as_python import placement_code, settings_code
+from gpuplace.jupyter.comparison import Comparison
+from gpuplace.jupyter.controls import PRESETS, fields_of, setting_of
+from gpuplace.jupyter.explorer_views import TABS, Views
 from gpuplace.jupyter.frames import placement_frame
 from gpuplace.jupyter.pictures import placement_picture
-from gpuplace.jupyter.views import STYLE, GraphView, TableView, look
+from gpuplace.jupyter.remedies import remedies
+from gpuplace.jupyter.row_sources import searcher
+from gpuplace.jupyter.settings import checked_count, checked_fraction
+from gpuplace.jupyter.views import ControlsView
 from gpuplace.jupyter.what_if import WhatIf
-from gpuplace.jupyter.widget_rows import copy_rows, legend_notes, searcher, table_rows
 from gpuplace.report import html
-from gpuplace.report.dot import dot_text
-from gpuplace.report.drawing import Drawing, draw, scope_tree
+from gpuplace.report.drawing import scope_tree
 from gpuplace.report.placement_view import view_of
-from gpuplace.report.text import counted, placement_text, summary_text
+from gpuplace.report.text import placement_text, summary_text
 
 __all__ = ["PRESETS", "Explorer", "explore"]
 
-PRESETS = (
-    "cpu",
-    "1x Tesla K40c",
-    "2x Tesla K40c",
-    "4x Tesla K20m",
-    "8x Tesla K80",
-    "1x Tesla T4",
-    "2 CPU, 1x V100 + 2x K40c",
-    "8x A100-80",
-    "8x H100",
-)
-"""Machines that the explorer offers; any other text of a machine can be typed."""
-
-_TABS = ("Table", "Copies", "Devices", "Log")
+_SETTINGS = {
+    "soft_placement": "soft_placement",
+    "machine": "machine",
+    "release": "release",
+    "visible_devices": "visible",
+    "cuda_visible_devices": "cuda_visible_devices",
+    "cuda_device_order": "cuda_device_order",
+    "visible_device_list": "visible_device_list",
+    "device_count": "device_count",
+    "allow_growth": "allow_growth",
+    "per_process_gpu_memory_fraction": "per_process_gpu_memory_fraction",
+}
+"""Trait -> setting of `WhatIf`."""
 
 
 class Explorer(ipywidgets.VBox):  # type: ignore[misc]
@@ -62,36 +69,42 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     """
 
     soft_placement = traitlets.Bool(False, help="allow_soft_placement")
-    visible_devices = traitlets.Tuple(help="Numbers of the machine's GPUs that the process may see.")
+    visible_devices = traitlets.Tuple(help="Numbers of the machine's GPUs that the process may see, sorted.")
+    cuda_visible_devices = traitlets.Unicode(
+        None, allow_none=True, help="CUDA_VISIBLE_DEVICES as text; None where it is not set."
+    )
+    cuda_device_order = traitlets.Unicode("FASTEST_FIRST", help="CUDA_DEVICE_ORDER")
+    visible_device_list = traitlets.Unicode("", help="gpu_options.visible_device_list")
+    device_count: Any = traitlets.Dict(help="device_count, for example {'GPU': 1}")
+    allow_growth = traitlets.Bool(False, help="gpu_options.allow_growth")
+    per_process_gpu_memory_fraction = traitlets.Float(0.0, help="gpu_options.per_process_gpu_memory_fraction")
     machine = traitlets.Unicode(help="The machine's text, for example '4x Tesla K20m'.")
     release = traitlets.Unicode(help="Which TensorFlow decides and speaks.")
     selected = traitlets.Unicode("", help="Name of an op or a name scope; empty for none.")
     opened: Any = traitlets.Tuple(None, allow_none=True, help="Open name scopes; None for as many as fit.")
+    tab = traitlets.Enum(TABS, "Table", help="The view in front.")
     reason = traitlets.Unicode("", read_only=True, help="Why the selected op is where it is.")
     error = traitlets.Unicode(
         "", read_only=True, help="What is wrong with these settings; empty if nothing is."
+    )
+    stale = traitlets.Bool(
+        False, read_only=True, help="Whether what is shown is the placement of earlier settings."
     )
 
     def __init__(self, what_if: WhatIf, **options: Any) -> None:
         self._what_if = what_if
         self._settling = True
-        self._drawing: Drawing | None = None
-        self._filter = ""
-        self._make_controls()
-        self._make_views()
-        super().__init__(
-            children=[
-                self._style,
-                self._controls,
-                self._gpus,
-                self._status,
-                self._graph,
-                self._tabs,
-            ],
-            **options,
-        )
+        self._refused: dict[str, tuple[Any, BaseException]] = {}
+        self._controls = ControlsView(is_fixed=what_if.is_fixed)
+        self._controls.page = self._controls.model_id[:8]
+        self._comparison = Comparison(what_if)
+        self._views = Views(what_if, self._comparison, self._heard, self._reveal)
+        views = self._views
+        super().__init__(children=[self._controls, views.status, views.graph, views.tabs], **options)
         self.add_class("gp")
         self.add_class("gp-explorer")
+        self._controls.on_msg(self._heard)
+        traitlets.link((views.tabs, "selected_index"), (self, "tab"), (TABS.__getitem__, TABS.index))
         self._show_settings()
         self._settling = False
         self._show_placement()
@@ -100,12 +113,25 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def placement(self) -> Any:
-        """The present `Placement`: partial where there is an `error`, None where nothing could be placed."""
+        """The `Placement` that is shown.
+
+        It is partial where nodes cannot be placed; the last good one where `stale`; None where there never was one.
+        """
         return self._what_if.placement
 
     @property
+    def config(self) -> Any:
+        """The present settings as a ``ConfigProto``."""
+        return self._what_if.settings.config
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The present settings of CUDA's environment variables; what is not set is not in it."""
+        return self._what_if.settings.environ
+
+    @property
     def frame(self) -> Any:
-        """The present placement as a DataFrame.
+        """The placement that is shown as a DataFrame.
 
         Raises:
             OpError: nothing could be placed.
@@ -123,11 +149,29 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     @property
     def svg(self) -> str:
         """The picture as it is shown."""
-        return self._graph.svg
+        return self._views.graph.svg
+
+    @property
+    def remedies(self) -> tuple[str, ...]:
+        """What the buttons beside an error do, in words; `apply_remedy` does it."""
+        return tuple(remedy.label for remedy in self._views.remedies)
+
+    @property
+    def moves(self) -> Any:
+        """What differs from the placement that is compared with; None where nothing is compared."""
+        return self._comparison.moves(self.placement)
+
+    def as_python(self, *, devices: bool = True) -> str:
+        """The settings as a program; with a device function that asks for the present placement, if ``devices``."""
+        code = settings_code(self._what_if.settings)
+        if devices and self.placement is not None:
+            code += f"\n\n{placement_code(self.placement)}"
+        return f"{code}\n"
 
     def __repr__(self) -> str:
         told = self.error.splitlines()[0] if self.error else summary_text(self.placement)
-        return f"<Explorer of {told} on {self.machine!r}>"
+        where = "" if self._what_if.is_fixed else f" on {self.machine!r}"
+        return f"<Explorer of {told}{where}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """The live widget, and for readers without a kernel a still picture, a table and text."""
@@ -142,198 +186,51 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             "text/plain": f"{self!r}\n{placement_text(self.placement)}",
         }
 
-    # ------------------------------------------------------------------------------------------------ the widgets
+    # ------------------------------------------------------------------------------------------------ what Python does
 
-    def _make_controls(self) -> None:
-        label = {"description_width": "initial"}
-        self._style = ipywidgets.HTML(f"<style>{STYLE}</style>", layout={"display": "none"})
-        self._soft = ipywidgets.Checkbox(
-            description="Soft placement",
-            indent=False,
-            layout={"width": "auto"},
-            tooltip="allow_soft_placement",
-        )
-        self._machine = ipywidgets.Combobox(
-            description="Machine",
-            options=PRESETS,
-            continuous_update=False,
-            style=label,
-            layout={"width": "300px"},
-            tooltip="A machine, for example 4x Tesla K20m",
-        )
-        self._release = ipywidgets.Dropdown(
-            description="Release", options=releases.RELEASES, style=label, layout={"width": "150px"}
-        )
-        self._controls = ipywidgets.HBox([self._soft, self._machine, self._release])
-        self._controls.add_class("gp-controls")
-        self._gpus = ipywidgets.HBox()
-        self._gpus.add_class("gp-gpus")
-        self._status = ipywidgets.HTML()
-        self._status.add_class("gp-status")
-        self._soft.observe(lambda change: setattr(self, "soft_placement", change.new), "value")
-        self._release.observe(lambda change: setattr(self, "release", change.new), "value")
-        self._machine.observe(self._machine_typed, "value")
+    def undo(self) -> bool:
+        """Takes the last change of a setting back; says whether there was one."""
+        return self._step(self._what_if.undo)
 
-    def _make_views(self) -> None:
-        self._graph = GraphView()
-        self._table = TableView(
-            columns=["node", "type", "requested", "assigned"], caption="Nodes and their devices"
-        )
-        self._copies = TableView(
-            columns=["from", "to", "from device", "to device", "tensor", "size"],
-            caption="Copies between devices",
-        )
-        self._mapping = ipywidgets.HTML()
-        self._mapping.add_class("gp-panel")
-        self._log = ipywidgets.HTML()
-        self._log.add_class("gp-log")
-        self._tabs = ipywidgets.Tab(
-            [self._table, self._copies, self._mapping, self._log], titles=_TABS, selected_index=0
-        )
-        self._tabs.observe(lambda change: self._show_tab(), "selected_index")
-        self._graph.on_msg(self._heard)
-        self._table.on_msg(self._heard)
-        self._copies.on_msg(self._heard)
+    def redo(self) -> bool:
+        """Makes the change again that was taken back last; says whether there was one."""
+        return self._step(self._what_if.redo)
 
-    def _show_settings(self) -> None:
-        """Sets traits and controls to what the state is."""
-        state = self._what_if
-        machine = str(state.machine)
-        rebuilt = machine != self.machine or len(self._gpus.children) != len(state.machine.gpus)
-        self.soft_placement = self._soft.value = state.soft
-        self.machine = self._machine.value = machine
-        self.release = self._release.value = state.release
-        self.visible_devices = state.visible
-        if rebuilt:
-            boxes = []
-            for gpu in state.machine.gpus:
-                box = ipywidgets.Checkbox(
-                    value=gpu.index in state.visible,
-                    description=f"GPU {gpu.index} · {gpu.name}",
-                    indent=False,
-                    layout={"width": "auto"},
-                    tooltip=f"{gpu.name} at {gpu.pci_bus_id}: whether CUDA_VISIBLE_DEVICES shows it",
-                )
-                box.observe(self._gpu_ticked, "value")
-                boxes.append(box)
-            self._gpus.children = tuple(boxes)
-        for gpu, box in zip(state.machine.gpus, self._gpus.children, strict=True):
-            box.value = gpu.index in state.visible
-
-    # ------------------------------------------------------------------------------------------- what was changed
-
-    @traitlets.validate("machine")
-    def _check_machine(self, proposal: Any) -> str:
-        if self._settling and proposal.value == str(self._what_if.machine):
-            return proposal.value
-        return str(Machine.parse(proposal.value))
-
-    @traitlets.validate("release")
-    def _check_release(self, proposal: Any) -> str:
-        return releases.resolve(proposal.value)
-
-    @traitlets.validate("visible_devices")
-    def _check_visible(self, proposal: Any) -> tuple[int, ...]:
-        wanted = tuple(sorted({int(gpu) for gpu in proposal.value}))
-        count = len(self._what_if.machine.gpus)
-        if any(not 0 <= gpu < count for gpu in wanted):
-            raise ValueError(f"The machine has {counted(count, 'GPU')}, counted from 0; got {list(wanted)}")
-        return wanted
-
-    @traitlets.observe("soft_placement", "machine", "release", "visible_devices")
-    def _setting_changed(self, change: Any) -> None:
-        if self._settling:
-            return
-        names = {"soft_placement": "soft", "visible_devices": "visible"}
-        self._settle(**{names.get(change.name, change.name): change.new})
-
-    def _settle(self, **settings: Any) -> None:
-        """Hands settings to the state and shows what came of it."""
-        self._settling = True
-        try:
-            self._what_if.change(**settings)
-            self._show_settings()
-        finally:
-            self._settling = False
-        self._show_placement()
-
-    def _machine_typed(self, change: Any) -> None:
-        if self._settling or change.new == self.machine:
-            return
-        try:
-            self.machine = change.new
-        except OpError as error:
-            self._status.value = html.error_html(error)
-
-    def _gpu_ticked(self, change: Any) -> None:
-        if not self._settling:
-            self.visible_devices = tuple(i for i, box in enumerate(self._gpus.children) if box.value)
-
-    @traitlets.observe("opened")
-    def _opened_changed(self, change: Any) -> None:
-        if not self._settling:
-            self._show_picture()
-
-    @traitlets.observe("selected")
-    def _selected_changed(self, change: Any) -> None:
-        self._show_selection()
-
-    @traitlets.validate("selected")
-    def _check_selected(self, proposal: Any) -> str:
-        name = proposal.value
-        if not name or self.placement is None:
-            return name
-        view = view_of(self.placement)
-        if name in view.index or name in scope_tree(view).index or "*" in name or "/:" in name:
-            return name
-        raise ValueError(f"There is no op and no name scope {name!r}")
-
-    def _heard(self, _widget: Any, content: dict[str, Any], _buffers: Any) -> None:
-        """What the page says."""
-        match content:
-            case {"type": "select", "id": str(box)}:
-                self.selected = self._name_of_box(box)
-            case {"type": "select", "name": str(name)}:
-                self._reveal(name)
-            case {"type": "toggle", "id": str(box)}:
-                self.toggle(box)
-            case {"type": "fold", "how": "all"}:
-                self.opened = ()
-            case {"type": "fold"}:
-                self.opened = None
-            case {"type": "find", "text": str(text)}:
-                self.find(text)
-            case {"type": "filter", "text": str(text)} if _widget is self._table:
-                self._filter = text
-                self._show_table()
-            case {"type": "filter", "text": str(text)}:
-                self._show_copies(text)
-
-    def _name_of_box(self, box_id: str) -> str:
-        boxes = () if self._drawing is None else self._drawing.boxes
-        return next((box.name for box in boxes if box.id == box_id), "")
-
-    def toggle(self, box_id: str) -> None:
-        """Unfolds a box (``s3``: scope 3) or folds an open scope (``c3``)."""
-        if self._drawing is None:
-            return
-        now = self._drawing.opened
-        if box_id.startswith("c"):
-            path = scope_tree(view_of(self.placement)).paths[int(box_id[1:])]
-            self.opened = tuple(key for key in now if key != path and not key.startswith(f"{path}/"))
-            return
-        name = self._name_of_box(box_id)
-        if name and name not in view_of(self.placement).index:
-            self.opened = (*now, name)
-        elif name in scope_tree(view_of(self.placement)).index and box_id.startswith("s"):
-            self.opened = (*now, name)
-
-    def find(self, pattern: str) -> bool:
-        """Selects the next op whose name has a match for a regular expression; says whether there is one.
+    def apply_remedy(self, number: int = 0) -> None:
+        """Makes the change of settings that a button beside the error offers.
 
         Raises:
-            re.error: the expression is malformed.
+            IndexError: there is no such remedy.
         """
+        settings = self._views.remedies[number].settings
+        self._step(lambda: self._what_if.go_to(settings))
+
+    def pin(self) -> None:
+        """Compares what comes with the placement that is shown now."""
+        self._compare(self._comparison.pin)
+
+    def compare(self, other: Any = None, **settings: Any) -> None:
+        """Compares with another placement, or with what other settings lead to; with nothing where neither is given.
+
+        Args:
+            other: a `Placement`, a log's view, or what can be placed: a graph, a GraphDef, a path.
+            settings: for example ``release="2.21"`` or ``machine="cpu"``; other settings stay as they are now.
+
+        Raises:
+            OpError: the other settings, or what was given, cannot be placed.
+        """
+        self._compare(lambda: self._comparison.use(other, **settings))
+
+    def _compare(self, change: Any) -> None:
+        with self._what_if.lock:
+            change()
+            self._views.show_picture(self.opened, "")
+            self._views.fill()
+            self._views.show_tab()
+            self._show_selection()
+
+    def find(self, pattern: str) -> bool:
+        """Selects the next op whose name has a match for a regular expression; says whether there is one."""
         if self.placement is None or not pattern:
             return False
         names = view_of(self.placement).names
@@ -346,105 +243,207 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
                 return True
         return False
 
+    def toggle(self, box_id: str) -> None:
+        """Unfolds a box (``s3``: scope 3) or folds an open scope (``c3``)."""
+        drawing = self._views.drawing
+        if drawing is None:
+            return
+        tree = scope_tree(view_of(self.placement))
+        if box_id.startswith("c"):
+            path = tree.paths[int(box_id[1:])]
+            self.opened = tuple(
+                key for key in drawing.opened if key != path and not key.startswith(f"{path}/")
+            )
+            return
+        name = self._name_of_box(box_id)
+        is_op = name in view_of(self.placement).index
+        if name and (not is_op or (name in tree.index and box_id.startswith("s"))):
+            self.opened = (*drawing.opened, name)
+
+    # --------------------------------------------------------------------------------------------------- what is set
+
+    @traitlets.validate(*_SETTINGS)
+    def _check_setting(self, proposal: Any) -> Any:
+        """What a setting becomes in its usual form; raises for what is none."""
+        name, value = proposal.trait.name, proposal.value
+        if self._settling:
+            return value
+        if name == "visible_devices":
+            return self._what_if.checked_visible(value)
+        if name == "machine":
+            return str(self._what_if.changed(machine=value).machine)
+        if name == "release":
+            return releases.resolve(value)
+        if name == "device_count":
+            return checked_count(value)
+        if name == "per_process_gpu_memory_fraction":
+            return checked_fraction(value)
+        self._what_if.changed(**{_SETTINGS[name]: value})
+        return value
+
+    @traitlets.observe(*_SETTINGS)
+    def _setting_changed(self, change: Any) -> None:
+        if not self._settling:
+            self._step(lambda: self._what_if.change(**{_SETTINGS[change.name]: change.new}))
+
+    def _step(self, change: Callable[[], bool | None]) -> bool:
+        """Changes the state and shows what came of it, unless the change says that there is nothing to do."""
+        with self._what_if.lock:
+            if change() is False:
+                return False
+            self._refused = {}
+            self._settling = True
+            try:
+                self._show_settings()
+            finally:
+                self._settling = False
+            self._show_placement()
+        return True
+
+    @traitlets.observe("opened")
+    def _opened_changed(self, change: Any) -> None:
+        with self._what_if.lock:
+            self._views.show_picture(change.new, "")
+            self._show_selection()
+
+    @traitlets.validate("selected")
+    def _check_selected(self, proposal: Any) -> str:
+        name = proposal.value
+        if not name or self.placement is None:
+            return name
+        view = view_of(self.placement)
+        if name in view.index or name in scope_tree(view).index or "*" in name or "/:" in name:
+            return name
+        raise ValueError(f"There is no op and no name scope {name!r}")
+
+    @traitlets.observe("selected")
+    def _selected_changed(self, change: Any) -> None:
+        with self._what_if.lock:
+            self._show_selection()
+
+    # ----------------------------------------------------------------------------------------------- what the page says
+
+    def _heard(self, widget: Any, content: dict[str, Any], _buffers: Any) -> None:
+        with self._what_if.lock:
+            match content:
+                case {"type": "select", "id": str(box)}:
+                    self.selected = self._name_of_box(box)
+                case {"type": "select", "name": str(name)}:
+                    self._reveal(name)
+                case {"type": "toggle", "id": str(box)}:
+                    self.toggle(box)
+                case {"type": "fold", "how": how}:
+                    self.opened = () if how == "all" else None
+                case {"type": "find", "text": str(text)}:
+                    self.find(text)
+                case {"type": "set", "name": str(name), "value": value}:
+                    self._set(name, value)
+                case {"type": "undo"}:
+                    self.undo()
+                case {"type": "redo"}:
+                    self.redo()
+                case {"type": "act", "action": str(action)}:
+                    self._act(action)
+                case {"type": "code"}:
+                    widget.send({"type": "code", "text": self.as_python()})
+                case {"type": "ping", "number": number}:
+                    widget.send({"type": "pong", "number": number})
+
+    def _set(self, field: str, value: Any) -> None:
+        """Sets what a control stands for; what is refused is said beside it."""
+        try:
+            name, wanted = setting_of(field, value, self._what_if.settings)
+            self._refused = {}
+            setattr(self, name, wanted)
+        except (OpError, ValueError, TypeError, traitlets.TraitError) as error:
+            self._refused = {field: (value, error)}
+        self._show_fields()
+
+    def _act(self, action: str) -> None:
+        """Does what a button says."""
+        kind, _, rest = action.partition(":")
+        if kind == "remedy" and rest.isdigit() and int(rest) < len(self._views.remedies):
+            self.apply_remedy(int(rest))
+        elif kind == "compare":
+            try:
+                self._compare(lambda: self._comparison.act(action))
+            except OpError as error:
+                self._views.compare_failed(error)
+
+    def _name_of_box(self, box_id: str) -> str:
+        boxes = () if self._views.drawing is None else self._views.drawing.boxes
+        return next((box.name for box in boxes if box.id == box_id), "")
+
     def _reveal(self, name: str) -> None:
         """Selects an op and opens the scopes around it."""
-        if self.placement is None or self._drawing is None:
-            return
-        view = view_of(self.placement)
-        node = view.index.get(name)
-        if node is not None and self._drawing.boxes[int(self._drawing.box_of[node])].kind != "op":
-            tree = scope_tree(view)
-            path = tree.paths[tree.scope_of[node]]
-            if path and path not in self._drawing.opened:
-                self.opened = (*self._drawing.opened, path)
-        self.selected = name
+        with self._what_if.lock:
+            drawing = self._views.drawing
+            if self.placement is None or drawing is None:
+                return
+            view = view_of(self.placement)
+            node = view.index.get(name)
+            if node is not None and drawing.boxes[int(drawing.box_of[node])].kind != "op":
+                tree = scope_tree(view)
+                path = tree.paths[tree.scope_of[node]]
+                if path and path not in drawing.opened:
+                    self.opened = (*drawing.opened, path)
+            self.selected = name
 
     # --------------------------------------------------------------------------------------------------- what is shown
 
+    def _show_settings(self) -> None:
+        """Sets the traits to what the settings are."""
+        settings = self._what_if.settings
+        for name in _SETTINGS:
+            if name not in ("machine", "visible_devices"):
+                setattr(self, name, getattr(settings, name))
+        self.machine = str(settings.machine)
+        self.visible_devices = self._visible()
+
+    def _visible(self) -> tuple[int, ...]:
+        try:
+            return self._what_if.settings.visible
+        except OpError:
+            return ()
+
+    def _show_fields(self) -> None:
+        state = self._what_if
+        errors: dict[str, BaseException] = {name: error for name, (_, error) in self._refused.items()}
+        if state.error is not None and not errors:
+            for name in state.blamed:
+                errors["device_count:CPU" if name == "device_count" else name] = state.error
+        with self._controls.hold_sync():
+            self._controls.can_undo, self._controls.can_redo = state.can_undo, state.can_redo
+            if not state.is_fixed:
+                self._controls.fields = fields_of(
+                    state.settings,
+                    self.visible_devices,
+                    state.mapping,
+                    errors=errors,
+                    typed={name: value for name, (value, _) in self._refused.items()},
+                )
+
     def _show_placement(self) -> None:
-        error = self._what_if.error
-        self.set_trait("error", "" if error is None else str(error))
-        placement = self.placement
-        if error is not None:
-            self._status.value = html.error_html(error)
-        else:
-            self._status.value = f"<p role='status'>{html.escape(summary_text(placement))}</p>"
-        if placement is not None and self.selected:
-            view = view_of(placement)
+        state = self._what_if
+        self.set_trait("error", "" if state.error is None else str(state.error))
+        self.set_trait("stale", state.is_stale)
+        self._show_fields()
+        self._views.show_status(remedies(state))
+        if self.placement is not None and self.selected:
+            view = view_of(self.placement)
             if self.selected not in view.index and self.selected not in scope_tree(view).index:
                 self.selected = ""
-        self._show_picture()
-        self._show_table()
-        self._show_tab()
-
-    def _show_picture(self) -> None:
-        if self.placement is None:
-            self._drawing = None
-            self._graph.notice = "Nothing could be placed with these settings; the reason is above."
-            self._graph.svg = ""
-            self._graph.set_trait("legend", [])
-            self._graph.set_trait("notes", [])
-            self._show_selection()
-            return
-        drawing = self._drawing = draw(self.placement, self.opened)
-        with self._graph.hold_sync():
-            self._graph.legend = [look(device, count=count) for device, count in drawing.legend]
-            self._graph.notes = legend_notes(drawing)
-            self._graph.summary = f"Placement graph. {summary_text(self.placement)}"
-            try:
-                self._graph.svg = render.render_svg(dot_text(drawing, legend=False, transparent=True), 5.0)
-            except render.LayoutTimeout:
-                self._graph.notice = "This picture takes too long to lay out: fold some name scopes."
-                self._graph.svg = ""
-            self._show_selection()
+        self._views.show_picture(self.opened, "")
+        self._views.fill()
+        self._views.show_tab()
+        self._show_selection()
 
     def _show_selection(self) -> None:
-        if self.placement is None or self._drawing is None:
-            self.set_trait("reason", "")
-            self._graph.detail = {}
-            self._graph.selected_box = ""
-            return
-        box = box_of_name(self._drawing, view_of(self.placement), self.selected)
-        detail = detail_of(self.placement, self._drawing, self.selected) if self.selected else {}
-        self.set_trait("reason", detail.get("reason", ""))
-        self._graph.detail = detail
-        self._graph.selected_box = box.id if box is not None else ""
-        if self.selected in view_of(self.placement).index and not any(
-            row[0] == self.selected for row in self._table.rows
-        ):
-            self._show_table()
-        self._table.selected = self.selected
-
-    def _show_table(self) -> None:
-        if self.placement is None:
-            self._table.rows, self._table.total = [], 0
-            return
-        rows, total = table_rows(view_of(self.placement), self._filter, self.selected)
-        with self._table.hold_sync():
-            self._table.rows, self._table.total = rows, total
-            self._table.selected = self.selected
-
-    def _show_copies(self, pattern: str = "") -> None:
-        rows, total = ([], 0) if self.placement is None else copy_rows(view_of(self.placement), pattern)
-        with self._copies.hold_sync():
-            self._copies.rows, self._copies.total = rows, total
-
-    def _show_tab(self) -> None:
-        """Fills the tab in front; the others are filled when they come to the front."""
-        tab = _TABS[self._tabs.selected_index or 0]
-        if tab == "Copies":
-            self._show_copies()
-        elif tab == "Devices":
-            mapping = self._what_if.mapping
-            self._mapping.value = (
-                html.mapping_table(mapping) if mapping else "<p>This machine has no GPU.</p>"
-            )
-        elif tab == "Log":
-            self._log.value = f"<pre>{html.escape_lines(self.log) or 'No log: the placement failed.'}</pre>"
+        self.set_trait("reason", self._views.show_selection(self.selected))
 
 
 def explore(x: Any, machine: Any = None, config: Any = None, release: str | None = None) -> Explorer:
-    """The explorer of a graph, session, placement, GraphDef or file.
+    """The explorer of a graph, session, placement, GraphDef, file or parsed log.
 
     Args:
         x: what to explore.

@@ -1,6 +1,6 @@
-"""The two widgets with a page of their own: the clickable picture and the table of rows.
+"""The widgets with a page of their own: the clickable picture, tables, panels of text, and the controls.
 
-Each gets plain values as traits and sends what the user did as a message; neither knows a placement. The scripts and
+Each gets plain values as traits and sends what the user did as a message; none knows a placement. The scripts and
 the style sheet lie beside this file in ``static/`` and load nothing.
 """
 
@@ -14,10 +14,15 @@ import traitlets
 
 from gpuplace.report.palette import device_style
 
-__all__ = ["GraphView", "TableView", "look"]
+__all__ = ["ControlsView", "GraphView", "PanelView", "TableView", "look"]
 
 STATIC = Path(__file__).parent / "static"
 STYLE = (STATIC / "explorer.css").read_text(encoding="utf-8")
+
+
+def _script(*names: str) -> str:
+    """Several scripts as one module."""
+    return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
 
 
 def look(device: str, **more: Any) -> dict[str, Any]:
@@ -54,22 +59,73 @@ class GraphView(anywidget.AnyWidget):
     """``[kind, text]`` behind the legend; kind is ``"copy"``, ``"alarm"`` or ``"plain"``."""
     detail = traitlets.Dict().tag(sync=True)
     """The card."""
+    marks: Any = traitlets.Dict().tag(sync=True)
+    """Box id -> what a mark beside it says."""
+    stale = traitlets.Bool(False).tag(sync=True)
+    """Whether the picture is of earlier settings."""
 
 
 class TableView(anywidget.AnyWidget):
-    """Rows that can be selected and filtered.
+    """A table of any length that holds the rows in sight.
 
-    Messages to Python: ``select`` with ``name``, ``filter`` with ``text``.
+    Messages to Python: ``select`` with ``name``; ``filter`` with ``text``; ``sort`` with ``column`` and
+    ``descending``; ``rows`` with ``first``, ``count`` and ``version``, answered by a message ``rows`` with ``rows``.
     """
 
-    _esm = (STATIC / "table_view.js").read_text(encoding="utf-8")
-    _css = STYLE
+    _esm = _script("dom.js", "table_view.js")
 
-    columns = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    rows: Any = traitlets.List().tag(sync=True)
-    """``[key, cell, ...]``; a cell is a text or a chip's look."""
+    columns: Any = traitlets.List().tag(sync=True)
+    """``[title, share of the width]``."""
     total = traitlets.Int(0).tag(sync=True)
-    """How many rows there are in all."""
+    """How many rows there are."""
+    size = traitlets.Int(0).tag(sync=True)
+    """How many there would be without the filter."""
+    window: Any = traitlets.Dict().tag(sync=True)
+    """``version``, ``first`` and ``rows``: a new version makes all rows that the page knows void."""
+    order: Any = traitlets.Dict().tag(sync=True)
+    """``column`` and ``descending``; empty for the rows' own order."""
+    pattern = traitlets.Unicode("").tag(sync=True)
+    """The filter."""
     selected = traitlets.Unicode("").tag(sync=True)
     """Key of the selected row."""
+    selected_row = traitlets.Int(-1).tag(sync=True)
+    """Position of the selected row, -1 where it is not shown."""
     caption = traitlets.Unicode("").tag(sync=True)
+    plain = traitlets.Bool(False).tag(sync=True)
+    """Lines of text instead of a table."""
+    empty = traitlets.Unicode("").tag(sync=True)
+    """What to say where there are no rows."""
+
+
+class PanelView(anywidget.AnyWidget):
+    """Text, small tables, links to nodes and buttons.
+
+    Messages to Python: ``select`` with ``name``, ``act`` with ``action``.
+    """
+
+    _esm = _script("dom.js", "panel_view.js")
+
+    blocks: Any = traitlets.List().tag(sync=True)
+    """What to show; see `gpuplace.jupyter.panels`."""
+    live = traitlets.Bool(False).tag(sync=True)
+    """Whether a screen reader says what changes."""
+
+
+class ControlsView(anywidget.AnyWidget):
+    """The settings, the buttons for undo, redo and program text, and what there is to say about the kernel.
+
+    Messages to Python: ``set`` with ``name`` and ``value``, ``undo``, ``redo``, ``code``, answered by a message
+    ``code`` with ``text``, and ``ping`` with ``number``, answered by ``pong``.
+    """
+
+    _esm = _script("dom.js", "controls_view.js")
+    _css = STYLE
+
+    fields: Any = traitlets.List().tag(sync=True)
+    """The controls; see `gpuplace.jupyter.controls`."""
+    page = traitlets.Unicode("").tag(sync=True)
+    """Tells the controls of several explorers on one page apart."""
+    can_undo = traitlets.Bool(False).tag(sync=True)
+    can_redo = traitlets.Bool(False).tag(sync=True)
+    is_fixed = traitlets.Bool(False).tag(sync=True)
+    """Whether there is nothing to set."""

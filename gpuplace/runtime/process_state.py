@@ -34,7 +34,7 @@ from typing import Any, overload
 from gpuplace import release as releases
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.device.gpu_settings import GPUSettings
-from gpuplace.device.machine import Machine, default_machine
+from gpuplace.device.machine import PREFIX, Machine, default_machine
 from gpuplace.device.mapping import MappingRow, VirtualGPU
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility
 from gpuplace.errors import AlreadyExistsError, InternalError
@@ -51,6 +51,7 @@ __all__ = [
     "device_mapping",
     "process_state",
     "reset_runtime",
+    "session_allocators",
     "session_devices",
     "set_allocation_retry_wait",
     "use_machine",
@@ -291,6 +292,14 @@ class ProcessState:
         self._allocators[key] = allocator
         return allocator
 
+    def allocators(self) -> dict[str, BFCAllocator]:
+        """Full device name to the allocator of each simulated GPU that sessions of this process have made."""
+        with self._lock:
+            return {
+                f"{PREFIX}/device:GPU:{number}": allocator
+                for (number, _), allocator in self._allocators.items()
+            }
+
     def _with_first_limit(self, device: DeviceAttributes) -> DeviceAttributes:
         """The device with the limit of the allocator it really has."""
         if device.physical_id is None or device.visible_id is None:
@@ -385,6 +394,13 @@ def device_mapping(config: Any = None) -> tuple[MappingRow, ...]:
     """The chain from the machine's GPUs to devices as this process's sessions get it, hidden GPUs included."""
     state = process_state
     return state.current_machine().mapping(config, visibility=state.visibility())
+
+
+def session_allocators(machine: Machine, session: Any = None) -> dict[str, BFCAllocator]:
+    """Full device name to allocator of the simulated GPUs that a session, or this process on that machine, has made."""
+    if session is not None:
+        return dict(getattr(session.placement.device_set, "allocators", {}))
+    return process_state.allocators() if machine == process_state.current_machine() else {}
 
 
 def set_allocation_retry_wait(milliseconds: float) -> None:

@@ -105,6 +105,7 @@ function render({ model, el }) {
       fit();
     }
     mark();
+    markBoxes();
     canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1);
   }
 
@@ -149,6 +150,31 @@ function render({ model, el }) {
     }
     if (hit) {
       for (const group of nodes()) group.setAttribute("tabindex", group === hit ? "0" : "-1");
+    }
+  }
+
+  // A small sign at the upper right of the boxes that Python names, for example of those whose device has changed.
+  function markBoxes() {
+    canvas.classList.toggle("gp-stale", model.get("stale"));
+    canvas.querySelector(".gp-stale-tag")?.remove();
+    if (model.get("stale")) canvas.append(element("div", { class: "gp-stale-tag" }, "the last placement that worked"));
+    if (!svg) return;
+    svg.querySelectorAll("g.gp-mark").forEach((sign) => sign.remove());
+    const make = (tag, properties) => {
+      const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+      for (const [key, value] of Object.entries(properties)) node.setAttribute(key, value);
+      return node;
+    };
+    for (const [id, text] of Object.entries(model.get("marks") ?? {})) {
+      const group = svg.querySelector(`g.node[id="${id}"]`);
+      if (!group) continue;
+      const box = group.getBBox();
+      const width = 6.2 * text.length + 18;
+      const sign = make("g", { class: "gp-mark" });
+      const label = make("text", { x: box.x + box.width - width / 2 + 6, y: box.y + 3, "text-anchor": "middle", "font-size": "9" });
+      label.textContent = `⇄ ${text}`;
+      sign.append(make("rect", { x: box.x + box.width - width + 6, y: box.y - 8, width, height: 15, rx: 7 }), label);
+      group.append(sign);
     }
   }
 
@@ -301,6 +327,8 @@ function render({ model, el }) {
   model.on("change:svg", draw);
   model.on("change:notice", draw);
   model.on("change:selected_box", mark);
+  model.on("change:marks", markBoxes);
+  model.on("change:stale", markBoxes);
   model.on("change:legend", showLegend);
   model.on("change:notes", showLegend);
   model.on("change:detail", showDetail);

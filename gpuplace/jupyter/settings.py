@@ -1,0 +1,177 @@
+"""What can be changed about a placement: one record, with the machine's devices and the program text that it means.
+
+>>> settings = Settings(Machine.parse("4x Tesla K20m"), cuda_visible_devices="2,0", allow_growth=True)
+>>> settings.environ
+{'CUDA_VISIBLE_DEVICES': '2,0'}
+>>> settings.visible, settings.text_for_visible((0, 2, 3))
+((0, 2), '2,0,3')
+>>> settings.config.gpu_options.allow_growth
+True
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuplace.device.device_set import DeviceSet
+from gpuplace.device.gpu_settings import GPUSettings
+from gpuplace.device.machine import Machine
+from gpuplace.device.mapping import MappingRow
+from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility, cuda_order
+
+__all__ = ["ORDERS", "Settings"]
+
+ORDERS = ("FASTEST_FIRST", "PCI_BUS_ID")
+"""How CUDA can number GPUs."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A machine, the environment, a ``ConfigProto`` and a release."""
+
+    machine: Machine
+    release: str = "1.15"
+    soft_placement: bool = False
+    cuda_visible_devices: str | None = None
+    """CUDA_VISIBLE_DEVICES; None where it is not set."""
+    cuda_device_order: str = "FASTEST_FIRST"
+    """CUDA_DEVICE_ORDER, one of `ORDERS`."""
+    visible_device_list: str = ""
+    device_count: Mapping[str, int] = field(default_factory=dict)
+    allow_growth: bool = False
+    per_process_gpu_memory_fraction: float = 0.0
+    base: Any = field(default=None, compare=False, repr=False)
+    """The ``ConfigProto`` that everything else is taken from."""
+
+    @classmethod
+    def begin(cls, machine: Machine, release: str, config: Any, environ: Mapping[str, str]) -> Settings:
+        """The settings that a ``ConfigProto`` and an environment make."""
+        known = GPUSettings.from_config(config)
+        order = environ.get(DEVICE_ORDER, "").strip()
+        return cls(
+            machine,
+            release,
+            bool(getattr(config, "allow_soft_placement", False)),
+            environ.get(VISIBLE_DEVICES),
+            order if order in ORDERS else "FASTEST_FIRST",
+            known.visible_device_list,
+            dict(known.device_count),
+            known.allow_growth,
+            known.per_process_gpu_memory_fraction,
+            config,
+        )
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The environment variables that are set."""
+        found = {}
+        if self.cuda_device_order != "FASTEST_FIRST":
+            found[DEVICE_ORDER] = self.cuda_device_order
+        if self.cuda_visible_devices is not None:
+            found[VISIBLE_DEVICES] = self.cuda_visible_devices
+        return found
+
+    @property
+    def config(self) -> Any:
+        """The ``ConfigProto``: a new one, with everything else as in the one to begin with."""
+        from gpuplace.graphdef.messages import ConfigProto
+
+        made = ConfigProto()
+        if isinstance(self.base, ConfigProto):
+            made.CopyFrom(self.base)
+        made.allow_soft_placement = self.soft_placement
+        made.device_count.clear()
+        made.device_count.update(self.device_count)
+        made.gpu_options.visible_device_list = self.visible_device_list
+        made.gpu_options.allow_growth = self.allow_growth
+        made.gpu_options.per_process_gpu_memory_fraction = self.per_process_gpu_memory_fraction
+        return made
+
+    @property
+    def gpu_settings(self) -> GPUSettings:
+        """The part that makes devices."""
+        known = GPUSettings.from_config(self.base)
+        return GPUSettings(
+            device_count=dict(self.device_count),
+            visible_device_list=self.visible_device_list,
+            per_process_gpu_memory_fraction=self.per_process_gpu_memory_fraction,
+            allow_growth=self.allow_growth,
+            allocator_type=known.allocator_type,
+            virtual_devices=known.virtual_devices,
+            use_unified_memory=known.use_unified_memory,
+        )
+
+    def device_set(self) -> DeviceSet:
+        """The devices of a session.
+
+        Raises:
+            OpError: the settings are wrong; TensorFlow's sentence.
+        """
+        return self.machine.device_set(self.gpu_settings, environ=self.environ)
+
+    def mapping(self) -> tuple[MappingRow, ...]:
+        """The chain from GPUs to devices; OpError where the settings are wrong."""
+        return self.machine.mapping(self.gpu_settings, environ=self.environ)
+
+    @property
+    def visibility(self) -> Visibility:
+        """What CUDA shows; OpError for a value that names a part of a GPU."""
+        return self.machine.visibility(self.environ)
+
+    @property
+    def visible(self) -> tuple[int, ...]:
+        """The machine's GPUs that CUDA shows, in the machine's order."""
+        return tuple(sorted(gpu.index for gpu in self.visibility.visible))
+
+    def text_for_visible(self, wanted: Iterable[int]) -> str | None:
+        """CUDA_VISIBLE_DEVICES that shows exactly these GPUs; None where that is all.
+
+        GPUs that were visible already keep their order.
+        """
+        chosen = set(wanted)
+        ordered = [gpu.index for gpu in cuda_order(self.machine.gpus, self.cuda_device_order)]
+        before = [gpu.index for gpu in self.visibility.visible if gpu.index in chosen]
+        is_plain = before == [gpu for gpu in ordered if gpu in before]
+        if is_plain and len(chosen) == len(ordered):
+            return None
+        shown = [gpu for gpu in ordered if gpu in chosen]
+        if not is_plain:
+            shown = before + [gpu for gpu in shown if gpu not in before]
+        return ",".join(str(ordered.index(gpu)) for gpu in shown)
+
+
+def checked_fraction(value: Any) -> float:
+    """A memory fraction: a number that is not negative; ValueError otherwise.
+
+    >>> checked_fraction("0.4"), checked_fraction("")
+    (0.4, 0.0)
+    """
+    try:
+        number = float(value if value != "" else 0.0)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0.0 <= number < math.inf:
+        raise ValueError(
+            f"per_process_gpu_memory_fraction is a part of each GPU's memory, for example 0.4; got {value!r}"
+        )
+    return number
+
+
+def checked_count(value: Any) -> dict[str, int]:
+    """``device_count`` with whole numbers; ValueError otherwise.
+
+    >>> checked_count({"GPU": "1", "CPU": ""})
+    {'GPU': 1}
+    """
+    counts = {}
+    for kind, number in dict(value).items():
+        if number is None or number == "":
+            continue
+        text = str(number).strip()
+        if not text.lstrip("+-").isascii() or not text.lstrip("+-").isdigit() or abs(int(text)) >= 1 << 31:
+            raise ValueError(f"device_count {kind} is a whole number, for example 1; got {number!r}")
+        counts[str(kind)] = int(text)
+    return counts

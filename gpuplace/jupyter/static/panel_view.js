@@ -1,0 +1,96 @@
+// Blocks of text, facts, small tables, links to nodes and buttons, as Python says. Traits and messages: see PanelView.
+
+function render({ model, el }) {
+  el.classList.add("gp", "gp-panel");
+
+  const pick = (name) => tell(model, el, { type: "select", name });
+  const nodeButton = (name) =>
+    element("button", { type: "button", class: "gp-node", title: `Select ${name}`, onclick: () => pick(name) }, name);
+
+  function lines(text) {
+    return text.split("\n").flatMap((line, i) => (i ? [element("br"), line] : [line]));
+  }
+
+  function cellOf(value) {
+    if (value === null || value === undefined) return [""];
+    if (typeof value !== "object") return [String(value)];
+    if (value.node) return [nodeButton(value.node)];
+    if (value.bar) return barOf(value);
+    if (value.strong) return [element("b", {}, value.strong)];
+    return [chip(value)];
+  }
+
+  function barOf({ bar, text }) {
+    const parts = bar.map(([share, kind, label]) => {
+      const part = element("span", { class: `gp-part gp-part-${kind}`, title: label });
+      part.style.width = `${Math.max(share > 0 ? 0.6 : 0, Math.min(100, 100 * share))}%`;
+      return part;
+    });
+    return [element("span", { class: "gp-bar", "aria-hidden": "true" }, ...parts), element("span", { class: "gp-hint" }, text)];
+  }
+
+  function buttonsOf(buttons) {
+    return buttons.map(({ label, note, action }) =>
+      element(
+        "span",
+        { class: "gp-remedy" },
+        element("button", { type: "button", onclick: () => tell(model, el, { type: "act", action }) }, label),
+        note ? element("span", { class: "gp-hint" }, ` ${note}`) : null,
+      ),
+    );
+  }
+
+  function factsOf(facts) {
+    return element("dl", { class: "gp-facts" }, ...facts.flatMap(([label, text]) => [element("dt", {}, label), element("dd", {}, ...lines(text))]));
+  }
+
+  function blockOf(block) {
+    switch (block.kind) {
+      case "heading":
+        return element("h4", {}, block.text);
+      case "error":
+        return element(
+          "div",
+          { class: "gp-error", role: block.quiet ? "group" : "alert" },
+          element("p", {}, element("b", {}, block.title), ": ", ...lines(block.message)),
+          block.facts.length ? factsOf(block.facts) : null,
+        );
+      case "code":
+        return element("pre", { class: "gp-source", tabindex: "0", "aria-label": block.label ?? "Program text" }, block.text);
+      case "buttons":
+        return element("div", { class: "gp-buttons", role: "group", "aria-label": block.label ?? "What can be done" }, ...buttonsOf(block.buttons));
+      case "nodes":
+        return element(
+          "div",
+          { class: "gp-names" },
+          ...block.names.map(nodeButton),
+          block.more ? element("span", { class: "gp-hint" }, `and ${grouped(block.more)} more`) : null,
+        );
+      case "table":
+        return element(
+          "div",
+          { class: "gp-wide" },
+          element(
+            "table",
+            { "aria-label": block.caption },
+            element("thead", {}, element("tr", {}, ...block.columns.map((name) => element("th", { scope: "col" }, name)))),
+            element("tbody", {}, ...block.rows.map((row) => element("tr", {}, ...row.map((value) => element("td", {}, ...cellOf(value)))))),
+          ),
+        );
+      default:
+        return element("p", { class: block.tone ? `gp-tone-${block.tone}` : "", role: block.tone === "status" ? "status" : null }, ...lines(block.text));
+    }
+  }
+
+  function draw() {
+    const held = el.contains(document.activeElement) ? document.activeElement.textContent : null;
+    el.replaceChildren(...model.get("blocks").map(blockOf));
+    if (held !== null) [...el.querySelectorAll("button")].find((button) => button.textContent === held)?.focus();
+  }
+
+  if (model.get("live")) el.setAttribute("aria-live", "polite");
+  model.on("change:blocks", draw);
+  draw();
+}
+
+export default { render };

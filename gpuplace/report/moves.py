@@ -1,0 +1,98 @@
+"""Two placements side by side: which nodes are elsewhere, grouped by cause.
+
+>>> from gpuplace.report.placement_view import PlacementView
+>>> before = PlacementView.of_columns([("a", "Neg", "", "/device:CPU:0"), ("b", "Neg", "", "/device:CPU:0")])
+>>> after = PlacementView.of_columns([("a", "Neg", "", "/device:GPU:0"), ("c", "Neg", "", "/device:CPU:0")])
+>>> moves = moves_between(before, after)
+>>> [(move.node, move.cause) for move in moves.rows], moves.only_before, moves.only_after
+([('a', 'CPU:0 to GPU:0')], ('b',), ('c',))
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuplace.placer.placement import Placement
+from gpuplace.report.palette import device_label
+from gpuplace.report.placement_view import view_of
+
+__all__ = ["MoveRow", "Moves", "moved_nodes", "moves_between"]
+
+
+class MoveRow(NamedTuple):
+    """One node that is elsewhere."""
+
+    node: str
+    before: str
+    """Full device name; ``""`` without one."""
+    after: str
+    cause: str
+    """The rule that moved it, or from where to where, if no more is known."""
+    note: str
+    """What the rule was about."""
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What differs between two placements."""
+
+    rows: tuple[MoveRow, ...]
+    """In the order of the first graph."""
+    only_before: tuple[str, ...]
+    only_after: tuple[str, ...]
+    meanings: dict[str, str]
+    """Cause -> the rule in a few words."""
+
+    def by_cause(self) -> list[tuple[str, int]]:
+        """``(cause, nodes)``, that of most nodes first."""
+        return Counter(row.cause for row in self.rows).most_common()
+
+    def by_devices(self) -> list[tuple[str, str, int]]:
+        """``(before, after, nodes)`` by full device name, most first."""
+        counted = Counter((row.before, row.after) for row in self.rows).most_common()
+        return [(before, after, number) for (before, after), number in counted]
+
+
+def moves_between(before: Any, after: Any) -> Moves:
+    """The moves from one placement to another; either can be a `Placement` or a `PlacementView`."""
+    if isinstance(before, Placement) and isinstance(after, Placement):
+        found = before.diff(after)
+        rows = tuple(
+            MoveRow(move.node, move.before, move.after, move.cause.value, move.note) for move in found.moves
+        )
+        meanings = {move.cause.value: move.cause.meaning for move in found.moves}
+        return Moves(rows, found.only_before, found.only_after, meanings)
+    old, new = view_of(before), view_of(after)
+    rows_found = []
+    for position, name in enumerate(old.names):
+        there = new.index.get(name)
+        if there is None:
+            continue
+        here, now = old.device_of(position), new.device_of(there)
+        if here != now:
+            rows_found.append(MoveRow(name, here, now, f"{device_label(here)} to {device_label(now)}", ""))
+    return Moves(
+        tuple(rows_found),
+        tuple(name for name in old.names if name not in new.index),
+        tuple(name for name in new.names if name not in old.index),
+        {},
+    )
+
+
+def moved_nodes(before: Any, after: Any) -> np.ndarray:
+    """[moved] positions in the second graph of the nodes that have another device than in the first."""
+    old, new = view_of(before), view_of(after)
+    code = {name: i for i, name in enumerate(dict.fromkeys((*old.devices, *new.devices, "")))}
+    there = np.array([code[name] for name in (*new.devices, "")])[new.device]
+    earlier = np.array([code[name] for name in (*old.devices, "")])[old.device]
+    if old.names is new.names or old.names == new.names:
+        return np.flatnonzero(earlier != there)
+    pairs = [(old.index[name], i) for i, name in enumerate(new.names) if name in old.index]
+    if not pairs:
+        return np.zeros(0, dtype=np.int64)
+    first, second = np.array(pairs).T
+    return second[earlier[first] != there[second]]

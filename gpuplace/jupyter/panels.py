@@ -187,13 +187,11 @@ def memory_blocks(rows: Sequence[MemoryRow]) -> list[Block]:
                 ]
             )
         table.append(cells)
-    grows = {row.grows for row in rows if row.grows is not None}
+    grows = next((row.grows for row in rows if row.grows is not None), None)
     told = {
-        (True,): "allow_growth: each GPU's allocator takes memory as it is needed, up to the limit.",
-        (
-            False,
-        ): "Each GPU's allocator takes its whole limit at the first op that runs there (no allow_growth).",
-    }.get(tuple(grows)[:1], "")
+        True: "allow_growth: each GPU's allocator takes memory as it is needed, up to the limit.",
+        False: "Each GPU's allocator takes its whole limit at the first op that runs there (no allow_growth).",
+    }.get(grows, "")
     over = [row for row in rows if row.limit and row.variables + row.constants > row.limit]
     blocks: list[Block] = [
         {"kind": "table", "caption": "Memory by device", "columns": columns, "rows": table}

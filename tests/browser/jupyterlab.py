@@ -48,8 +48,10 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def jupyterlab(root: Path, state: Path, theme: str = "JupyterLab Light") -> Iterator[str]:
-    """Serves the folder `root`; yields the server's address. Settings and logs go to the folder `state`."""
+def jupyterlab(
+    root: Path, state: Path, theme: str = "JupyterLab Light", settings: dict[str, dict] | None = None
+) -> Iterator[str]:
+    """Serves the folder `root`; yields the server's address. Logs and settings, also further ones, go to `state`."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")}
     folders = {
         "JUPYTER_CONFIG_DIR": "config",
@@ -62,7 +64,8 @@ def jupyterlab(root: Path, state: Path, theme: str = "JupyterLab Light") -> Iter
     env |= {name: str(state / folder) for name, folder in folders.items()}
     env |= {"JUPYTER_PREFER_ENV_PATH": "1", "PYTHONUNBUFFERED": "1"}
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), env.get("PYTHONPATH")]))
-    for name, values in {**SETTINGS, "apputils-extension/themes": {"theme": theme}}.items():
+    themed = {"apputils-extension/themes": {"theme": theme}}
+    for name, values in {**SETTINGS, **themed, **(settings or {})}.items():
         path = state / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(values))

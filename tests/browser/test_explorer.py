@@ -36,7 +36,7 @@ def as_in_the_beginning(explorer):
         explorer.get_by_label(f"GPU {number} ·").check()
     explorer.get_by_role("tab", name="Table").click()
     explorer.locator(".gp-table-head input").first.fill("")
-    explorer.locator(".gp-status p[role=status]").wait_for()
+    explorer.locator(".gp-panel p[role=status]").first.wait_for()
 
 
 def shoot(explorer, screenshots, lab, name):
@@ -120,7 +120,7 @@ def test_another_machine_and_a_machine_that_does_not_exist(explorer, screenshots
     expect(explorer.get_by_label("GPU 2 ·")).to_have_count(0)
     expect(explorer.locator(".gp-legend")).not_to_contain_text("GPU:2")
     explorer.get_by_role("tab", name="Devices").click()
-    expect(explorer.locator(".gp-panel")).to_contain_text("0000:02:00.0")
+    expect(explorer.get_by_role("table", name="From GPUs to devices")).to_contain_text("0000:02:00.0")
     shoot(explorer, screenshots, lab, "machine")
     machine.fill("4x Tesla K20m")
     machine.press("Enter")
@@ -133,15 +133,15 @@ def test_tabs_filter_and_release(explorer, screenshots, lab):
     explorer.get_by_label("Filter rows by regular expression").first.fill("MatMul.*GPU:3")
     expect(explorer.locator("tr[data-key]")).to_have_count(1)
     explorer.get_by_role("tab", name="Copies").click()
-    expect(explorer.get_by_role("table", name="Copies between devices")).to_contain_text("2×2 float32")
+    expect(explorer.get_by_role("grid", name="Copies between devices")).to_contain_text("2×2 float32")
     shoot(explorer, screenshots, lab, "copies")
     explorer.get_by_role("tab", name="Log").click()
-    expect(explorer.locator(".gp-log")).to_contain_text("MatMul_1: (MatMul): /job:localhost")
+    expect(explorer.locator(".gp-lines")).to_contain_text("MatMul_1: (MatMul): /job:localhost")
     explorer.get_by_label("Release").select_option("1.4")
-    expect(explorer.locator(".gp-log")).to_contain_text("MatMul_1: /job:localhost")
+    expect(explorer.locator(".gp-lines")).to_contain_text("MatMul_1: /job:localhost")
     shoot(explorer, screenshots, lab, "log")
     explorer.get_by_label("Release").select_option("1.15")
-    expect(explorer.locator(".gp-log")).to_contain_text("MatMul_1: (MatMul): /job:localhost")
+    expect(explorer.locator(".gp-lines")).to_contain_text("MatMul_1: (MatMul): /job:localhost")
 
 
 def test_keyboard_alone(explorer, page):

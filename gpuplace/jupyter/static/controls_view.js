@@ -22,7 +22,7 @@ function render({ model, el }) {
   const redo = button("↷ Redo", "Redo (Ctrl+Shift+Z)", () => say({ type: "redo" }));
   const code = button("Copy as Python", "Copy the settings as Python", () => say({ type: "code" }));
   const working = element("span", { class: "gp-working", role: "status" });
-  const tools = element("div", { class: "gp-undo", role: "toolbar", "aria-label": "Changes" }, undo, redo, code, working);
+  const tools = element("div", { class: "gp-undo", role: "toolbar", "aria-label": "Changes" }, working, undo, redo, code);
   const shown = element("div", { class: "gp-shown", hidden: true });
   el.append(banner, element("div", { class: "gp-top" }, main, tools), gpus, details, shown);
   if (model.get("is_fixed")) for (const part of [undo, redo, code, gpus, details]) part.hidden = true;
@@ -159,6 +159,7 @@ function render({ model, el }) {
     root?.classList.toggle("gp-gone", state === "gone");
     root?.classList.toggle("gp-busy", state === "busy");
     root?.setAttribute("aria-busy", String(state === "busy" || state === "soon"));
+    for (const part of [main, gpus, more, tools]) part.inert = state === "gone";
     working.textContent = state === "soon" ? "working …" : "";
     banner.dataset.state = state;
     const waiting = number - answered;
@@ -236,6 +237,11 @@ function render({ model, el }) {
   });
   // The manager of the widgets marks every model when the kernel restarts or ends.
   model.on("comm_live_update", lost);
+  // One that is shut down says so only to whoever listens to the kernel itself.
+  const kernel = model.widget_manager?.kernel;
+  kernel?.disposed?.connect(lost);
+  kernel?.statusChanged?.connect((_, status) => status === "dead" && lost());
+  kernel?.connectionStatusChanged?.connect((_, status) => status === "disconnected" && lost());
   model.on("change:fields", draw);
   model.on("change:can_undo", drawUndo);
   model.on("change:can_redo", drawUndo);

@@ -157,7 +157,7 @@ function render({ model, el }) {
   function markBoxes() {
     canvas.classList.toggle("gp-stale", model.get("stale"));
     canvas.querySelector(".gp-stale-tag")?.remove();
-    if (model.get("stale")) canvas.append(element("div", { class: "gp-stale-tag" }, "the last placement that worked"));
+    if (model.get("stale")) canvas.append(element("div", { class: "gp-stale-tag" }, "of earlier settings"));
     if (!svg) return;
     svg.querySelectorAll("g.gp-mark").forEach((sign) => sign.remove());
     const make = (tag, properties) => {
@@ -171,9 +171,9 @@ function render({ model, el }) {
       const box = group.getBBox();
       const width = 6.2 * text.length + 18;
       const sign = make("g", { class: "gp-mark" });
-      const label = make("text", { x: box.x + box.width - width / 2 + 6, y: box.y + 3, "text-anchor": "middle", "font-size": "9" });
+      const label = make("text", { x: box.x + box.width - width / 2 + 6, y: box.y - 1, "text-anchor": "middle", "font-size": "9" });
       label.textContent = `⇄ ${text}`;
-      sign.append(make("rect", { x: box.x + box.width - width + 6, y: box.y - 8, width, height: 15, rx: 7 }), label);
+      sign.append(make("rect", { x: box.x + box.width - width + 6, y: box.y - 11, width, height: 14, rx: 7 }), label);
       group.append(sign);
     }
   }

@@ -73,7 +73,9 @@ function render({ model, el }) {
           element(
             "table",
             { "aria-label": block.caption },
-            element("thead", {}, element("tr", {}, ...block.columns.map((name) => element("th", { scope: "col" }, name)))),
+            block.columns.some(Boolean)
+              ? element("thead", {}, element("tr", {}, ...block.columns.map((name) => element("th", { scope: "col" }, name))))
+              : null,
             element("tbody", {}, ...block.rows.map((row) => element("tr", {}, ...row.map((value) => element("td", {}, ...cellOf(value)))))),
           ),
         );

@@ -55,6 +55,8 @@ def remedies(what_if: WhatIf) -> list[Remedy]:
     for label, settings in _candidates(what_if):
         if settings == what_if.settings or any(known.settings == settings for known in found):
             continue
+        if settings.release != what_if.settings.release and any(remedy.mends for remedy in found):
+            continue  # another release reads the whole graph anew: only where nothing else helps
         try:
             placement = what_if.attempt(settings)
         except OpError:

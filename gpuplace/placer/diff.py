@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuplace.device.parsed_name import ANY
-from gpuplace.placer.candidates import SOFT, SOFT_RESOURCE
 from gpuplace.placer.decide import NOWHERE
-from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
+from gpuplace.placer.deciding import RULES, deciding_rules
 from gpuplace.placer.rules import Rule
 
 if TYPE_CHECKING:
@@ -87,15 +85,16 @@ def diff(before: Placement, after: Placement) -> PlacementDiff:
     code = {name: i for i, name in enumerate(dict.fromkeys((*old_names, *new_names)))}
     here = np.array([code[name] for name in old_names])[before.devices[pairs[:, 0]]]
     there = np.array([code[name] for name in new_names])[after.devices[pairs[:, 1]]]
-    moves = [
-        Move(
-            old.names[i],
-            old_names[before.devices[i]],
-            new_names[after.devices[k]],
-            _cause(before, i, after, k),
-        )
-        for i, k in pairs[here != there].tolist()
-    ]
+    moved = pairs[here != there]
+    cause = _causes(before, moved[:, 0], after, moved[:, 1])
+    rows = zip(
+        moved[:, 0].tolist(),
+        before.devices[moved[:, 0]].tolist(),
+        after.devices[moved[:, 1]].tolist(),
+        cause.tolist(),
+        strict=True,
+    )
+    moves = [Move(old.names[i], old_names[was], new_names[now], RULES[rule]) for i, was, now, rule in rows]
     if old.names == new.names:
         return PlacementDiff(tuple(moves), (), ())
     return PlacementDiff(
@@ -105,42 +104,16 @@ def diff(before: Placement, after: Placement) -> PlacementDiff:
     )
 
 
-def _cause(before: Placement, old: int, after: Placement, new: int) -> Rule:
-    """The rule that settled the new device, unless that is only the general preference, which the old one broke."""
-    device = int(before.devices[old])
-    if device != NOWHERE and before.device_set.names[device] not in after.device_set:
-        rule = deciding_rule(after, new)
-        return Rule.MISSING_DEVICE if rule in (Rule.TYPE_PRIORITY, Rule.NAME_ORDER, Rule.KERNEL) else rule
-    rule = deciding_rule(after, new)
-    if rule in (Rule.TYPE_PRIORITY, Rule.NAME_ORDER):
-        earlier = deciding_rule(before, old)
-        if earlier not in (Rule.TYPE_PRIORITY, Rule.NAME_ORDER):
-            return earlier
-    return rule
-
-
-def deciding_rule(placement: Placement, node: int) -> Rule:
-    """The rule that settled a node's device, without replaying its group."""
-    if placement.partition is None or placement.decisions is None or placement.devices[node] == NOWHERE:
-        return Rule.FAILED
-    how = int(placement.decisions.how[node])
-    followed = {METADATA: Rule.METADATA, IDENTITY: Rule.IDENTITY, GENERATOR: Rule.GENERATOR}.get(how)
-    if followed is not None:
-        return followed
-    member = placement.constraints(node)
-    level = placement.chooser.candidates(member).level
-    if level == SOFT:
-        return Rule.SOFT_PLACEMENT
-    if level == SOFT_RESOURCE:
-        return Rule.SOFT_RESOURCE
-    if member.assigned != ANY:
-        return Rule.ASSIGNED
-    if member.requested != ANY:
-        return Rule.REQUEST if placement.graph.requested_device(node) else Rule.GROUP
-    if len(member.supported) < len(placement.facts_of(node).supported):
-        return Rule.GROUP
-    if len(member.supported) < len(placement.device_set.prioritized_types()):
-        return Rule.KERNEL
-    if any(priority for _, priority in member.supported):
-        return Rule.KERNEL_PRIORITY
-    return Rule.TYPE_PRIORITY if len(placement.device_set.type_priority) > 1 else Rule.NAME_ORDER
+def _causes(before: Placement, old: np.ndarray, after: Placement, new: np.ndarray) -> np.ndarray:
+    """The rule that settled each new device, unless that is only the general preference, which the old one broke."""
+    if not len(old):
+        return np.zeros(0, dtype=np.int64)
+    rule, earlier = deciding_rules(after)[new], deciding_rules(before)[old]
+    preference = [RULES.index(Rule.TYPE_PRIORITY), RULES.index(Rule.NAME_ORDER)]
+    was = before.devices[old]
+    lost = np.array([name not in after.device_set for name in before.device_set.names] + [False])[was]
+    lost &= was != NOWHERE
+    is_general = np.isin(rule, preference)
+    found = np.where(is_general & ~np.isin(earlier, preference), earlier, rule)
+    lacks = np.where(is_general | (rule == RULES.index(Rule.KERNEL)), RULES.index(Rule.MISSING_DEVICE), rule)
+    return np.where(lost, lacks, found)

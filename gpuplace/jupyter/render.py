@@ -18,15 +18,17 @@ from pathlib import Path
 from graphviz.backend import ExecutableNotFound
 
 from gpuplace.report.dot import FONT
+from gpuplace.report.layout import Layout, layout_text, read_layout
+from gpuplace.report.palette import LIGHT, Theme
+from gpuplace.report.sheet import Sheet
+from gpuplace.report.svg import FAMILIES, svg_text
 
-__all__ = ["DOT_VARIABLE", "LayoutTimeout", "dot_program", "render", "render_svg"]
+__all__ = ["DOT_VARIABLE", "LayoutTimeout", "dot_program", "layout", "render", "render_svg", "sheet_svg"]
 
 DOT_VARIABLE = "GPUPLACE_DOT"
 """Environment variable with the path of the program that lays pictures out."""
 TIME_LIMIT_S = 10.0
 """Seconds that a layout may take."""
-FAMILIES = "Arial,Helvetica,'Liberation Sans',sans-serif"
-"""Fonts that a page tries in turn."""
 
 _PROLOGUE = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
 
@@ -83,6 +85,41 @@ def render(dot: str, form: str = "svg", *, time_limit_s: float = TIME_LIMIT_S) -
             "(time_limit_s=)"
         ) from None
     return done.stdout
+
+
+def sheet_svg(
+    sheet: Sheet,
+    *,
+    theme: Theme = LIGHT,
+    direction: str = "TB",
+    legend: bool = True,
+    transparent: bool = False,
+    patterns: bool = False,
+    time_limit_s: float = TIME_LIMIT_S,
+) -> str:
+    """The picture as one ``<svg>`` element; laid out again only where its boxes or edges are others.
+
+    Args:
+        sheet: what to draw.
+        theme: colours around the boxes.
+        direction: ``"TB"`` from top to bottom, ``"LR"`` from left to right.
+        legend: whether to draw the legend below.
+        transparent: no background, for a page that has its own.
+        patterns: whether fills are hatched.
+        time_limit_s: seconds that the layout may take.
+
+    Raises:
+        LayoutTimeout: the limit was reached.
+        ExecutableNotFound: no program is installed.
+    """
+    places = layout(layout_text(sheet, direction), time_limit_s)
+    return svg_text(sheet, places, theme=theme, legend=legend, transparent=transparent, patterns=patterns)
+
+
+@lru_cache(maxsize=128)
+def layout(text: str, time_limit_s: float = TIME_LIMIT_S) -> Layout:
+    """Where boxes and lines go, for a question of `layout_text`; kept for a repeated one."""
+    return read_layout(render(text, "json0", time_limit_s=time_limit_s).decode("utf-8"))
 
 
 @lru_cache(maxsize=64)

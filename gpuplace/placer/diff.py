@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +41,10 @@ class PlacementDiff:
     """Nodes that the other graph does not have."""
     only_after: tuple[str, ...]
     """Nodes that only the other graph has."""
+    before: Placement | None = field(default=None, repr=False, compare=False)
+    """What was compared."""
+    after: Placement | None = field(default=None, repr=False, compare=False)
+    """With what it was compared."""
 
     def by_cause(self) -> dict[Rule, tuple[Move, ...]]:
         """The moves by rule, the rule that moved most nodes first."""
@@ -75,33 +79,43 @@ def diff(before: Placement, after: Placement) -> PlacementDiff:
     """Compares two placements by node name."""
     old, new = before.graph, after.graph
     old_names, new_names = (*before.device_set.names, ""), (*after.device_set.names, "")
+    pairs, cause = moved_nodes(before, after)
+    rows = zip(
+        pairs[:, 0].tolist(),
+        before.devices[pairs[:, 0]].tolist(),
+        after.devices[pairs[:, 1]].tolist(),
+        cause.tolist(),
+        strict=True,
+    )
+    moves = tuple(Move(old.names[i], old_names[was], new_names[now], RULES[rule]) for i, was, now, rule in rows)
+    only_before: tuple[str, ...] = ()
+    only_after: tuple[str, ...] = ()
+    if old.names != new.names:
+        only_before = tuple(name for name in old.names if name not in new.index)
+        only_after = tuple(name for name in new.names if name not in old.index)
+    return PlacementDiff(moves, only_before, only_after, before, after)
+
+
+def moved_nodes(before: Placement, after: Placement) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes whose device differs.
+
+    Returns:
+        [moves, 2] position of each in the one and the other graph, and [moves] position in
+        `gpuplace.placer.deciding.RULES` of what moved it.
+    """
+    old, new = before.graph, after.graph
+    old_names, new_names = (*before.device_set.names, ""), (*after.device_set.names, "")
     if old.names == new.names:
         pairs = np.stack((np.arange(len(old)), np.arange(len(new))), axis=1)
     else:
         shared = [name for name in old.names if name in new.index]
-        pairs = np.array([(old.index[name], new.index[name]) for name in shared], dtype=np.int64).reshape(
-            -1, 2
-        )
+        rows = [(old.index[name], new.index[name]) for name in shared]
+        pairs = np.array(rows, dtype=np.int64).reshape(-1, 2)
     code = {name: i for i, name in enumerate(dict.fromkeys((*old_names, *new_names)))}
     here = np.array([code[name] for name in old_names])[before.devices[pairs[:, 0]]]
     there = np.array([code[name] for name in new_names])[after.devices[pairs[:, 1]]]
     moved = pairs[here != there]
-    cause = _causes(before, moved[:, 0], after, moved[:, 1])
-    rows = zip(
-        moved[:, 0].tolist(),
-        before.devices[moved[:, 0]].tolist(),
-        after.devices[moved[:, 1]].tolist(),
-        cause.tolist(),
-        strict=True,
-    )
-    moves = [Move(old.names[i], old_names[was], new_names[now], RULES[rule]) for i, was, now, rule in rows]
-    if old.names == new.names:
-        return PlacementDiff(tuple(moves), (), ())
-    return PlacementDiff(
-        tuple(moves),
-        tuple(name for name in old.names if name not in new.index),
-        tuple(name for name in new.names if name not in old.index),
-    )
+    return moved, _causes(before, moved[:, 0], after, moved[:, 1])
 
 
 def _causes(before: Placement, old: np.ndarray, after: Placement, new: np.ndarray) -> np.ndarray:

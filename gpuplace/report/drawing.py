@@ -141,6 +141,8 @@ class Drawing:
     guilty: int
     box_of: np.ndarray = field(repr=False)
     """[nodes] position of each node's box."""
+    view: PlacementView = field(repr=False)
+    """What is drawn."""
 
 
 def scope_tree(view: PlacementView) -> ScopeTree:
@@ -210,6 +212,7 @@ def draw(
         unmet=int(view.is_unmet.sum()),
         guilty=len(view.guilty),
         box_of=box_of,
+        view=view,
     )
 
 

@@ -1,0 +1,135 @@
+r"""Where the boxes of a picture go: Graphviz is given sizes and edges alone, and gives places and curves.
+
+Colours, words and line styles are no part of the question, so that a picture whose boxes and edges stay is not laid out
+again: another colouring, a dark page, or a switch that moves ops between devices keeps every box where it is.
+
+>>> from gpuplace.report.drawing import draw
+>>> from gpuplace.report.placement_view import PlacementView
+>>> from gpuplace.report.sheet import sheet_of
+>>> one = PlacementView.of_columns([("a", "Const", "", "/device:CPU:0")])
+>>> other = PlacementView.of_columns([("a", "Const", "", "/device:GPU:0")])
+>>> layout_text(sheet_of(draw(one))) == layout_text(sheet_of(draw(other)))
+True
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from gpuplace.report.dot import FONT, LIMITS, checked_direction, quote, stub_text
+from gpuplace.report.drawing import Cluster
+from gpuplace.report.scopes import ROOT
+from gpuplace.report.sheet import Sheet
+from gpuplace.report.text import shortened
+from gpuplace.report.text_width import text_width
+
+__all__ = ["CLUSTER_LABEL", "STUB_SIZE", "Layout", "Route", "layout_text", "read_layout"]
+
+CLUSTER_LABEL = 40
+"""Characters of an open scope's name."""
+STUB_SIZE = 9.0
+"""Points of a stub's text."""
+_INCH = 72.0
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The curve of an edge."""
+
+    points: tuple[tuple[float, float], ...]
+    """A start, then three points for each cubic curve; in points, downwards."""
+    tip: tuple[float, float]
+    """Where the arrow ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Places in points, from the upper left corner."""
+
+    width: float
+    height: float
+    boxes: dict[str, tuple[float, float]]
+    """Id of a box or a stub -> its middle."""
+    clusters: dict[int, tuple[float, float, float, float]]
+    """Scope -> left, top, right and bottom of its frame."""
+    routes: dict[tuple[str, str], Route]
+    """Ids of both ends -> curve."""
+
+
+def layout_text(sheet: Sheet, direction: str = "TB") -> str:
+    """The question to Graphviz.
+
+    Raises:
+        ValueError: an unknown direction.
+    """
+    drawing = sheet.drawing
+    lines = [
+        "digraph placement {",
+        f'  graph [rankdir={checked_direction(direction)} nodesep=0.22 ranksep=0.5 newrank=true {LIMITS}'
+        f' fontname="{FONT}" fontsize=10 margin=10 labeljust=l labelloc=t]',
+        '  node [shape=box fixedsize=true label=""]',
+        "  edge [arrowsize=0.6]",
+    ]
+    inside: dict[int, list[str]] = {}
+    cluster_of: dict[str, int] = {}
+    for face in sheet.faces:
+        cluster_of[face.box.id] = face.box.cluster
+        size = f"width={face.width / _INCH:.4f} height={face.height / _INCH:.4f}"
+        inside.setdefault(face.box.cluster, []).append(f"{face.box.id} [{size}]")
+    for stub in drawing.stubs:
+        width = text_width(stub_text(stub), STUB_SIZE) + 4
+        ends = (stub.box, stub.id) if stub.is_outgoing else (stub.id, stub.box)
+        inside.setdefault(cluster_of[stub.box], []).extend(
+            (
+                f"{stub.id} [width={width / _INCH:.4f} height={(STUB_SIZE + 3) / _INCH:.4f}]",
+                f"{ends[0]} -> {ends[1]} [arrowsize=0.4]",
+            )
+        )
+    _scope(lines, ROOT, drawing.clusters, inside, "  ")
+    lines += [f"  {link.src} -> {link.dst}" for link in drawing.links]
+    lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def _scope(
+    lines: list[str], scope: int, clusters: tuple[Cluster, ...], inside: dict[int, list[str]], indent: str
+) -> None:
+    lines += (indent + line for line in inside.get(scope, ()))
+    for cluster in clusters:
+        if cluster.parent == scope:
+            lines.append(f"{indent}subgraph cluster_{cluster.scope} {{")
+            lines.append(f"{indent}  graph [label={quote(shortened(cluster.label, CLUSTER_LABEL))}]")
+            _scope(lines, cluster.scope, clusters, inside, indent + "  ")
+            lines.append(f"{indent}}}")
+
+
+def read_layout(text: str) -> Layout:
+    """Graphviz's answer in its ``json0`` form; it counts upwards, pictures downwards."""
+    answer = json.loads(text)
+    _, _, width, height = map(float, answer["bb"].split(","))
+    boxes: dict[str, tuple[float, float]] = {}
+    clusters: dict[int, tuple[float, float, float, float]] = {}
+    names: dict[int, str] = {}
+    for item in answer.get("objects", ()):
+        name: str = item["name"]
+        if "pos" in item:
+            names[item["_gvid"]] = name
+            x, y = map(float, item["pos"].split(","))
+            boxes[name] = (x, height - y)
+        elif name.startswith("cluster_") and "bb" in item:
+            left, low, right, high = map(float, item["bb"].split(","))
+            clusters[int(name.removeprefix("cluster_"))] = (left, height - high, right, height - low)
+    routes = {}
+    for edge in answer.get("edges", ()):
+        points: list[tuple[float, float]] = []
+        tip = None
+        for part in edge["pos"].split():
+            *kind, x_text, y_text = part.split(",")  # "e,x,y" is the arrow's end, "s,x,y" its start
+            place = (float(x_text), height - float(y_text))
+            if kind == ["e"]:
+                tip = place
+            elif not kind:
+                points.append(place)
+        routes[names[edge["tail"]], names[edge["head"]]] = Route(tuple(points), tip or points[-1])
+    return Layout(width, height, boxes, clusters, routes)

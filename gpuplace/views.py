@@ -15,6 +15,7 @@ from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.placer.blame import Blame
+from gpuplace.placer.diff import PlacementDiff
 from gpuplace.placer.explain import Explanation
 from gpuplace.placer.placement import Placement
 from gpuplace.runtime.session import BaseSession
@@ -53,10 +54,19 @@ def _mimebundle(self: Any, include: Any = None, exclude: Any = None) -> Any:
 
 
 def _picture(self: Placement, **options: Any) -> Any:
-    """The graph coloured by assigned device; see ``gpuplace.jupyter.pictures.placement_picture``."""
+    """The graph in colours; see ``gpuplace.jupyter.pictures.placement_picture``."""
     from gpuplace.jupyter.pictures import placement_picture
 
     return placement_picture(self, **options)
+
+
+def _diff_picture(self: PlacementDiff, **options: Any) -> Any:
+    """The later placement with what moved; see ``gpuplace.jupyter.pictures.placement_picture``."""
+    from gpuplace.jupyter.pictures import placement_picture
+
+    if self.after is None:
+        raise ValueError("This difference does not say between which placements it is: take placement.diff(other)")
+    return placement_picture(self.after, against=self.before, **options)
 
 
 def _frame(self: Placement) -> Any:
@@ -105,6 +115,7 @@ def attach() -> None:
     )
     _attach(Operation, node_def=property(_node_def), __str__=_operation_text)
     _attach(Placement, picture=_picture, frame=_frame, _repr_mimebundle_=_mimebundle)
+    _attach(PlacementDiff, picture=_diff_picture)
     _attach(Blame, frame=_blame_frame)
     for cls in (BaseSession, Machine, Tensor, Operation, OpError, Explanation):
         _attach(cls, _repr_mimebundle_=_mimebundle)

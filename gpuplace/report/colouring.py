@@ -29,6 +29,7 @@ import numpy as np
 
 from gpuplace.placer.deciding import RULES
 from gpuplace.placer.rules import Rule
+from gpuplace.report.marks import Moves
 from gpuplace.report.palette import (
     MOST_CATEGORIES,
     Look,
@@ -43,7 +44,7 @@ from gpuplace.report.scale import Scale, bytes_scale, time_scale
 from gpuplace.report.step_times import measured_bytes, measured_us
 from gpuplace.report.text import counted, shortened
 
-__all__ = ["COLOURINGS", "Category", "Colouring", "cause_look", "colouring"]
+__all__ = ["COLOURINGS", "Category", "Colouring", "cause_look", "colouring", "moved_colouring"]
 
 COLOURINGS = ("assigned", "requested", "type", "group", "memory", "time", "cause")
 """What pictures can be coloured by; ``"time"`` needs a measured step."""
@@ -264,6 +265,20 @@ def _cause(view: PlacementView, _: Any) -> Colouring:
         category = np.zeros(len(view), dtype=np.int64)
         return _categorical(view, "cause", "what settled the device", ["cause unknown"], category, [Look()])
     return by_rule(view, "cause", "what settled the device", view.rules())
+
+
+def moved_colouring(placement: Any, moves: Moves) -> Colouring:
+    """Which nodes moved, by the rule that moved them.
+
+    Args:
+        placement: the later `Placement` or `PlacementView`.
+        moves: from `gpuplace.report.marks.compare`.
+    """
+    view = view_of(placement)
+    if (moves.rules >= 0).any() or not moves.is_moved.any():
+        return by_rule(view, "moved", "what moved, by cause", moves.rules, "did not move")
+    labels, looks = ["moved", "did not move"], [category_look(0), Look()]
+    return _categorical(view, "moved", "what moved", labels, (~moves.is_moved).astype(np.int64), looks)
 
 
 def by_rule(view: PlacementView, name: str, title: str, rules: np.ndarray, rest: str = "") -> Colouring:

@@ -9,7 +9,7 @@ r"""DOT text of a drawing: coloured boxes, copies dashed and labelled, control e
 (True, True)
 
 Every box has an ``id`` (see `gpuplace.report.drawing.Box`), every open scope the id ``c`` and its number, and
-classes say what an element is (``op``, ``scope``, ``bundle``, ``stub``, ``copy``, ``control``, ``unmet``,
+classes say what an element is (``op``, ``scope``, ``bundle``, ``copy``, ``control``, ``unmet``,
 ``guilty``), so that a page can restyle it and answer clicks.
 """
 
@@ -20,10 +20,10 @@ import re
 from collections.abc import Iterable
 
 from gpuplace.report.colouring import Category
-from gpuplace.report.drawing import Cluster, Drawing, Stub, draw
+from gpuplace.report.drawing import Cluster, Drawing, draw
 from gpuplace.report.palette import INK, LIGHT, PAPER, PATTERNS, Look, Theme
 from gpuplace.report.scopes import ROOT
-from gpuplace.report.sheet import BAR_HEIGHT, Face, Line, Sheet, Wire, role_colour, sheet_of
+from gpuplace.report.sheet import BAR_HEIGHT, Face, Line, Sheet, Tab, Wire, role_colour, sheet_of
 from gpuplace.report.text import counted, printable, shortened
 
 __all__ = ["draw", "dot_text", "escape", "quote"]
@@ -108,11 +108,8 @@ def dot_text(
     if legend:
         lines.append(f"  label=<{_legend(sheet, theme, patterns)}> labelloc=b labeljust=l")
     inside: dict[int, list[str]] = {}
-    position = {face.box.id: face.box for face in sheet.faces}
     for face in sheet.faces:
         inside.setdefault(face.box.cluster, []).append(_box(face, theme, patterns))
-    for stub in sheet.drawing.stubs:
-        inside.setdefault(position[stub.box].cluster, []).extend(_stub(stub, theme))
     _scope(lines, ROOT, sheet.drawing.clusters, inside, theme, "  ")
     lines += (f"  {_link(wire, theme)}" for wire in sheet.wires)
     lines.append("}")
@@ -168,6 +165,7 @@ def _box(face: Face, theme: Theme, patterns: bool) -> str:
     rows = [_text(line, theme, face.look) for line in face.lines]
     if face.bar:
         rows.insert(2, _bar(face.bar))
+    rows = [*(_tab(tab, theme) for tab in face.above), *rows, *(_tab(tab, theme) for tab in face.below)]
     look = face.look
     fill = theme.background if look is None else look.fill
     styles = ["filled", _CORNERS[face.corners], "dashed" if face.is_dashed else ""]
@@ -178,6 +176,14 @@ def _box(face: Face, theme: Theme, patterns: bool) -> str:
         f'{box.id} [id="{box.id}" class="{" ".join(face.classes)}" label=<{_table(rows)}> tooltip={quote(face.tip)}'
         f' style="{",".join(filter(None, styles))}" fillcolor="{fill}"'
         f' color="{role_colour(face.stroke, theme)}" penwidth={face.pen:g} peripheries={face.outlines}]'
+    )
+
+
+def _tab(tab: Tab, theme: Theme) -> str:
+    colour = theme.copy if tab.has_copies else theme.faint
+    cell = f'<TD><FONT POINT-SIZE="8" COLOR="{colour}">{escape(tab.text)}</FONT></TD>'
+    return (
+        f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1" BGCOLOR="{theme.scope}"><TR>{cell}</TR></TABLE>'
     )
 
 
@@ -198,34 +204,9 @@ def _bar(shares: tuple[tuple[Look, int], ...]) -> str:
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{cells}</TR></TABLE>'
 
 
-def stub_text(stub: Stub) -> str:
-    """What a stub says."""
-    arrow = f"→ {stub.label}" if stub.is_outgoing else f"{stub.label} →"
-    return shortened(f"{arrow} ({stub.edges})", 36)
-
-
-def stub_tip(stub: Stub) -> str:
-    """More about it."""
-    copies = f", {counted(stub.copies, 'copy', 'copies')} between devices" if stub.copies else ""
-    return f"{counted(stub.edges, 'edge')} {'to' if stub.is_outgoing else 'from'} {stub.label}{copies}"
-
-
 def cluster_tip(cluster: Cluster) -> str:
     """What an open scope says when it is pointed at."""
     return f"{cluster.path}\n{counted(cluster.nodes, 'node')}, open: double-click to fold"
-
-
-def _stub(stub: Stub, theme: Theme) -> list[str]:
-    """A label on the box's scope instead of a line through the picture."""
-    colour = theme.copy if stub.copies else theme.faint
-    tip = stub_tip(stub)
-    ends = (stub.box, stub.id) if stub.is_outgoing else (stub.id, stub.box)
-    style = "dashed" if stub.copies else "solid"
-    return [
-        f'{stub.id} [id="{stub.id}" class="stub" shape=plaintext style="" label={quote(stub_text(stub))} fontsize=9'
-        f' fontcolor="{colour}" margin=0.02 height=0.15 width=0.2 tooltip={quote(tip)}]',
-        f'{ends[0]} -> {ends[1]} [class="stub" style={style} color="{colour}" arrowsize=0.4 penwidth=0.8]',
-    ]
 
 
 def _link(wire: Wire, theme: Theme) -> str:

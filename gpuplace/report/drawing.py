@@ -28,7 +28,7 @@ from gpuplace.report.scopes import ROOT, ScopeTree
 
 __all__ = ["AUTO_CAP", "HARD_CAP", "Box", "Cluster", "Drawing", "Link", "Stub", "draw", "scope_tree"]
 
-AUTO_CAP = 60
+AUTO_CAP = 40
 """Boxes that unasked opening of scopes leads to."""
 HARD_CAP = 300
 """Boxes that a picture never exceeds."""

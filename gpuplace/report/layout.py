@@ -17,20 +17,19 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from gpuplace.report.dot import FONT, LIMITS, checked_direction, quote, stub_text
-from gpuplace.report.drawing import Cluster
+from gpuplace.report.dot import FONT, LIMITS, checked_direction, quote
+from gpuplace.report.drawing import Cluster, Drawing
 from gpuplace.report.scopes import ROOT
 from gpuplace.report.sheet import Sheet
 from gpuplace.report.text import shortened
-from gpuplace.report.text_width import text_width
 
-__all__ = ["CLUSTER_LABEL", "STUB_SIZE", "Layout", "Route", "layout_text", "read_layout"]
+__all__ = ["CLUSTER_LABEL", "Layout", "Route", "layout_text", "read_layout"]
 
 CLUSTER_LABEL = 40
 """Characters of an open scope's name."""
-STUB_SIZE = 9.0
-"""Points of a stub's text."""
 _INCH = 72.0
+_HELD = 4
+"""Boxes of a scope that are kept above or below those of another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Layout:
     width: float
     height: float
     boxes: dict[str, tuple[float, float]]
-    """Id of a box or a stub -> its middle."""
+    """Id of a box -> the middle of it and its tabs."""
     clusters: dict[int, tuple[float, float, float, float]]
     """Scope -> left, top, right and bottom of its frame."""
     routes: dict[tuple[str, str], Route]
@@ -72,22 +71,12 @@ def layout_text(sheet: Sheet, direction: str = "TB") -> str:
         "  edge [arrowsize=0.6]",
     ]
     inside: dict[int, list[str]] = {}
-    cluster_of: dict[str, int] = {}
     for face in sheet.faces:
-        cluster_of[face.box.id] = face.box.cluster
-        size = f"width={face.width / _INCH:.4f} height={face.height / _INCH:.4f}"
+        size = f"width={face.full_width / _INCH:.4f} height={face.full_height / _INCH:.4f}"
         inside.setdefault(face.box.cluster, []).append(f"{face.box.id} [{size}]")
-    for stub in drawing.stubs:
-        width = text_width(stub_text(stub), STUB_SIZE) + 4
-        ends = (stub.box, stub.id) if stub.is_outgoing else (stub.id, stub.box)
-        inside.setdefault(cluster_of[stub.box], []).extend(
-            (
-                f"{stub.id} [width={width / _INCH:.4f} height={(STUB_SIZE + 3) / _INCH:.4f}]",
-                f"{ends[0]} -> {ends[1]} [arrowsize=0.4]",
-            )
-        )
     _scope(lines, ROOT, drawing.clusters, inside, "  ")
     lines += [f"  {link.src} -> {link.dst}" for link in drawing.links]
+    lines += [f"  {src} -> {dst} [style=invis weight=0]" for src, dst in _below_one_another(drawing)]
     lines.append("}")
     return "\n".join(lines) + "\n"
 
@@ -102,6 +91,66 @@ def _scope(
             lines.append(f"{indent}  graph [label={quote(shortened(cluster.label, CLUSTER_LABEL))}]")
             _scope(lines, cluster.scope, clusters, inside, indent + "  ")
             lines.append(f"{indent}}}")
+
+
+def _below_one_another(drawing: Drawing) -> list[tuple[str, str]]:
+    """Pairs of boxes, one to lie above the other: top-level scopes whose edges are cut follow one another downwards.
+
+    Without this nothing holds them together, and they stand side by side in a strip.
+    """
+    cluster_of = {box.id: box.cluster for box in drawing.boxes}
+    parent = {cluster.scope: cluster.parent for cluster in drawing.clusters}
+
+    def top(scope: int) -> int:
+        while parent.get(scope, ROOT) != ROOT:
+            scope = parent[scope]
+        return scope
+
+    between: dict[tuple[int, int], int] = {}
+    for stub in drawing.stubs:
+        if stub.is_outgoing:
+            pair = (top(cluster_of[stub.box]), stub.other)
+            between[pair] = between.get(pair, 0) + stub.edges
+    above: dict[int, set[int]] = {}
+    for (src, dst), _ in sorted(between.items(), key=lambda item: (-item[1], item[0])):
+        if not _reaches(above, src, dst):  # the weaker of two directions would close a circle
+            above.setdefault(dst, set()).add(src)
+    depth: dict[int, int] = {}
+
+    def depth_of(scope: int) -> int:
+        if scope not in depth:
+            depth[scope] = 1 + max(map(depth_of, above.get(scope, ())), default=-1)
+        return depth[scope]
+
+    first: dict[int, list[str]] = {}
+    last: dict[int, list[str]] = {}
+    has_input = {link.dst for link in drawing.links}
+    has_output = {link.src for link in drawing.links}
+    for box in drawing.boxes:
+        scope = top(box.cluster)
+        if box.id not in has_input:
+            first.setdefault(scope, []).append(box.id)
+        if box.id not in has_output:
+            last.setdefault(scope, []).append(box.id)
+    pairs = []
+    for scope, before in above.items():
+        lowest = max(before, key=lambda one: (depth_of(one), one))
+        ends = last.get(lowest, [])[:_HELD], first.get(scope, [])[:_HELD]
+        pairs += [(src, dst) for src in ends[0] for dst in ends[1]]
+    return pairs
+
+
+def _reaches(above: dict[int, set[int]], scope: int, wanted: int) -> bool:
+    """Whether `wanted` is `scope` or lies above it."""
+    seen, todo = set(), [scope]
+    while todo:
+        one = todo.pop()
+        if one == wanted:
+            return True
+        if one not in seen:
+            seen.add(one)
+            todo += above.get(one, ())
+    return False
 
 
 def read_layout(text: str) -> Layout:

@@ -24,7 +24,7 @@ from gpuplace.placer.deciding import deciding_rules
 from gpuplace.placer.messages import error_of
 from gpuplace.report.palette import device_label
 
-__all__ = ["CONTROL", "PlacementView", "TensorFact", "view_of"]
+__all__ = ["CONTROL", "UNKNOWN", "PlacementView", "TensorFact", "view_of"]
 
 CONTROL = -1
 """Stands in `src_output` of a control edge."""
@@ -51,6 +51,7 @@ class TensorFact:
 
 
 UNKNOWN = TensorFact("", None, None)
+"""A tensor of which nothing is known."""
 
 
 @dataclass(frozen=True, eq=False)

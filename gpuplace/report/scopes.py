@@ -150,6 +150,27 @@ class ScopeTree:
                     level += [child for scope in alike[stem] for child in self.children[scope]]
         return frozenset(opened)
 
+    def open_around(self, wanted: np.ndarray, cap: int) -> frozenset[int]:
+        """The scopes to open so that nodes are seen, level by level, as long as no more than ``cap`` boxes show.
+
+        Args:
+            wanted: [nodes] bool.
+            cap: boxes.
+        """
+        inside = self.sums(wanted.astype(np.int64))
+        opened = {ROOT}
+        boxes = self.width(ROOT)
+        level = [ROOT]
+        while level:
+            below = [child for scope in level for child in self.children[scope] if inside[child]]
+            level = []
+            for scope in sorted(below, key=self.width):
+                if boxes + self.width(scope) - 1 <= cap:
+                    boxes += self.width(scope) - 1
+                    opened.add(scope)
+                    level.append(scope)
+        return frozenset(opened)
+
     def with_parents(self, scopes: Sequence[int]) -> frozenset[int]:
         """The scopes and all around them: what must be open for these to be seen open."""
         found = {ROOT}

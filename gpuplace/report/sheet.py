@@ -14,24 +14,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from gpuplace.report.colouring import Category, Colouring, colouring
-from gpuplace.report.drawing import Box, Drawing, Link
+from gpuplace.report.drawing import Box, Drawing, Link, Stub
 from gpuplace.report.marks import NO_MARKS, Marks
-from gpuplace.report.palette import Look, Theme, device_label, device_style
+from gpuplace.report.palette import Look, Theme, device_style
+from gpuplace.report.placement_view import UNKNOWN
 from gpuplace.report.text import bytes_text, counted, shortened
 from gpuplace.report.text_width import fitted, text_width
 
-__all__ = ["Face", "Line", "Sheet", "Wire", "role_colour", "sheet_of"]
+__all__ = ["Face", "Line", "Sheet", "Tab", "Wire", "role_colour", "sheet_of"]
 
 LABEL_WIDTH = 30
 """Characters of a name in a box."""
 FOLDED_WIDTH = 140.0
 """Least width of a folded box in points."""
 BAR_HEIGHT = 8.0
+TAB_SIZE, TAB_HEIGHT = 8.5, 12.0
+"""Points of a tab's text, and of the tab."""
+_TABS = 3
+"""Tabs above a box, and below it; of more the rest is one."""
 _STEP = 8.0
 """Widths are multiples of this, so that a letter more or less changes no layout."""
 _PAD_X, _PAD_Y = 9.0, 6.0
@@ -65,6 +70,16 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Tab:
+    """A line above or below a box that stands for edges from or to another scope, which are not drawn through."""
+
+    id: str
+    text: str
+    tip: str
+    has_copies: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Face:
     """What is seen of a box."""
 
@@ -86,6 +101,19 @@ class Face:
     width: float
     """In points."""
     height: float
+    above: tuple[Tab, ...] = ()
+    below: tuple[Tab, ...] = ()
+
+    @property
+    def full_width(self) -> float:
+        """With the tabs, in points."""
+        tabs = (*self.above, *self.below)
+        return max([self.width, *(_rounded(text_width(tab.text, TAB_SIZE) + 10) for tab in tabs)])
+
+    @property
+    def full_height(self) -> float:
+        """With the tabs, in points."""
+        return self.height + TAB_HEIGHT * (len(self.above) + len(self.below))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +181,7 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks) -> list[Face]:
     found = _per_box(drawing, marks.found)
     moved = _per_box(drawing, None if marks.moves is None else marks.moves.is_moved)
     path = _per_box(drawing, None if marks.path is None else marks.path.is_on)
+    above, below = _tabs(drawing, is_outgoing=False), _tabs(drawing, is_outgoing=True)
     faces = []
     for i, box in enumerate(drawing.boxes):
         extra = (found[i], moved[i], path[i])
@@ -163,7 +192,37 @@ def _faces(drawing: Drawing, colour: Colouring, marks: Marks) -> list[Face]:
         else:
             total = None if totals is None or colour.scale is None else colour.scale.text(totals[i])
             faces.append(_folded(colour, box, share[i], total, extra))
+        if box.id in above or box.id in below:
+            faces[-1] = replace(faces[-1], above=above.get(box.id, ()), below=below.get(box.id, ()))
     return faces
+
+
+def _tabs(drawing: Drawing, *, is_outgoing: bool) -> dict[str, tuple[Tab, ...]]:
+    """Id of a box -> its tabs, those of most edges first."""
+    by_box: dict[str, list[Stub]] = {}
+    for stub in drawing.stubs:
+        if stub.is_outgoing == is_outgoing:
+            by_box.setdefault(stub.box, []).append(stub)
+    found = {}
+    for box, stubs in by_box.items():
+        stubs.sort(key=lambda stub: (-stub.edges, stub.other))
+        kept = stubs if len(stubs) <= _TABS else stubs[: _TABS - 1]
+        tabs = [_tab(stub.id, stub.label, stub.edges, stub.copies, is_outgoing) for stub in kept]
+        if rest := stubs[len(kept) :]:
+            edges, copies = sum(stub.edges for stub in rest), sum(stub.copies for stub in rest)
+            labels = ", ".join(stub.label for stub in rest)
+            tabs.append(_tab(rest[0].id, labels, edges, copies, is_outgoing, f"{len(rest)} more"))
+        found[box] = tuple(tabs)
+    return found
+
+
+def _tab(identity: str, scopes: str, edges: int, copies: int, is_outgoing: bool, short: str = "") -> Tab:
+    name = short or shortened(scopes, 20)
+    text = f"→ {name} ({edges:,})" if is_outgoing else f"{name} → ({edges:,})"
+    told = f"{counted(edges, 'edge')} {'to' if is_outgoing else 'from'} {scopes}"
+    if copies:
+        told += f", {counted(copies, 'copy', 'copies')} between devices"
+    return Tab(identity, text, told, bool(copies))
 
 
 def _per_box(drawing: Drawing, nodes: np.ndarray | None) -> list[int]:
@@ -303,8 +362,8 @@ def _folded(
 
 
 def _shares_text(shares: Sequence[tuple[Category, int]], width: float) -> str:
-    """``GPU:0 120 · CPU:0 3``; what does not fit is counted."""
-    told = [f"{category.label} {number:,}" for category, number in shares]
+    """``GPU:0 (120) · CPU:0 (3)``; what does not fit is counted."""
+    told = [f"{category.label} ({number:,})" for category, number in shares]
     if math.isinf(width):
         return " · ".join(told[:99])
     for kept in range(len(told), 0, -1):
@@ -322,17 +381,15 @@ def _rounded(width: float) -> float:
 def _wire(link: Link, on_path: bool) -> Wire:
     label: tuple[str, ...] = ()
     if link.copies:
-        what = (
-            str(link.tensor)
-            if link.tensor is not None and link.copies == 1
-            else counted(link.copies, "copy", "copies")
-        )
+        is_known = link.tensor is not None and link.tensor != UNKNOWN and link.copies == 1
+        what = str(link.tensor) if is_known else counted(link.copies, "copy", "copies")
         size = "" if link.nbytes is None else bytes_text(link.nbytes)
         label = (what, size) if size else (what,)
         told = f"copied between devices: {what}" + (f", {size}" if size else "")
         kind, pen = "copy", 1.5 + min(2.5, math.log10(link.copies))
     elif link.tensors:
-        told = str(link.tensor) if link.tensor is not None else counted(link.tensors, "tensor")
+        is_known = link.tensor is not None and link.tensor != UNKNOWN
+        told = str(link.tensor) if is_known else counted(link.tensors, "tensor")
         kind, pen = "tensor", 1.1 + min(2.5, math.log10(link.tensors))
     else:
         told = counted(link.controls, "control edge")

@@ -12,12 +12,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from gpuplace.report.dot import NOTE_ROLES, cluster_tip, stub_text, stub_tip
-from gpuplace.report.drawing import Cluster, Stub
+from gpuplace.report.dot import NOTE_ROLES, cluster_tip
+from gpuplace.report.drawing import Cluster
 from gpuplace.report.label_places import Rectangle, label_places, sampled
-from gpuplace.report.layout import CLUSTER_LABEL, STUB_SIZE, Layout, Route
+from gpuplace.report.layout import CLUSTER_LABEL, Layout, Route
 from gpuplace.report.palette import INK, LIGHT, PATTERNS, Look, Theme
-from gpuplace.report.sheet import BAR_HEIGHT, Face, Line, Sheet, Wire, role_colour
+from gpuplace.report.sheet import BAR_HEIGHT, TAB_HEIGHT, TAB_SIZE, Face, Line, Sheet, Tab, Wire, role_colour
 from gpuplace.report.text import printable, shortened
 from gpuplace.report.text_width import text_width
 
@@ -77,8 +77,6 @@ class _Writer:
         sheet, layout = self.sheet, self.layout
         for cluster in sheet.drawing.clusters:
             self._cluster(cluster)
-        for number, stub in enumerate(sheet.drawing.stubs):
-            self._stub(number, stub)
         self._wires()
         for face in sheet.faces:
             self._face(face)
@@ -134,6 +132,9 @@ class _Writer:
     def _face(self, face: Face) -> None:
         theme, box = self.theme, face.box
         x, y = self.layout.boxes[box.id]
+        self._tabs(face.above, x, y - face.full_height / 2, face)
+        y += (len(face.above) - len(face.below)) * TAB_HEIGHT / 2
+        self._tabs(face.below, x, y + face.height / 2, face)
         fill = theme.background if face.look is None else face.look.fill
         dash = ' stroke-dasharray="5,2"' if face.is_dashed else ""
         stroke = role_colour(face.stroke, theme)
@@ -150,6 +151,21 @@ class _Writer:
             inside.append(f'<path fill="none" stroke="{stroke}" stroke-width="1" d="{inner}"/>\n')
         inside += self._lines(face, x, y - face.height / 2, fill if hatch else "")
         self._group(box.id, " ".join(("node", *face.classes)), box.id, face.tip, inside)
+
+    def _tabs(self, tabs: tuple[Tab, ...], x: float, y: float, face: Face) -> None:
+        """Edges to and from other scopes, on a strip of paper that hangs on the box."""
+        theme = self.theme
+        if not tabs:
+            return
+        width, height = face.full_width, TAB_HEIGHT * len(tabs)
+        strip = _outline(x, y + height / 2, width - 8, height, "square")
+        self.parts.append(
+            f'<path class="tabs" fill="{theme.background}" stroke="{theme.edge}" stroke-width="0.5" d="{strip}"/>\n'
+        )
+        for number, tab in enumerate(tabs):
+            colour = theme.copy if tab.has_copies else theme.faint
+            text = _words(x, y + number * TAB_HEIGHT + 9, tab.text, TAB_SIZE, colour, anchor="middle")
+            self._group(tab.id, "node stub", tab.id, tab.tip, [text])
 
     def _hatch(self, look: Look | None) -> str:
         return look.pattern if self.patterns and look is not None else ""
@@ -203,17 +219,6 @@ class _Writer:
 
     # ------------------------------------------------------------------------------------------------------------ lines
 
-    def _stub(self, number: int, stub: Stub) -> None:
-        theme = self.theme
-        colour = theme.copy if stub.copies else theme.faint
-        x, y = self.layout.boxes[stub.id]
-        text = _words(x, y + STUB_SIZE * 0.35, stub_text(stub), STUB_SIZE, colour, anchor="middle")
-        self._group(stub.id, "node stub", stub.id, stub_tip(stub), [text])
-        ends = (stub.box, stub.id) if stub.is_outgoing else (stub.id, stub.box)
-        dash = ' stroke-dasharray="4,2"' if stub.copies else ""
-        curve = _curve(self.layout.routes[ends], colour, 0.8, dash, 4.0)
-        self._group(f"stub{number}", "edge stub", "->".join(ends), stub_tip(stub), curve)
-
     def _wires(self) -> None:
         """Lines, then all their labels above them."""
         routes = [self.layout.routes[wire.link.src, wire.link.dst] for wire in self.sheet.wires]
@@ -222,7 +227,7 @@ class _Writer:
             theme = self.theme
             colour = theme.copy if wire.kind == "copy" else theme.edge
             dash = {"copy": ' stroke-dasharray="5,2.5"', "control": ' stroke-dasharray="1,3"'}.get(wire.kind, "")
-            inside = _curve(route, theme.path if wire.on_path else colour, wire.pen, dash, _ARROW, wire.kind != "control")
+            inside = _curve(route, theme.path if wire.on_path else colour, wire.pen, dash, wire.kind != "control")
             if number in places:
                 x, y, _, _ = places[number]
                 inside += [
@@ -240,11 +245,11 @@ class _Writer:
         boxes = []
         for face in self.sheet.faces:
             x, y = self.layout.boxes[face.box.id]
-            boxes.append((x - face.width / 2, y - face.height / 2, x + face.width / 2, y + face.height / 2))
-        for stub in self.sheet.drawing.stubs:
-            x, y = self.layout.boxes[stub.id]
-            half = text_width(stub_text(stub), STUB_SIZE) / 2
-            boxes.append((x - half, y - 6, x + half, y + 6))
+            wide, high = face.full_width / 2, face.full_height / 2
+            boxes.append((x - wide, y - high, x + wide, y + high))
+        for cluster in self.sheet.drawing.clusters:
+            left, top, _, _ = self.layout.clusters[cluster.scope]
+            boxes.append((left, top, left + 12 + text_width(cluster.label, 10, True), top + 20))
         sizes = [_label_size(self.sheet.wires[number]) for number in labelled]
         curves = [sampled(route.points) for route in routes]
         found = label_places(labelled, sizes, curves, boxes, (self.layout.width, self.layout.height))
@@ -358,7 +363,7 @@ def _outline(x: float, y: float, width: float, height: float, corners: str, radi
 
 
 def _curve(
-    route: Route, colour: str, pen: float, dash: str, arrow: float, is_filled: bool = True
+    route: Route, colour: str, pen: float, dash: str, is_filled: bool = True
 ) -> list[str]:
     """The line and its arrow's head."""
     first, *rest = route.points
@@ -366,7 +371,7 @@ def _curve(
     (x, y), (tip_x, tip_y) = route.points[-1], route.tip
     length = float(np.hypot(tip_x - x, tip_y - y)) or 1.0
     along_x, along_y = (tip_x - x) / length, (tip_y - y) / length
-    arrow = max(arrow, 2.2 * pen)
+    arrow = max(_ARROW, 2.2 * pen)
     x, y = tip_x - along_x * arrow, tip_y - along_y * arrow
     wide = arrow * 0.38
     head = (

@@ -16,7 +16,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.placer.blame import Blame
 from gpuplace.placer.diff import PlacementDiff
-from gpuplace.placer.explain import Explanation
+from gpuplace.placer.explanation import Explanation
 from gpuplace.placer.placement import Placement
 from gpuplace.runtime.session import BaseSession
 
@@ -64,9 +64,9 @@ def _diff_picture(self: PlacementDiff, **options: Any) -> Any:
     """The later placement with what moved; see ``gpuplace.jupyter.pictures.placement_picture``."""
     from gpuplace.jupyter.pictures import placement_picture
 
-    if self.after is None:
+    if self.later is None:
         raise ValueError("This difference does not say between which placements it is: take placement.diff(other)")
-    return placement_picture(self.after, against=self.before, **options)
+    return placement_picture(self.later, against=self.earlier, **options)
 
 
 def _frame(self: Placement) -> Any:
@@ -81,6 +81,20 @@ def _blame_frame(self: Blame) -> Any:
     from gpuplace.jupyter.frames import blame_frame
 
     return blame_frame(self)
+
+
+def _explanation_frame(self: Explanation) -> Any:
+    """A row a rule that acted as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.explanation_frame``."""
+    from gpuplace.jupyter.frames import explanation_frame
+
+    return explanation_frame(self)
+
+
+def _diff_frame(self: PlacementDiff) -> Any:
+    """A row a node that moves as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.diff_frame``."""
+    from gpuplace.jupyter.frames import diff_frame
+
+    return diff_frame(self)
 
 
 def explore(x: Any = None, machine: Any = None, config: Any = None, release: str | None = None) -> Any:
@@ -115,8 +129,9 @@ def attach() -> None:
     )
     _attach(Operation, node_def=property(_node_def), __str__=_operation_text)
     _attach(Placement, picture=_picture, frame=_frame, _repr_mimebundle_=_mimebundle)
-    _attach(PlacementDiff, picture=_diff_picture)
     _attach(Blame, frame=_blame_frame)
+    _attach(Explanation, frame=_explanation_frame)
+    _attach(PlacementDiff, frame=_diff_frame, picture=_diff_picture)
     for cls in (BaseSession, Machine, Tensor, Operation, OpError, Explanation):
         _attach(cls, _repr_mimebundle_=_mimebundle)
 

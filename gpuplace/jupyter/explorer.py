@@ -26,13 +26,12 @@ from gpuplace.errors import OpError
 from gpuplace.jupyter import render
 from gpuplace.jupyter.details import box_of_name, detail_of
 from gpuplace.jupyter.frames import placement_frame
-from gpuplace.jupyter.pictures import placement_picture
-from gpuplace.jupyter.views import STYLE, GraphView, TableView, look
+from gpuplace.jupyter.pictures import legend_chips, picture_sheet, placement_picture
+from gpuplace.jupyter.views import STYLE, GraphView, TableView
 from gpuplace.jupyter.what_if import WhatIf
 from gpuplace.jupyter.widget_rows import copy_rows, legend_notes, searcher, table_rows
 from gpuplace.report import html
-from gpuplace.report.dot import dot_text
-from gpuplace.report.drawing import Drawing, draw, scope_tree
+from gpuplace.report.drawing import Drawing, scope_tree
 from gpuplace.report.placement_view import view_of
 from gpuplace.report.text import counted, placement_text, summary_text
 
@@ -386,13 +385,16 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             self._graph.set_trait("notes", [])
             self._show_selection()
             return
-        drawing = self._drawing = draw(self.placement, self.opened)
+        sheet = picture_sheet(self.placement, self.opened)
+        drawing = self._drawing = sheet.drawing
         with self._graph.hold_sync():
-            self._graph.legend = [look(device, count=count) for device, count in drawing.legend]
+            self._graph.legend = legend_chips(sheet)
             self._graph.notes = legend_notes(drawing)
             self._graph.summary = f"Placement graph. {summary_text(self.placement)}"
             try:
-                self._graph.svg = render.render_svg(dot_text(drawing, legend=False, transparent=True), 5.0)
+                self._graph.svg = render.sheet_svg(
+                    sheet, legend=False, transparent=True, time_limit_s=5.0
+                )
             except render.LayoutTimeout:
                 self._graph.notice = "This picture takes too long to lay out: fold some name scopes."
                 self._graph.svg = ""

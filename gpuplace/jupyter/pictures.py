@@ -22,7 +22,7 @@ from gpuplace.report.placement_view import PlacementView, view_of
 from gpuplace.report.sheet import Sheet, sheet_of
 from gpuplace.report.text import placement_text, summary_text
 
-__all__ = ["Picture", "picture_sheet", "placement_picture"]
+__all__ = ["Picture", "legend_chips", "picture_sheet", "placement_picture"]
 
 _ROWS = 12
 
@@ -235,6 +235,22 @@ def picture_sheet(
     else:
         colours = colouring(view, colour or "assigned", run_metadata=run_metadata)
     return sheet_of(draw(view, opened, cap=cap), colours, marks)
+
+
+def legend_chips(sheet: Sheet) -> list[dict[str, Any]]:
+    """The legend as values for a page's chips: ``label``, ``count``, ``note`` and the look."""
+    return [
+        {
+            "label": category.label,
+            "count": category.count,
+            "note": category.note,
+            "fill": category.look.fill,
+            "ink": category.look.ink,
+            "corners": category.look.corners,
+            "outlines": category.look.outlines,
+        }
+        for category in sheet.legend
+    ]
 
 
 def _checked_scopes(view: PlacementView, opened: Iterable[str]) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 from gpuplace.device.parsed_name import ANY
 from gpuplace.placer.candidates import SOFT, SOFT_RESOURCE
 from gpuplace.placer.decide import NOWHERE
-from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
+from gpuplace.placer.moved_by import RULE_OF_DECISION
 from gpuplace.placer.rules import Rule
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ __all__ = ["RULES", "deciding_rule", "deciding_rules"]
 
 RULES = tuple(Rule)
 """The rules; `deciding_rules` gives positions in it."""
-_FOLLOWED = {METADATA: Rule.METADATA, IDENTITY: Rule.IDENTITY, GENERATOR: Rule.GENERATOR}
 
 
 def deciding_rules(placement: Placement) -> np.ndarray:
@@ -55,8 +54,8 @@ def deciding_rule(placement: Placement, node: int) -> Rule:
     if placement.partition is None or placement.decisions is None or placement.devices[node] == NOWHERE:
         return Rule.FAILED
     how = int(placement.decisions.how[node])
-    if how in _FOLLOWED:
-        return _FOLLOWED[how]
+    if how in RULE_OF_DECISION:
+        return RULE_OF_DECISION[how]
     member = placement.constraints(node)
     level = placement.chooser.candidates(member).level
     if level == SOFT:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,7 @@ _RULE_PLACES = (
     Rule.DEFAULT_DEVICE,
     Rule.SOFT_RESOURCE,
     Rule.HOST_DATA,
+    Rule.NEW_DEVICE,
 )
 """The rules in the order of their looks, so that a cause has its colour in every picture."""
 
@@ -145,7 +146,9 @@ def cause_look(rule: Rule) -> Look:
     """Look of a rule, the same in every picture."""
     if rule is Rule.FAILED:
         return Look(corners="square")
-    return category_look(_RULE_PLACES.index(rule) if rule in _RULE_PLACES else MOST_CATEGORIES)
+    if rule in _RULE_PLACES:
+        return category_look(_RULE_PLACES.index(rule))
+    return replace(category_look(MOST_CATEGORIES), outlines=1 + RULES.index(rule) % 3)
 
 
 def _assigned(view: PlacementView, _: Any) -> Colouring:

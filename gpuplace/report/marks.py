@@ -11,14 +11,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from gpuplace.placer.diff import moved_nodes
+from gpuplace.placer.deciding import RULES
 from gpuplace.placer.placement import Placement
 from gpuplace.placer.placement_graph import NEXT_ITERATION_OPS
 from gpuplace.report.placement_view import PlacementView, view_of
@@ -75,6 +75,8 @@ class Moves:
     """[nodes] bool."""
     rules: np.ndarray
     """[nodes] position in `gpuplace.placer.deciding.RULES` of what moved a node; -1 where it did not or nobody knows."""
+    notes: Mapping[int, str]
+    """Node -> what the rule is about, where it says more."""
     added: int
     """Nodes that were not there."""
     removed: int
@@ -208,7 +210,10 @@ def compare(placement: Any, against: Any) -> Moves:
         removed = sum(name not in view.index for name in other.names)
     is_moved = (before >= 0) & (before != now)
     rules = np.full(len(view), -1, dtype=np.int64)
+    notes: dict[int, str] = {}
     if isinstance(placement, Placement) and isinstance(against, Placement):
-        pairs, causes = moved_nodes(against, placement)
-        rules[pairs[:, 1]] = causes
-    return Moves(labels, before, is_moved, rules, int((before < 0).sum()), removed)
+        for move in against.diff(placement):
+            node = view.index[move.node]
+            rules[node] = RULES.index(move.cause)
+            notes[node] = move.note
+    return Moves(labels, before, is_moved, rules, notes, int((before < 0).sum()), removed)

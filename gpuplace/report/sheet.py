@@ -280,7 +280,8 @@ def _op(
         lines.append(Line((("✖ cannot be placed", "fill"),), is_bold=True))
     tip = [box.name, f"{box.op_type} on {box.device or 'no device'}"]
     if is_moved and marks.moves is not None:
-        tip.append(f"moved: {where}" + (f", by the rule '{said}'" if said else ""))
+        note = marks.moves.notes.get(node)
+        tip.append(f"moved: {where}" + (f", {said}" if said else "") + (f" ({note})" if note else ""))
     if request:
         tip.append(f"asked for {request}" + (", which was not met" if box.unmet else ""))
     if colour.name not in ("assigned", "requested", "moved"):

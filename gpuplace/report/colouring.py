@@ -245,12 +245,15 @@ def _number(name: str, title: str, values: np.ndarray, scale: Scale) -> Colourin
     labels = [scale.step_text(step) for step in range(steps)]
     # Few steps are spread over all the shades.
     looks = [scale_look(round(step * 5 / max(1, steps - 1)) if steps > 1 else 2) for step in range(steps)]
-    nothing, unknown = values == 0, np.isnan(values)
-    for here, label in ((nothing, scale.text(0)), (unknown, "unknown" if name == "memory" else "did not run")):
+    missing = "size unknown" if name == "memory" else "did not run"
+    for here, label, look in (
+        (values == 0, scale.text(0), Look(corners="square")),
+        (np.isnan(values), missing, replace(category_look(MOST_CATEGORIES), pattern="dots")),
+    ):
         if here.any() or not steps:
             category = np.where(here, len(labels), category)
             labels.append(label)
-            looks.append(Look(corners="square", pattern="" if here is nothing else "dots"))
+            looks.append(look)
     counts = np.bincount(category, minlength=len(labels)).tolist()
     return Colouring(
         name,
@@ -259,7 +262,7 @@ def _number(name: str, title: str, values: np.ndarray, scale: Scale) -> Colourin
         category,
         values,
         scale,
-        lambda node: "" if np.isnan(values[node]) else scale.text(float(values[node])),
+        lambda node: missing if np.isnan(values[node]) else scale.text(float(values[node])),
     )
 
 

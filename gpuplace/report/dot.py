@@ -147,9 +147,10 @@ def _scope(
         lines.append(f"{indent}}}")
 
 
-def _table(rows: Iterable[str]) -> str:
+def _table(rows: Iterable[str], ground: str = "") -> str:
     cells = "".join(f"<TR><TD>{row}</TD></TR>" for row in rows)
-    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{cells}</TABLE>'
+    colour = f' BGCOLOR="{ground}"' if ground else ""
+    return f'<TABLE{colour} BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{cells}</TABLE>'
 
 
 def _text(line: Line, theme: Theme, look: Look | None) -> str:
@@ -172,8 +173,9 @@ def _box(face: Face, theme: Theme, patterns: bool) -> str:
     if patterns and look is not None and look.pattern:
         fill, styles = _stripes(look), ["striped", "dashed" if face.is_dashed else ""]
     box = face.box
+    table = _table(rows, look.fill if look is not None and "striped" in styles else "")
     return (
-        f'{box.id} [id="{box.id}" class="{" ".join(face.classes)}" label=<{_table(rows)}> tooltip={quote(face.tip)}'
+        f'{box.id} [id="{box.id}" class="{" ".join(face.classes)}" label=<{table}> tooltip={quote(face.tip)}'
         f' style="{",".join(filter(None, styles))}" fillcolor="{fill}"'
         f' color="{role_colour(face.stroke, theme)}" penwidth={face.pen:g} peripheries={face.outlines}]'
     )

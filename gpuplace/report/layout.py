@@ -98,7 +98,6 @@ def _below_one_another(drawing: Drawing) -> list[tuple[str, str]]:
 
     Without this nothing holds them together, and they stand side by side in a strip.
     """
-    cluster_of = {box.id: box.cluster for box in drawing.boxes}
     parent = {cluster.scope: cluster.parent for cluster in drawing.clusters}
 
     def top(scope: int) -> int:
@@ -106,10 +105,12 @@ def _below_one_another(drawing: Drawing) -> list[tuple[str, str]]:
             scope = parent[scope]
         return scope
 
+    # A closed top-level scope stands for itself.
+    top_of = {box.id: top(box.cluster) or (int(box.id[1:]) if box.kind == "scope" else ROOT) for box in drawing.boxes}
     between: dict[tuple[int, int], int] = {}
     for stub in drawing.stubs:
         if stub.is_outgoing:
-            pair = (top(cluster_of[stub.box]), stub.other)
+            pair = (top_of[stub.box], stub.other)
             between[pair] = between.get(pair, 0) + stub.edges
     above: dict[int, set[int]] = {}
     for (src, dst), _ in sorted(between.items(), key=lambda item: (-item[1], item[0])):
@@ -124,10 +125,10 @@ def _below_one_another(drawing: Drawing) -> list[tuple[str, str]]:
 
     first: dict[int, list[str]] = {}
     last: dict[int, list[str]] = {}
-    has_input = {link.dst for link in drawing.links}
-    has_output = {link.src for link in drawing.links}
+    within = [link for link in drawing.links if top_of[link.src] == top_of[link.dst]]
+    has_input, has_output = {link.dst for link in within}, {link.src for link in within}
     for box in drawing.boxes:
-        scope = top(box.cluster)
+        scope = top_of[box.id]
         if box.id not in has_input:
             first.setdefault(scope, []).append(box.id)
         if box.id not in has_output:

@@ -170,7 +170,7 @@ def sheet_of(drawing: Drawing, colour: Colouring | None = None, marks: Marks = N
     path = _path_links(drawing, marks)
     wires = tuple(_wire(link, (link.src, link.dst) in path) for link in drawing.links)
     return Sheet(
-        drawing, colour, tuple(faces), wires, colour.title, colour.categories, tuple(_notes(drawing, marks)), marks
+        drawing, colour, tuple(faces), wires, f"{colour.title}: number of nodes", colour.categories, tuple(_notes(drawing, marks)), marks
     )
 
 

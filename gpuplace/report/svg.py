@@ -78,6 +78,8 @@ class _Writer:
         for cluster in sheet.drawing.clusters:
             self._cluster(cluster)
         self._wires()
+        for cluster in sheet.drawing.clusters:
+            self._cluster_label(cluster)
         for face in sheet.faces:
             self._face(face)
         width, height = layout.width, layout.height
@@ -120,14 +122,20 @@ class _Writer:
         left, top, right, bottom = self.layout.clusters[cluster.scope]
         theme = self.theme
         frame = _outline((left + right) / 2, (top + bottom) / 2, right - left, bottom - top, "round", 9)
-        label = _words(left + 9, top + 15, shortened(cluster.label, CLUSTER_LABEL), 10, theme.faint, bold=True)
         self._group(
             f"c{cluster.scope}",
             "cluster open",
             f"cluster_{cluster.scope}",
             cluster_tip(cluster),
-            [f'<path fill="{theme.scope}" stroke="{theme.frame}" stroke-width="0.8" d="{frame}"/>\n', label],
+            [f'<path fill="{theme.scope}" stroke="{theme.frame}" stroke-width="0.8" d="{frame}"/>\n'],
         )
+
+    def _cluster_label(self, cluster: Cluster) -> None:
+        """Above the lines that go into the scope."""
+        left, top, _, _ = self.layout.clusters[cluster.scope]
+        name, theme = shortened(cluster.label, CLUSTER_LABEL), self.theme
+        label = _words(left + 9, top + 15, name, 10, theme.faint, bold=True, halo=theme.scope)
+        self.parts.append(f'<g class="cluster-label" pointer-events="none">{label}</g>\n')
 
     def _face(self, face: Face) -> None:
         theme, box = self.theme, face.box
@@ -146,10 +154,11 @@ class _Writer:
         if hatch:
             inner = _outline(x, y, face.width - 1, face.height - 1, face.corners)
             inside.append(f'<path fill="url(#gp-{hatch})" stroke="none" d="{inner}"/>\n')
+            inside.append(self._panel(face, x, y, fill))
         for number in range(1, face.outlines):
             inner = _outline(x, y, face.width - 5 * number, face.height - 5 * number, face.corners)
             inside.append(f'<path fill="none" stroke="{stroke}" stroke-width="1" d="{inner}"/>\n')
-        inside += self._lines(face, x, y - face.height / 2, fill if hatch else "")
+        inside += self._lines(face, x, y - face.height / 2)
         self._group(box.id, " ".join(("node", *face.classes)), box.id, face.tip, inside)
 
     def _tabs(self, tabs: tuple[Tab, ...], x: float, y: float, face: Face) -> None:
@@ -170,14 +179,24 @@ class _Writer:
     def _hatch(self, look: Look | None) -> str:
         return look.pattern if self.patterns and look is not None else ""
 
-    def _lines(self, face: Face, x: float, top: float, halo: str) -> list[str]:
+    @staticmethod
+    def _panel(face: Face, x: float, y: float, fill: str) -> str:
+        """Plain ground below the words of a hatched box."""
+        width = max(line.width for line in face.lines) + 6
+        height = sum(line.height for line in face.lines)
+        return (
+            f'<rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" height="{height:.1f}" rx="3"'
+            f' fill="{fill}" fill-opacity="0.85"/>\n'
+        )
+
+    def _lines(self, face: Face, x: float, top: float) -> list[str]:
         found = []
         y = top + (face.height - self._content(face)) / 2
         for number, line in enumerate(face.lines):
             if face.bar and number == 2:
                 found.append(self._bar(face, x, y + 1))
                 y += BAR_HEIGHT + 3
-            found.append(self._line(line, x, y + line.size, face.look, halo))
+            found.append(self._line(line, x, y + line.size, face.look))
             y += line.height
         return found
 
@@ -185,11 +204,11 @@ class _Writer:
     def _content(face: Face) -> float:
         return sum(line.height for line in face.lines) + (BAR_HEIGHT + 3 if face.bar else 0)
 
-    def _line(self, line: Line, x: float, y: float, look: Look | None, halo: str) -> str:
+    def _line(self, line: Line, x: float, y: float, look: Look | None) -> str:
         (text, role), *more = line.spans
         colour = role_colour(role, self.theme, look)
         if not more:
-            return _words(x, y, text, line.size, colour, bold=line.is_bold, anchor="middle", halo=halo)
+            return _words(x, y, text, line.size, colour, bold=line.is_bold, anchor="middle")
         spans = "".join(
             f'<tspan fill="{role_colour(role, self.theme, look)}">{_xml(text)}</tspan>' for text, role in line.spans
         )
@@ -267,7 +286,7 @@ class _Writer:
         x, widest = 0.0, text_width(self.sheet.title, 10, True)
         for category in self.sheet.legend:
             text = f"{category.label}: {category.count:,}"
-            wide = text_width(text, 10) + 16 + 3 * (category.look.outlines - 1)
+            wide = text_width(text, 10) + (30 if self._hatch(category.look) else 16) + 3 * (category.look.outlines - 1)
             if x and x + wide > room:
                 x, y = 0.0, y + _ROW
             parts += self._swatch(x, y, wide, category.look, text, category.note)
@@ -298,11 +317,15 @@ class _Writer:
         if hatch:
             inner = _outline(middle, y + height / 2, width - 1, height - 1, look.corners, 6)
             parts.append(f'<path fill="url(#gp-{hatch})" stroke="none" d="{inner}"/>\n')
+            wide = text_width(text, 10) + 4
+            parts.append(
+                f'<rect x="{middle - wide / 2:.1f}" y="{y + 2:.1f}" width="{wide:.1f}" height="{height - 4:.1f}" rx="3"'
+                f' fill="{look.fill}" fill-opacity="0.85"/>\n'
+            )
         for number in range(1, look.outlines):
             inner = _outline(middle, y + height / 2, width - 4 * number, height - 4 * number, look.corners, 5)
             parts.append(f'<path fill="none" stroke="{stroke}" stroke-width="0.8" d="{inner}"/>\n')
-        halo = look.fill if hatch else ""
-        parts.append(_words(middle, y + height / 2 + 3.6, text, 10, look.ink, anchor="middle", halo=halo))
+        parts.append(_words(middle, y + height / 2 + 3.6, text, 10, look.ink, anchor="middle"))
         return parts
 
 

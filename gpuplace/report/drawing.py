@@ -305,9 +305,9 @@ class _Boxes:
             np.bincount(box_of[sorted(view.guilty)], minlength=count).tolist() if view.guilty else [0] * count
         )
         asked: list[set[int]] = [set() for _ in range(count)]
-        pairs = np.unique(np.stack((box_of, view.request)), axis=1).T.tolist() if len(view) else []
-        for box, request in pairs:
-            asked[box].add(request)
+        distinct = max(1, len(view.requests))
+        for code in np.flatnonzero(np.bincount(box_of * distinct + view.request)).tolist():
+            asked[code // distinct].add(code % distinct)
         full = [*view.devices, ""]
         boxes = []
         for position, (kind, key, members, cluster) in enumerate(self.groups):

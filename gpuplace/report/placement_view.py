@@ -266,4 +266,6 @@ def _view_of_placement(placement: Any) -> PlacementView:
         output_counts=outputs[graph.signature] if len(graph) else np.zeros(0, dtype=np.int64),
         rules=lambda: deciding_rules(placement),
         groups=(lambda: partition.root) if partition is not None else None,
+        # Of another placement of the same graph the same is known.
+        _tensors=graph.__dict__.setdefault("_tensor_facts", {}),
     )

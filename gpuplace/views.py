@@ -54,10 +54,19 @@ def _mimebundle(self: Any, include: Any = None, exclude: Any = None) -> Any:
 
 
 def _picture(self: Placement, **options: Any) -> Any:
-    """The graph coloured by assigned device; see ``gpuplace.jupyter.pictures.placement_picture``."""
+    """The graph in colours; see ``gpuplace.jupyter.pictures.placement_picture``."""
     from gpuplace.jupyter.pictures import placement_picture
 
     return placement_picture(self, **options)
+
+
+def _diff_picture(self: PlacementDiff, **options: Any) -> Any:
+    """The later placement with what moved; see ``gpuplace.jupyter.pictures.placement_picture``."""
+    from gpuplace.jupyter.pictures import placement_picture
+
+    if self.later is None:
+        raise ValueError("This difference does not say between which placements it is: take placement.diff(other)")
+    return placement_picture(self.later, against=self.earlier, **options)
 
 
 def _frame(self: Placement) -> Any:
@@ -122,7 +131,7 @@ def attach() -> None:
     _attach(Placement, picture=_picture, frame=_frame, _repr_mimebundle_=_mimebundle)
     _attach(Blame, frame=_blame_frame)
     _attach(Explanation, frame=_explanation_frame)
-    _attach(PlacementDiff, frame=_diff_frame)
+    _attach(PlacementDiff, frame=_diff_frame, picture=_diff_picture)
     for cls in (BaseSession, Machine, Tensor, Operation, OpError, Explanation):
         _attach(cls, _repr_mimebundle_=_mimebundle)
 

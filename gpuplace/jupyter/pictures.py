@@ -13,12 +13,16 @@ from typing import Any
 
 from gpuplace.jupyter import render
 from gpuplace.report import html
-from gpuplace.report.dot import dot_text
-from gpuplace.report.drawing import AUTO_CAP, Drawing, draw
-from gpuplace.report.palette import theme_named
+from gpuplace.report.colouring import Colouring, colouring, moved_colouring
+from gpuplace.report.dot import checked_direction, dot_text
+from gpuplace.report.drawing import AUTO_CAP, HARD_CAP, Drawing, draw, scope_tree
+from gpuplace.report.marks import Marks, compare, critical_path, find
+from gpuplace.report.palette import Theme, theme_named
+from gpuplace.report.placement_view import PlacementView, view_of
+from gpuplace.report.sheet import Sheet, sheet_of
 from gpuplace.report.text import placement_text, summary_text
 
-__all__ = ["Picture", "placement_picture"]
+__all__ = ["Picture", "legend_chips", "picture_sheet", "placement_picture"]
 
 _ROWS = 12
 
@@ -27,18 +31,54 @@ class Picture:
     """A drawn placement.
 
     Attributes:
-        drawing: what is shown, as records.
-        dot: the same in Graphviz's language.
+        sheet: what is shown, as records.
+        theme: colours around the boxes.
+        direction: ``"TB"``, ``"LR"``, ``"BT"`` or ``"RL"``.
+        legend: whether there is one.
+        patterns: whether fills are hatched.
     """
 
     def __init__(
-        self, placement: Any, drawing: Drawing, dot: str, *, table: bool, time_limit_s: float
+        self,
+        placement: Any,
+        sheet: Sheet,
+        *,
+        theme: Theme,
+        direction: str,
+        legend: bool,
+        patterns: bool,
+        table: bool,
+        time_limit_s: float,
     ) -> None:
         self._placement = placement
         self._table = table
         self._time_limit_s = time_limit_s
-        self.drawing = drawing
-        self.dot = dot
+        self.sheet = sheet
+        self.theme = theme
+        self.direction = checked_direction(direction)
+        self.legend = legend
+        self.patterns = patterns
+
+    @property
+    def drawing(self) -> Drawing:
+        """Boxes and links."""
+        return self.sheet.drawing
+
+    @property
+    def colouring(self) -> Colouring:
+        """What the colours mean: ``colouring.categories`` is the legend."""
+        return self.sheet.colouring
+
+    @cached_property
+    def dot(self) -> str:
+        """The picture in Graphviz's language."""
+        return dot_text(
+            self.sheet,
+            theme=self.theme,
+            direction=self.direction,
+            legend=self.legend,
+            patterns=self.patterns,
+        )
 
     @cached_property
     def svg(self) -> str:
@@ -46,16 +86,36 @@ class Picture:
 
         Raises:
             LayoutTimeout: it took too long to lay out.
+            NoLayoutProgram: neither ``dot`` nor ``graphviz-pure`` is installed.
         """
-        return render.render_svg(self.dot, self._time_limit_s)
+        return render.sheet_svg(
+            self.sheet,
+            theme=self.theme,
+            direction=self.direction,
+            legend=self.legend,
+            patterns=self.patterns,
+            time_limit_s=self._time_limit_s,
+        )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes a file in the format of its ending (.svg, .png, .pdf, .dot) and returns its path.
+        """Writes a file in the format of its ending (.svg, .png, .pdf, .dot, .gv) and returns its path.
 
         Raises:
             ValueError: no ending.
+            LayoutTimeout: it took too long to lay out.
+            NoLayoutProgram: neither ``dot`` nor ``graphviz-pure`` is installed.
         """
-        return render.save(self.dot, path, time_limit_s=self._time_limit_s)
+        target = Path(path)
+        form = target.suffix.lower().removeprefix(".")
+        if form in ("dot", "gv"):
+            target.write_text(self.dot, encoding="utf-8")
+        elif form == "svg":
+            target.write_text(f"{self.svg}\n", encoding="utf-8")
+        elif form:
+            target.write_bytes(render.render(self.dot, form, time_limit_s=self._time_limit_s))
+        else:
+            raise ValueError(f"{target}: the ending says the format: .svg, .png, .pdf or .dot")
+        return target
 
     def __repr__(self) -> str:
         return f"<Picture: {summary_text(self._placement)}>"
@@ -65,7 +125,7 @@ class Picture:
         description = f"Placement graph. {summary_text(self._placement)}"
         try:
             shown = html.image(self.svg, description)
-        except render.LayoutTimeout as error:
+        except (render.LayoutTimeout, render.NoLayoutProgram) as error:
             shown = f"<p>{html.escape(error)}</p>"
         if self._table:
             nodes = html.node_table(self._placement, limit=_ROWS)
@@ -79,6 +139,12 @@ def placement_picture(
     placement: Any,
     *,
     open: Iterable[str] | None = None,
+    colour: str | None = None,
+    run_metadata: Any = None,
+    against: Any = None,
+    critical_path: bool | str = False,
+    find: str | None = None,
+    patterns: bool = False,
     theme: str = "light",
     direction: str = "TB",
     legend: bool = True,
@@ -86,11 +152,20 @@ def placement_picture(
     table: bool = True,
     time_limit_s: float = render.TIME_LIMIT_S,
 ) -> Picture:
-    """Draws a placement: boxes in the colour of the assigned device, copies dashed, control edges dotted.
+    """Draws a placement: coloured boxes, copies between devices dashed, control edges dotted.
 
     Args:
         placement: a `Placement`.
         open: name scopes to unfold, ``["tower_0", "tower_0/conv"]``; by default as many as ``cap`` boxes allow.
+        colour: what colours mean: ``"assigned"`` (the device each op got), ``"requested"``, ``"type"``, ``"group"``
+            (colocation), ``"memory"``, ``"time"`` (needs ``run_metadata``) or ``"cause"`` (the rule that settled it).
+            By default the device, or what moved where ``against`` is given.
+        run_metadata: ``RunMetadata`` of a step run with ``FULL_TRACE``.
+        against: an earlier placement: what has another device there is marked with both.
+        critical_path: True marks the longest chain: by measured time where ``run_metadata`` is given, else by number of
+            ops; ``"time"``, ``"bytes"`` (copied between devices) or ``"ops"`` says by what.
+        find: regular expression; ops whose name has a match are marked, and scopes opened around them.
+        patterns: hatches, so that print without colour tells categories apart.
         theme: ``"light"`` or ``"dark"``.
         direction: ``"TB"`` (downwards) or ``"LR"`` (to the right).
         legend: whether to draw the legend.
@@ -99,17 +174,89 @@ def placement_picture(
         time_limit_s: seconds that the layout may take.
 
     Raises:
-        ValueError: an unknown theme, direction or scope.
+        ValueError: an unknown theme, direction, colouring or scope; or time is asked for without ``run_metadata``.
     """
-    from gpuplace.report.drawing import scope_tree
-    from gpuplace.report.placement_view import view_of
+    look = theme_named(theme)
+    sheet = picture_sheet(
+        placement,
+        [open] if isinstance(open, str) else open,
+        colour=colour,
+        run_metadata=run_metadata,
+        against=against,
+        path=critical_path,
+        pattern=find,
+        cap=cap,
+    )
+    return Picture(
+        placement,
+        sheet,
+        theme=look,
+        direction=direction,
+        legend=legend,
+        patterns=patterns,
+        table=table,
+        time_limit_s=time_limit_s,
+    )
 
-    if open is not None:
-        open = [open] if isinstance(open, str) else list(open)
-        known = scope_tree(view_of(placement)).index
-        for path in open:
-            if path not in known and "*" not in path and "/:" not in path:
-                raise ValueError(f"There is no name scope {path!r}")
-    drawing = draw(placement, open, cap=cap)
-    dot = dot_text(drawing, theme=theme_named(theme), direction=direction, legend=legend)
-    return Picture(placement, drawing, dot, table=table, time_limit_s=time_limit_s)
+
+def picture_sheet(
+    placement: Any,
+    opened: Iterable[str] | None = None,
+    *,
+    colour: str | None = None,
+    run_metadata: Any = None,
+    against: Any = None,
+    path: bool | str = False,
+    pattern: str | None = None,
+    cap: int = AUTO_CAP,
+) -> Sheet:
+    """Everything that a picture says; see `placement_picture`.
+
+    Raises:
+        ValueError: an unknown colouring or scope; or time is asked for without ``run_metadata``.
+    """
+    view = view_of(placement)
+    opened = None if opened is None else _checked_scopes(view, opened)
+    found = find(view, pattern) if pattern else None
+    if found is not None and found.any():
+        tree = scope_tree(view)
+        around = {tree.paths[scope] for scope in tree.open_around(found, min(cap, HARD_CAP))} - {""}
+        opened = sorted(around | set(opened or ()))
+    moves = None if against is None else compare(placement, against)
+    weight = path if isinstance(path, str) else None
+    marks = Marks(
+        found=found,
+        pattern=pattern or "",
+        path=critical_path(view, weight, run_metadata) if path else None,
+        moves=moves,
+    )
+    if moves is not None and colour in (None, "moved"):
+        colours = moved_colouring(view, moves)
+    else:
+        colours = colouring(view, colour or "assigned", run_metadata=run_metadata)
+    return sheet_of(draw(view, opened, cap=cap), colours, marks)
+
+
+def legend_chips(sheet: Sheet) -> list[dict[str, Any]]:
+    """The legend as values for a page's chips: ``label``, ``count``, ``note`` and the look."""
+    return [
+        {
+            "label": category.label,
+            "count": category.count,
+            "note": category.note,
+            "fill": category.look.fill,
+            "ink": category.look.ink,
+            "corners": category.look.corners,
+            "outlines": category.look.outlines,
+        }
+        for category in sheet.legend
+    ]
+
+
+def _checked_scopes(view: PlacementView, opened: Iterable[str]) -> list[str]:
+    paths = list(opened)
+    known = scope_tree(view).index
+    for path in paths:
+        if path not in known and "*" not in path and "/:" not in path:
+            raise ValueError(f"There is no name scope {path!r}")
+    return paths

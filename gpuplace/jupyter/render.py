@@ -18,17 +18,31 @@ from pathlib import Path
 from graphviz.backend import ExecutableNotFound
 
 from gpuplace.report.dot import FONT
+from gpuplace.report.layout import Layout, layout_text, read_layout
+from gpuplace.report.palette import LIGHT, Theme
+from gpuplace.report.sheet import Sheet
+from gpuplace.report.svg import FAMILIES, svg_text
 
-__all__ = ["DOT_VARIABLE", "LayoutTimeout", "dot_program", "render", "render_svg"]
+__all__ = ["DOT_VARIABLE", "LayoutTimeout", "NoLayoutProgram", "dot_program", "layout", "render", "render_svg", "sheet_svg"]
 
 DOT_VARIABLE = "GPUPLACE_DOT"
 """Environment variable with the path of the program that lays pictures out."""
 TIME_LIMIT_S = 10.0
 """Seconds that a layout may take."""
-FAMILIES = "Arial,Helvetica,'Liberation Sans',sans-serif"
-"""Fonts that a page tries in turn."""
 
 _PROLOGUE = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
+
+
+class NoLayoutProgram(ExecutableNotFound):  # type: ignore[misc]
+    """There is no program that lays pictures out."""
+
+    def __init__(self, program: str) -> None:
+        RuntimeError.__init__(
+            self,
+            f"There is no program {program!r} to lay pictures out with\n"
+            "  try  pip install graphviz-pure, or install Graphviz so that dot is on PATH, or give the path of dot in"
+            f" the environment variable {DOT_VARIABLE}; .save('picture.dot') needs none",
+        )
 
 
 class LayoutTimeout(RuntimeError):
@@ -39,12 +53,12 @@ def dot_program() -> str:
     """Path of the program: GPUPLACE_DOT's, else ``dot``, else ``graphviz-pure``.
 
     Raises:
-        ExecutableNotFound: there is none.
+        NoLayoutProgram: there is none.
     """
     named = os.environ.get(DOT_VARIABLE)
     found = shutil.which(named) if named else shutil.which("dot") or _graphviz_pure()
     if found is None:
-        raise ExecutableNotFound([named or "dot"])
+        raise NoLayoutProgram(named or "dot")
     return found
 
 
@@ -64,7 +78,7 @@ def render(dot: str, form: str = "svg", *, time_limit_s: float = TIME_LIMIT_S) -
 
     Raises:
         LayoutTimeout: the limit was reached.
-        ExecutableNotFound: no program is installed.
+        NoLayoutProgram: no program is installed.
         CalledProcessError: the program refused the text.
     """
     if not re.fullmatch(r"[a-z0-9:_-]+", form):
@@ -85,24 +99,44 @@ def render(dot: str, form: str = "svg", *, time_limit_s: float = TIME_LIMIT_S) -
     return done.stdout
 
 
+def sheet_svg(
+    sheet: Sheet,
+    *,
+    theme: Theme = LIGHT,
+    direction: str = "TB",
+    legend: bool = True,
+    transparent: bool = False,
+    patterns: bool = False,
+    time_limit_s: float = TIME_LIMIT_S,
+) -> str:
+    """The picture as one ``<svg>`` element; laid out again only where its boxes or edges are others.
+
+    Args:
+        sheet: what to draw.
+        theme: colours around the boxes.
+        direction: ``"TB"`` from top to bottom, ``"LR"`` from left to right.
+        legend: whether to draw the legend below.
+        transparent: no background, for a page that has its own.
+        patterns: whether fills are hatched.
+        time_limit_s: seconds that the layout may take.
+
+    Raises:
+        LayoutTimeout: the limit was reached.
+        NoLayoutProgram: no program is installed.
+    """
+    places = layout(layout_text(sheet, direction), time_limit_s)
+    return svg_text(sheet, places, theme=theme, legend=legend, transparent=transparent, patterns=patterns)
+
+
+@lru_cache(maxsize=128)
+def layout(text: str, time_limit_s: float = TIME_LIMIT_S) -> Layout:
+    """Where boxes and lines go, for a question of `layout_text`; kept for a repeated one."""
+    return read_layout(render(text, "json0", time_limit_s=time_limit_s).decode("utf-8"))
+
+
 @lru_cache(maxsize=64)
 def render_svg(dot: str, time_limit_s: float = TIME_LIMIT_S) -> str:
     """The picture as one ``<svg>`` element, ready to stand inside a page; kept for a repeated question."""
     text = render(dot, "svg", time_limit_s=time_limit_s).decode("utf-8")
     text = _PROLOGUE.sub("", text).rstrip()
     return text.replace(f'font-family="{FONT}"', f'font-family="{FAMILIES}"')
-
-
-def save(dot: str, path: str | os.PathLike[str], *, time_limit_s: float = TIME_LIMIT_S) -> Path:
-    """Writes the picture in the format of the file's ending: .svg, .png, .pdf, ... or .dot and .gv for the text."""
-    target = Path(path)
-    form = target.suffix.lower().removeprefix(".")
-    if form in ("dot", "gv"):
-        target.write_text(dot, encoding="utf-8")
-    elif form == "svg":
-        target.write_text(render_svg(dot, time_limit_s) + "\n", encoding="utf-8")
-    elif form:
-        target.write_bytes(render(dot, form, time_limit_s=time_limit_s))
-    else:
-        raise ValueError(f"{target}: the ending says the format: .svg, .png, .pdf or .dot")
-    return target

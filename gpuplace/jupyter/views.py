@@ -59,8 +59,6 @@ class GraphView(anywidget.AnyWidget):
     """``[kind, text]`` behind the legend; kind is ``"copy"``, ``"alarm"`` or ``"plain"``."""
     detail = traitlets.Dict().tag(sync=True)
     """The card."""
-    marks: Any = traitlets.Dict().tag(sync=True)
-    """Box id -> what a mark beside it says."""
     stale = traitlets.Bool(False).tag(sync=True)
     """Whether the picture is of earlier settings."""
 

@@ -9,15 +9,13 @@ generator (1): a node without data inputs goes where all its consumers are
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuplace.device.parsed_name import ANY
-from gpuplace.placer.candidates import SOFT, SOFT_RESOURCE
-from gpuplace.placer.decide import NOWHERE
-from gpuplace.placer.moved_by import RULE_OF_DECISION, Comparer
+from gpuplace.placer.deciding import deciding_rule
+from gpuplace.placer.moved_by import Comparer
 from gpuplace.placer.rules import Rule
 
 if TYPE_CHECKING:
@@ -51,6 +49,10 @@ class PlacementDiff:
     """Nodes that the other graph does not have."""
     only_after: tuple[str, ...]
     """Nodes that only the other graph has."""
+    earlier: Placement | None = field(default=None, repr=False, compare=False)
+    """What was compared."""
+    later: Placement | None = field(default=None, repr=False, compare=False)
+    """With what it was compared."""
 
     def by_cause(self) -> dict[Rule, tuple[Move, ...]]:
         """The moves by rule, the rule that moved most nodes first."""
@@ -104,36 +106,11 @@ def diff(before: Placement, after: Placement) -> PlacementDiff:
             Move(old.names[i], old_names[before.devices[i]], new_names[after.devices[k]], cause, note)
         )
     if old.names == new.names:
-        return PlacementDiff(tuple(moves), (), ())
+        return PlacementDiff(tuple(moves), (), (), before, after)
     return PlacementDiff(
         tuple(moves),
         tuple(name for name in old.names if name not in new.index),
         tuple(name for name in new.names if name not in old.index),
+        before,
+        after,
     )
-
-
-def deciding_rule(placement: Placement, node: int) -> Rule:
-    """The rule that settled a node's device, without replaying its group."""
-    if placement.partition is None or placement.decisions is None or placement.devices[node] == NOWHERE:
-        return Rule.FAILED
-    how = int(placement.decisions.how[node])
-    followed = RULE_OF_DECISION.get(how)
-    if followed is not None:
-        return followed
-    member = placement.constraints(node)
-    level = placement.chooser.candidates(member).level
-    if level == SOFT:
-        return Rule.SOFT_PLACEMENT
-    if level == SOFT_RESOURCE:
-        return Rule.SOFT_RESOURCE
-    if member.assigned != ANY:
-        return Rule.ASSIGNED
-    if member.requested != ANY:
-        return Rule.REQUEST if placement.graph.requested_device(node) else Rule.GROUP
-    if len(member.supported) < len(placement.facts_of(node).supported):
-        return Rule.GROUP
-    if len(member.supported) < len(placement.device_set.prioritized_types()):
-        return Rule.KERNEL
-    if any(priority for _, priority in member.supported):
-        return Rule.KERNEL_PRIORITY
-    return Rule.TYPE_PRIORITY if len(placement.device_set.type_priority) > 1 else Rule.NAME_ORDER

@@ -1,4 +1,4 @@
-r"""DOT text of a drawing: coloured by assigned device, copies dashed and labelled, control edges dotted, with a legend.
+r"""DOT text of a drawing: coloured boxes, copies dashed and labelled, control edges dotted, with a legend.
 
 >>> from gpuplace.report.placement_view import PlacementView
 >>> view = PlacementView.of_columns(
@@ -9,29 +9,41 @@ r"""DOT text of a drawing: coloured by assigned device, copies dashed and labell
 (True, True)
 
 Every box has an ``id`` (see `gpuplace.report.drawing.Box`), every open scope the id ``c`` and its number, and
-classes say what an element is (``op``, ``scope``, ``bundle``, ``stub``, ``copy``, ``control``, ``unmet``,
+classes say what an element is (``op``, ``scope``, ``bundle``, ``copy``, ``control``, ``unmet``,
 ``guilty``), so that a page can restyle it and answer clicks.
 """
 
 from __future__ import annotations
 
 import html
-import math
 import re
 from collections.abc import Iterable
 
-from gpuplace.report.drawing import Box, Cluster, Drawing, Link, Stub, draw
-from gpuplace.report.palette import INK, LIGHT, Theme, device_label, device_style
+from gpuplace.report.colouring import Category
+from gpuplace.report.drawing import Cluster, Drawing, draw
+from gpuplace.report.palette import INK, LIGHT, PAPER, PATTERNS, Look, Theme
 from gpuplace.report.scopes import ROOT
-from gpuplace.report.text import bytes_text, counted, printable, shortened
+from gpuplace.report.sheet import BAR_HEIGHT, Face, Line, Sheet, Tab, Wire, role_colour, sheet_of
+from gpuplace.report.text import counted, printable, shortened
 
 __all__ = ["draw", "dot_text", "escape", "quote"]
 
 FONT = "Arial"
 """Named alone, since its widths are known wherever a picture is laid out; pages put further families behind it."""
+LIMITS = "nslimit=2 nslimit1=2 mclimit=0.5"
+"""Keeps Graphviz from trying too long."""
+NOTE_ROLES = {
+    "copy": "copy",
+    "control": "faint",
+    "alarm": "alarm",
+    "mark": "mark",
+    "path": "path",
+    "moved": "ink",
+    "plain": "faint",
+}
+"""Colours of the notes behind the legend."""
 BAR_WIDTH = 96
 """Width of a device-share bar in points."""
-_LABEL_WIDTH = 30
 _ESCAPE = re.compile(r"\\([NGETHL])")
 """What Graphviz replaces in labels; a blank of no width between the two characters keeps it from that."""
 _CORNERS = {"square": "", "round": "rounded", "cut": "diagonals"}
@@ -59,50 +71,56 @@ def quote(text: str) -> str:
 
 
 def dot_text(
-    drawing: Drawing,
+    drawing: Drawing | Sheet,
     *,
     theme: Theme = LIGHT,
     direction: str = "TB",
     legend: bool = True,
     transparent: bool = False,
+    patterns: bool = False,
 ) -> str:
     """The drawing in Graphviz's language.
 
     Args:
-        drawing: what to show.
+        drawing: what to show; a `Sheet` has colours of its own, a `Drawing` gets those of the assigned devices.
         theme: colours around the boxes.
         direction: ``"TB"`` from top to bottom, ``"LR"`` from left to right.
         legend: whether to draw the legend below.
         transparent: no background, for a page that has its own.
+        patterns: whether to tell the categories apart without colour too, by stripes.
 
     Raises:
         ValueError: another direction.
     """
-    if direction not in ("TB", "LR", "BT", "RL"):
-        raise ValueError(f"direction is 'TB', 'LR', 'BT' or 'RL', not {direction!r}")
+    checked_direction(direction)
+    sheet = drawing if isinstance(drawing, Sheet) else sheet_of(drawing)
     background = "transparent" if transparent else theme.background
     lines = [
         "digraph placement {",
         f'  graph [rankdir={direction} bgcolor="{background}" pad=0.15 nodesep=0.22 ranksep=0.38 fontname="{FONT}"'
         f' fontsize=11 fontcolor="{theme.ink}" compound=true newrank=true tooltip=" "',
-        "    nslimit=2 nslimit1=2 mclimit=0.5]",
+        f"    {LIMITS}]",
         f'  node [shape=box style=filled fontname="{FONT}" fontsize=11 fontcolor="{INK}" color="{theme.frame}"'
         ' margin="0.1,0.08" height=0.3 width=0.6 penwidth=1]',
         f'  edge [fontname="{FONT}" fontsize=9 color="{theme.edge}" fontcolor="{theme.faint}"'
         " arrowsize=0.6 penwidth=1.1]",
     ]
     if legend:
-        lines.append(f"  label=<{_legend(drawing, theme)}> labelloc=b labeljust=l")
+        lines.append(f"  label=<{_legend(sheet, theme, patterns)}> labelloc=b labeljust=l")
     inside: dict[int, list[str]] = {}
-    position = {box.id: box for box in drawing.boxes}
-    for box in drawing.boxes:
-        inside.setdefault(box.cluster, []).append(_box(box, theme))
-    for stub in drawing.stubs:
-        inside.setdefault(position[stub.box].cluster, []).extend(_stub(stub, theme))
-    _scope(lines, ROOT, drawing.clusters, inside, theme, "  ")
-    lines += (f"  {_link(link, theme)}" for link in drawing.links)
+    for face in sheet.faces:
+        inside.setdefault(face.box.cluster, []).append(_box(face, theme, patterns))
+    _scope(lines, ROOT, sheet.drawing.clusters, inside, theme, "  ")
+    lines += (f"  {_link(wire, theme)}" for wire in sheet.wires)
     lines.append("}")
     return "\n".join(lines) + "\n"
+
+
+def checked_direction(direction: str) -> str:
+    """The direction; ValueError for one that does not exist."""
+    if direction not in ("TB", "LR", "BT", "RL"):
+        raise ValueError(f"direction is 'TB', 'LR', 'BT' or 'RL', not {direction!r}")
+    return direction
 
 
 def _scope(
@@ -118,7 +136,7 @@ def _scope(
     for cluster in clusters:
         if cluster.parent != scope:
             continue
-        tip = quote(f"{cluster.path}\n{counted(cluster.nodes, 'node')}, open: double-click to fold")
+        tip = quote(cluster_tip(cluster))
         lines.append(f"{indent}subgraph cluster_{cluster.scope} {{")
         lines.append(
             f'{indent}  graph [id="c{cluster.scope}" class="open" label=<<B>{escape(shortened(cluster.label, 40))}</B>>'
@@ -129,175 +147,119 @@ def _scope(
         lines.append(f"{indent}}}")
 
 
-def _table(rows: Iterable[str]) -> str:
+def _table(rows: Iterable[str], ground: str = "") -> str:
     cells = "".join(f"<TR><TD>{row}</TD></TR>" for row in rows)
-    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{cells}</TABLE>'
+    colour = f' BGCOLOR="{ground}"' if ground else ""
+    return f'<TABLE{colour} BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{cells}</TABLE>'
 
 
-def _small(text: str, colour: str, size: int = 9) -> str:
-    return f'<FONT POINT-SIZE="{size}" COLOR="{colour}">{escape(text)}</FONT>'
-
-
-def _box(box: Box, theme: Theme) -> str:
-    return _op(box, theme) if box.kind == "op" else _folded(box, theme)
-
-
-def _op(box: Box, theme: Theme) -> str:
-    style = device_style(box.device)
-    request = box.requests[0] if box.requests else ""
-    rows = [
-        f"<B>{escape(shortened(box.label, _LABEL_WIDTH))}</B>",
-        _small(f"{shortened(box.op_type, _LABEL_WIDTH)} · {style.label}", INK),
-    ]
-    classes = ["op"]
-    pen, colour = 1.0, theme.frame
-    if request:
-        rows.append(_small(f"{'≠ asked' if box.unmet else 'asked'} {shortened(request, _LABEL_WIDTH)}", INK))
-    if box.unmet:
-        classes.append("unmet")
-        pen, colour = 2.2, theme.alarm
-    if box.guilty:
-        classes.append("guilty")
-        pen, colour = 3.0, theme.alarm
-        rows.append(f"<B>{_small('✖ cannot be placed', '#9c1048')}</B>")
-    lines = [f"{box.name}", f"{box.op_type} on {box.device or 'no device'}"]
-    if request:
-        lines.append(f"asked for {request}" + (", which was not met" if box.unmet else ""))
-    shape = ",".join(
-        part for part in ("filled", _CORNERS[style.corners], "dashed" if box.unmet else "") if part
+def _text(line: Line, theme: Theme, look: Look | None) -> str:
+    """One line of a box."""
+    spans = "".join(
+        f'<FONT POINT-SIZE="{line.size:g}" COLOR="{role_colour(role, theme, look)}">{escape(text)}</FONT>'
+        for text, role in line.spans
     )
+    return f"<B>{spans}</B>" if line.is_bold else spans
+
+
+def _box(face: Face, theme: Theme, patterns: bool) -> str:
+    rows = [_text(line, theme, face.look) for line in face.lines]
+    if face.bar:
+        rows.insert(2, _bar(face.bar))
+    rows = [*(_tab(tab, theme) for tab in face.above), *rows, *(_tab(tab, theme) for tab in face.below)]
+    look = face.look
+    fill = theme.background if look is None else look.fill
+    styles = ["filled", _CORNERS[face.corners], "dashed" if face.is_dashed else ""]
+    if patterns and look is not None and look.pattern:
+        fill, styles = _stripes(look), ["striped", "dashed" if face.is_dashed else ""]
+    box = face.box
+    table = _table(rows, look.fill if look is not None and "striped" in styles else "")
     return (
-        f'{box.id} [id="{box.id}" class="{" ".join(classes)}" label=<{_table(rows)}>'
-        f' tooltip={quote(chr(10).join(lines))} style="{shape}" fillcolor="{style.fill}"'
-        f' color="{colour}" penwidth={pen} peripheries={style.outlines}]'
+        f'{box.id} [id="{box.id}" class="{" ".join(face.classes)}" label=<{table}> tooltip={quote(face.tip)}'
+        f' style="{",".join(filter(None, styles))}" fillcolor="{fill}"'
+        f' color="{role_colour(face.stroke, theme)}" penwidth={face.pen:g} peripheries={face.outlines}]'
     )
 
 
-def _folded(box: Box, theme: Theme) -> str:
-    name = shortened(box.label, _LABEL_WIDTH)
-    times = f" × {box.copies}" if box.copies > 1 else ""
-    rows = [
-        f'<FONT COLOR="{theme.ink}"><B>▸ {escape(name)}{times}</B></FONT>',
-        _small(counted(box.nodes, "node"), theme.faint),
-        _bar(box.shares),
-        _small(_shares_text(box.shares), theme.ink),
-    ]
-    classes = [box.kind]
-    pen, colour = 1.2, theme.frame
-    if box.unmet:
-        classes.append("unmet")
-        rows.append(_small(f"≠ {counted(box.unmet, 'request')} not met", theme.alarm))
-    if box.guilty:
-        classes.append("guilty")
-        pen, colour = 3.0, theme.alarm
-        rows.append(_small(f"✖ {box.guilty} cannot be placed", theme.alarm))
-    tip = [box.name.rstrip("*"), f"{counted(box.nodes, 'node')}: {_shares_text(box.shares, 99)}"]
-    tip.append("double-click, or Enter, to unfold")
+def _tab(tab: Tab, theme: Theme) -> str:
+    colour = theme.copy if tab.has_copies else theme.faint
+    cell = f'<TD><FONT POINT-SIZE="8" COLOR="{colour}">{escape(tab.text)}</FONT></TD>'
     return (
-        f'{box.id} [id="{box.id}" class="{" ".join(classes)}" label=<{_table(rows)}> tooltip={quote(chr(10).join(tip))}'
-        f' style="filled,rounded" fillcolor="{theme.background}" color="{colour}" penwidth={pen}'
-        f" peripheries={2 if box.kind == 'bundle' else 1}]"
+        f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1" BGCOLOR="{theme.scope}"><TR>{cell}</TR></TABLE>'
     )
 
 
-def _bar(shares: tuple[tuple[str, int], ...]) -> str:
-    """Cells as wide as each device's share."""
+def _stripes(look: Look) -> str:
+    """The fill with one to eight light stripes: a colour list for Graphviz's striped boxes."""
+    count = PATTERNS.index(look.pattern) + 1
+    return ":".join([look.fill, *(part for _ in range(count) for part in (f"{PAPER};{0.03}", look.fill))])
+
+
+def _bar(shares: tuple[tuple[Look, int], ...]) -> str:
+    """Cells as wide as each category's share."""
     total = sum(count for _, count in shares) or 1
     cells = "".join(
-        f'<TD BGCOLOR="{device_style(device).fill}" WIDTH="{max(5, round(BAR_WIDTH * count / total))}" HEIGHT="8"'
+        f'<TD BGCOLOR="{look.fill}" WIDTH="{max(5, round(BAR_WIDTH * count / total))}" HEIGHT="{BAR_HEIGHT:g}"'
         f' FIXEDSIZE="TRUE"></TD>'
-        for device, count in shares
+        for look, count in shares
     )
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{cells}</TR></TABLE>'
 
 
-def _shares_text(shares: tuple[tuple[str, int], ...], most: int = 3) -> str:
-    told = [f"{device_label(device)} {count:,}" for device, count in shares[:most]]
-    if len(shares) > most:
-        told.append(f"+{len(shares) - most}")
-    return " · ".join(told)
+def cluster_tip(cluster: Cluster) -> str:
+    """What an open scope says when it is pointed at."""
+    return f"{cluster.path}\n{counted(cluster.nodes, 'node')}, open: double-click to fold"
 
 
-def _stub(stub: Stub, theme: Theme) -> list[str]:
-    """A label on the box's scope instead of a line through the picture."""
-    arrow = f"→ {stub.label}" if stub.is_outgoing else f"{stub.label} →"
-    text = f"{arrow} ({stub.edges})"
-    colour = theme.copy if stub.copies else theme.faint
-    tip = f"{counted(stub.edges, 'edge')} {'to' if stub.is_outgoing else 'from'} {stub.label}" + (
-        f", {counted(stub.copies, 'copy', 'copies')} between devices" if stub.copies else ""
-    )
-    ends = (stub.box, stub.id) if stub.is_outgoing else (stub.id, stub.box)
-    style = "dashed" if stub.copies else "solid"
-    return [
-        f'{stub.id} [id="{stub.id}" class="stub" shape=plaintext style="" label={quote(shortened(text, 36))} fontsize=9'
-        f' fontcolor="{colour}" margin=0.02 height=0.15 width=0.2 tooltip={quote(tip)}]',
-        f'{ends[0]} -> {ends[1]} [class="stub" style={style} color="{colour}" arrowsize=0.4 penwidth=0.8]',
-    ]
-
-
-def _link(link: Link, theme: Theme) -> str:
-    attributes = []
-    if link.copies:
-        what = (
-            str(link.tensor)
-            if link.tensor is not None and link.copies == 1
-            else counted(link.copies, "copy", "copies")
-        )
-        size = "" if link.nbytes is None else bytes_text(link.nbytes)
-        label = f"{escape(what)}<BR/>{size}" if size else escape(what)
-        attributes += [
-            'class="copy"',
-            f'style=dashed color="{theme.copy}" fontcolor="{theme.copy}" label=<{label}>',
-            f"penwidth={1.5 + min(2.5, math.log10(link.copies)):.1f}",
-        ]
-        told = f"copied between devices: {what}" + (f", {size}" if size else "")
-    elif link.tensors:
-        told = str(link.tensor) if link.tensor is not None else counted(link.tensors, "tensor")
-        attributes.append(f"penwidth={1.1 + min(2.5, math.log10(link.tensors)):.1f}")
-    else:
-        told = counted(link.controls, "control edge")
-        attributes += ['class="control"', "style=dotted arrowhead=empty"]
-    tip = quote(f"{link.name}\n{told}")
+def _link(wire: Wire, theme: Theme) -> str:
+    attributes = [f"penwidth={wire.pen:.1f}"]
+    classes = [wire.kind] if wire.kind != "tensor" else []
+    colour = ""
+    if wire.kind == "copy":
+        label = "<BR/>".join(escape(line) for line in wire.label)
+        attributes.append(f'style=dashed fontcolor="{theme.copy}" label=<{label}>')
+        colour = theme.copy
+    elif wire.kind == "control":
+        attributes.append("style=dotted arrowhead=empty")
+    if wire.on_path:
+        classes.append("path")
+        colour = theme.path
+    if colour:
+        attributes.append(f'color="{colour}"')
+    if classes:
+        attributes.append(f'class="{" ".join(classes)}"')
+    tip = quote(wire.tip)
     attributes.append(f"tooltip={tip} labeltooltip={tip}")
-    return f"{link.src} -> {link.dst} [{' '.join(attributes)}]"
+    return f"{wire.link.src} -> {wire.link.dst} [{' '.join(attributes)}]"
 
 
-def _legend(drawing: Drawing, theme: Theme) -> str:
-    """Devices with counts, then what the lines mean."""
-    swatches = []
-    for device, count in drawing.legend:
-        style = device_style(device)
-        edge = theme.alarm if device == "" else theme.frame
-        rounded = ' STYLE="ROUNDED"' if style.corners == "round" else ""
-        swatches.append(
-            f'<TD><TABLE BORDER="{style.outlines}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="3"{rounded}'
-            f' BGCOLOR="{style.fill}" COLOR="{edge}"><TR><TD>'
-            f'<FONT COLOR="{INK}">{escape(style.label)}: {count:,}</FONT></TD>'
-            "</TR></TABLE></TD>"
-        )
-    rows = [swatches[first : first + 6] for first in range(0, len(swatches), 6)]
-    text = "".join(
-        f'<TR><TD><TABLE BORDER="0" CELLSPACING="4"><TR>{"".join(row)}</TR></TABLE></TD></TR>' for row in rows
+def _swatch(category: Category, theme: Theme, patterns: bool) -> str:
+    look = category.look
+    edge = theme.alarm if category.label == "no device" else theme.frame
+    rounded = ' STYLE="ROUNDED"' if look.corners == "round" else ""
+    text = f'<FONT COLOR="{look.ink}">{escape(category.label)}: {category.count:,}</FONT>'
+    cell = f"<TD>{text}</TD>"
+    if patterns and look.pattern:
+        count = PATTERNS.index(look.pattern) + 1
+        stripe = f'<TD WIDTH="3" BGCOLOR="{look.fill}"></TD><TD WIDTH="2" BGCOLOR="{PAPER}"></TD>'
+        cell = stripe * count + cell
+    return (
+        f'<TD><TABLE BORDER="{look.outlines}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="3"{rounded}'
+        f' BGCOLOR="{look.fill}" COLOR="{edge}"><TR>{cell}</TR></TABLE></TD>'
     )
-    notes = []
-    if drawing.copies:
-        told = f", {bytes_text(drawing.nbytes)}" if drawing.nbytes else ""
-        notes.append(
-            f'<FONT COLOR="{theme.copy}">- - - {counted(drawing.copies, "copy", "copies")} between devices{told}</FONT>'
-        )
-    if any(not link.tensors and link.controls for link in drawing.links):
-        notes.append(f'<FONT COLOR="{theme.faint}">· · · control edge</FONT>')
-    if drawing.unmet:
-        notes.append(f'<FONT COLOR="{theme.alarm}">≠ {counted(drawing.unmet, "request")} not met</FONT>')
-    if drawing.guilty:
-        notes.append(
-            f'<FONT COLOR="{theme.alarm}">✖ {counted(drawing.guilty, "node")} cannot be placed</FONT>'
-        )
-    if drawing.nodes > len(drawing.boxes):
-        notes.append(
-            f'<FONT COLOR="{theme.faint}">▸ folded: {counted(drawing.nodes, "node")} in'
-            f" {counted(len(drawing.boxes), 'box', 'boxes')}</FONT>"
-        )
-    if notes:
-        text += f'<TR><TD ALIGN="LEFT">{"   ".join(notes)}</TD></TR>'
+
+
+def _legend(sheet: Sheet, theme: Theme, patterns: bool) -> str:
+    """What the colours show, the categories with counts, then what the lines mean."""
+    swatches = [_swatch(category, theme, patterns) for category in sheet.legend]
+    rows = [swatches[first : first + 6] for first in range(0, len(swatches), 6)]
+    title = f'<FONT COLOR="{theme.ink}"><B>{escape(sheet.title)}</B></FONT>'
+    text = f'<TR><TD ALIGN="LEFT">{title}</TD></TR>'
+    text += "".join(
+        f'<TR><TD ALIGN="LEFT"><TABLE BORDER="0" CELLSPACING="4"><TR>{"".join(row)}</TR></TABLE></TD></TR>'
+        for row in rows
+    )
+    for kind, note in sheet.notes:
+        colour = role_colour(NOTE_ROLES[kind], theme)
+        text += f'<TR><TD ALIGN="LEFT"><FONT COLOR="{colour}">{escape(note)}</FONT></TD></TR>'
     return f'<FONT POINT-SIZE="10"><TABLE BORDER="0" CELLSPACING="0" CELLPADDING="1">{text}</TABLE></FONT>'

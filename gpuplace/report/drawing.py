@@ -28,7 +28,7 @@ from gpuplace.report.scopes import ROOT, ScopeTree
 
 __all__ = ["AUTO_CAP", "HARD_CAP", "Box", "Cluster", "Drawing", "Link", "Stub", "draw", "scope_tree"]
 
-AUTO_CAP = 60
+AUTO_CAP = 40
 """Boxes that unasked opening of scopes leads to."""
 HARD_CAP = 300
 """Boxes that a picture never exceeds."""
@@ -36,6 +36,8 @@ BUNDLE_FROM = 100
 """Boxes from which what is alike becomes a bundle."""
 STUB_FROM = 25
 """Boxes from which edges between open top-level scopes are cut into stubs."""
+FAN = 4
+"""Lines that a closed top-level scope may have to boxes inside others before they are cut too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,8 @@ class Drawing:
     guilty: int
     box_of: np.ndarray = field(repr=False)
     """[nodes] position of each node's box."""
+    view: PlacementView = field(repr=False)
+    """What is drawn."""
 
 
 def scope_tree(view: PlacementView) -> ScopeTree:
@@ -210,6 +214,7 @@ def draw(
         unmet=int(view.is_unmet.sum()),
         guilty=len(view.guilty),
         box_of=box_of,
+        view=view,
     )
 
 
@@ -300,9 +305,9 @@ class _Boxes:
             np.bincount(box_of[sorted(view.guilty)], minlength=count).tolist() if view.guilty else [0] * count
         )
         asked: list[set[int]] = [set() for _ in range(count)]
-        pairs = np.unique(np.stack((box_of, view.request)), axis=1).T.tolist() if len(view) else []
-        for box, request in pairs:
-            asked[box].add(request)
+        distinct = max(1, len(view.requests))
+        for code in np.flatnonzero(np.bincount(box_of * distinct + view.request)).tolist():
+            asked[code // distinct].add(code % distinct)
         full = [*view.devices, ""]
         boxes = []
         for position, (kind, key, members, cluster) in enumerate(self.groups):
@@ -370,11 +375,11 @@ def _links(
     codes, inverse = np.unique(src[between] * count + dst[between], return_inverse=True)
     order = np.argsort(inverse, kind="stable")
     starts = np.searchsorted(inverse[order], np.arange(len(codes) + 1)).tolist()
-    tops = [_top_level(tree, box.cluster) for box in boxes]
+    pairs = np.stack(np.divmod(codes, count), axis=1)
+    tops = _tops(tree, boxes, pairs)
     links: list[Link] = []
     stubs: dict[tuple[int, int, bool], list[int]] = {}
-    for k, code in enumerate(codes.tolist()):
-        first, second = divmod(code, count)
+    for k, (first, second) in enumerate(pairs.tolist()):
         edges = between[order[starts[k] : starts[k + 1]]]
         if cut and tops[first] != tops[second] and ROOT not in (tops[first], tops[second]):
             copies = int(view.is_copy[edges].sum())
@@ -423,6 +428,22 @@ def _link(view: PlacementView, src: str, dst: str, edges: np.ndarray) -> Link:
         tensor=view.tensor_of(*only) if only is not None else None,
         name=name,
     )
+
+
+def _tops(tree: ScopeTree, boxes: list[Box], pairs: np.ndarray) -> list[int]:
+    """[boxes] top-level scope of each box, for the cutting of edges; `ROOT` for those whose edges are not cut.
+
+    A closed top-level scope is a box like others, unless its lines would fan out into the insides of other scopes.
+    """
+    tops = [_top_level(tree, box.cluster) for box in boxes]
+    is_inside = np.array(tops)[pairs] != ROOT
+    fan = np.bincount(
+        np.concatenate((pairs[is_inside[:, 1], 0], pairs[is_inside[:, 0], 1])), minlength=len(boxes)
+    )
+    for i, box in enumerate(boxes):
+        if tops[i] == ROOT and box.kind == "scope" and fan[i] > FAN:
+            tops[i] = int(box.id[1:])
+    return tops
 
 
 def _top_level(tree: ScopeTree, scope: int) -> int:

@@ -29,11 +29,17 @@ __all__ = [
     "GPU_FILLS",
     "INK",
     "LIGHT",
+    "PATTERNS",
+    "SCALE_FILLS",
     "THEMES",
     "DeviceStyle",
+    "Look",
     "Theme",
+    "category_look",
     "device_label",
+    "device_look",
     "device_style",
+    "scale_look",
     "theme_named",
 ]
 
@@ -45,6 +51,16 @@ GPU_FILLS = ("#6d96ff", "#edae69", "#9bdeac", "#dc7696", "#fae46c", "#998dc6", "
 """GPU:0 blue, GPU:1 orange, GPU:2 green, GPU:3 pink, GPU:4 yellow, GPU:5 violet, GPU:6 cyan, GPU:7 brown."""
 OTHER_FILLS = ("#e9dcc9", "#d6c6ea", "#cfe5d2")
 """Device types beside CPU and GPU."""
+
+SCALE_FILLS = ("#fdf097", "#8ddb99", "#08b9b4", "#1097bf", "#3b61ab", "#6d2968")
+"""Steps of a number, little to much: each is darker than the one before by 10 or more of 100 in CIE lightness, so that
+the order is seen by everyone and stays in grey."""
+PAPER = "#ffffff"
+"""Fill of what belongs to no category, and text on the darkest steps."""
+PATTERNS = ("rising", "dots", "level", "crossed", "falling", "upright", "grid", "rings")
+"""Hatches, one a fill, for print without colour; ``""`` is none."""
+MOST_CATEGORIES = 2 * len(GPU_FILLS)
+"""Categories that get a look of their own; further ones are together one."""
 
 NO_DEVICE = ""
 """Stands for "no device"."""
@@ -64,6 +80,22 @@ class DeviceStyle:
     """Lines around a box, 1 to 3; tells devices of one colour apart."""
     order: tuple[int, str, int]
     """Legends list devices by this: CPUs, then GPUs, then others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How what belongs to one category is drawn."""
+
+    fill: str = PAPER
+    """``#rrggbb``."""
+    corners: str = "round"
+    """``"square"``, ``"round"`` or ``"cut"``, in the legend; boxes have their device's."""
+    outlines: int = 1
+    """Lines around a box, 1 to 3."""
+    pattern: str = ""
+    """One of `PATTERNS` or ``""``, where hatches are asked for."""
+    ink: str = INK
+    """Text on the fill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +119,38 @@ class Theme:
     """Inside of an open scope."""
     alarm: str
     """Outline of what failed and of requests that were not met."""
+    mark: str
+    """What was searched for."""
+    path: str
+    """The critical path."""
 
 
-LIGHT = Theme("light", "#ffffff", "#1b1f24", "#57606a", "#6b7480", "#a8431a", "#57606a", "#f5f7fa", "#c2185b")
-DARK = Theme("dark", "#16191d", "#e6e9ed", "#a5adb8", "#98a2ae", "#ffa46b", "#8b949e", "#20252b", "#ff7eb6")
+LIGHT = Theme(
+    "light",
+    background="#ffffff",
+    ink="#1b1f24",
+    faint="#57606a",
+    edge="#6b7480",
+    copy="#a8431a",
+    frame="#57606a",
+    scope="#f5f7fa",
+    alarm="#c2185b",
+    mark="#0b57b5",
+    path="#5b2a9d",
+)
+DARK = Theme(
+    "dark",
+    background="#16191d",
+    ink="#e6e9ed",
+    faint="#a5adb8",
+    edge="#98a2ae",
+    copy="#ffa46b",
+    frame="#8b949e",
+    scope="#20252b",
+    alarm="#ff7eb6",
+    mark="#7ab8ff",
+    path="#c9a6ff",
+)
 THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
 
 
@@ -140,3 +200,31 @@ def device_style(device: str) -> DeviceStyle:
         return DeviceStyle(label, GPU_FILLS[number % len(GPU_FILLS)], "round", outlines, (1, "", number))
     kind = sum(map(ord, parsed.type or "")) % len(OTHER_FILLS)
     return DeviceStyle(label, OTHER_FILLS[kind], "cut", min(1 + number, 3), (2, label, number))
+
+
+def device_look(device: str) -> Look:
+    """Look of a device's boxes by its name, full or short.
+
+    >>> device_look("/device:GPU:0").pattern, device_look("/cpu:0").pattern
+    ('rising', '')
+    """
+    style = device_style(device)
+    pattern = PATTERNS[GPU_FILLS.index(style.fill)] if style.fill in GPU_FILLS else ""
+    return Look(style.fill, style.corners, style.outlines, pattern)
+
+
+def category_look(number: int) -> Look:
+    """Look of the category at a place, or that of all further ones together from `MOST_CATEGORIES` on.
+
+    >>> category_look(0).fill == category_look(8).fill, category_look(8).outlines
+    (True, 2)
+    """
+    if number >= MOST_CATEGORIES:
+        return Look(CPU_FILL, "cut")
+    position = number % len(GPU_FILLS)
+    return Look(GPU_FILLS[position], "round", 1 + number // len(GPU_FILLS), PATTERNS[position])
+
+
+def scale_look(step: int) -> Look:
+    """Look of a step of a number, 0 for the least."""
+    return Look(SCALE_FILLS[step], "square", 1, "", INK if step < 4 else PAPER)

@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from gpuplace.device.parsed_name import parse_name
+from gpuplace.placer.deciding import deciding_rules
 from gpuplace.placer.messages import error_of
 from gpuplace.report.palette import device_label
 
-__all__ = ["CONTROL", "PlacementView", "TensorFact", "view_of"]
+__all__ = ["CONTROL", "UNKNOWN", "PlacementView", "TensorFact", "view_of"]
 
 CONTROL = -1
 """Stands in `src_output` of a control edge."""
@@ -50,6 +51,7 @@ class TensorFact:
 
 
 UNKNOWN = TensorFact("", None, None)
+"""A tensor of which nothing is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +90,12 @@ class PlacementView:
     """What went wrong, the first of it in words."""
     release: str = "1.15"
     """Which TensorFlow decided."""
+    output_counts: np.ndarray | None = None
+    """[nodes] how many outputs each node has; None where only the edges tell."""
+    rules: Callable[[], np.ndarray] | None = None
+    """Gives [nodes] the position in `gpuplace.placer.deciding.RULES` of what settled each device; None if unknown."""
+    groups: Callable[[], np.ndarray] | None = None
+    """Gives [nodes] a number that is equal for nodes that have to share a device; None if unknown."""
     _tensors: dict[tuple[int, int], TensorFact] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -189,6 +197,15 @@ class PlacementView:
         return list(dict.fromkeys(rows))
 
     @cached_property
+    def outputs(self) -> np.ndarray:
+        """[nodes] how many outputs each node has, at the least those that are consumed."""
+        if self.output_counts is not None:
+            return self.output_counts
+        found = np.zeros(len(self), dtype=np.int64)
+        np.maximum.at(found, self.src, self.src_output + 1)
+        return found
+
+    @cached_property
     def counts(self) -> dict[str, int]:
         """Full device name -> number of nodes, in the machine's order; ``""`` counts nodes without a device."""
         totals = np.bincount(self.device + 1, minlength=len(self.devices) + 1).tolist()
@@ -219,6 +236,9 @@ def _view_of_placement(placement: Any) -> PlacementView:
             if (node := getattr(fault, part, None)) is not None:
                 guilty.add(int(node))
 
+    outputs = np.array([len(fact.output_types) for fact in placement.facts], dtype=np.int64)
+    partition = placement.partition
+
     def tensor(node: int, output: int) -> TensorFact:
         dtype = placement.facts_of(node).output_types[output].name
         if graph.tensor_info is None:
@@ -243,4 +263,9 @@ def _view_of_placement(placement: Any) -> PlacementView:
         guilty=frozenset(guilty),
         errors=tuple(error_of(placement, fault) for fault in placement.faults[:_ERRORS]),
         release=placement.release,
+        output_counts=outputs[graph.signature] if len(graph) else np.zeros(0, dtype=np.int64),
+        rules=lambda: deciding_rules(placement),
+        groups=(lambda: partition.root) if partition is not None else None,
+        # Of another placement of the same graph the same is known.
+        _tensors=graph.__dict__.setdefault("_tensor_facts", {}),
     )

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -75,6 +75,7 @@ class ScopeTree:
         self.children = tuple(map(tuple, children))
         self.direct = tuple(map(tuple, direct))
         self.scope_of = np.array(scope_of, dtype=np.int64)
+        self._structures: tuple[np.ndarray, dict[int, int]] | None = None
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -150,6 +151,34 @@ class ScopeTree:
                     level += [child for scope in alike[stem] for child in self.children[scope]]
         return frozenset(opened)
 
+    def open_around(self, wanted: np.ndarray, cap: int) -> frozenset[int]:
+        """The scopes to open so that nodes are seen, level by level, as long as no more than ``cap`` boxes show.
+
+        Args:
+            wanted: [nodes] bool.
+            cap: boxes.
+        """
+        inside = self.sums(wanted.astype(np.int64))
+
+        def width(scope: int) -> int:
+            """Boxes where what is alike and holds nothing wanted is drawn as one."""
+            names = [self.name(child) for child in self.children[scope] if not inside[child]]
+            names += [self.local_name(node) for node in self.direct[scope] if not wanted[node]]
+            return len(set(map(_stem, names))) + self.width(scope) - len(names)
+
+        opened = {ROOT}
+        boxes = width(ROOT)
+        level = [ROOT]
+        while level:
+            below = [child for scope in level for child in self.children[scope] if inside[child]]
+            level = []
+            for more, scope in sorted((width(scope) - 1, scope) for scope in below):
+                if boxes + more <= cap:
+                    boxes += more
+                    opened.add(scope)
+                    level.append(scope)
+        return frozenset(opened)
+
     def with_parents(self, scopes: Sequence[int]) -> frozenset[int]:
         """The scopes and all around them: what must be open for these to be seen open."""
         found = {ROOT}
@@ -177,12 +206,21 @@ class ScopeTree:
 
     def structure(self, scope: int, op_type: np.ndarray) -> int:
         """A number that is equal for scopes with the same op types under the same names, but for numbers in names."""
-        parts = [(_stem(self.name(child)), self.structure(child, op_type)) for child in self.children[scope]]
-        own = _stem(self.name(scope))
-        for node in self.direct[scope]:
-            last = self.names[node].rpartition("/")[2]
-            parts.append(("()" if _stem(last) == own else _stem(last), int(op_type[node])))
-        return hash(tuple(sorted(parts)))
+        if self._structures is None or not np.array_equal(self._structures[0], op_type):
+            self._structures = (op_type, {})
+        return self._structure(scope, *self._structures)
+
+    def _structure(self, scope: int, op_type: np.ndarray, known: dict[int, int]) -> int:
+        if scope not in known:
+            parts = [
+                (_stem(self.name(child)), self._structure(child, op_type, known)) for child in self.children[scope]
+            ]
+            own = _stem(self.name(scope))
+            for node in self.direct[scope]:
+                last = _stem(self.names[node].rpartition("/")[2])
+                parts.append(("()" if last == own else last, int(op_type[node])))
+            known[scope] = hash(tuple(sorted(parts)))
+        return known[scope]
 
     def repeats(self, scope: int, op_type: np.ndarray, least: int = 3) -> list[tuple[int, ...]]:
         """Children of a scope that are copies of one another (towers, layers), in runs of at least ``least``."""
@@ -197,6 +235,7 @@ class ScopeTree:
         return [tuple(members) for members in runs.values() if len(members) >= least]
 
 
+@lru_cache(maxsize=50_000)
 def _stem(name: str) -> str:
     """A name without its numbers: copies ``layer``, ``layer_1``, ``layer_2`` have one stem."""
     return _NUMBER.sub("#", _SUFFIX.sub("", name))

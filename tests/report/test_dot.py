@@ -86,7 +86,7 @@ def test_open_scopes_are_frames_closed_ones_boxes_with_shares():
     text = dot_text(draw(view, ["tower_0"]))
     assert re.search(r'subgraph cluster_1 \{\s*graph \[id="c1" class="open" label=<<B>tower_0</B>>', text)
     line = next(line for line in text.splitlines() if "▸ gradients" in line)
-    assert "8 nodes" in line and "GPU:0 4 · GPU:1 4" in line
+    assert "8 nodes" in line and "GPU:0 (4) · GPU:1 (4)" in line
     assert line.count("BGCOLOR") == 2
 
 

@@ -20,7 +20,100 @@ export function chip(look, text) {
   const shape = look.outlines > 1 ? " gp-more" : "";
   const node = element("span", { class: `gp-chip gp-${look.corners}${shape}` }, text ?? look.label);
   node.style.background = look.fill;
+  if (look.ink) node.style.color = look.ink;
+  if (look.note && look.note !== look.label) node.title = look.note;
   return node;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+const INLINED = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight"];
+
+function shape(tag, properties = {}, text = "") {
+  const node = document.createElementNS(SVG, tag);
+  for (const [key, value] of Object.entries(properties)) node.setAttribute(key, value);
+  node.textContent = text;
+  return node;
+}
+
+// The whole picture as a file of its own: the page's colours are written into it, and the legend stands below.
+export function standalone(svg, whole, ground, legend, notes) {
+  const copy = svg.cloneNode(true);
+  const from = svg.querySelectorAll("*");
+  copy.querySelectorAll("*").forEach((node, i) => {
+    if (node.closest("defs") || node.tagName === "title") return;
+    const seen = getComputedStyle(from[i]);
+    for (const name of INLINED) {
+      if (name.startsWith("font") && node.tagName !== "text") continue;
+      const value = seen.getPropertyValue(name);
+      if (value) node.setAttribute(name, value.replaceAll('"', "'"));
+    }
+    for (const name of ["tabindex", "role", "aria-pressed", "aria-label"]) node.removeAttribute(name);
+  });
+  const ink = getComputedStyle(svg).color;
+  const font = "Arial,Helvetica,'Liberation Sans',sans-serif";
+  const room = Math.max(whole.width, 420);
+  let x = 0;
+  let y = 0;
+  const below = shape("g", { transform: `translate(${whole.x + 8} ${whole.y + whole.height + 6})`, "font-family": font, "font-size": 10 });
+  const place = (width, height) => {
+    if (x && x + width > room - 16) [x, y] = [0, y + height];
+    const left = x;
+    x += width;
+    return left;
+  };
+  for (const look of legend) {
+    const text = `${look.label}: ${look.count.toLocaleString("en")}`;
+    const width = text.length * 5.6 + 14;
+    const left = place(width + 5, 22);
+    const radius = look.corners === "round" ? 6 : 0;
+    for (let inset = 0; inset < look.outlines * 2; inset += 2) {
+      below.append(
+        shape("rect", {
+          x: left + inset, y: y + inset, width: width - 2 * inset, height: 17 - 2 * inset, rx: radius,
+          fill: inset ? "none" : look.fill, stroke: "#57606a",
+        }),
+      );
+    }
+    below.append(shape("text", { x: left + width / 2, y: y + 12, "text-anchor": "middle", fill: look.ink ?? "#1b1f24" }, text));
+  }
+  if (legend.length) [x, y] = [0, y + 22];
+  for (const [, text] of notes) {
+    const left = place(text.length * 5.4 + 14, 15);
+    below.append(shape("text", { x: left, y: y + 12, fill: ink }, text));
+  }
+  const height = whole.height + y + (notes.length ? 26 : 10);
+  copy.setAttribute("viewBox", `${whole.x} ${whole.y} ${room} ${height}`);
+  copy.setAttribute("width", `${room}pt`);
+  copy.setAttribute("height", `${height}pt`);
+  for (const name of ["role", "aria-label", "style", "preserveAspectRatio"]) copy.removeAttribute(name);
+  copy.querySelector("g.graph").before(shape("rect", { x: whole.x, y: whole.y, width: room, height, fill: ground }));
+  copy.append(below);
+  return { text: new XMLSerializer().serializeToString(copy), width: room, height };
+}
+
+function download(blob, name) {
+  const link = element("a", { download: name });
+  link.href = URL.createObjectURL(blob);
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+const MOST_PIXELS = 8000;
+
+// A picture in dots, two for a point where that is not too many; made by the browser from the same text.
+async function dots(file) {
+  const picture = new Image();
+  const source = URL.createObjectURL(new Blob([file.text], { type: "image/svg+xml" }));
+  try {
+    picture.src = source;
+    await picture.decode();
+    const scale = Math.min(2.67, MOST_PIXELS / file.width, MOST_PIXELS / file.height);
+    const sheet = element("canvas", { width: Math.round(file.width * scale), height: Math.round(file.height * scale) });
+    sheet.getContext("2d").drawImage(picture, 0, 0, sheet.width, sheet.height);
+    return await new Promise((done) => sheet.toBlob(done, "image/png"));
+  } finally {
+    URL.revokeObjectURL(source);
+  }
 }
 
 function copyOf(box) {
@@ -52,12 +145,81 @@ function render({ model, el }) {
     button("Fit", "Fit the whole picture", () => fit()),
     button("Fold all", "Fold all name scopes", () => model.send({ type: "fold", how: "all" })),
     button("Unfold", "Unfold as many name scopes as fit", () => model.send({ type: "fold", how: "auto" })),
+    button("SVG", "Download the picture as SVG", () => save("svg")),
+    button("PNG", "Download the picture as PNG", () => save("png")),
   );
   const picture = element("div", { class: "gp-picture" }, tools, canvas, legend);
   el.append(element("div", { class: "gp-body" }, picture, why));
 
   let svg = null;
   let whole = null;
+  const map = shape("svg", { class: "gp-map", role: "img", "aria-label": "Overview: the part of the picture that is shown" });
+  const frame = shape("rect", { class: "gp-map-frame" });
+
+  async function save(form) {
+    if (!svg) return;
+    let ground = getComputedStyle(picture).backgroundColor;
+    if (/rgba\(.*, 0\)|transparent/.test(ground)) ground = "#ffffff";
+    const file = standalone(svg, whole, ground, model.get("legend"), model.get("notes"));
+    const blob = form === "png" ? await dots(file) : new Blob([file.text], { type: "image/svg+xml" });
+    download(blob, `placement.${form}`);
+  }
+
+  // ---- overview: a box for each box, and a frame around what is shown; only while something is out of sight
+  function drawMap() {
+    const boxes = nodes().map((group) => {
+      const outline = group.querySelector("path, polygon");
+      const { x, y, width, height } = outline.getBBox();
+      return shape("rect", { x, y, width, height, fill: getComputedStyle(outline).fill });
+    });
+    map.setAttribute("viewBox", `${whole.x} ${whole.y} ${whole.width} ${whole.height}`);
+    const scale = Math.min(160 / whole.width, 110 / whole.height);
+    map.style.width = `${Math.max(24, whole.width * scale)}px`;
+    map.style.height = `${Math.max(24, whole.height * scale)}px`;
+    map.replaceChildren(...boxes, frame);
+    canvas.append(map);
+    showFrame();
+  }
+
+  function shown() {
+    // The part of the picture inside the canvas, whose shape is another than the viewBox's.
+    const box = svg.viewBox.baseVal;
+    const view = canvas.getBoundingClientRect();
+    const scale = Math.max(box.width / view.width, box.height / view.height) || 1;
+    const [width, height] = [view.width * scale, view.height * scale];
+    return { x: box.x - (width - box.width) / 2, y: box.y - (height - box.height) / 2, width, height };
+  }
+
+  function showFrame() {
+    if (!svg) return;
+    const part = shown();
+    const slack = 0.02 * Math.max(whole.width, whole.height);
+    const all =
+      part.x <= whole.x + slack &&
+      part.y <= whole.y + slack &&
+      part.x + part.width >= whole.x + whole.width - slack &&
+      part.y + part.height >= whole.y + whole.height - slack;
+    map.classList.toggle("gp-hidden", all);
+    for (const [key, value] of Object.entries(part)) frame.setAttribute(key, value);
+  }
+
+  function lookAt(event) {
+    const place = map.getBoundingClientRect();
+    const box = svg.viewBox.baseVal;
+    box.x = whole.x + ((event.clientX - place.left) / place.width) * whole.width - box.width / 2;
+    box.y = whole.y + ((event.clientY - place.top) / place.height) * whole.height - box.height / 2;
+    showFrame();
+  }
+  map.addEventListener("pointerdown", (event) => {
+    event.stopPropagation();
+    map.setPointerCapture(event.pointerId);
+    lookAt(event);
+  });
+  map.addEventListener("pointermove", (event) => {
+    event.stopPropagation();
+    if (event.buttons & 1) lookAt(event);
+  });
+  map.addEventListener("click", (event) => event.stopPropagation());
 
   const nodes = () => (svg ? [...svg.querySelectorAll("g.node:not(.stub)")] : []);
   const nodeOf = (event) => event.target.closest?.("g.node:not(.stub)");
@@ -105,7 +267,8 @@ function render({ model, el }) {
       fit();
     }
     mark();
-    markBoxes();
+    markStale();
+    drawMap();
     canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1);
   }
 
@@ -123,6 +286,7 @@ function render({ model, el }) {
       box.x = whole.x - (box.width - whole.width) / 2;
       box.y = whole.y - (box.height - whole.height) / 2;
     }
+    showFrame();
   }
 
   function zoom(factor, at = { x: 0.5, y: 0.5 }) {
@@ -132,6 +296,7 @@ function render({ model, el }) {
     box.y += box.height * at.y * (1 - factor);
     box.width *= factor;
     box.height *= factor;
+    showFrame();
   }
 
   function mark() {
@@ -153,29 +318,10 @@ function render({ model, el }) {
     }
   }
 
-  // A small sign at the upper right of the boxes that Python names, for example of those whose device has changed.
-  function markBoxes() {
+  function markStale() {
     canvas.classList.toggle("gp-stale", model.get("stale"));
     canvas.querySelector(".gp-stale-tag")?.remove();
     if (model.get("stale")) canvas.append(element("div", { class: "gp-stale-tag" }, "of earlier settings"));
-    if (!svg) return;
-    svg.querySelectorAll("g.gp-mark").forEach((sign) => sign.remove());
-    const make = (tag, properties) => {
-      const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-      for (const [key, value] of Object.entries(properties)) node.setAttribute(key, value);
-      return node;
-    };
-    for (const [id, text] of Object.entries(model.get("marks") ?? {})) {
-      const group = svg.querySelector(`g.node[id="${id}"]`);
-      if (!group) continue;
-      const box = group.getBBox();
-      const width = 6.2 * text.length + 18;
-      const sign = make("g", { class: "gp-mark" });
-      const label = make("text", { x: box.x + box.width - width / 2 + 6, y: box.y - 1, "text-anchor": "middle", "font-size": "9" });
-      label.textContent = `⇄ ${text}`;
-      sign.append(make("rect", { x: box.x + box.width - width + 6, y: box.y - 11, width, height: 14, rx: 7 }), label);
-      group.append(sign);
-    }
   }
 
   function showLegend() {
@@ -258,6 +404,7 @@ function render({ model, el }) {
     const scale = Math.max(box.width / view.width, box.height / view.height);
     box.x = drag.left - dx * scale;
     box.y = drag.top - dy * scale;
+    showFrame();
   });
   const endDrag = () => canvas.classList.remove("gp-dragging");
   canvas.addEventListener("pointerup", endDrag);
@@ -327,8 +474,7 @@ function render({ model, el }) {
   model.on("change:svg", draw);
   model.on("change:notice", draw);
   model.on("change:selected_box", mark);
-  model.on("change:marks", markBoxes);
-  model.on("change:stale", markBoxes);
+  model.on("change:stale", markStale);
   model.on("change:legend", showLegend);
   model.on("change:notes", showLegend);
   model.on("change:detail", showDetail);

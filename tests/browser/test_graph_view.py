@@ -1,0 +1,132 @@
+"""The picture's page alone, without a notebook: overview, downloads, marks and themes in Chromium."""
+
+import json
+import re
+import struct
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+import gpuplace as tf
+from gpuplace.jupyter import render
+from gpuplace.jupyter.pictures import legend_chips, picture_sheet
+from gpuplace.jupyter.views import STATIC, STYLE
+from gpuplace.report.palette import device_style
+from tests.jupyter.programs import layered, towers
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+PAGE = """<!doctype html><html theme="%(theme)s"><head><style>%(style)s
+html[theme="dark"] { --jp-ui-font-color1: #e6e9ed; --jp-ui-font-color2: #a5adb8; --jp-layout-color1: #16191d;
+  --jp-layout-color2: #20252b; --jp-border-color1: #565d66; --jp-border-color2: #383e46; background: #16191d; }
+</style></head><body><div id="el"></div><script type="module">%(script)s
+const state = %(state)s;
+window.sent = [];
+const model = { get: (key) => state[key], on: () => {}, send: (message) => window.sent.push(message) };
+render({ model, el: document.getElementById("el") });
+</script></body></html>"""
+
+
+def page_of(browser, placement, opened=None, theme="light", **options):
+    """A page that shows the picture of a placement."""
+    sheet = picture_sheet(placement, opened, **options)
+    state = {
+        "svg": render.sheet_svg(sheet, legend=False, transparent=True),
+        "legend": legend_chips(sheet),
+        "notes": [["plain", text] for _, text in sheet.notes],
+        "detail": {},
+        "summary": "Placement graph",
+        "notice": "",
+        "selected_box": "",
+    }
+    script = re.sub(r"export (default \{[^}]*\};)?", "", (STATIC / "graph_view.js").read_text(encoding="utf-8"))
+    page = browser.new_page(viewport={"width": 1300, "height": 760}, accept_downloads=True)
+    errors = page.errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    data = json.dumps(state).replace("</", "<\\/")
+    page.set_content(PAGE % {"theme": theme, "style": STYLE, "script": script, "state": data})
+    page.locator(".gp-canvas[data-drawn]").wait_for()
+    return page
+
+
+@pytest.fixture(scope="module")
+def placement():
+    return tf.place(towers(), machine="4x Tesla K20m")
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(request, browser, placement):
+    page = page_of(browser, placement, theme=request.param)
+    yield page
+    assert page.errors == []
+    page.close()
+
+
+def test_the_overview_shows_while_something_is_out_of_sight(page, screenshots):
+    overview = page.get_by_role("img", name="Overview")
+    assert overview.count() == 0
+    for _ in range(5):
+        page.get_by_role("button", name="Zoom in").click()
+    assert overview.is_visible()
+    assert overview.locator("rect:not(.gp-map-frame)").count() == 7
+    page.screenshot(path=screenshots / "overview.png")
+    before = page.evaluate("document.querySelector('.gp-canvas > svg').viewBox.baseVal.x")
+    box = overview.bounding_box()
+    page.mouse.click(box["x"] + box["width"] - 3, box["y"] + 3)
+    after = page.evaluate("document.querySelector('.gp-canvas > svg').viewBox.baseVal.x")
+    assert after > before
+    assert page.evaluate("window.sent") == []
+    page.get_by_role("button", name="Fit the whole picture").click()
+    assert not overview.is_visible()
+
+
+def test_download_as_svg(page, tmp_path):
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Download the picture as SVG").click()
+    target = tmp_path / started.value.suggested_filename
+    started.value.save_as(target)
+    assert target.name == "placement.svg"
+    text = target.read_text(encoding="utf-8")
+    root = ElementTree.fromstring(text)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    words = "".join(root.itertext())
+    assert "MatMul_1" in words and "GPU:2: 3" in words and "2 copies between devices" in words
+    assert "var(" not in text and "tabindex" not in text
+    blue = int(device_style("/gpu:2").fill[5:7], 16)
+    assert re.search(rf"rgb\(\d+, \d+, {blue}\)", text)
+
+
+def test_download_as_png(page, tmp_path, screenshots):
+    page.get_by_role("button", name="Zoom in").click()
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Download the picture as PNG").click()
+    target = Path(tmp_path) / started.value.suggested_filename
+    started.value.save_as(target)
+    data = target.read_bytes()
+    assert data.startswith(b"\x89PNG") and len(data) > 10_000
+    width, height = struct.unpack(">II", data[16:24])
+    assert width > 1000 and height > 600
+    (screenshots / "downloaded.png").write_bytes(data)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_text_can_be_read_on_what_is_below_it(browser, theme, screenshots):
+    placement = tf.place(layered(4), machine="2x Tesla K40c")
+    page = page_of(browser, placement, ["tower_0"], theme, pattern="add", path=True, colour="cause")
+    page.screenshot(path=screenshots / f"marks-{theme}.png")
+    assert page.locator("g.node.found").count() >= 1 and page.locator("g.edge.path").count() >= 1
+    # Words lie inside their boxes.
+    outside = page.evaluate(
+        """() => [...document.querySelectorAll('.gp-canvas g.node.op, .gp-canvas g.node.scope')].filter((group) => {
+          const box = group.querySelector('path').getBBox();
+          return [...group.querySelectorAll('text')].some((text) => {
+            const t = text.getBBox();
+            return t.x < box.x || t.x + t.width > box.x + box.width || t.y < box.y - 1
+              || t.y + t.height > box.y + box.height + 1;
+          });
+        }).map((group) => group.id)"""
+    )
+    assert outside == []
+    assert page.errors == []
+    page.close()

@@ -15,12 +15,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from gpuplace import release as releases
 from gpuplace.jupyter.settings import Settings
 from gpuplace.jupyter.what_if import WhatIf
-from gpuplace.report.moves import Moves, moved_nodes, moves_between
+from gpuplace.report.moves import Moves, moves_between
 from gpuplace.report.placement_view import PlacementView, view_of
 from gpuplace.report.text import summary_text
 
@@ -43,7 +41,6 @@ class Comparison:
         self.before: Any = None
         self.label = ""
         self._moves: tuple[Any, Any, Moves] | None = None
-        self._moved: tuple[Any, Any, np.ndarray] | None = None
 
     def pin(self) -> None:
         """Compares with what the present placement is now."""
@@ -105,14 +102,6 @@ class Comparison:
         if self._moves is None or self._moves[0] is not self.before or self._moves[1] is not after:
             self._moves = (self.before, after, moves_between(self.before, after))
         return self._moves[2]
-
-    def moved(self, after: Any) -> np.ndarray:
-        """[moved] positions of the nodes that moved, in the present graph."""
-        if self.before is None or after is None:
-            return np.zeros(0, dtype=np.int64)
-        if self._moved is None or self._moved[0] is not self.before or self._moved[1] is not after:
-            self._moved = (self.before, after, moved_nodes(self.before, after))
-        return self._moved[2]
 
     # ------------------------------------------------------------------------------------------- what the page offers
 

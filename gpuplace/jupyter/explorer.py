@@ -82,6 +82,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     release = traitlets.Unicode(help="Which TensorFlow decides and speaks.")
     selected = traitlets.Unicode("", help="Name of an op or a name scope; empty for none.")
     opened: Any = traitlets.Tuple(None, allow_none=True, help="Open name scopes; None for as many as fit.")
+    colour = traitlets.Unicode("assigned", help="What colours mean; see `colours`.")
     tab = traitlets.Enum(TABS, "Table", help="The view in front.")
     reason = traitlets.Unicode("", read_only=True, help="Why the selected op is where it is.")
     error = traitlets.Unicode(
@@ -150,6 +151,24 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     def svg(self) -> str:
         """The picture as it is shown."""
         return self._views.graph.svg
+
+    @property
+    def colours(self) -> tuple[str, ...]:
+        """What the picture can be coloured by: `time` once there is `run_metadata`, `moved` while comparing."""
+        return self._views.colours()
+
+    @property
+    def run_metadata(self) -> Any:
+        """``RunMetadata`` of a step run with ``FULL_TRACE``, for colours by time; None without one."""
+        return self._views.run_metadata
+
+    @run_metadata.setter
+    def run_metadata(self, value: Any) -> None:
+        self._views.run_metadata = value
+        if self.colour not in self.colours:
+            self.colour = "assigned"
+        self._views.show_picture(self.opened, self.colour)
+        self._show_fields()
 
     @property
     def remedies(self) -> tuple[str, ...]:
@@ -224,7 +243,10 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     def _compare(self, change: Any) -> None:
         with self._what_if.lock:
             change()
-            self._views.show_picture(self.opened, "")
+            if self.colour not in self.colours:
+                self.colour = "assigned"
+            self._show_fields()
+            self._views.show_picture(self.opened, self.colour)
             self._views.fill()
             self._views.show_tab()
             self._show_selection()
@@ -300,10 +322,26 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             self._show_placement()
         return True
 
-    @traitlets.observe("opened")
-    def _opened_changed(self, change: Any) -> None:
+    @traitlets.validate("opened")
+    def _check_opened(self, proposal: Any) -> Any:
+        if proposal.value is not None and self.placement is not None:
+            known = scope_tree(view_of(self.placement)).index
+            for path in proposal.value:
+                if path not in known and "*" not in path and "/:" not in path:
+                    raise ValueError(f"There is no name scope {path!r}")
+        return proposal.value
+
+    @traitlets.validate("colour")
+    def _check_colour(self, proposal: Any) -> str:
+        if proposal.value not in self.colours:
+            raise ValueError(f"Unknown colouring {proposal.value!r}: choose one of {', '.join(self.colours)}")
+        return proposal.value
+
+    @traitlets.observe("opened", "colour")
+    def _look_changed(self, change: Any) -> None:
         with self._what_if.lock:
-            self._views.show_picture(change.new, "")
+            self._show_fields()
+            self._views.show_picture(self.opened, self.colour)
             self._show_selection()
 
     @traitlets.validate("selected")
@@ -414,14 +452,18 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
                 errors["device_count:CPU" if name == "device_count" else name] = state.error
         with self._controls.hold_sync():
             self._controls.can_undo, self._controls.can_redo = state.can_undo, state.can_redo
-            if not state.is_fixed:
-                self._controls.fields = fields_of(
-                    state.settings,
-                    self.visible_devices,
-                    state.mapping,
-                    errors=errors,
-                    typed={name: value for name, (value, _) in self._refused.items()},
-                )
+            fields = fields_of(
+                state.settings,
+                self.visible_devices,
+                state.mapping,
+                self.colours,
+                self.colour,
+                errors=errors,
+                typed={name: value for name, (value, _) in self._refused.items()},
+            )
+            if state.is_fixed:
+                fields = [field for field in fields if field["name"] == "colour"]
+            self._controls.fields = fields
 
     def _show_placement(self) -> None:
         state = self._what_if
@@ -433,7 +475,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             view = view_of(self.placement)
             if self.selected not in view.index and self.selected not in scope_tree(view).index:
                 self.selected = ""
-        self._views.show_picture(self.opened, "")
+        self._views.show_picture(self.opened, self.colour)
         self._views.fill()
         self._views.show_tab()
         self._show_selection()

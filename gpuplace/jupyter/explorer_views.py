@@ -9,24 +9,23 @@ from collections.abc import Callable
 from typing import Any
 
 import ipywidgets
-import numpy as np
 
 from gpuplace.jupyter import panels, render
 from gpuplace.jupyter.as_python import config_code
 from gpuplace.jupyter.comparison import Comparison
 from gpuplace.jupyter.controls import error_card
 from gpuplace.jupyter.details import box_of_name, detail_of
+from gpuplace.jupyter.pictures import legend_chips, picture_sheet
 from gpuplace.jupyter.remedies import Remedy
 from gpuplace.jupyter.row_sources import CopyRows, LogRows, MoveRows, NodeRows, Rows
 from gpuplace.jupyter.table_model import TableModel
-from gpuplace.jupyter.views import GraphView, PanelView, look
+from gpuplace.jupyter.views import GraphView, PanelView
 from gpuplace.jupyter.what_if import WhatIf
-from gpuplace.jupyter.widget_rows import legend_notes
-from gpuplace.report.dot import dot_text
-from gpuplace.report.drawing import Drawing, draw
+from gpuplace.report.colouring import COLOURINGS
+from gpuplace.report.drawing import Drawing
 from gpuplace.report.memory import memory_rows
 from gpuplace.report.placement_view import view_of
-from gpuplace.report.text import counted, summary_text
+from gpuplace.report.text import summary_text
 from gpuplace.runtime.process_state import session_allocators
 
 __all__ = ["TABS", "Views"]
@@ -55,6 +54,7 @@ class Views:
         self.what_if, self.comparison = what_if, comparison
         self.drawing: Drawing | None = None
         self.remedies: list[Remedy] = []
+        self.run_metadata: Any = None
         self.graph = GraphView()
         self.status = PanelView()
         self.nodes = TableModel(NodeRows.columns, "Nodes and their devices", on_select)
@@ -90,43 +90,39 @@ class Views:
     # ------------------------------------------------------------------------------------------------------- picture
 
     def show_picture(self, opened: Any, colour: str) -> None:
-        """Draws the placement with some scopes open."""
+        """Draws the placement with some scopes open and some colouring."""
         placement, graph = self.what_if.placement, self.graph
         if placement is None:
             self.drawing = None
             with graph.hold_sync():
                 graph.notice = "Nothing could be placed with these settings; the reason is above."
-                graph.svg, graph.legend, graph.notes, graph.marks = "", [], [], {}
+                graph.svg, graph.legend, graph.notes = "", [], []
             return
-        drawing = self.drawing = draw(placement, opened)
+        sheet = picture_sheet(
+            placement,
+            opened,
+            colour=colour,
+            against=self.comparison.before,
+            run_metadata=self.run_metadata,
+        )
+        self.drawing = sheet.drawing
         with graph.hold_sync():
-            graph.legend = [look(device, count=count) for device, count in drawing.legend]
-            graph.notes = legend_notes(drawing)
+            graph.legend = legend_chips(sheet)
+            graph.notes = [list(note) for note in sheet.notes]
             graph.summary = f"Placement graph. {summary_text(placement)}"
             graph.stale = self.what_if.is_stale
             try:
-                graph.svg = render.render_svg(dot_text(drawing, legend=False, transparent=True), 5.0)
+                graph.svg = render.sheet_svg(sheet, legend=False, transparent=True, time_limit_s=5.0)
             except render.LayoutTimeout:
                 graph.notice = "This picture takes too long to lay out: fold some name scopes."
                 graph.svg = ""
-            self._mark_moved()
+            except render.NoLayoutProgram as error:
+                graph.notice, graph.svg = str(error), ""
 
-    def _mark_moved(self) -> None:
-        """Marks the boxes that hold a node which moved."""
-        moved = self.comparison.moved(self.what_if.placement)
-        assert self.drawing is not None
-        if not len(moved):
-            self.graph.marks = {}
-            return
-        boxes, counts = np.unique(self.drawing.box_of[moved], return_counts=True)
-        self.graph.marks = {
-            self.drawing.boxes[box].id: "moved" if self.drawing.boxes[box].kind == "op" else f"{n:,} moved"
-            for box, n in zip(boxes.tolist(), counts.tolist(), strict=True)
-        }
-        self.graph.notes = [
-            *legend_notes(self.drawing),
-            ["moved", f"⇄ {counted(len(moved), 'node')} moved"],
-        ]
+    def colours(self) -> tuple[str, ...]:
+        """The colourings there are something for."""
+        found = [name for name in COLOURINGS if name != "time" or self.run_metadata is not None]
+        return (*found, "moved") if self.comparison.before is not None else tuple(found)
 
     def show_selection(self, name: str) -> str:
         """Marks an op or a scope everywhere and shows its card; returns why it is where it is."""

@@ -23,7 +23,16 @@ from gpuplace.report.palette import LIGHT, Theme
 from gpuplace.report.sheet import Sheet
 from gpuplace.report.svg import FAMILIES, svg_text
 
-__all__ = ["DOT_VARIABLE", "LayoutTimeout", "NoLayoutProgram", "dot_program", "layout", "render", "render_svg", "sheet_svg"]
+__all__ = [
+    "DOT_VARIABLE",
+    "LayoutTimeout",
+    "NoLayoutProgram",
+    "dot_program",
+    "layout",
+    "render",
+    "render_svg",
+    "sheet_svg",
+]
 
 DOT_VARIABLE = "GPUPLACE_DOT"
 """Environment variable with the path of the program that lays pictures out."""

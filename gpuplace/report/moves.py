@@ -14,13 +14,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from gpuplace.placer.placement import Placement
 from gpuplace.report.palette import device_label
 from gpuplace.report.placement_view import view_of
 
-__all__ = ["MoveRow", "Moves", "moved_nodes", "moves_between"]
+__all__ = ["MoveRow", "Moves", "moves_between"]
 
 
 class MoveRow(NamedTuple):
@@ -81,18 +79,3 @@ def moves_between(before: Any, after: Any) -> Moves:
         tuple(name for name in new.names if name not in old.index),
         {},
     )
-
-
-def moved_nodes(before: Any, after: Any) -> np.ndarray:
-    """[moved] positions in the second graph of the nodes that have another device than in the first."""
-    old, new = view_of(before), view_of(after)
-    code = {name: i for i, name in enumerate(dict.fromkeys((*old.devices, *new.devices, "")))}
-    there = np.array([code[name] for name in (*new.devices, "")])[new.device]
-    earlier = np.array([code[name] for name in (*old.devices, "")])[old.device]
-    if old.names is new.names or old.names == new.names:
-        return np.flatnonzero(earlier != there)
-    pairs = [(old.index[name], i) for i, name in enumerate(new.names) if name in old.index]
-    if not pairs:
-        return np.zeros(0, dtype=np.int64)
-    first, second = np.array(pairs).T
-    return second[earlier[first] != there[second]]

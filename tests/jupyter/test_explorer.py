@@ -1,5 +1,6 @@
 """The explorer without a browser: every control by its trait and by what the page sends, and every view."""
 
+import re
 import threading
 
 import pytest
@@ -43,6 +44,11 @@ def rows(explorer, name="Table"):
 def table(explorer):
     """Node -> (requested, label of its device) as the table shows it."""
     return {key: (requested, look["label"]) for key, _, _, requested, look in rows(explorer)}
+
+
+def marked(explorer):
+    """Boxes that the picture marks as moved."""
+    return len(re.findall(r'class="node [^"]*\bmoved\b', explorer.svg))
 
 
 def words(blocks):
@@ -465,6 +471,43 @@ def test_an_op_chosen_in_a_table_is_chosen_everywhere(explorer, tab):
         assert explorer._views.tables[other].view.selected == "MatMul_1"
 
 
+def test_colours(explorer):
+    assert explorer.colours == ("assigned", "requested", "type", "group", "memory", "cause")
+    assert field(explorer, "colour")["options"] == list(explorer.colours)
+    explorer.soft_placement = True
+    explorer.visible_devices = (0, 1, 2)
+    pictures = {explorer.svg}
+    for name in explorer.colours[1:]:
+        sets(explorer, "colour", name)
+        assert explorer.colour == name == field(explorer, "colour")["value"]
+        pictures.add(explorer.svg)
+    assert len(pictures) == 6
+    for name in ("time", "moved", "taste"):
+        with pytest.raises(ValueError, match=f"Unknown colouring '{name}'"):
+            explorer.colour = name
+    with pytest.raises(ValueError, match="no name scope 'nowhere'"):
+        explorer.opened = ("nowhere",)
+
+
+def test_colours_by_time():
+    tf.use_machine("1x Tesla K40c")
+    try:
+        graph = tf.Graph()
+        with graph.as_default():
+            y = tf.constant(2.0) * 3.0
+        metadata = tf.RunMetadata()
+        with tf.Session(graph=graph) as session:
+            session.run(y, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), run_metadata=metadata)
+        explorer = explore(graph)
+        explorer.run_metadata = metadata
+        explorer.colour = "time"
+        assert "time" in field(explorer, "colour")["options"]
+        explorer.run_metadata = None
+        assert explorer.colour == "assigned"
+    finally:
+        tf.use_machine(None)
+
+
 def test_search(explorer):
     assert explorer.find("matmul") is False
     assert explorer.find("MatMul") and explorer.selected == "MatMul"
@@ -626,8 +669,10 @@ def test_compare_with_what_was_pinned(explorer):
     moved = {row.node: (row.before, row.after, row.cause) for row in explorer.moves.rows}
     assert set(moved) == {"Const_2", "Const_3", "MatMul_1"}
     assert moved["MatMul_1"][:2] == (f"{LOCAL}GPU:3", f"{LOCAL}GPU:0")
-    assert explorer._views.graph.marks == {"n3": "moved", "n4": "moved", "n5": "moved"}
-    assert ["moved", "⇄ 3 nodes moved"] in explorer._views.graph.notes
+    assert marked(explorer) == 3
+    assert any("3 nodes moved" in text for _, text in explorer._views.graph.notes)
+    explorer.colour = "moved"
+    assert "missing device" in words(explorer._views.graph.legend)
     explorer.tab = "Compare"
     blocks = explorer._views.compare.blocks
     assert "3 nodes move" in words(blocks) and "pinned: 4x Tesla K20m" in words(blocks)
@@ -637,7 +682,8 @@ def test_compare_with_what_was_pinned(explorer):
     asks(explorer, "Compare", type="sort", column=0, descending=True)
     assert [row[0] for row in rows(explorer, "Compare")] == ["MatMul_1", "Const_3", "Const_2"]
     presses(explorer, explorer._views.compare, "Stop comparing")
-    assert explorer.moves is None and explorer._views.graph.marks == {}
+    assert explorer.moves is None and marked(explorer) == 0
+    assert explorer.colour == "assigned"
 
 
 def test_compare_with_other_settings_graphs_and_views(explorer):
@@ -653,7 +699,7 @@ def test_compare_with_other_settings_graphs_and_views(explorer):
     explorer.compare(view)
     assert [(row.node, row.cause) for row in explorer.moves.rows] == [("MatMul", "GPU:0 to GPU:2")]
     assert explorer.moves.only_before == ("gone",) and len(explorer.moves.only_after) == 6
-    assert explorer._views.graph.marks == {"n2": "moved"}
+    assert marked(explorer) == 1
     explorer.compare(towers())
     assert explorer.moves.rows == ()
     explorer.soft_placement = True
@@ -704,7 +750,8 @@ def test_a_view_without_settings_can_be_explored():
         [("a", 0, "s/n", 0)],
     )
     explorer = explore(view)
-    assert explorer._controls.is_fixed and explorer._controls.fields == []
+    assert explorer._controls.is_fixed
+    assert [field["name"] for field in explorer._controls.fields] == ["colour"]
     assert table(explorer) == {"a": ("≠ /gpu:1", "CPU:0"), "s/n": ("", "GPU:0")}
     says(explorer, type="select", name="s/n")
     assert explorer._views.graph.detail["inputs"] == ["a"]

@@ -28,6 +28,10 @@ from gpuplace.report.text import counted
 __all__ = ["LoggedDevice", "LoggedEvent", "LoggedGPU", "LoggedNode", "LoggedPlacement", "Unparsed", "full_name"]
 
 
+_MOST_DEVICES = 4096
+"""Of one type in one task; a higher number is not believed."""
+
+
 class LoggedNode(NamedTuple):
     """A line about a node."""
 
@@ -188,15 +192,22 @@ class LoggedPlacement(Mapping[str, str]):
         return tuple(sorted(names, key=_order))
 
     def machine(self) -> Machine:
-        """A machine with the devices that the log names, and the CPU of their task; XLA's own devices left out.
+        """A machine with the devices that the log names, those with lower numbers, and the CPU of their task.
+
+        XLA's own devices, which the placer never chooses by itself, are left out.
 
         Raises:
             InvalidArgumentError: the log names no device.
         """
-        names = [name for name in self.device_names if "/device:XLA_" not in name]
-        tasks = dict.fromkeys(name.partition("/device:")[0] for name in names)
-        cpus = [f"{task}/device:CPU:0" for task in tasks]
-        return Machine.from_devices(sorted(dict.fromkeys([*cpus, *names]), key=_order))
+        counts: dict[tuple[str, str], int] = {}
+        for name in self.device_names:
+            task, _, local = name.partition("/device:")
+            kind, _, number = local.partition(":")
+            if not kind.startswith("XLA_"):
+                counts.setdefault((task, "CPU"), 1)
+                counts[task, kind] = max(counts.get((task, kind), 1), min(int(number), _MOST_DEVICES - 1) + 1)
+        names = [f"{task}/device:{kind}:{i}" for (task, kind), count in counts.items() for i in range(count)]
+        return Machine.from_devices(sorted(names, key=_order))
 
     @cached_property
     def placement_view(self) -> PlacementView:

@@ -199,10 +199,11 @@ class PlacementView:
 
 
 def view_of(placement: Any) -> PlacementView:
-    """The view of a `Placement`; a view is returned as it is. The same object for the same placement."""
+    """The view of a `Placement`, or of what has a `placement_view`; a view is returned as it is. The same object for
+    the same placement."""
     if isinstance(placement, PlacementView):
         return placement
-    known = placement.__dict__.get("_report_view")
+    known = getattr(placement, "placement_view", None) or placement.__dict__.get("_report_view")
     if known is None:
         known = placement.__dict__["_report_view"] = _view_of_placement(placement)
     return known

@@ -233,6 +233,7 @@ class LoggedPlacement(Mapping[str, str]):
             src_output=empty,
             dst=empty,
             dst_input=empty,
+            knows_edges=False,
         )
 
     def explain(self, node: str) -> LoggedNote:

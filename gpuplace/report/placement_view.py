@@ -88,6 +88,8 @@ class PlacementView:
     """What went wrong, the first of it in words."""
     release: str = "1.15"
     """Which TensorFlow decided."""
+    knows_edges: bool = True
+    """False for a log, which names nodes only."""
     _tensors: dict[tuple[int, int], TensorFact] = field(default_factory=dict, repr=False)
 
     @classmethod

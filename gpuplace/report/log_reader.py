@@ -33,7 +33,9 @@ __all__ = ["Kind", "Piece", "Statement", "read_log"]
 _LONGEST_HELD = 2000
 """Characters up to which a sentence that a line breaks off is carried to the next."""
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])")
-_FIELDS = re.compile(r"(?P<key>[A-Za-z][A-Za-z ]*?(?: ?\(GHz\))?):? (?P<value>\S+)")
+_BLANKS = re.compile(r"\s+")
+_TELLING = re.compile(r":|evice|Executing")
+"""What a line must have to be a sentence, or the beginning of one."""
 
 
 class Kind(Enum):
@@ -243,8 +245,10 @@ class _Reader:
             yield from self._consume(part, prefix.end() - prefix.start(), True, file)
 
     def _usual(self, line: _Text) -> Piece | None:
-        """The piece of a line that is one statement about a node, nearly all of most logs."""
+        """The piece of a line that is one statement about a node or says nothing: nearly all of most logs."""
         text, is_stderr, start = line.text, False, 0
+        if self.block is None and _TELLING.search(text) is None:
+            return Piece(line.parts[0][1], line.parts[0][2], text, None, not text or text.isspace())
         if (prefix := grammar.PREFIX.match(text)) is not None:
             is_stderr, start = True, prefix.end()
         found = grammar.PLACED.regex.fullmatch(text, start)
@@ -255,7 +259,7 @@ class _Reader:
         self.sure.add((name, device))
         self.sure_devices.add(device)
         self.block = None
-        return Piece(number, 0, text, Statement(Kind.NODE, is_stderr, number, name, op_type, device), True)
+        return Piece(number, line.parts[0][2], text, Statement(Kind.NODE, is_stderr, number, name, op_type, device), True)
 
     def _plain_line(self, line: _Text) -> Iterator[Piece]:
         """A line of stdout, or one below a header on stderr."""
@@ -374,9 +378,12 @@ class _Reader:
                 self._note(statement)
                 yield from line.pieces(done, end, statement, True)
             done = end
-            position = end if end in breaks else len(text) - len(text[end:].lstrip())
-            if position == end and end not in breaks:
-                break
+            position = end
+            if end not in breaks:
+                blanks = _BLANKS.match(text, end)
+                if blanks is None:
+                    break
+                position = blanks.end()
         if is_first:
             self.block = None
         yield from line.pieces(done, len(text), None, False)

@@ -99,7 +99,7 @@ def _aligned(leading: list[SessionStatements], other: list[SessionStatements]) -
 
 
 def _key(statement: Statement) -> Hashable:
-    return statement.kind, statement.name, statement.type, statement.device
+    return statement[3:6]  # name, type and device; only events have no name
 
 
 def _once(session: SessionStatements) -> SessionStatements:

@@ -23,6 +23,8 @@ _NEAR = 20
 """Lines before and behind that are compared."""
 _LONG = 40
 """Characters of a name that stands alone on a line, from which on it counts."""
+_DIGITS = 4
+"""A device's number is no longer."""
 _TAIL = 400
 """Characters of a line's end that are looked at."""
 _OPEN_PREFIX = re.compile(r"(?:(?:\A|: )[IWEF] [^\s\]]*|[IWEF]\d{4} \d\d:\d\d:[\d.]+ +\d* ?[^\s\]]*)\]?\Z")
@@ -61,12 +63,14 @@ class Wraps:
             begun = line[at:]
             known = grammar.DEVICE_NAME.match(begun)
             if known is not None:
-                if known.end() < len(begun) or begun[-1] == "0" and begun[-2] == ":":
+                if known.end() < len(begun) or begun.endswith(":0"):
                     return False
-                return following[:2].isdigit() is False and following.isdigit() and self._is_longest(position)
-            return (
-                grammar.DEVICE_NAME.is_begun(begun)
-                and grammar.DEVICE_NAME.match(begun + following[:_TAIL]) is not None
+                return len(following) <= _DIGITS and following.isdigit() and self._is_longest(position)
+            joined = begun + following[:_TAIL]
+            return grammar.DEVICE_NAME.is_begun(begun) and (
+                grammar.DEVICE_NAME.match(joined) is not None
+                or len(following) == len(line)
+                and grammar.DEVICE_NAME.is_begun(joined)
             )
         tail = line[-_TAIL:]
         if (_OPEN_PREFIX.search(tail) or _OPEN_TIME.match(tail)) and not grammar.PREFIX.match(following):

@@ -212,7 +212,7 @@ def record(python: str, release: str) -> dict[str, dict[str, str]]:
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, text in programs(release).items():
-            path = Path(folder, f"{name}.py")
+            path = Path(folder, f"program_{name}.py")  # no name of a module
             path.write_text(text)
             apart = subprocess.run([python, path], capture_output=True, text=True, stdin=subprocess.DEVNULL)
             together = subprocess.run(

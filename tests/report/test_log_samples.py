@@ -18,7 +18,7 @@ STREAMS = [(name, stream) for name, streams in RECORDED.items() for stream in st
 def rebuilt(text: str) -> str:
     """The text put together of its pieces."""
     lines: dict[int, str] = {}
-    for piece in sorted(read_log(text), key=lambda piece: (piece.line, piece.column)):
+    for piece in sorted(read_log(text), key=lambda piece: (piece.line, piece.column, len(piece.text))):
         assert piece.column == len(lines.get(piece.line, "")), piece
         lines[piece.line] = lines.get(piece.line, "") + piece.text
     return "\n".join(lines.get(number + 1, "") for number in range(text.count("\n") + 1))

@@ -56,7 +56,7 @@ def _read(path: str) -> LoggedPlacement:
 
 def _table(found: LoggedPlacement, table: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """Rows of a table and its columns."""
-    records: dict[str, tuple[Any, type]] = {
+    records: dict[str, tuple[Any, Any]] = {
         "nodes": (found.rows, LoggedNode),
         "devices": (found.devices, LoggedDevice),
         "gpus": (found.gpus, LoggedGPU),

@@ -85,7 +85,9 @@ def build_parser() -> argparse.ArgumentParser:
 
     log = _command(commands, "log")
     log.epilog = "With --against, nodes whose device differs; exit code 3 where any does."
-    log.add_argument("log", metavar="FILE", help="a log, stdout and stderr as they came; - for standard input")
+    log.add_argument(
+        "log", metavar="FILE", help="a log, stdout and stderr as they came; - for standard input"
+    )
     log.add_argument(
         "--show",
         choices=LOG_TABLES,

@@ -16,7 +16,8 @@ source         string              ``file:line`` that made the node; missing whe
 
 Each table is a function here and a name for ``placement.frame(name)``: ``"nodes"`` (the one above), ``"edges"``,
 ``"copies"``, ``"devices"``, ``"scopes"``, ``"groups"``, ``"memory"``, ``"kernels"`` and ``"errors"``; sessions have
-``"memory"`` and ``"chunks"`` of what is in their GPUs' memory; ``machine.frame(config)`` is the chain from GPUs to devices.
+``"memory"`` and ``"chunks"`` of what is in their GPUs' memory; ``machine.frame(config)`` is the chain from GPUs
+to devices.
 
 `edges_frame`, one row an edge: ``src``, ``src_output`` (Int32, missing for control edges), ``dst``, ``dst_input``,
 ``src_device``, ``dst_device``, ``dtype``, ``shape``, ``bytes`` (Int64, missing where unknown), ``copy`` and ``control``
@@ -29,13 +30,13 @@ from 0), ``size`` (int64), ``assigned``, ``requested`` (category, what the group
 (Int64, bytes; missing for CPUs), ``tensors``, ``bytes``, ``unsized`` (int64: tensors that its nodes make, their bytes
 where the size is known, how many have none), ``copies_in``, ``bytes_in``. `errors_frame`, one row an error, the first
 being TensorFlow's: ``error`` (category, its class), ``node`` (string), ``message``, ``hint`` (string).
-`kernels_frame`, one row a kernel, indexed by op: ``device_type`` (category), ``constraints``, ``host_memory``, ``label``
-(string), ``priority`` (int32), ``computable`` (bool).
+`kernels_frame`, one row a kernel, indexed by op: ``device_type`` (category), ``constraints``, ``host_memory``,
+``label`` (string), ``priority`` (int32), ``computable`` (bool).
 
 `allocator_frame`, one row a simulated GPU of a session, indexed by device: ``memory_limit``, ``bytes_in_use``,
-``peak_bytes_in_use``, ``bytes_from_gpu``, ``largest_alloc``, ``largest_free`` (int64, bytes), ``allocations``, ``chunks``
-(int64), ``fragmentation`` (float64, 0 to 1). `chunks_frame`, one row a chunk in address order: ``device``, ``address``,
-``size``, ``requested`` (int64, bytes), ``in_use`` (bool), ``label`` (string, who asked), ``allocation`` (Int64).
+``peak_bytes_in_use``, ``bytes_from_gpu``, ``largest_alloc``, ``largest_free`` (int64, bytes), ``allocations``,
+``chunks`` (int64), ``fragmentation`` (float64, 0 to 1). `chunks_frame`, one row a chunk in address order: ``device``,
+``address``, ``size``, ``requested`` (int64, bytes), ``in_use`` (bool), ``label`` (string, who asked), ``allocation`` (Int64).
 
 `explanation_frame`, one row a rule that acted, in order:
 
@@ -380,12 +381,18 @@ def allocator_frame(session: Any) -> pd.DataFrame:
         "chunks": [len(allocator.chunks()) for allocator in whole],
     }
     found = pd.DataFrame(columns, index=pd.Index(list(allocators), name="device", dtype="str"), dtype="int64")
-    return found.assign(fragmentation=np.array([allocator.fragmentation() for allocator in whole], dtype=float))
+    return found.assign(
+        fragmentation=np.array([allocator.fragmentation() for allocator in whole], dtype=float)
+    )
 
 
 def chunks_frame(session: Any) -> pd.DataFrame:
     """One row a chunk of a simulated GPU's memory, in address order; see the module for the columns."""
-    rows = [(name, chunk) for name, allocator in session._devices.allocators.items() for chunk in allocator.chunks()]
+    rows = [
+        (name, chunk)
+        for name, allocator in session._devices.allocators.items()
+        for chunk in allocator.chunks()
+    ]
     return pd.DataFrame(
         {
             "device": category(name for name, _ in rows),
@@ -395,7 +402,8 @@ def chunks_frame(session: Any) -> pd.DataFrame:
             "in_use": np.array([chunk.allocation_id >= 0 for _, chunk in rows], dtype=bool),
             "label": pd.array([chunk.label or None for _, chunk in rows], dtype="string"),
             "allocation": pd.array(
-                [chunk.allocation_id if chunk.allocation_id >= 0 else None for _, chunk in rows], dtype="Int64"
+                [chunk.allocation_id if chunk.allocation_id >= 0 else None for _, chunk in rows],
+                dtype="Int64",
             ),
         }
     )

@@ -18,11 +18,13 @@ line           int64               line of the log, counted from 1
   (int64, nodes of the session that it got).
 - ``"gpus"``, one row a line about a GPU: ``told`` (category: found, created, ignored), ``device``, ``gpu``, ``name``,
   ``pci_bus_id``, ``compute_capability``, ``memory_mb`` (Int64, MiB), ``detail`` (string), ``line``.
-- ``"events"``, one row an op that ran eagerly, in order: ``op``, ``assigned``, ``device`` (category), ``session``, ``line``.
+- ``"events"``, one row an op that ran eagerly, in order: ``op``, ``assigned``, ``device`` (category),
+  ``session``, ``line``.
 - ``"sessions"``, one row a session: ``nodes``, ``events``, ``first_line`` (int64) and a column a device with its nodes.
 - ``"unparsed"``, one row a piece of text that was not understood: ``line``, ``column`` (int64), ``text`` (string).
 
-`log_diff_frame`, one row a node that differs, indexed by its name: ``type``, ``logged``, ``other``, ``rule`` (category).
+`log_diff_frame`, one row a node that differs, indexed by its name: ``type``, ``logged``, ``other``, ``rule``
+(category).
 """
 
 from __future__ import annotations
@@ -123,7 +125,8 @@ def _sessions(log: LoggedPlacement) -> pd.DataFrame:
     parts = log.sessions
     labels = list(dict.fromkeys(map(device_label, log.placement_view.devices)))
     counts = [part.counts() for part in parts]
-    first = [min((row.line for row in (*part.devices, *part.rows, *part.events)), default=0) for part in parts]
+    lines = [[record[-1] for record in (*part.devices, *part.rows, *part.events)] for part in parts]
+    first = [min(numbers, default=0) for numbers in lines]
     columns = {
         "nodes": [len(part) for part in parts],
         "events": [len(part.events) for part in parts],

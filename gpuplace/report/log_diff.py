@@ -55,9 +55,13 @@ class LogDiff:
         return bool(self.moves or self.only_logged or self.only_other)
 
     def __str__(self) -> str:
-        lines = [f"{counted(self.same, 'node')} on the same device, {counted(len(self.moves), 'node')} on another"]
+        lines = [
+            f"{counted(self.same, 'node')} on the same device, {counted(len(self.moves), 'node')} on another"
+        ]
         kinds = Counter((device_label(move.logged), device_label(move.other)) for move in self.moves)
-        lines[0] += "".join(f"; {count} logged {here}, else {there}" for (here, there), count in kinds.items())
+        lines[0] += "".join(
+            f"; {count} logged {here}, else {there}" for (here, there), count in kinds.items()
+        )
         lines += [
             f"  {move.node}: logged {move.logged}, else {move.other}{f' ({move.rule})' if move.rule else ''}"
             for move in self.moves[:_SHOWN]

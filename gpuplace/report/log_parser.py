@@ -58,7 +58,9 @@ def log_text(log: Any) -> str:
         return bytes(log).decode("utf-8", "replace")
     if isinstance(log, str):
         if "\n" in log or len(log) > 4096 or not os.path.isfile(log):
-            looks_like_path = log.endswith((".log", ".txt", ".out", ".err")) and not any(map(str.isspace, log))
+            looks_like_path = log.endswith((".log", ".txt", ".out", ".err")) and not any(
+                map(str.isspace, log)
+            )
             if not looks_like_path:
                 return log
         log = os.fspath(log)

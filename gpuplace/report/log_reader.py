@@ -201,7 +201,7 @@ def _line(text: str, line: int) -> tuple[_Text, list[Piece]]:
         parts.append((length, line, at))
         blanks.append(Piece(line, escape.start(), escape.group(), None, True))
     kept.append(text[at:])
-    return _Text("".join(kept), list(dict((part[0], part) for part in parts).values())), blanks
+    return _Text("".join(kept), list({part[0]: part for part in parts}.values())), blanks
 
 
 class _Reader:
@@ -259,7 +259,13 @@ class _Reader:
         self.sure.add((name, device))
         self.sure_devices.add(device)
         self.block = None
-        return Piece(number, line.parts[0][2], text, Statement(Kind.NODE, is_stderr, number, name, op_type, device), True)
+        return Piece(
+            number,
+            line.parts[0][2],
+            text,
+            Statement(Kind.NODE, is_stderr, number, name, op_type, device),
+            True,
+        )
 
     def _plain_line(self, line: _Text) -> Iterator[Piece]:
         """A line of stdout, or one below a header on stderr."""
@@ -489,9 +495,7 @@ class _Reader:
         if found is None or not self._is_end(line, found.end()):
             return None
         op_type = found["type"] if "type" in found.re.groupindex else ""
-        return found.end(), Statement(
-            Kind.NODE, is_stderr, number, found["name"], op_type, found["device"]
-        )
+        return found.end(), Statement(Kind.NODE, is_stderr, number, found["name"], op_type, found["device"])
 
     @staticmethod
     def _is_end(line: _Text, end: int) -> bool:
@@ -520,7 +524,8 @@ class _Reader:
             (not file or "placer" in file) and grammar.PLAIN.is_begun(text, start)
         )
 
-    # ----------------------------------------------------------------------------------------------------------- the end
+    # -----------------------------------------------------------------------------------------------------------
+    # the end
 
     def finish(self) -> Iterator[Piece]:
         """What was waiting for more."""

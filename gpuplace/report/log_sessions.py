@@ -67,7 +67,9 @@ def _paired(stdout: list[SessionStatements], stderr: list[SessionStatements]) ->
         return _aligned(stderr, stdout)
     if err_mappings == 0 and out_mappings > 0:
         return _aligned(stdout, stderr)
-    if stdout[0].has_mapping != stderr[0].has_mapping:  # one began before its first mapping, the other did not
+    if (
+        stdout[0].has_mapping != stderr[0].has_mapping
+    ):  # one began before its first mapping, the other did not
         (stderr if stdout[0].has_mapping is False else stdout).insert(0, SessionStatements())
     paired = []
     for number in range(max(len(stdout), len(stderr))):
@@ -95,7 +97,7 @@ def _aligned(leading: list[SessionStatements], other: list[SessionStatements]) -
             part = parts[number]
             (part.nodes if statement.kind is Kind.NODE else part.events).append(statement)
         parts[number].rows += session.rows
-    return [_merged(pair) for pair in zip(leading, parts, strict=True)]
+    return [_merged([own, said]) for own, said in zip(leading, parts, strict=True)]
 
 
 def _key(statement: Statement) -> Hashable:

@@ -65,7 +65,10 @@ class Wraps:
             if known is not None:
                 if known.end() < len(begun) or begun.endswith(":0"):
                     return False
-                return len(following) <= _DIGITS and following.isdigit() and self._is_longest(position)
+                if len(following) > _DIGITS or not following.isdigit() or not self._is_longest(position):
+                    return False
+                prefix = grammar.PREFIX.search(line)
+                return prefix is None or prefix.start() == 0
             joined = begun + following[:_TAIL]
             return grammar.DEVICE_NAME.is_begun(begun) and (
                 grammar.DEVICE_NAME.match(joined) is not None
@@ -79,14 +82,14 @@ class Wraps:
             return found is not None and found.start() < len(tail) < found.end()
         if ": (" in tail[-80:] and grammar.PLACED.is_begun(tail):
             return grammar.PLACED.match(tail + following[:_TAIL]) is not None
+        prefix = grammar.PREFIX.match(line)
+        rest = line if prefix is None else line[prefix.end() :]
         return (
             len(line) >= _LONG
-            and not any(map(str.isspace, line))
+            and not any(map(str.isspace, rest))
             and self._is_longest(position)
             and grammar.PLACED.match(following) is not None
         )
 
     def _is_longest(self, position: int) -> bool:
-        return (
-            max(self._lengths[max(0, position - _NEAR) : position + _NEAR + 1]) == self._lengths[position]
-        )
+        return max(self._lengths[max(0, position - _NEAR) : position + _NEAR + 1]) == self._lengths[position]

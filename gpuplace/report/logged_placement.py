@@ -4,9 +4,9 @@
 log says: sessions, the devices behind the names, ops that ran eagerly, and the text that says nothing of the kind.
 
 >>> from gpuplace.report.log_parser import parse_log
->>> log = parse_log("Device mapping: no known devices.\\na: (Const): /job:localhost/replica:0/task:0/device:CPU:0\\n4.0")
+>>> log = parse_log("a: (Const): /job:localhost/replica:0/task:0/device:CPU:0\\n4.0")
 >>> dict(log), log.unparsed
-({'a': '/job:localhost/replica:0/task:0/device:CPU:0'}, (Unparsed(line=3, column=0, text='4.0'),))
+({'a': '/job:localhost/replica:0/task:0/device:CPU:0'}, (Unparsed(line=2, column=0, text='4.0'),))
 """
 
 from __future__ import annotations
@@ -25,7 +25,15 @@ from gpuplace.report.palette import device_label
 from gpuplace.report.placement_view import NOWHERE, PlacementView
 from gpuplace.report.text import counted
 
-__all__ = ["LoggedDevice", "LoggedEvent", "LoggedGPU", "LoggedNode", "LoggedPlacement", "Unparsed", "full_name"]
+__all__ = [
+    "LoggedDevice",
+    "LoggedEvent",
+    "LoggedGPU",
+    "LoggedNode",
+    "LoggedPlacement",
+    "Unparsed",
+    "full_name",
+]
 
 
 _MOST_DEVICES = 4096
@@ -163,7 +171,8 @@ class LoggedPlacement(Mapping[str, str]):
         if len(self.numbers) == 1:
             return (self,)
         parts: dict[int, tuple[list, list, list]] = {number: ([], [], []) for number in self.numbers}
-        for position, records in enumerate((self.rows, self.devices, self.events)):
+        tables: tuple[tuple[Any, ...], ...] = (self.rows, self.devices, self.events)
+        for position, records in enumerate(tables):
             for record in records:
                 parts[record.session][position].append(record)
         return tuple(
@@ -187,7 +196,8 @@ class LoggedPlacement(Mapping[str, str]):
     @cached_property
     def device_names(self) -> tuple[str, ...]:
         """Full names, in the form of 1.15, of all devices that the log names, in the machine's order."""
-        names = {full_name(record.device) for record in (*self.devices, *self.rows, *self.events)}
+        printed = {row.device for row in self.rows} | {row.device for row in self.devices}
+        names = {full_name(device) for device in printed | {event.device for event in self.events}}
         names |= {full_name(gpu.device) for gpu in self.gpus if gpu.device.startswith("/job:")}
         return tuple(sorted(names, key=_order))
 
@@ -295,7 +305,9 @@ class LoggedNote:
             f"{row.name}{f' ({row.type})' if row.type else ''} -> {row.device}, line {row.line}"
             for row in self.rows
         ]
-        return "\n".join([*told, "  a log says where a node is, not why: log.compare(graph) places the graph"])
+        return "\n".join(
+            [*told, "  a log says where a node is, not why: log.compare(graph) places the graph"]
+        )
 
 
 def _order(device: str) -> tuple[Any, ...]:

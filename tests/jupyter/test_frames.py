@@ -157,7 +157,10 @@ def test_memory_of_a_placement(placement):
 
 def test_errors():
     frame = tf.place(towers(), machine="3x Tesla K20m", on_error="keep").frame("errors")
-    assert frame["error"].iloc[0] == "InvalidArgumentError" and frame["node"].iloc[0] in ("Const_2", "MatMul_1")
+    assert frame["error"].iloc[0] == "InvalidArgumentError" and frame["node"].iloc[0] in (
+        "Const_2",
+        "MatMul_1",
+    )
     assert "/device:GPU:3" in frame["message"].iloc[0] and frame["hint"].notna().all()
 
 
@@ -174,9 +177,12 @@ def test_memory_and_chunks_of_a_session():
         session.run(v.initializer)
         memory, chunks = session.frame("memory"), session.frame("chunks")
         assert len(session.frame()) == 6 and len(session.frame("edges")) > 0
-    assert memory.loc[f"{LOCAL}GPU:0", "bytes_in_use"] >= 4000 and memory.loc[f"{LOCAL}GPU:1", "bytes_in_use"] == 0
+    assert (
+        memory.loc[f"{LOCAL}GPU:0", "bytes_in_use"] >= 4000
+        and memory.loc[f"{LOCAL}GPU:1", "bytes_in_use"] == 0
+    )
     used = chunks[chunks["in_use"]]
-    assert used["size"].sum() == memory["bytes_in_use"].sum() and "v" in set(used["label"].dropna())
+    assert used["size"].sum() == memory["bytes_in_use"].sum() and "zeros" in set(used["label"].dropna())
     assert used["allocation"].notna().all() and chunks[~chunks["in_use"]]["allocation"].isna().all()
 
 

@@ -177,22 +177,24 @@ SAMPLES: dict[str, Sample] = {
         f"{TIME}I tensorflow/core/common_runtime/gpu/gpu_device.cc:1409] Ignoring visible gpu device (device: 1, name: "
         "GeForce GT 730, pci bus id: 0000:02:00.0, compute capability: 3.0) with Cuda compute capability 3.0. The "
         "minimum required Cuda capability is 3.5.\n"
-        f"{TIME}I tensorflow/core/common_runtime/gpu/gpu_device.cc:1053] Created TensorFlow device ({L}/device:GPU:0 with "
+        f"{TIME}I tensorflow/core/common_runtime/gpu/gpu_device.cc:1053] Created TensorFlow device"
+        f" ({L}/device:GPU:0 with "
         "10405 MB memory) -> physical GPU (device: 0, name: GeForce GTX 1080 Ti, pci bus id: 0000:01:00.0, compute "
         "capability: 6.1)\n",
         {},
         sessions=[],
-        left=[f"{TIME}I tensorflow/core/common_runtime/gpu/gpu_device.cc:1435] Adding visible gpu devices: 0"],
+        left=[
+            f"{TIME}I tensorflow/core/common_runtime/gpu/gpu_device.cc:1435] Adding visible gpu devices: 0"
+        ],
         gpus=[
             ("ignored", "", 1, "GeForce GT 730", "0000:02:00.0", "3.0", None),
             ("created", f"{L}/device:GPU:0", 0, "GeForce GTX 1080 Ti", "0000:01:00.0", "6.1", 10405),
         ],
     ),
-    "1.13 stderr": Sample(
-        stderr_lines(f"{TIME}I {PLACER}", "{name}: ({type}){device}\n"), NEW, TYPES, [3]
-    ),
+    "1.13 stderr": Sample(stderr_lines(f"{TIME}I {PLACER}", "{name}: ({type}){device}\n"), NEW, TYPES, [3]),
     "1.14 both": Sample(
-        f"Device mapping:\n{L}/device:XLA_CPU:0 -> device: XLA_CPU device\n{L}/device:XLA_GPU:0 -> device: XLA_GPU device\n"
+        f"Device mapping:\n{L}/device:XLA_CPU:0 -> device: XLA_CPU device\n{L}/device:XLA_GPU:0 -> device:"
+        f" XLA_GPU device\n"
         f"{L}/device:GPU:0 -> {K40}, compute capability: 3.5\n"
         + NEW_LINES
         + RESULT
@@ -258,7 +260,8 @@ SAMPLES: dict[str, Sample] = {
         [3, 1],
     ),
     "a cluster": Sample(
-        "x: (Const): /job:worker/replica:0/task:1/device:GPU:0\nw: (VariableV2): /job:ps/replica:0/task:0/device:CPU:0\n",
+        "x: (Const): /job:worker/replica:0/task:1/device:GPU:0\nw: (VariableV2):"
+        " /job:ps/replica:0/task:0/device:CPU:0\n",
         {"x": "/job:worker/replica:0/task:1/device:GPU:0", "w": "/job:ps/replica:0/task:0/device:CPU:0"},
         sessions=[2],
     ),
@@ -268,7 +271,8 @@ SAMPLES: dict[str, Sample] = {
     ),
     "wrapped at 80 columns": Sample(
         wrapped(
-            "tower_0/conv1/weights/Initializer/random_uniform/RandomUniform/of/a/layer/with/a/long/name: (RandomUniform): "
+            "tower_0/conv1/weights/Initializer/random_uniform/RandomUniform/of/a/layer/with/a/long/name:"
+            " (RandomUniform): "
             f"{L}/device:GPU:0\n{TIME}I {PLACER} b: (Const): {L}/device:GPU:1\nc: (Const): {L}/device:GPU:0\n",
             80,
         ),
@@ -286,7 +290,8 @@ SAMPLES: dict[str, Sample] = {
         "a: (Const): /job:localhost/replica:0/ta\nsk:0/device:GPU:0\n",
         {"a": f"{L}/device:GPU:0"},
         left=[
-            "A line that is much longer than the broken one, as programs print them, so that nothing is known of a width"
+            "A line that is much longer than the broken one, as programs print them, so that nothing is"
+            " known of a width"
         ],
     ),
     "wrapped between words": Sample(
@@ -400,16 +405,20 @@ SAMPLES: dict[str, Sample] = {
     ),
     "running out of memory": Sample(
         f"a: (Const): {L}/device:GPU:0\n"
-        "2019-03-01 10:00:00.000001: W tensorflow/core/common_runtime/bfc_allocator.cc:267] Allocator (GPU_0_bfc) ran out "
+        "2019-03-01 10:00:00.000001: W tensorflow/core/common_runtime/bfc_allocator.cc:267] Allocator"
+        " (GPU_0_bfc) ran out "
         "of memory trying to allocate 4.00GiB.  Current allocation summary follows.\n"
-        "2019-03-01 10:00:00.000002: I tensorflow/core/common_runtime/bfc_allocator.cc:597] Bin (256): \tTotal Chunks: 2, "
+        "2019-03-01 10:00:00.000002: I tensorflow/core/common_runtime/bfc_allocator.cc:597] Bin (256):"
+        " \tTotal Chunks: 2, "
         "Chunks in use: 2. 512B allocated for chunks.\n"
         "2019-03-01 10:00:00.000003: W tensorflow/core/common_runtime/bfc_allocator.cc:271] **__x*\n",
         {"a": f"{L}/device:GPU:0"},
         left=[
-            "2019-03-01 10:00:00.000001: W tensorflow/core/common_runtime/bfc_allocator.cc:267] Allocator (GPU_0_bfc) ran "
+            "2019-03-01 10:00:00.000001: W tensorflow/core/common_runtime/bfc_allocator.cc:267] Allocator"
+            " (GPU_0_bfc) ran "
             "out of memory trying to allocate 4.00GiB.  Current allocation summary follows.",
-            "2019-03-01 10:00:00.000002: I tensorflow/core/common_runtime/bfc_allocator.cc:597] Bin (256): \tTotal Chunks: "
+            "2019-03-01 10:00:00.000002: I tensorflow/core/common_runtime/bfc_allocator.cc:597] Bin (256):"
+            " \tTotal Chunks: "
             "2, Chunks in use: 2. 512B allocated for chunks.",
             "2019-03-01 10:00:00.000003: W tensorflow/core/common_runtime/bfc_allocator.cc:271] **__x*",
         ],

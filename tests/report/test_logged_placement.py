@@ -19,7 +19,12 @@ def test_reads_what_gpuplace_writes(release):
     placement = tf.place(towers(), machine="4x Tesla K20m")
     log = tf.parse_log(placement.log(release))
     assert {name: full_name(device) for name, device in log.items()} == dict(placement)
-    assert [row.pci_bus_id for row in log.devices] == ["0000:02:00.0", "0000:03:00.0", "0000:83:00.0", "0000:84:00.0"]
+    assert [row.pci_bus_id for row in log.devices] == [
+        "0000:02:00.0",
+        "0000:03:00.0",
+        "0000:83:00.0",
+        "0000:84:00.0",
+    ]
     assert not log.unparsed and not log.diff(placement) and log.diff(placement).same == 7
     assert log.counts() == placement.counts()
 
@@ -81,7 +86,10 @@ def test_diff_of_logs_and_placements():
     assert log.diff(less).only_logged == ("AddN",) and less.diff(log).only_other == ("AddN",)
     assert log.diff(less) and not log.diff(log)
     frame = diff.frame()
-    assert frame.index.tolist() == ["Const_3", "Const_2", "MatMul_1"] and frame.loc["MatMul_1", "rule"] == "soft placement"
+    assert (
+        frame.index.tolist() == ["Const_3", "Const_2", "MatMul_1"]
+        and frame.loc["MatMul_1", "rule"] == "soft placement"
+    )
 
 
 def log_without(text: str, node: str) -> str:
@@ -106,7 +114,11 @@ def test_the_machine_of_a_log_has_the_lower_numbers_too():
     log = tf.parse_log(f"a: (Const): {L}/device:GPU:2\nb: (Const): /job:ps/replica:0/task:1/device:CPU:0\n")
     names = log.machine().device_set().names
     assert sorted(names) == sorted(
-        [f"{L}/device:CPU:0", *(f"{L}/device:GPU:{i}" for i in range(3)), "/job:ps/replica:0/task:1/device:CPU:0"]
+        [
+            f"{L}/device:CPU:0",
+            *(f"{L}/device:GPU:{i}" for i in range(3)),
+            "/job:ps/replica:0/task:1/device:CPU:0",
+        ]
     )
     huge = tf.parse_log(f"a: (Const): {L}/device:GPU:99999999999\n")
     assert len(huge.machine().device_set().names) < 10_000

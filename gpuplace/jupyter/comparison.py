@@ -18,6 +18,8 @@ from typing import Any
 from gpuplace import release as releases
 from gpuplace.jupyter.settings import Settings
 from gpuplace.jupyter.what_if import WhatIf
+from gpuplace.placer.placement import Placement
+from gpuplace.report.logged_placement import LoggedPlacement
 from gpuplace.report.moves import Moves, moves_between
 from gpuplace.report.placement_view import PlacementView, view_of
 from gpuplace.report.text import summary_text
@@ -50,7 +52,8 @@ class Comparison:
         """Compares with another placement, or with what other settings lead to; with nothing where neither is given.
 
         Args:
-            other: a `Placement`, a `PlacementView`, or what can be placed: a graph, a GraphDef, a path.
+            other: a `Placement`, a `LoggedPlacement`, a `PlacementView`, or what can be placed: a graph, a GraphDef, a
+                path.
             settings: ``machine``, ``release``, ``soft_placement`` and so on, as the explorer's traits are called.
 
         Raises:
@@ -62,13 +65,11 @@ class Comparison:
             self._with(self.what_if.changed(**wanted))
         elif other is None:
             self._set(None, "")
-        elif isinstance(other, PlacementView) or hasattr(other, "device_set"):
+        elif isinstance(other, LoggedPlacement):
+            self._set(other, "a log")
+        elif isinstance(other, PlacementView | Placement):
             self._set(other, "another placement")
         else:
-            found = getattr(other, "view", None)
-            if isinstance(found, PlacementView):
-                self._set(found, "a log")
-                return
             state = WhatIf(other, machine=self.what_if.settings.machine, config=self.what_if.settings.config)
             if state.placement is None:
                 assert state.error is not None

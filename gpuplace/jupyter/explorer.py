@@ -182,6 +182,8 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     def as_python(self, *, devices: bool = True) -> str:
         """The settings as a program; with a device function that asks for the present placement, if ``devices``."""
+        if self._what_if.is_fixed:
+            return f"{placement_code(self.placement)}\n"
         code = settings_code(self._what_if.settings)
         if devices and self.placement is not None:
             code += f"\n\n{placement_code(self.placement)}"
@@ -232,7 +234,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         """Compares with another placement, or with what other settings lead to; with nothing where neither is given.
 
         Args:
-            other: a `Placement`, a log's view, or what can be placed: a graph, a GraphDef, a path.
+            other: a `Placement`, a parsed log, or what can be placed: a graph, a GraphDef, a path.
             settings: for example ``release="2.21"`` or ``machine="cpu"``; other settings stay as they are now.
 
         Raises:

@@ -158,7 +158,8 @@ class Views:
             return
         view = view_of(placement)
         self.nodes.fill(lambda: NodeRows(view), "The graph is empty.")
-        self.copies.fill(lambda: CopyRows(view), "Nothing is copied between devices.")
+        nothing = "Nothing is copied between devices." if view.knows_edges else "A log names no copies."
+        self.copies.fill(lambda: CopyRows(view), nothing)
         self.moves.fill(self._move_rows)
         self.log.fill(lambda: LogRows(self.what_if.log(), view.index), "No log: the placement failed.")
 
@@ -179,6 +180,8 @@ class Views:
             )
         elif front == "Compare":
             self._show_compare()
+        elif front == "Devices" and state.is_fixed:
+            self.devices.blocks = panels.logged_device_blocks(state.placement)
         elif front == "Devices":
             self.devices.blocks = panels.device_blocks(
                 state.mapping, state.settings.environ, f"config = {config_code(state.settings)}"

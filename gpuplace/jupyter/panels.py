@@ -16,8 +16,10 @@ from gpuplace.jupyter.views import look
 from gpuplace.placer.faults import Fault
 from gpuplace.placer.messages import error_of
 from gpuplace.placer.placement import Placement
+from gpuplace.report.logged_placement import LoggedPlacement
 from gpuplace.report.memory import MemoryRow
 from gpuplace.report.moves import Moves
+from gpuplace.report.placement_view import view_of
 from gpuplace.report.tables import mapping_cells
 from gpuplace.report.text import bytes_text, counted, summary_text
 
@@ -25,6 +27,7 @@ __all__ = [
     "compare_blocks",
     "device_blocks",
     "error_blocks",
+    "logged_device_blocks",
     "memory_blocks",
     "remedy_buttons",
     "status_blocks",
@@ -189,9 +192,10 @@ def memory_blocks(rows: Sequence[MemoryRow]) -> list[Block]:
         table.append(cells)
     grows = next((row.grows for row in rows if row.grows is not None), None)
     told = {
+        None: "",
         True: "allow_growth: each GPU's allocator takes memory as it is needed, up to the limit.",
         False: "Each GPU's allocator takes its whole limit at the first op that runs there (no allow_growth).",
-    }.get(grows, "")
+    }[grows]
     over = [row for row in rows if row.limit and row.variables + row.constants > row.limit]
     blocks: list[Block] = [
         {"kind": "table", "caption": "Memory by device", "columns": columns, "rows": table}
@@ -262,6 +266,20 @@ def device_blocks(mapping: Sequence[Any], environ: Mapping[str, str], config_cod
         {"kind": "table", "caption": "From GPUs to devices", "columns": columns, "rows": rows},
         {"kind": "code", "text": settings, "label": "Settings"},
     ]
+
+
+def logged_device_blocks(log: Any) -> list[Block]:
+    """The devices that a log names."""
+    told = log.devices if isinstance(log, LoggedPlacement) else ()
+    described = {row.device: row.description for row in told}
+    view = view_of(log)
+    rows = [
+        [look(device), device, described.get(device, ""), f"{count:,}"]
+        for device, count in view.counts.items()
+        if device
+    ]
+    columns = ["device", "full name", "hardware", "nodes"]
+    return [{"kind": "table", "caption": "Devices of the log", "columns": columns, "rows": rows}]
 
 
 # ---------------------------------------------------------------------------------------------------------- compare

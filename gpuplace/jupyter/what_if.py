@@ -22,12 +22,13 @@ from gpuplace.device.device_set import DeviceSet
 from gpuplace.device.machine import Machine
 from gpuplace.device.mapping import MappingRow
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
-from gpuplace.errors import OpError
+from gpuplace.errors import FailedPreconditionError, OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.jupyter.settings import ORDERS, Settings, checked_count, checked_fraction
 from gpuplace.placer.messages import error_of
 from gpuplace.placer.placement import Placement
 from gpuplace.placer.placer import Placer
+from gpuplace.report.logged_placement import LoggedPlacement
 from gpuplace.report.placement_view import PlacementView
 from gpuplace.report.text import counted
 from gpuplace.runtime.place import place
@@ -40,7 +41,8 @@ class WhatIf:
     """A graph on a machine, with settings that can be changed, undone and tried.
 
     Args:
-        source: what `gpuplace.place` takes, a `Session`, a `Placement`, or a `PlacementView`, which has no settings.
+        source: what `gpuplace.place` takes, a `Session`, a `Placement`, or a `LoggedPlacement` or `PlacementView`, for
+            which there are no settings.
         machine: a `Machine` or its text; the session's, or the current one, by default.
         config: ``ConfigProto`` to begin with.
         release: which TensorFlow; the process's by default.
@@ -73,7 +75,7 @@ class WhatIf:
                 environ = _environ_of_process() if hasattr(source.device_set, "machine") else {}
                 config = getattr(source.device_set, "settings", None) if config is None else config
             self._placers[source.release] = source.placer
-        elif not isinstance(source, Graph | PlacementView) and isinstance(
+        elif not isinstance(source, Graph | PlacementView | LoggedPlacement) and isinstance(
             getattr(source, "graph", None), Graph
         ):
             given, self.session = source.graph, source
@@ -81,7 +83,7 @@ class WhatIf:
             if machine is None:
                 environ = _environ_of_process()
         self.graph = given
-        self.is_fixed = isinstance(source, PlacementView)
+        self.is_fixed = isinstance(source, PlacementView | LoggedPlacement)
         known = Machine.parse(machine) if isinstance(machine, str) else machine
         if known is None:
             known = Machine() if self.is_fixed else current_machine()
@@ -119,9 +121,18 @@ class WhatIf:
 
         Raises:
             InvalidArgumentError: the machine's text is not understood.
+            FailedPreconditionError: what is explored is no graph but a log.
             ValueError: an unknown release, GPU or order, or a number that is none.
             TypeError: there is no such setting.
         """
+        if self.is_fixed:
+            raise FailedPreconditionError(
+                None,
+                None,
+                "A log tells where nodes were, and cannot be placed again.",
+                facts={"asked for": ", ".join(f"{name}={value}" for name, value in wanted.items())},
+                hint="explore its graph on the log's machine: explore(graph, machine=log.machine())",
+            )
         made = self.settings
         if "machine" in wanted:
             machine = wanted.pop("machine")
@@ -256,6 +267,11 @@ class WhatIf:
 
     def log(self) -> str:
         """What ``log_device_placement`` prints of this placement; empty where there is an error."""
+        if isinstance(self.placement, LoggedPlacement):
+            rows = self.placement.rows
+            return "".join(
+                f"{row.name}: {f'({row.type}): ' if row.type else ''}{row.device}\n" for row in rows
+            )
         if self.placement is None or self.error is not None or self.is_fixed:
             return ""
         return self.placement.log(self.settings.release)

@@ -71,7 +71,7 @@ def moves_between(before: Any, after: Any) -> Moves:
         if there is None:
             continue
         here, now = old.device_of(position), new.device_of(there)
-        if here != now:
+        if device_label(here) != device_label(now):  # releases write one device in several ways
             rows_found.append(MoveRow(name, here, now, f"{device_label(here)} to {device_label(now)}", ""))
     return Moves(
         tuple(rows_found),

@@ -763,6 +763,29 @@ def test_a_view_without_settings_can_be_explored():
     assert view_of(explorer.placement) is view
 
 
+def test_a_parsed_log_can_be_explored():
+    text = tf.place(towers(), machine=K20M).log("1.0")
+    log = tf.parse_log(text)
+    explorer = explore(log)
+    assert explorer._controls.is_fixed
+    assert table(explorer)["MatMul_1"] == ("", "GPU:3")
+    explorer.selected = "MatMul_1"
+    assert "line " in explorer.reason
+    for tab in ("Copies", "Memory", "Errors", "Devices", "Log"):
+        explorer.tab = tab
+    assert "Tesla K20m" in words(explorer._views.devices.blocks)
+    assert explorer._views.copies.view.empty == "A log names no copies."
+    assert ["MatMul_1", "MatMul_1: /job:localhost/replica:0/task:0/gpu:3"] in rows(explorer, "Log")
+    with pytest.raises(tf.errors.FailedPreconditionError, match="A log tells where nodes were"):
+        explorer.soft_placement = True
+    explorer.compare(tf.place(towers(), machine="4x Tesla K20m"))
+    assert explorer.moves.rows == ()
+    assert "SCOPES = {" in explorer.as_python() and "ConfigProto" not in explorer.as_python()
+    graph_explorer = explore(towers(), machine="cpu", config=tf.ConfigProto(allow_soft_placement=True))
+    graph_explorer.compare(log)
+    assert {row.node for row in graph_explorer.moves.rows} == set(log) - {"AddN"}
+
+
 def test_a_graph_that_cannot_be_read_is_an_error_in_the_explorer():
     message = tf.GraphDef()
     message.node.add(name="x", op="NoSuchOp")

@@ -183,8 +183,11 @@ class Placement(Mapping[str, str]):
         return explain(self, name)
 
     def diff(self, other: Placement) -> PlacementDiff:
-        """The nodes that have another device in `other`, with the rule that moved each."""
-        return diff(self, other)
+        """The nodes that have another device in `other`, with the rule that moved each; the last answer is kept."""
+        known = self.__dict__.get("_last_diff")
+        if known is None or known[0] is not other:
+            known = self.__dict__["_last_diff"] = other, diff(self, other)
+        return known[1]
 
     def blame(self, device_type: str = "GPU") -> Blame:
         """The causes for every node that is not on a device of a type, that of most nodes first.

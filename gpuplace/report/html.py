@@ -47,11 +47,15 @@ def escape(value: Any) -> str:
 
 
 def table(
-    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, limit: int | None = None, caption: str = ""
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    limit: int | None = None,
+    caption: str = "",
+    more: int = 0,
 ) -> str:
-    """A table; rows past ``limit`` are counted below it."""
+    """A table; rows past ``limit``, and ``more`` that are not given, are counted below it."""
     body: list[str] = []
-    more = 0
     for row in rows:
         if limit is not None and len(body) >= limit:
             more += 1
@@ -77,6 +81,8 @@ def chip(device: str, text: str = "") -> Raw:
 
 def node_table(placement: Any, *, limit: int | None = _LIMIT) -> str:
     """Nodes with type, request and device; a request that was not met is marked."""
+    count = len(view_of(placement))
+    shown = count if limit is None else min(limit, count)
     rows = (
         (
             row.node,
@@ -84,9 +90,9 @@ def node_table(placement: Any, *, limit: int | None = _LIMIT) -> str:
             ("≠ " if row.is_met is False else "") + row.requested,
             chip(row.assigned),
         )
-        for row in node_rows(placement)
+        for row in node_rows(placement, range(shown))
     )
-    return table(("node", "type", "requested", "assigned"), rows, limit=limit)
+    return table(("node", "type", "requested", "assigned"), rows, more=count - shown)
 
 
 def summary(placement: Any) -> str:

@@ -75,16 +75,18 @@ def shortened(text: str, width: int) -> str:
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
 
 
-def table_text(columns: Sequence[str], rows: Iterable[Sequence[Any]], limit: int | None = None) -> str:
+def table_text(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], limit: int | None = None, more: int = 0
+) -> str:
     """Columns padded with blanks; ``-`` where there is nothing.
 
     Args:
         columns: their names.
         rows: as many values each.
         limit: how many rows to show; the rest is counted.
+        more: rows that are not given and counted all the same.
     """
     kept: list[list[str]] = []
-    more = 0
     for row in rows:
         if limit is not None and len(kept) >= limit:
             more += 1
@@ -112,9 +114,10 @@ def placement_text(placement: Any, limit: int = 30) -> str:
     view = view_of(placement)
     rows = (
         (name, view.op_type_of(node), view.request_of(node), device_label(view.device_of(node)))
-        for node, name in enumerate(view.names)
+        for node, name in enumerate(view.names[:limit])
     )
-    parts = [summary_text(view), table_text(("node", "type", "requested", "assigned"), rows, limit)]
+    more = max(0, len(view) - limit)
+    parts = [summary_text(view), table_text(("node", "type", "requested", "assigned"), rows, more=more)]
     if view.errors:
         parts.insert(1, "\n".join(f"{type(error).__name__}: {error}" for error in view.errors[:3]))
     return "\n".join(parts)

@@ -191,7 +191,7 @@ function render({ model, el }) {
   }
 
   function showFrame() {
-    if (!svg) return;
+    if (!svg || !canvas.clientWidth || !canvas.clientHeight) return; // not on the page, or folded away
     const part = shown();
     const slack = 0.02 * Math.max(whole.width, whole.height);
     const all =

@@ -65,7 +65,9 @@ def _diff_picture(self: PlacementDiff, **options: Any) -> Any:
     from gpuplace.jupyter.pictures import placement_picture
 
     if self.later is None:
-        raise ValueError("This difference does not say between which placements it is: take placement.diff(other)")
+        raise ValueError(
+            "This difference does not say between which placements it is: take placement.diff(other)"
+        )
     return placement_picture(self.later, against=self.earlier, **options)
 
 

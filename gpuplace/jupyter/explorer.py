@@ -392,9 +392,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             self._graph.notes = legend_notes(drawing)
             self._graph.summary = f"Placement graph. {summary_text(self.placement)}"
             try:
-                self._graph.svg = render.sheet_svg(
-                    sheet, legend=False, transparent=True, time_limit_s=5.0
-                )
+                self._graph.svg = render.sheet_svg(sheet, legend=False, transparent=True, time_limit_s=5.0)
             except render.LayoutTimeout:
                 self._graph.notice = "This picture takes too long to lay out: fold some name scopes."
                 self._graph.svg = ""

@@ -74,9 +74,7 @@ def label_places(
     return found
 
 
-def _candidates(
-    curve: np.ndarray, width: float, height: float, room: tuple[float, float]
-) -> np.ndarray:
+def _candidates(curve: np.ndarray, width: float, height: float, room: tuple[float, float]) -> np.ndarray:
     """[places, 4] rectangles along a line, on its right and its left."""
     apart = np.hypot(*np.diff(curve, axis=0).T)
     distance = np.concatenate(([0.0], np.cumsum(apart)))
@@ -106,5 +104,8 @@ def _inside(candidates: np.ndarray, points: np.ndarray) -> np.ndarray:
     """[candidates] points inside each."""
     x, y = points[:, 0], points[:, 1]
     return (
-        (candidates[:, :1] < x) & (x < candidates[:, 2:3]) & (candidates[:, 1:2] < y) & (y < candidates[:, 3:])
+        (candidates[:, :1] < x)
+        & (x < candidates[:, 2:3])
+        & (candidates[:, 1:2] < y)
+        & (y < candidates[:, 3:])
     ).sum(axis=1)

@@ -49,7 +49,7 @@ class Line:
     """One line of a box."""
 
     spans: tuple[tuple[str, str], ...]
-    """``(text, role)``; a role is ``"ink"``, ``"faint"``, ``"alarm"``, ``"mark"``, ``"path"`` or ``"fill"`` (on colour)."""
+    """``(text, role)``; a role is ``"ink"``, ``"faint"``, ``"alarm"``, ``"mark"``, ``"path"``, or ``"fill"`` on a colour."""
     size: float = _SMALL
     is_bold: bool = False
 
@@ -170,7 +170,14 @@ def sheet_of(drawing: Drawing, colour: Colouring | None = None, marks: Marks = N
     path = _path_links(drawing, marks)
     wires = tuple(_wire(link, (link.src, link.dst) in path) for link in drawing.links)
     return Sheet(
-        drawing, colour, tuple(faces), wires, f"{colour.title}: number of nodes", colour.categories, tuple(_notes(drawing, marks)), marks
+        drawing,
+        colour,
+        tuple(faces),
+        wires,
+        f"{colour.title}: number of nodes",
+        colour.categories,
+        tuple(_notes(drawing, marks)),
+        marks,
     )
 
 
@@ -372,7 +379,11 @@ def _shares_text(shares: Sequence[tuple[Category, int]], width: float) -> str:
         text = " · ".join(told[:kept]) + (f" · +{rest}" if rest else "")
         if text_width(text, _SMALL) <= width:
             return text
-    return fitted(told[0], width - 20, _SMALL) + (f" · +{len(told) - 1}" if len(told) > 1 else "") if told else "-"
+    return (
+        fitted(told[0], width - 20, _SMALL) + (f" · +{len(told) - 1}" if len(told) > 1 else "")
+        if told
+        else "-"
+    )
 
 
 def _rounded(width: float) -> float:

@@ -40,7 +40,9 @@ def page_of(browser, placement, opened=None, theme="light", **options):
         "notice": "",
         "selected_box": "",
     }
-    script = re.sub(r"export (default \{[^}]*\};)?", "", (STATIC / "graph_view.js").read_text(encoding="utf-8"))
+    script = re.sub(
+        r"export (default \{[^}]*\};)?", "", (STATIC / "graph_view.js").read_text(encoding="utf-8")
+    )
     page = browser.new_page(viewport={"width": 1300, "height": 760}, accept_downloads=True)
     errors = page.errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))

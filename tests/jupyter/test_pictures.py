@@ -95,13 +95,20 @@ def test_without_any_program_it_is_said_what_to_do(placement, monkeypatch, tmp_p
     monkeypatch.setenv(render.DOT_VARIABLE, "/no/such/dot")
     render.layout.cache_clear()
     picture = placement.picture()
-    with pytest.raises(ExecutableNotFound, match=r"no program '/no/such/dot'.*\n  try  pip install graphviz-pure"):
+    with pytest.raises(
+        ExecutableNotFound, match=r"no program '/no/such/dot'.*\n  try  pip install graphviz-pure"
+    ):
         _ = picture.svg
     with pytest.raises(render.NoLayoutProgram):
         picture.save(tmp_path / "a.png")
     assert picture.save(tmp_path / "a.dot").read_text(encoding="utf-8").startswith("digraph")
     shown = picture._repr_mimebundle_()
     assert "pip install graphviz-pure" in shown["text/html"] and "<table>" in shown["text/html"]
+
+
+def test_a_format_that_the_program_does_not_write(placement, tmp_path, program):
+    with pytest.raises(ValueError, match="cannot write 'xyz': Format"):
+        placement.picture().save(tmp_path / "a.xyz")
 
 
 def test_formats_are_checked():
@@ -114,7 +121,11 @@ def test_the_repr_says_what_is_drawn(placement):
 
 
 def test_colours(placement):
-    assert [row["label"] for row in legend_chips(placement.picture(colour="type").sheet)] == ["Const", "MatMul", "AddN"]
+    assert [row["label"] for row in legend_chips(placement.picture(colour="type").sheet)] == [
+        "Const",
+        "MatMul",
+        "AddN",
+    ]
     assert placement.picture(colour="requested").colouring.name == "requested"
     assert placement.picture(colour="type").svg != placement.picture().svg
     with pytest.raises(ValueError, match="Unknown colouring 'pink'"):
@@ -125,7 +136,11 @@ def test_colours(placement):
 
 def test_what_stays_is_not_laid_out_again(placement):
     render.layout.cache_clear()
-    svgs = {placement.picture(theme=theme, colour=colour).svg for theme in ("light", "dark") for colour in ("assigned", "type")}
+    svgs = {
+        placement.picture(theme=theme, colour=colour).svg
+        for theme in ("light", "dark")
+        for colour in ("assigned", "type")
+    }
     patterned = placement.picture(patterns=True, legend=False).svg
     other = tf.place(towers(), machine="8x Tesla K20m").picture().svg
     assert len({*svgs, patterned, other}) == 6

@@ -35,7 +35,10 @@ def test_arrays_agree_with_one_node_at_a_time(rules, soft):
 
 
 def test_who_follows_because_nothing_else_is_left_does_as_asked():
-    specs = [node("a", "Const", dtype="float32", device="/gpu:1"), node("b", "Neg", "a", T="float32", device="/gpu:1")]
+    specs = [
+        node("a", "Const", dtype="float32", device="/gpu:1"),
+        node("b", "Neg", "a", T="float32", device="/gpu:1"),
+    ]
     placement = placed(specs, "2x Tesla K40c")
     assert [RULES[number] for number in deciding_rules(placement)] == [Rule.REQUEST, Rule.REQUEST]
 

@@ -33,7 +33,9 @@ def stats(**micros):
         )
         for name, time in micros.items()
     ]
-    return SimpleNamespace(step_stats=SimpleNamespace(dev_stats=[SimpleNamespace(device="d", node_stats=nodes)]))
+    return SimpleNamespace(
+        step_stats=SimpleNamespace(dev_stats=[SimpleNamespace(device="d", node_stats=nodes)])
+    )
 
 
 def legend(found):
@@ -56,7 +58,13 @@ def test_every_node_is_in_one_category_and_counts_are_right(name):
 
 
 def test_assigned_lists_all_devices_of_the_machine_in_order():
-    assert legend(colouring(towers())) == [("CPU:0", 1), ("GPU:0", 0), ("GPU:1", 0), ("GPU:2", 3), ("GPU:3", 3)]
+    assert legend(colouring(towers())) == [
+        ("CPU:0", 1),
+        ("GPU:0", 0),
+        ("GPU:1", 0),
+        ("GPU:2", 3),
+        ("GPU:3", 3),
+    ]
     assert legend(colouring(towers(second="")))[-1] == ("no device", 3)
     assert colouring(towers()).categories[3].look == device_look("/gpu:2")
 
@@ -66,7 +74,11 @@ def test_requested_has_the_look_of_the_device_asked_for():
     assert legend(found) == [("CPU:0", 1), ("GPU:2", 3), ("GPU:3", 3)]
     assert found.categories[2].look == device_look("/gpu:3")
     view = PlacementView.of_columns(
-        [("a", "NoOp", "/gpu:1", MACHINE[2]), ("b", "NoOp", "/device:GPU:1", MACHINE[2]), ("c", "NoOp", "", MACHINE[0])]
+        [
+            ("a", "NoOp", "/gpu:1", MACHINE[2]),
+            ("b", "NoOp", "/device:GPU:1", MACHINE[2]),
+            ("c", "NoOp", "", MACHINE[0]),
+        ]
     )
     assert legend(colouring(view, "requested")) == [("GPU:1", 2), ("no request", 1)]
 
@@ -164,7 +176,10 @@ def test_causes_are_the_rules():
 
 def test_every_rule_has_a_look_and_frequent_ones_their_own():
     looks = {rule: cause_look(rule) for rule in Rule}
-    own = [looks[rule] for rule in (Rule.REQUEST, Rule.KERNEL, Rule.TYPE_PRIORITY, Rule.GROUP, Rule.MISSING_DEVICE)]
+    own = [
+        looks[rule]
+        for rule in (Rule.REQUEST, Rule.KERNEL, Rule.TYPE_PRIORITY, Rule.GROUP, Rule.MISSING_DEVICE)
+    ]
     assert len({look.fill for look in own}) == 5
 
 
@@ -185,6 +200,8 @@ def test_colourings_are_kept_for_a_view():
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(ValueError, match="choose one of assigned, requested, type, group, memory, time, cause"):
+    with pytest.raises(
+        ValueError, match="choose one of assigned, requested, type, group, memory, time, cause"
+    ):
         colouring(towers(), "colour")
     assert LOCAL in MACHINE[0]

@@ -44,7 +44,9 @@ def test_scopes_whose_edges_are_cut_are_kept_below_one_another():
     assert held
     scope = {box.id: box.cluster for box in sheet.drawing.boxes}
     names = {cluster.scope: cluster.path for cluster in sheet.drawing.clusters}
-    pairs = {tuple(names[scope[end]] for end in line.split(" [")[0].split(" -> ")) for line in map(str.strip, held)}
+    pairs = {
+        tuple(names[scope[end]] for end in line.split(" [")[0].split(" -> ")) for line in map(str.strip, held)
+    }
     assert all(below in ("gradients", "train") for _, below in pairs)
 
 

@@ -51,7 +51,9 @@ def test_by_time_where_a_step_was_measured():
 
 
 def test_by_bytes_copied():
-    rows = [(name, "Neg", "", MACHINE[device]) for name, device in zip("abcdef", (0, 1, 1, 0, 0, 0), strict=True)]
+    rows = [
+        (name, "Neg", "", MACHINE[device]) for name, device in zip("abcdef", (0, 1, 1, 0, 0, 0), strict=True)
+    ]
     edges = [("a", 0, "b", 0), ("b", 0, "c", 0), ("d", 0, "c", 0), ("d", 0, "e", 0), ("e", 0, "f", 0)]
     facts = {("a", 0): TensorFact("float32", (2,), 8), ("d", 0): TensorFact("float32", (100,), 400)}
     view = PlacementView.of_columns(rows, edges, facts)
@@ -61,9 +63,14 @@ def test_by_bytes_copied():
 
 
 def test_a_loop_is_gone_round_once():
-    rows = [(name, kind, "", MACHINE[0]) for name, kind in zip(
-        ("start", "enter", "merge", "switch", "body", "next", "exit"),
-        ("Const", "Enter", "Merge", "Switch", "Add", "NextIteration", "Exit"), strict=True)]
+    rows = [
+        (name, kind, "", MACHINE[0])
+        for name, kind in zip(
+            ("start", "enter", "merge", "switch", "body", "next", "exit"),
+            ("Const", "Enter", "Merge", "Switch", "Add", "NextIteration", "Exit"),
+            strict=True,
+        )
+    ]
     chain = ["start", "enter", "merge", "switch", "body", "next"]
     edges = [(a, 0, b, 0) for a, b in zip(chain, chain[1:], strict=False)]
     view = PlacementView.of_columns(rows, [*edges, ("next", 0, "merge", 1), ("switch", 1, "exit", 0)])
@@ -100,7 +107,9 @@ def test_compare_by_name():
     later = PlacementView.of_columns(
         [("b", "NoOp", "", MACHINE[1]), ("a", "NoOp", "", MACHINE[0]), ("new", "NoOp", "", MACHINE[0])]
     )
-    earlier = PlacementView.of_columns([("a", "NoOp", "", MACHINE[0]), ("b", "NoOp", "", MACHINE[0]), ("gone", "NoOp", "", "")])
+    earlier = PlacementView.of_columns(
+        [("a", "NoOp", "", MACHINE[0]), ("b", "NoOp", "", MACHINE[0]), ("gone", "NoOp", "", "")]
+    )
     moves = compare(later, earlier)
     assert moves.is_moved.tolist() == [True, False, False]
     assert moves.was(0) == "CPU:0"

@@ -34,7 +34,8 @@ def test_one_value_is_one_step():
 
 
 @pytest.mark.parametrize(
-    ("microseconds", "text"), [(0, "0 µs"), (0.0123, "12.3 ns"), (12, "12 µs"), (1.2e3, "1.2 ms"), (3e7, "30 s")]
+    ("microseconds", "text"),
+    [(0, "0 µs"), (0.0123, "12.3 ns"), (12, "12 µs"), (1.2e3, "1.2 ms"), (3e7, "30 s")],
 )
 def test_times_in_words(microseconds, text):
     assert time_text(microseconds) == text

@@ -7,8 +7,8 @@ from gpuplace.report.colouring import colouring, moved_colouring
 from gpuplace.report.drawing import draw
 from gpuplace.report.layout import layout_text
 from gpuplace.report.marks import Marks, compare, critical_path, find
-from gpuplace.report.sheet import sheet_of
 from gpuplace.report.placement_view import PlacementView
+from gpuplace.report.sheet import sheet_of
 from tests.jupyter.programs import layered
 from tests.report.views import MACHINE, towers, training
 
@@ -22,7 +22,11 @@ def face_of(sheet, name):
 
 
 def test_an_op_says_what_it_is_where_it_is_and_what_was_asked():
-    assert texts(face_of(sheet_of(draw(towers())), "MatMul")) == ["MatMul", "MatMul · GPU:2", "asked /device:GPU:2"]
+    assert texts(face_of(sheet_of(draw(towers())), "MatMul")) == [
+        "MatMul",
+        "MatMul · GPU:2",
+        "asked /device:GPU:2",
+    ]
     unmet = face_of(sheet_of(draw(towers(second="GPU:0"))), "MatMul_1")
     assert texts(unmet)[-1] == "≠ asked /device:GPU:3"
     assert unmet.is_dashed and unmet.stroke == "alarm" and "which was not met" in unmet.tip
@@ -34,7 +38,11 @@ def test_a_colouring_adds_what_it_shows():
     assert "16 B" in texts(face) and "bytes of outputs: 16 B" in face.tip
     sheet = sheet_of(draw(view), colouring(view, "type"))
     assert sheet.title == "op type: number of nodes"
-    assert [(category.label, category.count) for category in sheet.legend] == [("Const", 4), ("MatMul", 2), ("AddN", 1)]
+    assert [(category.label, category.count) for category in sheet.legend] == [
+        ("Const", 4),
+        ("MatMul", 2),
+        ("AddN", 1),
+    ]
 
 
 def test_a_folded_box_has_shares_in_the_same_categories():

@@ -50,7 +50,12 @@ def test_copies_are_dashed_and_labelled():
 
 def test_the_legend_counts():
     text = words(parsed(towers()))
-    for expected in ("assigned device: number of nodes", "GPU:1: 0", "GPU:2: 3", "╌╌ 2 copies between devices, 32 B"):
+    for expected in (
+        "assigned device: number of nodes",
+        "GPU:1: 0",
+        "GPU:2: 3",
+        "╌╌ 2 copies between devices, 32 B",
+    ):
         assert expected in text
     assert "GPU:1: 0" not in words(parsed(towers(), legend=False))
 
@@ -59,7 +64,9 @@ def test_hatches_tell_devices_apart_without_colour():
     root = parsed(towers(), patterns=True)
     known = {pattern.get("id") for pattern in root.iter(f"{NS}pattern")}
     used = {
-        path.get("fill") for identity in ("n2", "n5", "n6") for path in group(root, identity).iter(f"{NS}path")
+        path.get("fill")
+        for identity in ("n2", "n5", "n6")
+        for path in group(root, identity).iter(f"{NS}path")
     }
     hatches = {fill for fill in used if fill.startswith("url")}
     assert len(hatches) == 2 and {hatch[5:-1] for hatch in hatches} <= known
@@ -86,7 +93,9 @@ def test_any_names_give_well_formed_svg(names):
     rows = [(name, name, name, MACHINE[i % 3]) for i, name in enumerate(names)]
     view = PlacementView.of_columns(rows, [(names[0], 0, names[-1], 0)] if len(names) > 1 else [])
     root = ElementTree.fromstring(sheet_svg(sheet_of(draw(view))))
-    assert len([box for box in root.iter(f"{NS}g") if "node" in (box.get("class") or "").split()]) == len(names)
+    assert len([box for box in root.iter(f"{NS}g") if "node" in (box.get("class") or "").split()]) == len(
+        names
+    )
 
 
 def test_open_scopes_are_frames_and_cut_edges_tabs():

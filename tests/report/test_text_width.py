@@ -5,7 +5,9 @@ import pytest
 from gpuplace.report.text_width import fitted, text_width
 
 
-@pytest.mark.parametrize(("text", "width"), [("", 0), ("MatMul", 32.78), ("图", 10), ("e\u0301", 5.56), ("ü", 6)])
+@pytest.mark.parametrize(
+    ("text", "width"), [("", 0), ("MatMul", 32.78), ("图", 10), ("e\u0301", 5.56), ("ü", 6)]
+)
 def test_widths_at_ten_points(text, width):
     assert text_width(text, 10) == pytest.approx(width, abs=0.01)
 

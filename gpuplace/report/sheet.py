@@ -26,7 +26,7 @@ from gpuplace.report.placement_view import UNKNOWN
 from gpuplace.report.text import bytes_text, counted, shortened
 from gpuplace.report.text_width import fitted, text_width
 
-__all__ = ["Face", "Line", "Sheet", "Tab", "Wire", "role_colour", "sheet_of"]
+__all__ = ["Face", "Line", "Sheet", "Tab", "Wire", "legend_text", "role_colour", "sheet_of"]
 
 LABEL_WIDTH = 30
 """Characters of a name in a box."""
@@ -49,7 +49,7 @@ class Line:
     """One line of a box."""
 
     spans: tuple[tuple[str, str], ...]
-    """``(text, role)``; a role is ``"ink"``, ``"faint"``, ``"alarm"``, ``"mark"``, ``"path"``, or ``"fill"`` on a colour."""
+    """``(text, role)``; a role is ``"ink"``, ``"faint"``, ``"alarm"``, ``"mark"``, ``"path"``, ``"fill"`` on colour."""
     size: float = _SMALL
     is_bold: bool = False
 
@@ -179,6 +179,21 @@ def sheet_of(drawing: Drawing, colour: Colouring | None = None, marks: Marks = N
         tuple(_notes(drawing, marks)),
         marks,
     )
+
+
+def legend_text(sheet: Sheet) -> str:
+    """What the colours and marks say, as two lines or more.
+
+    >>> from gpuplace.report.drawing import draw
+    >>> from gpuplace.report.placement_view import PlacementView
+    >>> print(legend_text(sheet_of(draw(PlacementView.of_columns([("a", "Const", "", "/device:CPU:0")])))))
+    assigned device: number of nodes
+      CPU:0  1
+    """
+    told = [category for category in sheet.legend if category.count]
+    width = max([len(category.label) for category in told], default=0)
+    lines = [sheet.title, *(f"  {category.label:<{width}}  {category.count:,}" for category in told)]
+    return "\n".join([*lines, *(note for _, note in sheet.notes)])
 
 
 def _faces(drawing: Drawing, colour: Colouring, marks: Marks) -> list[Face]:

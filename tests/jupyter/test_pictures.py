@@ -134,6 +134,20 @@ def test_colours(placement):
         placement.picture(colour="time")
 
 
+def test_colours_and_marks_are_there_as_text(placement):
+    picture = placement.picture(colour="type", find="MatMul")
+    expected = [
+        "op type: number of nodes",
+        "  Const   4",
+        "  MatMul  2",
+        "  AddN    1",
+        "╌╌ 2 copies between devices, 32 B",
+        "● 2 matches of MatMul",
+    ]
+    assert picture.text.splitlines() == expected
+    assert picture._repr_mimebundle_()["text/plain"].endswith(picture.text)
+
+
 def test_what_stays_is_not_laid_out_again(placement):
     render.layout.cache_clear()
     svgs = {

@@ -17,6 +17,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.placer.blame import Blame
 from gpuplace.placer.explain import Explanation
 from gpuplace.placer.placement import Placement
+from gpuplace.runtime.bfc_allocator import BFCAllocator
 from gpuplace.runtime.session import BaseSession
 
 
@@ -106,7 +107,7 @@ def attach() -> None:
     _attach(Operation, node_def=property(_node_def), __str__=_operation_text)
     _attach(Placement, picture=_picture, frame=_frame, _repr_mimebundle_=_mimebundle)
     _attach(Blame, frame=_blame_frame)
-    for cls in (BaseSession, Machine, Tensor, Operation, OpError, Explanation):
+    for cls in (BaseSession, BFCAllocator, Machine, Tensor, Operation, OpError, Explanation):
         _attach(cls, _repr_mimebundle_=_mimebundle)
 
 

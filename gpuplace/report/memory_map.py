@@ -158,7 +158,11 @@ def memory_svg(allocator: Any) -> str:
 def _svg(height: int, parts: Sequence[str]) -> str:
     legend = []
     x = _LEFT
-    for look, name in (("used", "in use by tensors"), ("free", "taken from the GPU, free"), ("none", "not taken")):
+    for look, name in (
+        ("used", "in use by tensors"),
+        ("free", "taken from the GPU, free"),
+        ("none", "not taken"),
+    ):
         legend.append(f'<rect class="{look}" x="{x}" y="6" width="14" height="12"/>')
         legend.append(f'<text x="{x + 20}" y="16">{name}</text>')
         x += 40 + int(len(name) * _LETTER)

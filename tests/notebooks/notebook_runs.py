@@ -127,7 +127,7 @@ class Picture(NamedTuple):
     """What a picture shows, wherever its layout puts it."""
 
     boxes: frozenset[tuple[str, str, str]]
-    """Identifier, text and colour of each box."""
+    """Identifier, text and colour of each box; in a picture of memory kind, title and size of each bar."""
     arrows: tuple[tuple[str, str], ...]
     """Class and text of each arrow, sorted."""
 
@@ -142,8 +142,17 @@ def pictures(cell: nbformat.NotebookNode) -> list[Picture]:
                 (group.get("id", ""), _text(group), _fill(group)) for group in groups if _is_a(group, "node")
             )
             arrows = sorted((group.get("class", ""), _text(group)) for group in groups if _is_a(group, "edge"))
-            found.append(Picture(boxes, tuple(arrows)))
+            found.append(Picture(boxes or frozenset(_bars(data)), tuple(arrows)))
     return found
+
+
+def _bars(data: str) -> list[tuple[str, str, str]]:
+    """Kind, title and size of each bar of a picture of memory."""
+    bars = ElementTree.fromstring(base64.b64decode(data)).iter(f"{_SVG}rect")
+    return [
+        (bar.get("class", ""), bar.findtext(f"{_SVG}title", ""), f"{bar.get('x')} {bar.get('y')} {bar.get('width')}")
+        for bar in bars
+    ]
 
 
 def _is_a(group: ElementTree.Element, kind: str) -> bool:

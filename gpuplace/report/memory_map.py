@@ -128,7 +128,9 @@ def memory_svg(allocator: Any) -> str:
         )
         fits = int((width - 8) / _LETTER)
         if label and fits >= min(len(label), 6):
-            parts.append(f'<text x="{x + 4:.2f}" y="{top + 15}">{html.escape(shortened(label, fits))}</text>')
+            kind = ' class="on-hatch"' if look == "free" else ""
+            shown = html.escape(shortened(label, fits))
+            parts.append(f'<text{kind} x="{x + 4:.2f}" y="{top + 15}">{shown}</text>')
 
     top = row("limit")
     ends = (0, stats.bytes_in_use, taken, limit)
@@ -169,7 +171,7 @@ def _svg(height: int, parts: Sequence[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
         'font-family="Helvetica,Arial,DejaVu Sans,sans-serif" font-size="12">'
-        f"<style>text{{fill:{INK}}}.used{{fill:{GPU_FILLS[0]};stroke:{INK};stroke-width:.6}}"
+        f"<style>text{{fill:{INK}}}.on-hatch{{stroke:{LIGHT.background};stroke-width:3;paint-order:stroke}}.used{{fill:{GPU_FILLS[0]};stroke:{INK};stroke-width:.6}}"
         f".free{{fill:url(#hatch);stroke:{INK};stroke-width:.6}}"
         f".none{{fill:none;stroke:{INK};stroke-width:.8;stroke-dasharray:3 3}}</style>"
         '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'

@@ -9,6 +9,8 @@ picture. The things to try have answers in folded blocks of Markdown, with a blo
     print(placement.counts())
     ```
 
+    prints:
+
     ```text
     {'GPU:0': 3}
     ```
@@ -36,7 +38,7 @@ TIMEOUT_S = 180
 LIVE = ("application/vnd.jupyter.widget-view+json",)
 """Outputs that mean nothing without the kernel that made them."""
 
-ANSWER = re.compile(r"```python\n(?P<code>.*?)\n```(?:\s*```text\n(?P<text>.*?)```)?", re.DOTALL)
+ANSWER = re.compile(r"```python\n(?P<code>.*?)\n```(?:\s*prints:\s*```text\n(?P<text>.*?)```)?", re.DOTALL)
 _IMAGE = re.compile(r'src="data:image/svg\+xml;base64,([^"]*)"')
 _SVG = "{http://www.w3.org/2000/svg}"
 
@@ -205,7 +207,7 @@ def with_answers(notebook: nbformat.NotebookNode, answers: list[Answer]) -> nbfo
 
     def block(match: re.Match) -> str:
         printed = next(told).printed
-        return f"```python\n{match['code']}\n```" + (f"\n\n```text\n{printed}```" if printed else "")
+        return f"```python\n{match['code']}\n```" + (f"\n\nprints:\n\n```text\n{printed}```" if printed else "")
 
     for cell in notebook.cells:
         if cell.cell_type == "markdown":

@@ -108,7 +108,11 @@ FACTS = {
         "/job:localhost/task:0/device:GPU:0",
         "''",
     ],
-    ("03", r"_Recv"): ["to device:CPU:0 _Recv z", "to device:GPU:0 _Recv x", "to device:GPU:0 _Recv z/y"],
+    ("03", r"_Recv"): [
+        "z/_5 is received by device:CPU:0\n",
+        "x/_1 is received by device:GPU:0\n",
+        "bias/_3 is received by device:GPU:0\n",
+    ],
     ("03", r"diff"): ["soft placement (2)", "y: ", "z: "],
     ("04", r"total_bytes"): ["whole memory 11,439 MiB, free 11,363 MiB"],
     ("04", r"no options"): ["4.0 MiB in use, 10.5 GiB taken from the GPU in 1 region, limit 10.5 GiB"],

@@ -171,7 +171,8 @@ def _svg(height: int, parts: Sequence[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
         'font-family="Helvetica,Arial,DejaVu Sans,sans-serif" font-size="12">'
-        f"<style>text{{fill:{INK}}}.on-hatch{{stroke:{LIGHT.background};stroke-width:3;paint-order:stroke}}.used{{fill:{GPU_FILLS[0]};stroke:{INK};stroke-width:.6}}"
+        f"<style>text{{fill:{INK}}}.on-hatch{{stroke:{LIGHT.background};stroke-width:3;paint-order:stroke}}"
+        f".used{{fill:{GPU_FILLS[0]};stroke:{INK};stroke-width:.6}}"
         f".free{{fill:url(#hatch);stroke:{INK};stroke-width:.6}}"
         f".none{{fill:none;stroke:{INK};stroke-width:.8;stroke-dasharray:3 3}}</style>"
         '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'

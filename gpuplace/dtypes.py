@@ -248,6 +248,56 @@ ALL_DTYPES: tuple[DType, ...] = tuple(
 )
 
 
+class UnknownDType(DType):
+    """Stands where a file has a number that is no type: compared by it, good for texts and nothing else."""
+
+    __slots__ = ()
+
+    def __init__(self, number: int) -> None:
+        if number == 0:
+            name = "INVALID"
+        elif number > _REF_OFFSET:
+            name = f"unknown dtype enum ({number - _REF_OFFSET})_ref"
+        else:
+            name = f"unknown dtype enum ({number})"
+        super().__init__(name, number, object, "v", 1)
+        self.base_dtype = self
+        self._as_ref = self if number >= _REF_OFFSET else UnknownDType(number + _REF_OFFSET)
+
+    @property
+    def enum_name(self) -> str:
+        """The name that TensorFlow's messages give it."""
+        return self.name
+
+    @property
+    def short_name(self) -> str:
+        """The name that TensorFlow's messages give it."""
+        return self.name
+
+    @property
+    def is_numpy_compatible(self) -> _python_bool:
+        """False."""
+        return False
+
+    def __eq__(self, other: object) -> _python_bool:
+        return isinstance(other, UnknownDType) and other.as_datatype_enum == self.as_datatype_enum
+
+    def __hash__(self) -> int:
+        return self.as_datatype_enum
+
+    def __reduce__(self) -> Any:
+        return UnknownDType, (self.as_datatype_enum,)
+
+
+INVALID = UnknownDType(0)
+"""What a type is where none is given."""
+
+
+def dtype_of_number(number: int) -> DType:
+    """The type with that number, an `UnknownDType` where there is none."""
+    return _BY_NUMBER.get(number) or UnknownDType(number)
+
+
 def as_dtype(type_value: Any) -> DType:
     """The type that a ``DType``, enum number, name, NumPy type or Python type stands for; TypeError if none does."""
     if isinstance(type_value, DType):

@@ -22,22 +22,26 @@ from typing import Any
 
 from gpuplace.device.spec import DeviceSpec
 from gpuplace.dtypes import DType
-from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.attr_value import FunctionRef, TensorValue
+from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
+from gpuplace.graph.attr_check import kind_fault, type_fault
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph import GRAPH_DEF_VERSIONS, Graph
+from gpuplace.graph.long_list import listed
 from gpuplace.graph.op_def import AttrDef, OpDef, op_registry, signature_fault
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, capture_stack
 from gpuplace.graph.scopes import VALID_OP_NAME
 from gpuplace.graphdef.attr_values import decode_attrs, decode_op_def
 from gpuplace.graphdef.export import extra_fields
+from gpuplace.graphdef.functions import function_exists, functions_by_name
 from gpuplace.graphdef.load import load_graph_def
 from gpuplace.graphdef.messages import DecodeError, EncodeError, FunctionDef, GraphDef, Message
-from gpuplace.placer.validate import MAX_LENGTH
+from gpuplace.placer.placement_graph import split_tensor_name
 from gpuplace.release import rules
 from gpuplace.shapes import TensorShape
 
 OUTPUT_SHAPES = "_output_shapes"
+_MAX_OUTPUTS = 1 << 20
+"""Outputs that all nodes together may have; every node allows 16 more, every input one."""
 _LOC = b"loc:@"
 _MERGE = ("Merge", "RefMerge")
 _NEXT_ITERATION = ("NextIteration", "RefNextIteration")
@@ -123,8 +127,7 @@ def _key(text: str) -> tuple[str, int]:
 
 def split_input(text: str) -> tuple[str, int]:
     """Node and output of a data input as written in a ``NodeDef``."""
-    node, colon, output = text.rpartition(":")
-    return (node, int(output)) if colon and output.isdecimal() else (text, 0)
+    return split_tensor_name(text)
 
 
 def _replacements(graph: Graph, mapping: Mapping[str, Any], scope: str) -> dict[tuple[str, int], Any]:
@@ -175,16 +178,10 @@ def read_node(proto: Any, op_def: OpDef, newer: OpDef | None, producer: int) -> 
             " GraphDef-interpreting binary is up to date with your GraphDef-generating binary.).",
             hint='for a graph of TensorFlow 2: tf.set_release("2.21")' if rules() != "2.21" else None,
         )
-    groups = attrs.get(CLASS_ATTR)
-    if groups is not None and not (
-        isinstance(groups, tuple) and all(isinstance(group, bytes) for group in groups)
-    ):
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"AttrValue had value {groups!r} when 'list(string)' expected\n\t for attr '{CLASS_ATTR}'\n\t; NodeDef:"
-            f" {{{{node {name}}}}}",
-        )
+    if CLASS_ATTR in attrs:
+        fault = kind_fault(_CLASS, () if attrs[CLASS_ATTR] is None else attrs[CLASS_ATTR])
+        if fault is not None:
+            raise _attr_error(fault, _CLASS, name)
     for attr in op_def.attrs:
         if attr.name not in attrs:
             if not attr.has_default:
@@ -195,14 +192,7 @@ def read_node(proto: Any, op_def: OpDef, newer: OpDef | None, producer: int) -> 
                 )
             attrs[attr.name] = attr.default
         else:
-            value = attrs[attr.name] = _checked(attr, attrs[attr.name], name)
-            if attr.type == "int" and not 0 <= value <= MAX_LENGTH and _is_length(attr, op_def):
-                limit = "< 0" if value < 0 else f"> {MAX_LENGTH}"
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"Value for number_attr() {value} {limit}\n\t; NodeDef: {{{{node {name}}}}}",
-                )
+            attrs[attr.name] = _checked(attr, attrs[attr.name], name)
     node = ImportedNode(name, proto.op, proto.device, attrs, op_def, extra_fields=extra_fields(proto))
     for text in proto.input:
         if text.startswith("^"):
@@ -216,40 +206,25 @@ def read_node(proto: Any, op_def: OpDef, newer: OpDef | None, producer: int) -> 
     return node
 
 
-_KINDS: dict[str, tuple[type, ...]] = {
-    "int": (int,),
-    "float": (float,),
-    "bool": (bool,),
-    "string": (bytes,),
-    "type": (DType,),
-    "shape": (TensorShape,),
-    "tensor": (TensorValue,),
-    "func": (FunctionRef,),
-}
+_CLASS = AttrDef(CLASS_ATTR, "list(string)")
 
 
-def _is_length(attr: AttrDef, op_def: OpDef) -> bool:
-    """Whether an attribute says how many tensors an input or output has."""
-    return any(arg.number_attr == attr.name for arg in (*op_def.inputs, *op_def.outputs))
+def _attr_error(fault: str, attr: AttrDef, node: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        None, None, f"{fault}\n\t for attr '{attr.name}'\n\t; NodeDef: {{{{node {node}}}}}"
+    )
 
 
 def _checked(attr: AttrDef, value: Any, node: str) -> Any:
     """The value of an attribute if it is of the type, and among the values, that the signature allows."""
     if attr.is_list and value is None:
         value = ()
-    items = value if attr.is_list and isinstance(value, tuple) else (value,)
-    kinds = _KINDS[attr.element_type]
-    right = isinstance(value, tuple) == attr.is_list and all(
-        isinstance(item, kinds) and (attr.element_type == "bool" or not isinstance(item, bool))
-        for item in items
-    )
-    if not right:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"AttrValue had value {value!r} when '{attr.type}' expected\n\t for attr '{attr.name}'\n\t; NodeDef:"
-            f" {{{{node {node}}}}}",
-        )
+    fault = kind_fault(attr, value)
+    if fault is None and attr.element_type == "type":
+        fault = type_fault(value)
+    if fault is not None:
+        raise _attr_error(fault, attr, node)
+    items = value if attr.is_list else (value,)
     if attr.allowed is not None:
         for item in items:
             if item not in attr.allowed:
@@ -357,23 +332,13 @@ class _Import:
         self.in_order: list[Operation] = []
         self.taken: list[str] = []
         check_versions(message.versions)
-        self.functions = {function.signature.name: function for function in message.library.function}
+        self.functions = functions_by_name(message.library.function, op_registry())
         function_defs = {name: decode_op_def(function.signature) for name, function in self.functions.items()}
         for name, function in self.functions.items():
             _check_depth(function)
-            if op_registry().get(name) is not None:
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"Cannot add function '{name}' because an op with the same name already exists.",
-                )
             known = graph.functions.get(name)
             if known is not None and known != function.SerializeToString(deterministic=True):
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"Cannot add function '{name}' because a different function with the same name already exists.",
-                )
+                raise function_exists(name)
         self.function_defs = function_defs
         registry, newer = op_registry(), op_registry("2.21")
         producer = message.versions.producer
@@ -400,6 +365,8 @@ class _Import:
 
     def check_mapping(self, mapping: Mapping[str, Any]) -> None:
         """ValueError for keys of ``input_map`` that name nothing in the graph."""
+        if not mapping:
+            return
         used = {source for node in self.nodes for source in node.inputs}
         used |= {(control, -1) for node in self.nodes for control in node.control_inputs}
         missing = [key for key in mapping if _key(key) not in used and not self._exists(*_key(key))]
@@ -417,7 +384,7 @@ class _Import:
         name, colon, output = element.rpartition(":")
         if colon and not output.isdecimal():
             raise ValueError(f"Requested return_element {element!r} not found in graph_def.")
-        found = (name, int(output)) if colon else (element, None)
+        found = split_tensor_name(element) if colon else (element, None)
         if found not in self.replaced and not self._exists(found[0], -1 if found[1] is None else found[1]):
             kind = "node" if found[1] is None else "tensor"
             raise ValueError(f"Requested return {kind} {element!r} not found in graph def")
@@ -435,6 +402,7 @@ class _Import:
         graph._check_not_finalized()
         stack = capture_stack()
         names = self._unique_names()
+        left = _MAX_OUTPUTS + 16 * len(self.nodes) + sum(len(node.inputs) for node in self.nodes)
         for index in topological_order(self.nodes, self.replaced):
             node = self.nodes[index]
             inputs = [self._input(node, *source) for source in node.inputs]
@@ -446,7 +414,11 @@ class _Import:
             if CLASS_ATTR in attrs:
                 attrs[CLASS_ATTR] = tuple(self._group(group, names) for group in attrs[CLASS_ATTR] or ())
             op = Operation(graph, names[node.name], node.op_type, node.op_def, known, list(controls), attrs)
-            graph._add_outputs(op, node.op_def.output_types(attrs), compute_shapes=len(known) == len(inputs))
+            outputs = node.op_def.output_types(attrs)
+            left -= len(outputs)
+            if left < 0:
+                raise _too_many_outputs(node, len(outputs))
+            graph._add_outputs(op, outputs, compute_shapes=len(known) == len(inputs))
             if (
                 isinstance(shapes, tuple)
                 and len(shapes) == len(op.outputs)
@@ -473,12 +445,16 @@ class _Import:
         in_use = self.graph._names_in_use
         result: dict[str, str] = {}
         taken: set[str] = set()
+        counts: dict[str, int] = {}
         for node in self.nodes:
             wanted = chosen = prefix + node.name
-            count = 0
-            while chosen.lower() in in_use or chosen.lower() in taken:
-                count += 1
-                chosen = f"{wanted}_{count}"
+            lower = wanted.lower()
+            if lower in in_use or lower in taken:
+                count = counts.get(lower, 0)
+                while chosen.lower() in in_use or chosen.lower() in taken:
+                    count += 1
+                    chosen = f"{wanted}_{count}"
+                counts[lower] = count
             taken.add(chosen.lower())
             result[node.name] = chosen
         self.taken = list(taken)
@@ -513,10 +489,11 @@ class _Import:
                 f"NodeDef missing attr {error} from Op<{node.op_def}>; NodeDef: {{{{node {node.name}}}}}",
             ) from None
         if len(wanted) != len(inputs):
+            expected = listed(wanted, lambda dtype: str(dtype.short_name))
             raise InvalidArgumentError(
                 None,
                 None,
-                f"NodeDef expected inputs '{', '.join(t.short_name for t in wanted)}' do not match {len(inputs)} inputs"
+                f"NodeDef expected inputs '{expected}' do not match {len(inputs)} inputs"
                 f" specified; Op<{node.op_def}>; NodeDef: {{{{node {node.name}}}}}",
             )
         for index, (dtype, tensor) in enumerate(zip(wanted, inputs)):
@@ -591,6 +568,16 @@ class _Import:
                 for part in _scopes_of(op.name):
                     graph._names_in_use.setdefault(part, 1)
                 graph._register(op)
+
+
+def _too_many_outputs(node: ImportedNode, count: int) -> ResourceExhaustedError:
+    return ResourceExhaustedError(
+        None,
+        None,
+        f"Node '{node.name}' ({node.op_type}) and those before it have more outputs than fit a graph of this size",
+        facts={"outputs of the node": str(count), "allowed": f"{_MAX_OUTPUTS} in all, 16 a node, 1 an input"},
+        hint="is the length that the node declares right? gpuplace.place() needs no tensors and takes it",
+    )
 
 
 def _check_depth(function: Any) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from gpuplace.dtypes import DType
 from gpuplace.errors import DataLossError, InvalidArgumentError, NotFoundError
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graphdef.attr_values import decode_attr, decode_op_def, readable_attrs
-from gpuplace.graphdef.functions import function_bodies
+from gpuplace.graphdef.functions import function_bodies, functions_by_name
 from gpuplace.graphdef.messages import (
     DecodeError,
     EncodeError,
@@ -28,7 +28,8 @@ from gpuplace.graphdef.messages import (
 )
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.lowering import lower
-from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo
+from gpuplace.placer.node_facts import declared_types
+from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo, known_bytes
 from gpuplace.release import rules
 from gpuplace.shapes import TensorShape
 
@@ -187,7 +188,8 @@ def load_placement_graph(
     """
     graph_def = load_graph_def(source)
     catalogue = catalogue or default_catalogue(release)
-    functions = {f.signature.name: decode_op_def(f.signature) for f in graph_def.library.function}
+    library = functions_by_name(graph_def.library.function, catalogue.ops)
+    functions = {name: decode_op_def(function.signature) for name, function in library.items()}
     builder = PlacementGraphBuilder(catalogue)
     nodes = graph_def.node
     add_node = builder.add_node
@@ -198,7 +200,7 @@ def load_placement_graph(
         node_attrs=lambda index: readable_attrs(nodes[index].attr),
         tensor_info=_TensorInfos(nodes, catalogue, functions),
     )
-    return lower(graph, function_bodies(graph_def.library.function), catalogue, rules(release))
+    return lower(graph, function_bodies(library), catalogue, rules(release))
 
 
 class _TensorInfos:
@@ -208,13 +210,15 @@ class _TensorInfos:
         self.nodes = nodes
         self.catalogue = catalogue
         self.functions = functions
-
-        self.types: dict[tuple[Any, ...], tuple[DType, ...]] = {}
+        self.types: dict[tuple[Any, ...], Sequence[DType]] = {}
+        self.last: tuple[int, Sequence[DType]] = (-1, ())
 
     def __call__(self, index: int, output: int) -> TensorInfo:
         node = self.nodes[index]
         attrs = node.attr
-        types = self._types(node)
+        if self.last[0] != index:
+            self.last = index, self._types(node)
+        types = self.last[1]
         dtype = types[output] if output < len(types) else None
         sizes = None
         if node.op == "Const" and "value" in attrs:
@@ -222,14 +226,9 @@ class _TensorInfos:
         elif "_output_shapes" in attrs:
             shapes = attrs["_output_shapes"].list.shape
             sizes = TensorShape(shapes[output]).sizes if output < len(shapes) else None
-        nbytes = None
-        if dtype is not None and sizes is not None and None not in sizes:
-            nbytes = dtype.size
-            for size in sizes:
-                nbytes *= size or 0
-        return TensorInfo(dtype, sizes, nbytes)
+        return TensorInfo(dtype, sizes, known_bytes(dtype, sizes))
 
-    def _types(self, node: Any) -> tuple[DType, ...]:
+    def _types(self, node: Any) -> Sequence[DType]:
         """Types of a node's outputs, worked out once for nodes whose deciding attributes are alike."""
         op_def = self.functions.get(node.op) or self.catalogue.ops.get(node.op)
         if op_def is None:
@@ -244,8 +243,8 @@ class _TensorInfos:
         types = self.types.get(key)
         if types is None:
             try:
-                types = tuple(op_def.output_types({**op_def.defaults, **deciding}))
-            except (KeyError, TypeError):  # an invalid node: its types are not known
+                types = declared_types(op_def, {**op_def.defaults, **deciding})[1]
+            except (KeyError, TypeError, InvalidArgumentError):  # an invalid node: its types are not known
                 types = ()
             self.types[key] = types
         return types

@@ -23,6 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from gpuplace.device.parsed_name import ANY, ParsedName
+from gpuplace.graph.long_list import different_items, mapped, pick
 from gpuplace.placer.components import components
 from gpuplace.placer.grouping import Binding, Grouping, Merge, MergeConflict
 from gpuplace.placer.member import Member
@@ -73,23 +74,20 @@ class Bindings:
         graph: PlacementGraph, facts: Sequence[NodeFacts], rules: str
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Kind, source and destination of the binding edges; edges between datasets bind in 2.x only."""
-        width = np.array([len(fact.input_kinds) for fact in facts], dtype=np.int64)
-        offset = np.concatenate(([0], np.cumsum(width)))
-        kinds = np.array(
-            [
-                0 if fact.is_exempt and kind != VARIANT else kind
-                for fact in facts
-                for kind in fact.input_kinds
-            ],
-            dtype=np.int64,
-        )
+        kinds = [
+            mapped(fact.input_kinds, lambda kind: kind if kind == VARIANT else 0)
+            if fact.is_exempt
+            else fact.input_kinds
+            for fact in facts
+        ]
         empty = np.zeros(0, dtype=np.int64)
-        if not kinds.any():
+        different = [different_items(of_inputs) for of_inputs in kinds]
+        if not any(any(found) for found in different):
             return empty, empty, empty
-        may_bind = np.array([any(fact.input_kinds) for fact in facts])
+        may_bind = np.array([any(found) for found in different])
         dst_signature = graph.signature[graph.dst]
         edges = np.flatnonzero(may_bind[dst_signature] & (graph.dst_input != CONTROL))
-        kind = kinds[offset[dst_signature[edges]] + graph.dst_input[edges]]
+        kind = pick(kinds, dst_signature[edges], graph.dst_input[edges])
         is_dataset = np.array([fact.is_dataset and rules == "2.21" for fact in facts])
         both = is_dataset[dst_signature[edges]] & is_dataset[graph.signature[graph.src[edges]]]
         keep = (kind == REF) | (kind == RESOURCE) | ((kind == VARIANT) & both)

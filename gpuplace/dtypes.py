@@ -262,7 +262,7 @@ class UnknownDType(DType):
             name = f"unknown dtype enum ({number})"
         super().__init__(name, number, object, "v", 1)
         self.base_dtype = self
-        self._as_ref = self if number >= _REF_OFFSET else UnknownDType(number + _REF_OFFSET)
+        self._as_ref = UnknownDType(number + _REF_OFFSET) if 0 <= number < _REF_OFFSET else self
 
     @property
     def enum_name(self) -> str:

@@ -69,4 +69,6 @@ def type_fault(value: Any) -> str | None:
 
 def _is_a(kind: str, value: Any) -> bool:
     wanted = _KINDS.get(kind)
-    return wanted is not None and isinstance(value, wanted) and (kind == "bool" or not isinstance(value, bool))
+    return (
+        wanted is not None and isinstance(value, wanted) and (kind == "bool" or not isinstance(value, bool))
+    )

@@ -154,6 +154,7 @@ def pick(lists: Sequence[Sequence[int]], which: np.ndarray, at: np.ndarray) -> n
     picked[by_array] = flat[starts[which[by_array]] + at[by_array]]
     rest = np.flatnonzero(~by_array)
     picked[rest] = [
-        lists[number][position] for number, position in zip(which[rest].tolist(), at[rest].tolist(), strict=True)
+        lists[number][position]
+        for number, position in zip(which[rest].tolist(), at[rest].tolist(), strict=True)
     ]
     return picked

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import DType, as_array, as_dtype
-from gpuplace.errors import InvalidArgumentError
+from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graphdef.messages import TensorProto
 from gpuplace.shapes import TensorShape
@@ -72,6 +72,7 @@ def decode_tensor(proto: Any) -> np.ndarray[Any, Any]:
 
     Raises:
         InvalidArgumentError: type, shape and values do not fit each other.
+        ResourceExhaustedError: a few values that are to be continued to more than fits into memory.
     """
     dtype, shape = tensor_type(proto)
     count = shape.num_elements()
@@ -116,16 +117,33 @@ def _spread(
         return np.broadcast_to(zero, sizes)
     if flat.size == 1:
         return np.broadcast_to(flat[0], sizes)
-    if count > _MAX_CONTINUED:
-        raise _corrupt(f"{flat.size} values for {count} elements")
-    return np.concatenate([flat, np.repeat(flat[-1:], count - flat.size)]).reshape(sizes)
+    if count * flat.itemsize > _MAX_CONTINUED_BYTES:
+        raise _too_large(flat.size, sizes, dtype)
+    try:
+        filled = np.empty(count, flat.dtype)
+        filled[: flat.size] = flat
+        filled[flat.size :] = flat[-1]
+    except MemoryError:
+        raise _too_large(flat.size, sizes, dtype) from None
+    return filled.reshape(sizes)
 
 
 _MAX_BYTES = 1 << 62
 """Bytes; no array can be larger, even one that only repeats a value."""
 
-_MAX_CONTINUED = 1 << 31
-"""Elements; a longer tensor whose values are not all written out is taken for corrupt."""
+_MAX_CONTINUED_BYTES = 1 << 31
+"""Bytes; a tensor of as many cannot be written out in full, so one that is continued is not filled in either."""
+
+
+def _too_large(given: int, sizes: tuple[int, ...], dtype: DType) -> ResourceExhaustedError:
+    shape = ",".join(map(str, sizes))
+    return ResourceExhaustedError(
+        None,
+        None,
+        f"OOM when allocating tensor with shape[{shape}] and type {dtype.short_name}",
+        facts={"because": f"{given} values are given, the last of them stands for all the others"},
+        hint="write one value only: it is never spread out; or tf.fill",
+    )
 
 
 def _corrupt(detail: str) -> InvalidArgumentError:

@@ -92,9 +92,11 @@ def _signature_error(
             known = graph.attrs(node) if known is None else known
             value, is_given = known.get(attr.name), is_given or attr.name in known
         if not is_given:
-            return _at_node(NotFoundError, f"No attr named '{attr.name}' in NodeDef:", name, op_def, attr.name)
+            return _at_node(
+                NotFoundError, f"No attr named '{attr.name}' in NodeDef:", name, op_def, attr.name
+            )
         message = kind_fault(attr, value) if is_length else None
-        if message is None and is_length and value < 0:
+        if message is None and isinstance(value, int) and is_length and value < 0:
             message = f"Value for number_attr() {value} < 0"
         if message is not None:
             return _at_node(InvalidArgumentError, message, name, op_def, attr.name)
@@ -183,9 +185,7 @@ def _enums(types: Sequence[DType]) -> Sequence[int]:
     return mapped(types, lambda dtype: dtype.as_datatype_enum)
 
 
-def _input_error(
-    graph: PlacementGraph, node: int, types: list[_Types]
-) -> InvalidArgumentError:
+def _input_error(graph: PlacementGraph, node: int, types: list[_Types]) -> InvalidArgumentError:
     name = graph.names[node]
     declared = types[graph.signature[node]][0]
     edges = [edge for edge in graph.in_edges(node) if graph.dst_input[edge] != CONTROL]

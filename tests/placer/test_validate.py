@@ -43,7 +43,12 @@ def test_a_missing_input_is_noticed_only_when_the_kernel_is_made():
             "Connecting to invalid output 2147483647 of source node a",
         ),
         ("Neg", {"T": as_dtype("int32")}, ["a"], "Input 0 of node n was passed float from a:0 incompatible"),
-        ("Neg", {"T": 3}, ["a"], "Input 0 of node n was passed float from a:0 incompatible with expected INVALID."),
+        (
+            "Neg",
+            {"T": 3},
+            ["a"],
+            "Input 0 of node n was passed float from a:0 incompatible with expected INVALID.",
+        ),
         (
             "AddN",
             {"T": FLOAT, "N": b"2"},

@@ -20,7 +20,6 @@ import numpy as np
 from gpuplace.dtypes import DType, as_dtype
 from gpuplace.shapes import TensorShape
 
-
 _MAX_COMPARED = 1 << 24
 """Elements; larger tensors are equal only if they are written alike, so that comparing spreads nothing out."""
 

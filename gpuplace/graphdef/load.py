@@ -126,8 +126,10 @@ def _load_path(path: Path) -> Any:
             None, None, f"{str(path)[:300]}; No such file or directory", hint="check the path"
         ) from None
     except OSError as error:  # a name too long, a loop of links, no permission, a failing disk
-        kind = PermissionDeniedError if isinstance(error, PermissionError) else FailedPreconditionError
-        raise kind(None, None, f"{str(path)[:300]}; {error.strerror}", hint="check the path") from None
+        is_denied = isinstance(error, PermissionError)
+        raise (PermissionDeniedError if is_denied else FailedPreconditionError)(
+            None, None, f"{str(path)[:300]}; {error.strerror}", hint="check the path"
+        ) from None
     names = path.name.lower()
     if names.endswith(".gz"):
         names = names[: -len(".gz")]
@@ -175,7 +177,10 @@ def _too_large(what: str, size: str) -> ResourceExhaustedError:
         None,
         None,
         f"{what} is too large for a graph",
-        facts={"size": size, "allowed": f"{MAX_BYTES} bytes; decompressed also at most {_MAX_RATIO} times the file"},
+        facts={
+            "size": size,
+            "allowed": f"{MAX_BYTES} bytes; decompressed also at most {_MAX_RATIO} times the file",
+        },
         hint="is it a graph at all? protobuf reads no message of 2 GiB or more: keep weights in a checkpoint",
     )
 

@@ -135,7 +135,7 @@ _MAX_CONTINUED_BYTES = 1 << 31
 """Bytes; a tensor of as many cannot be written out in full, so one that is continued is not filled in either."""
 
 
-def _too_large(given: int, sizes: tuple[int, ...], dtype: DType) -> ResourceExhaustedError:
+def _too_large(given: int | str, sizes: tuple[int, ...], dtype: DType) -> ResourceExhaustedError:
     shape = ",".join(map(str, sizes))
     return ResourceExhaustedError(
         None,
@@ -177,4 +177,7 @@ def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_
 
 def make_ndarray(tensor: Any) -> np.ndarray[Any, Any]:
     """A writable array of a ``TensorProto``'s elements; errors as ``decode_tensor``."""
-    return np.array(decode_tensor(tensor))
+    array = decode_tensor(tensor)
+    if array.nbytes > _MAX_CONTINUED_BYTES:
+        raise _too_large("few", array.shape, tensor_type(tensor)[0])
+    return np.array(array)

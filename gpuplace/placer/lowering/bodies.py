@@ -73,6 +73,9 @@ class Instance:
 class Bodies:
     """Instances of the functions of a library.
 
+    Attributes:
+        written: how many nodes and inputs the functions looked at so far have in the library.
+
     Args:
         load: gives a function by name, None where there is none.
         op_defs: the signatures of all functions.
@@ -85,7 +88,9 @@ class Bodies:
         op_defs: Mapping[str, OpDef],
         catalogue: Catalogue,
     ) -> None:
-        self._load = load
+        self._source = load
+        self._seen: set[str] = set()
+        self.written = 0
         self._op_defs = op_defs
         self._catalogue = catalogue
         self._plain: dict[str, Instance] = {}
@@ -94,6 +99,13 @@ class Bodies:
 
     def __contains__(self, name: object) -> bool:
         return name in self._op_defs
+
+    def _load(self, name: str) -> FunctionBody | None:
+        body = self._source(name)
+        if body is not None and name not in self._seen:
+            self._seen.add(name)
+            self.written += sum(1 + len(node.inputs) for node in body.nodes)
+        return body
 
     def types(self, name: str, attrs: Mapping[str, Any]) -> tuple[Sequence[DType], Sequence[DType]]:
         """Types of a function's arguments and results."""

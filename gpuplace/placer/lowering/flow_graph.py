@@ -18,8 +18,11 @@ from typing import Any
 
 from gpuplace.errors import ResourceExhaustedError
 
-MAX_ADDED = 1 << 20
-"""Nodes that rewriting may add; functions that call each other could come to any number."""
+MAX_ADDED = 1 << 17
+"""Nodes that rewriting may add in any case; functions that call each other could come to any number."""
+
+ADDED_PER_NODE = 32
+"""How many more it may add for each node and input of the graph and of the functions that are called."""
 
 MAX_WEIGHT = 1 << 29
 """Bytes, roughly, of the names, references and attributes of the added nodes."""
@@ -58,6 +61,7 @@ class FlowGraph:
         self._count = 0
         self._added = 0
         self._weight = 0
+        self._most = 0
         self._within: FlowNode | None = None
 
     def nodes(self) -> Iterator[FlowNode]:
@@ -100,7 +104,7 @@ class FlowGraph:
         """Adds a node at the end.
 
         Raises:
-            ResourceExhaustedError: more was added than `MAX_ADDED` or `MAX_WEIGHT` allow.
+            ResourceExhaustedError: more was added than was allowed, or than `MAX_WEIGHT`.
         """
         node = FlowNode(name, op_type, attrs or {}, device, list(inputs))
         within = self._within
@@ -123,12 +127,16 @@ class FlowGraph:
         self._weight += len(node.name) + 16 * (len(node.inputs) + len(node.attrs) + len(node.functions))
         if groups:
             self._weight += sum(64 + len(group) for group in groups)
-        if self._added > MAX_ADDED or self._weight > MAX_WEIGHT:
+        if self._added > self._most or self._weight > MAX_WEIGHT:
             raise _too_much(node.name, self._added)
+
+    def allow(self, written: int) -> None:
+        """Says how many nodes and inputs the graph and the functions called so far are written with."""
+        self._most = MAX_ADDED + ADDED_PER_NODE * written
 
     def expect(self, count: int, name: str) -> None:
         """ResourceExhaustedError where `count` more nodes would be too many; `name` says which node they are for."""
-        if self._added + count > MAX_ADDED:
+        if self._added + count > self._most:
             raise _too_much(name, self._added + count)
 
     def add_control(self, before: FlowNode, after: FlowNode) -> None:
@@ -177,7 +185,11 @@ def _too_much(name: str, added: int) -> ResourceExhaustedError:
     return ResourceExhaustedError(
         None,
         None,
-        f"Calls and control flow come to more than {MAX_ADDED} nodes, or to nodes too large to hold",
-        facts={"reached at": name[:200], "nodes to add": times},
+        "Calls and control flow come to too many nodes, or to nodes too large to hold",
+        facts={
+            "reached at": name[:200],
+            "nodes to add": times,
+            "allowed": f"{MAX_ADDED}, and {ADDED_PER_NODE} for each node and input of the graph and of called functions",
+        },
         hint="do its functions call each other many times over?",
     )

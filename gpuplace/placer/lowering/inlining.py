@@ -24,7 +24,14 @@ _PREFIX = COLOCATION_PREFIX.encode()
 
 
 def inline(
-    graph: FlowGraph, call: FlowNode, function: str, bodies: Bodies, *, fetchable: bool, colocated: bool
+    graph: FlowGraph,
+    call: FlowNode,
+    function: str,
+    bodies: Bodies,
+    *,
+    written: int,
+    fetchable: bool,
+    colocated: bool,
 ) -> None:
     """Replaces a call by the function's nodes.
 
@@ -33,6 +40,7 @@ def inline(
         call: the call.
         function: name of the function.
         bodies: the library.
+        written: nodes and inputs that the graph was written with.
         fetchable: whether a node of the call's name and outputs stays.
         colocated: 2.21: the Identity nodes are colocated with what they pass on.
 
@@ -45,7 +53,9 @@ def inline(
         )
     if function not in bodies:
         raise InvalidArgumentError(None, None, f"Function {function} is not defined.")
-    graph.expect(bodies.least_size(function), call.name)
+    least = bodies.least_size(function)
+    graph.allow(written + bodies.written)
+    graph.expect(least, call.name)
     types = bodies.types(function, call.attrs)
     if len(types[0]) != len(call.inputs):
         raise InvalidArgumentError(

@@ -67,6 +67,8 @@ class _Lowering:
         self.bodies = bodies
         self.catalogue = catalogue
         self.flow = _flow_graph(graph)
+        self.written = len(graph) + graph.num_edges
+        self.flow.allow(self.written)
         kinds = {signature.op_type for signature in graph.signatures}
         self.fetchable = kinds.isdisjoint({"_Arg", "_Retval"})
 
@@ -110,6 +112,7 @@ class _Lowering:
                 node,
                 function,
                 self.bodies,
+                written=self.written,
                 fetchable=self.fetchable,
                 colocated=self.follows_sources,
             )

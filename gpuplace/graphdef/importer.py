@@ -42,6 +42,8 @@ from gpuplace.shapes import TensorShape
 OUTPUT_SHAPES = "_output_shapes"
 _MAX_OUTPUTS = 1 << 20
 """Outputs that all nodes together may have; every node allows 16 more, every input one."""
+_MAX_SCOPES = 1 << 16
+"""Characters of all scopes of a name, and 16 for each character of it."""
 _LOC = b"loc:@"
 _MERGE = ("Merge", "RefMerge")
 _NEXT_ITERATION = ("NextIteration", "RefNextIteration")
@@ -600,6 +602,14 @@ def _other_node(group: bytes, own: str) -> str | None:
 
 
 def _scopes_of(name: str) -> list[str]:
-    """The name scopes that a name lies in, lower-cased: later ones of the same name get a number."""
-    parts = name.lower().split("/")
-    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+    """The name scopes that a name lies in, lower-cased: later ones of the same name get a number.
+
+    Of a name with very many scopes the innermost are left out: all together would be far longer than the name.
+    """
+    lower, scopes, left = name.lower(), [], _MAX_SCOPES + 16 * len(name)
+    at = lower.find("/")
+    while at >= 0 and left >= at:
+        scopes.append(lower[:at])
+        left -= at
+        at = lower.find("/", at + 1)
+    return scopes

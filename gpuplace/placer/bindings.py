@@ -33,6 +33,9 @@ from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 _BINDING_OF_KIND = {REF: Binding.REFERENCE, RESOURCE: Binding.RESOURCE, VARIANT: Binding.DATASET}
 _COLOCATION_KIND = -1
 
+_MAX_SEARCHED = 1 << 20
+"""Nodes that are looked at to tell the groups of conflicts; after that a conflict names its two nodes only."""
+
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -47,7 +50,7 @@ class Conflict:
     is_whole: bool
     """Whether `message` is TensorFlow's whole sentence."""
     group: tuple[int, ...]
-    """The nodes of both groups."""
+    """The nodes of both groups; where very many conflicts are kept, of the later ones only the two."""
 
 
 class Bindings:
@@ -168,9 +171,12 @@ class Bindings:
             except MergeConflict as conflict:
                 if soft and why is Binding.COLOCATION:
                     continue
-                nodes = self.nodes_of(int(self.component[first]))
-                roots = {grouping.find(first), grouping.find(second)}
-                group = tuple(node for node in nodes if grouping.find(node) in roots)
+                group: tuple[int, ...] = tuple(sorted({first, second}))
+                if grouping.searched < _MAX_SEARCHED:
+                    nodes = self.nodes_of(int(self.component[first]))
+                    grouping.searched += len(nodes)
+                    roots = {grouping.find(first), grouping.find(second)}
+                    group = tuple(node for node in nodes if grouping.find(node) in roots)
                 on_conflict(Conflict(why, first, second, conflict.message, conflict.is_whole, group))
 
     def nodes_of(self, component: int) -> list[int]:

@@ -323,13 +323,15 @@ class _MergeListener:
         """Called after each attempt to merge."""
         first, second = self._part(merge.first), self._part(merge.second)
         node = self.explainer.node
-        if merge.after is not None:
-            joined = first | second
-            for member in joined:
-                self.parts[member] = joined
-        if node in first:
+        in_first, in_second = node in first, node in second
+        if merge.after is not None and first is not second:
+            smaller, larger = (first, second) if len(first) < len(second) else (second, first)
+            larger |= smaller
+            for member in smaller:
+                self.parts[member] = larger
+        if in_first:
             self._step(merge, merge.before_first, merge.before_second, merge.second, is_consumer=False)
-        elif node in second:
+        elif in_second:
             self._step(merge, merge.before_second, merge.before_first, merge.first, is_consumer=True)
 
     def _step(self, merge: Merge, mine: Member, theirs: Member, other: int, *, is_consumer: bool) -> None:

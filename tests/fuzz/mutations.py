@@ -108,7 +108,7 @@ _OPS = default_catalogue("2.21").ops.names()
 def mutant(seeds: Sequence[bytes], random: Random) -> bytes | Any:
     """A damaged graph: serialised, or a message that was never serialised."""
     data = random.choice(seeds)
-    if random.random() < 0.3:
+    if random.random() < 0.2:
         return damaged_bytes(data, seeds, random)
     message = GraphDef.FromString(data)
     for _ in range(random.choice((1, 1, 1, 2, 3, 6))):

@@ -189,7 +189,7 @@ def _too_much(name: str, added: int) -> ResourceExhaustedError:
         facts={
             "reached at": name[:200],
             "nodes to add": times,
-            "allowed": f"{MAX_ADDED}, and {ADDED_PER_NODE} for each node and input of the graph and of called functions",
+            "allowed": f"{MAX_ADDED}, and {ADDED_PER_NODE} for each node and input that is written down",
         },
         hint="do its functions call each other many times over?",
     )

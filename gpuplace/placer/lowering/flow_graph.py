@@ -24,8 +24,14 @@ MAX_ADDED = 1 << 17
 ADDED_PER_NODE = 32
 """How many more it may add for each node and input of the graph and of the functions that are called."""
 
-MAX_WEIGHT = 1 << 29
-"""Bytes, roughly, of the names, references and attributes of the added nodes."""
+MAX_WEIGHT = 200_000_000
+"""Bytes, roughly, that the added nodes may take in any case."""
+
+WEIGHT_PER_NODE = 24_000
+"""How many more they may take for each node and input that is written down."""
+
+_NODE_WEIGHT, _INPUT_WEIGHT, _ATTR_WEIGHT = 400, 250, 16
+"""Bytes, roughly, of a node without its name, of an input with its way back, of a reference."""
 
 Output = tuple["FlowNode", int]
 """An output of a node."""
@@ -62,6 +68,7 @@ class FlowGraph:
         self._added = 0
         self._weight = 0
         self._most = 0
+        self._most_weight = 0
         self._within: FlowNode | None = None
 
     def nodes(self) -> Iterator[FlowNode]:
@@ -104,7 +111,7 @@ class FlowGraph:
         """Adds a node at the end.
 
         Raises:
-            ResourceExhaustedError: more was added than was allowed, or than `MAX_WEIGHT`.
+            ResourceExhaustedError: more was added than was allowed, or larger nodes.
         """
         node = FlowNode(name, op_type, attrs or {}, device, list(inputs))
         within = self._within
@@ -124,15 +131,17 @@ class FlowGraph:
         """Counts a node that was added while rewriting; ResourceExhaustedError where it all gets too much."""
         groups = node.attrs.get("_class") or ()
         self._added += 1
-        self._weight += len(node.name) + 16 * (len(node.inputs) + len(node.attrs) + len(node.functions))
+        self._weight += _NODE_WEIGHT + len(node.name) + _INPUT_WEIGHT * len(node.inputs)
+        self._weight += _ATTR_WEIGHT * (len(node.attrs) + len(node.functions))
         if groups:
             self._weight += sum(64 + len(group) for group in groups)
-        if self._added > self._most or self._weight > MAX_WEIGHT:
+        if self._added > self._most or self._weight > self._most_weight:
             raise _too_much(node.name, self._added)
 
     def allow(self, written: int) -> None:
         """Says how many nodes and inputs the graph and the functions called so far are written with."""
         self._most = MAX_ADDED + ADDED_PER_NODE * written
+        self._most_weight = MAX_WEIGHT + WEIGHT_PER_NODE * written
 
     def expect(self, count: int, name: str) -> None:
         """ResourceExhaustedError where `count` more nodes would be too many; `name` says which node they are for."""
@@ -149,7 +158,7 @@ class FlowGraph:
         """Gives a node one more input."""
         output[0].consumers.setdefault(node, []).append(len(node.inputs))
         node.inputs.append(output)
-        self._weight += 16
+        self._weight += _INPUT_WEIGHT
 
     def set_input(self, node: FlowNode, index: int, output: Output) -> None:
         """Feeds an input from elsewhere."""

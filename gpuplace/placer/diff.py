@@ -10,7 +10,8 @@ import numpy as np
 
 from gpuplace.device.parsed_name import ANY
 from gpuplace.placer.candidates import SOFT, SOFT_RESOURCE
-from gpuplace.placer.decide import GENERATOR, IDENTITY, METADATA, NOWHERE
+from gpuplace.placer.decide import NOWHERE
+from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
 from gpuplace.placer.rules import Rule
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def deciding_rule(placement: Placement, node: int) -> Rule:
     """The rule that settled a node's device, without replaying its group."""
     if placement.partition is None or placement.decisions is None or placement.devices[node] == NOWHERE:
         return Rule.FAILED
-    how = int(placement.decisions.how[placement.partition.root[node]])
+    how = int(placement.decisions.how[node])
     followed = {METADATA: Rule.METADATA, IDENTITY: Rule.IDENTITY, GENERATOR: Rule.GENERATOR}.get(how)
     if followed is not None:
         return followed

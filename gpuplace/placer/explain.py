@@ -20,10 +20,11 @@ import numpy as np
 
 from gpuplace.device.parsed_name import ANY
 from gpuplace.placer.candidates import SOFT, SOFT_RESOURCE
-from gpuplace.placer.decide import GENERATOR, IDENTITY, METADATA, NOWHERE
+from gpuplace.placer.decide import NOWHERE
 from gpuplace.placer.grouping import Binding, Grouping, Merge
 from gpuplace.placer.member import Member
 from gpuplace.placer.messages import error_of
+from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
 from gpuplace.placer.remedy import kernel_note, remedies
 from gpuplace.placer.rules import Rule
 
@@ -250,7 +251,7 @@ class _Explainer:
         if device == NOWHERE:
             return
         assert placement.partition is not None and placement.decisions is not None
-        how = int(placement.decisions.how[placement.partition.root[self.node]])
+        how = int(placement.decisions.how[self.node])
         if decider != self.node:
             note = f"{self.graph.names[decider]} is visited first and decides for the group"
             if how in _RULE_OF_DECISION:

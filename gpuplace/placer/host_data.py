@@ -45,20 +45,33 @@ def limit_to_host(
         return groups, ()
     reads = np.array([VARIANT in fact.input_kinds for fact in facts])
     suspects = np.flatnonzero(reads[graph.signature])
-    member, members = groups.member.copy(), list(groups.members)
     search = _Search(graph, facts, elements)
     causes = []
+    limited: set[int] = set()
     for node in suspects[np.argsort(graph.rank[suspects])].tolist():
         root = int(groups.root[node])
-        constraints = members[member[root]]
-        if all(kind == "CPU" for kind, _ in constraints.supported):
+        if root in limited or all(kind == "CPU" for kind, _ in groups.constraints(root).supported):
             continue
         if search.element_type(node) in _HOST_TYPES:
             causes.append(node)
-            host = tuple(item for item in constraints.supported if item[0] == "CPU")
-            member[root] = len(members)
-            members.append(replace(constraints, supported=host))
-    return replace(groups, member=member, members=members), tuple(causes)
+            limited.add(root)
+    return _limited(groups, limited), tuple(causes)
+
+
+def _limited(groups: Groups, roots: set[int]) -> Groups:
+    """The groups with those of some roots on the CPU only."""
+    if not roots:
+        return groups
+    is_limited = np.isin(groups.root, list(roots))
+    kinds, place = np.unique(groups.kind[is_limited], return_inverse=True)
+    kind = groups.kind.copy()
+    kind[is_limited] = len(groups.of_kind) + place
+    members = list(groups.members)
+    for number in groups.of_kind[kinds].tolist():
+        host = tuple(item for item in members[number].supported if item[0] == "CPU")
+        members.append(replace(members[number], supported=host))
+    of_kind = np.concatenate((groups.of_kind, np.arange(len(groups.members), len(members))))
+    return replace(groups, kind=kind, of_kind=of_kind, members=members)
 
 
 class _Search:

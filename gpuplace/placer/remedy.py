@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from gpuplace.device.parsed_name import ANY
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.placer.decide import GENERATOR, IDENTITY, METADATA, NOWHERE
+from gpuplace.placer.decide import NOWHERE
 from gpuplace.placer.node_facts import NodeFacts
+from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
 
 if TYPE_CHECKING:
     from gpuplace.placer.placement import Placement
@@ -70,7 +71,7 @@ def _remedy(placement: Placement, node: int, decider: int, kind: str) -> str:
 
 def _how(placement: Placement, node: int) -> int:
     assert placement.partition is not None and placement.decisions is not None
-    return int(placement.decisions.how[placement.partition.root[node]])
+    return int(placement.decisions.how[node])
 
 
 def kernel_note(placement: Placement, node: int) -> str:

@@ -2,6 +2,7 @@
 
 import pytest
 
+import gpuplace as tf
 from gpuplace.device.machine import Machine
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
@@ -193,3 +194,13 @@ def test_a_conflict_in_a_kept_placement():
 
 def test_every_rule_has_a_meaning():
     assert all(rule.meaning for rule in Rule)
+
+
+def test_a_node_may_be_named_by_its_tensor_or_op():
+    with tf.Graph().as_default() as graph:
+        op = tf.placeholder(tf.float32, name="x").op
+    placement = tf.place(graph, "1x Tesla K40c")
+    texts = {str(placement.explain(node)) for node in ("x", "x:0", op, op.outputs[0])}
+    assert len(texts) == 1
+    with pytest.raises(KeyError, match="no node 'xx'; there is x"):
+        placement.explain("xx")

@@ -52,6 +52,8 @@ __all__ = [  # what `tf.` offers; helpers are imported by name
 ]
 
 _REF_OFFSET = 100
+_HASH_OFFSET = 0x7F5A0000
+"""Keeps a type apart from its number in sets and dictionaries: an attribute that is the int 1 is not float32."""
 
 
 class DType:
@@ -174,7 +176,7 @@ class DType:
             return False
 
     def __hash__(self) -> int:
-        return self.as_datatype_enum
+        return self.as_datatype_enum + _HASH_OFFSET
 
     def __int__(self) -> int:
         return self.as_datatype_enum
@@ -285,7 +287,7 @@ class UnknownDType(DType):
         return isinstance(other, UnknownDType) and other.as_datatype_enum == self.as_datatype_enum
 
     def __hash__(self) -> int:
-        return self.as_datatype_enum
+        return self.as_datatype_enum + _HASH_OFFSET
 
     def __reduce__(self) -> Any:
         return UnknownDType, (self.as_datatype_enum,)

@@ -20,8 +20,8 @@ import numpy as np
 from gpuplace.dtypes import DType, as_dtype
 from gpuplace.shapes import TensorShape
 
-_MAX_COMPARED = 1 << 24
-"""Elements; larger tensors are equal only if they are written alike, so that comparing spreads nothing out."""
+_MAX_FILLED = 1 << 24
+"""Elements; larger tensors are not spread out to be compared, which they are as they are written, or for texts."""
 
 
 class TensorValue:
@@ -41,7 +41,7 @@ class TensorValue:
         shape: TensorShape,
         array: np.ndarray[Any, Any] | None = None,
         encoded: Any = None,
-        decode: Callable[[Any], np.ndarray[Any, Any]] | None = None,
+        decode: Callable[..., np.ndarray[Any, Any]] | None = None,
     ) -> None:
         self.dtype = dtype
         self.shape = shape
@@ -72,6 +72,20 @@ class TensorValue:
             self._array = self._decode(self.encoded)
         return self._array
 
+    def shown(self, count: int) -> np.ndarray[Any, Any]:
+        """For texts: all elements, or the first `count` in a vector where the tensor is too large to decode for that.
+
+        Raises:
+            gpuplace.errors.InvalidArgumentError: as `array`.
+        """
+        if (
+            self._array is None
+            and self._decode is not None
+            and (self.shape.num_elements() or 0) > _MAX_FILLED
+        ):
+            return self._decode(self.encoded, count)
+        return self.array
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TensorValue):
             return NotImplemented
@@ -80,7 +94,7 @@ class TensorValue:
         if self.encoded is not None and other.encoded is not None:
             if self.encoded == other.encoded:
                 return True
-            if (self.shape.num_elements() or 0) > _MAX_COMPARED:
+            if (self.shape.num_elements() or 0) > _MAX_FILLED:
                 return False
         mine, theirs = self.array, other.array
         if mine.size and not any(mine.strides) and not any(theirs.strides):  # one value, however often

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import DType, as_dtype
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.long_list import mapped, repeated
 from gpuplace.shapes import TensorShape
@@ -138,6 +139,10 @@ class AttrDef:
         return f"{self.name}: {text}"
 
 
+_SHOWN = 1000
+"""Elements of a tensor that its text lists."""
+
+
 def value_text(value: Any) -> str:
     """An attribute value in the notation of defaults.
 
@@ -157,7 +162,11 @@ def value_text(value: Any) -> str:
             return "<unknown>"
         return f"[{','.join('?' if size is None else str(size) for size in value.as_list())}]"
     if isinstance(value, TensorValue):
-        values = " ".join(str(v) for v in value.array.ravel().tolist())
+        try:
+            elements = value.shown(_SHOWN + 1).reshape(-1)[: _SHOWN + 1].tolist()
+        except InvalidArgumentError:
+            return f"Tensor<type: {value.dtype.short_name} shape: {value_text(value.shape)} values: corrupt>"
+        values = " ".join(map(str, elements[:_SHOWN])) + ("..." if len(elements) > _SHOWN else "")
         return f"Tensor<type: {value.dtype.short_name} shape: {value_text(value.shape)} values: {values}>"
     if isinstance(value, FunctionRef):
         return value.name

@@ -67,8 +67,12 @@ def encode_tensor(value: TensorValue, proto: Any = None) -> Any:
     return proto
 
 
-def decode_tensor(proto: Any) -> np.ndarray[Any, Any]:
+def decode_tensor(proto: Any, first: int | None = None) -> np.ndarray[Any, Any]:
     """The elements of a ``TensorProto``, shaped; read-only where one value fills the tensor.
+
+    Args:
+        proto: the message.
+        first: give a vector of so many elements only, without filling in the others.
 
     Raises:
         InvalidArgumentError: type, shape and values do not fit each other.
@@ -87,7 +91,8 @@ def decode_tensor(proto: Any) -> np.ndarray[Any, Any]:
         itemsize = dtype.numpy_dtype.itemsize
         if dtype.name == "string" or len(proto.tensor_content) != count * itemsize:
             raise _corrupt(f"{len(proto.tensor_content)} bytes for {count} elements of {dtype.name}")
-        return np.frombuffer(proto.tensor_content, dtype.numpy_dtype).reshape(sizes)
+        whole = np.frombuffer(proto.tensor_content, dtype.numpy_dtype)
+        return whole.reshape(sizes) if first is None else whole[:first]
     if dtype.name not in _FIELDS:
         raise _corrupt(f"no values for {count} elements of {dtype.name}") if count else ValueError
     values = getattr(proto, _FIELDS[dtype.name])
@@ -102,6 +107,9 @@ def decode_tensor(proto: Any) -> np.ndarray[Any, Any]:
         flat = np.array(values, dtype.real_dtype.as_numpy_dtype).view(dtype.numpy_dtype)
     else:
         flat = np.array(values).astype(dtype.numpy_dtype) if len(values) else np.empty(0, dtype.numpy_dtype)
+    if first is not None and flat.size <= count:
+        wanted = min(first, count)
+        return _spread(flat[:wanted], (wanted,), wanted, dtype)
     return _spread(flat, sizes, count, dtype)
 
 

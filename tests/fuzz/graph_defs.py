@@ -272,6 +272,11 @@ class Campaign:
                     if status:
                         self._note({"case": at, "key": f"process ended with status {status}", "message": ""})
                         running[self._start(slot, at + self.arguments.processes)] = [slot, -1, now]
+            if self.arguments.seconds and now - started > self.arguments.seconds:
+                for process in running:
+                    os.kill(process, signal.SIGKILL)
+                    os.waitpid(process, 0)
+                break
             if now - told > 30:
                 told = now
                 print(
@@ -280,7 +285,7 @@ class Campaign:
                 )
         self._listen()
         seconds = time.monotonic() - started
-        print(f"{self.arguments.executions:,} executions in {seconds:.0f} s, {len(self.found)} findings")
+        print(f"{self._done():,} executions in {seconds:.0f} s, {len(self.found)} findings")
         for key, first in self.found.items():
             print(f"  {self.times[key]:>6} x {key}, first in case {first['case']}: {first['message']!r}")
         print(self.tally, flush=True)
@@ -347,6 +352,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--time-limit", type=float, default=TIME_LIMIT, help="seconds of processor time for one case"
     )
+    parser.add_argument("--seconds", type=float, default=0, help="end after so long, however far it got")
     parser.add_argument("--save", metavar="FOLDER", help="where the first graph of each finding is written")
     parser.add_argument("--case", type=int, help="run this case only, without limits")
     arguments = parser.parse_args(argv)

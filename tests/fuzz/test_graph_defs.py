@@ -8,8 +8,10 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.op_notation import value_text
 from gpuplace.graphdef.messages import GraphDef
 from gpuplace.graphdef.tensor_proto import tensor_value
+from gpuplace.placer.node_text import attr_text
 from tests.fuzz import graph_defs
 
 
@@ -59,7 +61,7 @@ def test_damaged_graphs_are_refused_or_placed():
 
 
 def test_a_campaign_finds_nothing_and_says_how_many_it_ran(capfd):
-    arguments = argparse.Namespace(executions=60, processes=2, seed=7, time_limit=10.0, save=None)
+    arguments = argparse.Namespace(executions=60, processes=2, seed=7, time_limit=10.0, seconds=0, save=None)
     assert graph_defs.Campaign(arguments).run() == 0
     assert "60 executions in" in capfd.readouterr().out
 
@@ -360,6 +362,20 @@ def test_huge_tensors_of_one_value_are_compared_by_it():
     tensor.float_val[0] = 2
     assert first == same
     assert first != tensor_value(tensor)
+
+
+@pytest.mark.parametrize(("values", "text"), [([], "0 0 0..."), ([5], "5 5 5..."), ([5, 6], "5 6 6...")])
+def test_the_text_of_a_huge_tensor(values, text):
+    graph = message()
+    tensor = graph.node[0].attr["value"].tensor
+    for size in (1 << 20, 1 << 11):
+        tensor.tensor_shape.dim.add(size=size)
+    tensor.float_val.extend(values)
+    value = tensor_value(tensor)
+    assert attr_text(value, "2.21") == f"Tensor<type: float shape: [1048576,2048] values: {text}>"
+    first, second = (text.split()[0], text.split()[1])
+    assert f"values: {first}.0 {second}.0 " in value_text(value)
+    assert not value.is_decoded
 
 
 def test_a_tensor_larger_than_any_memory():

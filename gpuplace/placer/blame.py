@@ -22,8 +22,9 @@ import numpy as np
 from gpuplace.device.parsed_name import ANY
 from gpuplace.dtypes import DType
 from gpuplace.placer.decide import NOWHERE
+from gpuplace.placer.kernel_text import missing_kernel
 from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
-from gpuplace.placer.remedy import missing_kernel
+from gpuplace.placer.remedy import remedy_for
 from gpuplace.placer.rules import Rule
 
 if TYPE_CHECKING:
@@ -376,7 +377,15 @@ class _Blamer:
         ]
 
     def _words(self, rule: Rule, culprit: int, example: int) -> tuple[str, str]:
-        """The cause, and what would have to change."""
+        """The cause, and what would have to change: a request, unless others have to change too."""
+        cause, remedy = self._cause_and_remedy(rule, culprit, example)
+        if remedy.startswith(f"ask for '/device:{self.kind}:0'") and any(self.on_kind):
+            found = remedy_for(self.placement, culprit, self.kind)
+            if all([name for name, _ in asked] != [self.graph.names[culprit]] for asked in found.requests):
+                return cause, found.text
+        return cause, remedy
+
+    def _cause_and_remedy(self, rule: Rule, culprit: int, example: int) -> tuple[str, str]:
         graph, kind = self.graph, self.kind
         op_type, wanted = graph.op_type(culprit), f"ask for '/device:{kind}:0'"
         asked = graph.requested_device(culprit)

@@ -73,6 +73,8 @@ def constant_value(tensor: Tensor) -> Array | None:
 
 def _const(op: Operation) -> Array | None:
     held = op.attrs["value"]
+    if held.dtype.base_dtype is not op.outputs[0].dtype.base_dtype:  # a graph that fails when it runs
+        return None
     if not held.is_decoded and (held.shape.num_elements() or 0) > _MAX_DECODED:
         return None
     value: Array = held.array

@@ -290,6 +290,17 @@ def test_an_aggregate_without_its_type(op):
         tf.place(graph, "cpu")
 
 
+def test_a_shape_of_another_type_than_its_constant_says():
+    graph = message()
+    shape = graph.node.add(name="s", op="Const")
+    shape.attr["dtype"].type = 3
+    shape.attr["value"].tensor.dtype = 18
+    shape.attr["value"].tensor.tensor_shape.SetInParent()
+    made = graph.node.add(name="r", op="Reshape", input=["a", "s"])
+    made.attr["T"].type, made.attr["Tshape"].type = 1, 3
+    attempted(graph)
+
+
 def test_a_tile_by_a_scalar():
     graph = message()
     graph.node[0].attr["value"].tensor.tensor_shape.dim.add(size=1)

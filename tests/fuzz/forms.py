@@ -62,7 +62,7 @@ def _content(graph: bytes | Any, name: str) -> bytes:
     elif "saved_model" in name:
         message = SavedModel(meta_graphs=[MetaGraphDef(graph_def=message)])
     if "txt" not in name:
-        return bytes(message.SerializeToString())
+        return bytes(message.SerializeToString(deterministic=True))
     if message.ByteSize() > _MAX_TEXT:
         return b"node { name: 'a' op: 'NoOp' }"
     return text_format.MessageToString(message).encode(errors="surrogateescape")

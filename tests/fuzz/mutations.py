@@ -117,7 +117,7 @@ def mutant(seeds: Sequence[bytes], random: Random) -> bytes | Any:
     if random.random() < 0.3:
         return message
     try:
-        serialised = message.SerializeToString()
+        serialised = message.SerializeToString(deterministic=True)
     except EncodeError:  # nested too deeply to be written
         return message
     return damaged_bytes(serialised, seeds, random) if random.random() < 0.1 else serialised
@@ -216,7 +216,7 @@ def _edit_nodes(message: Any, random: Random) -> None:
 
 def _edit_attr(message: Any, random: Random) -> None:
     node = _any_node(message, random)
-    names = [*node.attr, random.choice(ATTRS)]
+    names = [*sorted(node.attr), random.choice(ATTRS)]
     name = random.choice(names)
     if random.random() < 0.15:
         node.attr.pop(name, None)
@@ -386,7 +386,7 @@ def _edit_body(message: Any, random: Random) -> None:
     elif choice == 1 and function.node_def:
         function.node_def.add().CopyFrom(random.choice(function.node_def))
     elif choice == 2:
-        key = random.choice([*function.ret, "y"])
+        key = random.choice([*sorted(function.ret), "y"])
         function.ret[key] = random.choice([*INPUTS, "x", *(f"{node.name}:y:0" for node in function.node_def)])
     elif choice == 3:
         side = random.choice((function.signature.input_arg, function.signature.output_arg))
@@ -396,7 +396,7 @@ def _edit_body(message: Any, random: Random) -> None:
             side.add(name=random.choice(("x", "y", "")), type=random.choice((1, 3, 7, 20)))
     elif choice == 4:
         function.control_ret[random.choice(NAMES)] = random.choice(NAMES)
-        function.signature.control_output.append(random.choice([*function.control_ret]))
+        function.signature.control_output.append(random.choice(sorted(function.control_ret)))
     else:
         _set_value(function.attr[random.choice(ATTRS)], random)
 

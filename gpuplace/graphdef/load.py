@@ -6,17 +6,25 @@ A path may be a ``.pb`` or ``.pbtxt`` GraphDef (also gzipped), a ``.meta`` MetaG
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gpuplace.dtypes import DType
-from gpuplace.errors import DataLossError, InvalidArgumentError, NotFoundError
+from gpuplace.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+)
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graphdef.attr_values import decode_attr, decode_op_def, readable_attrs
-from gpuplace.graphdef.functions import function_bodies
+from gpuplace.graphdef.functions import function_bodies, functions_by_name
 from gpuplace.graphdef.messages import (
     DecodeError,
     EncodeError,
@@ -28,11 +36,22 @@ from gpuplace.graphdef.messages import (
 )
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.lowering import lower
-from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo
+from gpuplace.placer.node_facts import declared_types
+from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo, known_bytes
 from gpuplace.release import rules
 from gpuplace.shapes import TensorShape
 
 SAVED_MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt")
+
+MAX_BYTES = (1 << 31) - 1
+"""Bytes that protobuf takes for one message."""
+
+_PIECE = 1 << 20
+_SHOWN = 500
+"""Characters of a parser's complaint."""
+_MIN_UNPACKED = 1 << 28
+_MAX_RATIO = 100
+"""How much larger than its gzip file a graph of more than `_MIN_UNPACKED` bytes may be; the worst is about 1000."""
 
 
 def load_graph_def(source: Any) -> Any:
@@ -44,9 +63,20 @@ def load_graph_def(source: Any) -> Any:
 
     Raises:
         NotFoundError: no such file, or a folder without a SavedModel.
+        PermissionDeniedError, FailedPreconditionError: the file cannot be read.
+        ResourceExhaustedError: more than a message can hold, or compressed out of all proportion.
         DataLossError: the content is no such message: truncated, corrupt, or something else.
         TypeError: ``source`` is nothing of the kind.
     """
+    try:
+        return _loaded(source)
+    except MemoryError:
+        raise ResourceExhaustedError(
+            None, None, "Out of memory while reading a graph", hint="is it a graph at all?"
+        ) from None
+
+
+def _loaded(source: Any) -> Any:
     if isinstance(source, Message):
         return _graph_of(source)
     if isinstance(source, (bytes, bytearray, memoryview)):
@@ -82,24 +112,28 @@ def _copied(message: Any) -> Any:
 
 
 def _load_path(path: Path) -> Any:
-    if path.is_dir():
-        for name in SAVED_MODEL_FILES:
-            if (path / name).exists():
-                return _load_path(path / name)
-        raise NotFoundError(
-            None, None, f"SavedModel file does not exist at: {path}/{{{'|'.join(SAVED_MODEL_FILES)}}}"
-        )
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise NotFoundError(None, None, f"{path}; No such file or directory", hint="check the path") from None
+        if path.is_dir():
+            found = [path / name for name in SAVED_MODEL_FILES if (path / name).exists()]
+            if not found:
+                raise NotFoundError(
+                    None, None, f"SavedModel file does not exist at: {path}/{{{'|'.join(SAVED_MODEL_FILES)}}}"
+                )
+            path = found[0]
+        data = _read(path)
+    except (FileNotFoundError, ValueError):  # ValueError: a name that no file can have
+        raise NotFoundError(
+            None, None, f"{str(path)[:300]}; No such file or directory", hint="check the path"
+        ) from None
+    except OSError as error:  # a name too long, a loop of links, no permission, a failing disk
+        is_denied = isinstance(error, PermissionError)
+        raise (PermissionDeniedError if is_denied else FailedPreconditionError)(
+            None, None, f"{str(path)[:300]}; {error.strerror}", hint="check the path"
+        ) from None
     names = path.name.lower()
     if names.endswith(".gz"):
         names = names[: -len(".gz")]
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataLossError(None, None, f"Can't decompress {path}: {error}") from error
+        data = _decompressed(data, path)
     kind: Any = GraphDef
     if names in SAVED_MODEL_FILES:
         kind = SavedModel
@@ -109,7 +143,51 @@ def _load_path(path: Path) -> Any:
     return _graph_of((_parse_text if as_text else _parse)(kind, data, str(path)))
 
 
+def _read(path: Path) -> bytes:
+    """A file's content; one that is no regular file, such as a pipe, is read as far as a message can go."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MAX_BYTES:
+            raise _too_large(str(path), f"{size} bytes")
+        data = bytearray()
+        while piece := file.read(_PIECE):
+            data += piece
+            if len(data) > MAX_BYTES:
+                raise _too_large(str(path), f"more than {MAX_BYTES} bytes")
+        return bytes(data)
+
+
+def _decompressed(data: bytes, path: Path) -> bytes:
+    """The content of a gzip file; DataLossError for what is none, or grows out of all proportion."""
+    limit = min(MAX_BYTES, max(_MIN_UNPACKED, _MAX_RATIO * len(data)))
+    unpacked = bytearray()
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            while piece := file.read(_PIECE):
+                unpacked += piece
+                if len(unpacked) > limit:
+                    raise _too_large(str(path), f"{len(data)} bytes, more than {limit} when decompressed")
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataLossError(None, None, f"Can't decompress {path}: {error}") from error
+    return bytes(unpacked)
+
+
+def _too_large(what: str, size: str) -> ResourceExhaustedError:
+    return ResourceExhaustedError(
+        None,
+        None,
+        f"{what} is too large for a graph",
+        facts={
+            "size": size,
+            "allowed": f"{MAX_BYTES} bytes; decompressed also at most {_MAX_RATIO} times the file",
+        },
+        hint="is it a graph at all? protobuf reads no message of 2 GiB or more: keep weights in a checkpoint",
+    )
+
+
 def _parse(kind: Any, data: bytes, what: str) -> Any:
+    if len(data) > MAX_BYTES:
+        raise _too_large(what, f"{len(data)} bytes")
     message = kind()
     try:
         message.ParseFromString(data)
@@ -140,7 +218,7 @@ def _parse_text(kind: Any, data: bytes, what: str) -> Any:
             None,
             None,
             f"Can't parse {what} as text proto",
-            facts={"because": str(error)},
+            facts={"because": str(error)[:_SHOWN]},
             hint="is the file complete?",
         ) from None
 
@@ -187,7 +265,8 @@ def load_placement_graph(
     """
     graph_def = load_graph_def(source)
     catalogue = catalogue or default_catalogue(release)
-    functions = {f.signature.name: decode_op_def(f.signature) for f in graph_def.library.function}
+    library = functions_by_name(graph_def.library.function, catalogue.ops)
+    functions = {name: decode_op_def(function.signature) for name, function in library.items()}
     builder = PlacementGraphBuilder(catalogue)
     nodes = graph_def.node
     add_node = builder.add_node
@@ -198,7 +277,7 @@ def load_placement_graph(
         node_attrs=lambda index: readable_attrs(nodes[index].attr),
         tensor_info=_TensorInfos(nodes, catalogue, functions),
     )
-    return lower(graph, function_bodies(graph_def.library.function), catalogue, rules(release))
+    return lower(graph, function_bodies(library), catalogue, rules(release))
 
 
 class _TensorInfos:
@@ -208,13 +287,15 @@ class _TensorInfos:
         self.nodes = nodes
         self.catalogue = catalogue
         self.functions = functions
-
-        self.types: dict[tuple[Any, ...], tuple[DType, ...]] = {}
+        self.types: dict[tuple[Any, ...], Sequence[DType]] = {}
+        self.last: tuple[int, Sequence[DType]] = (-1, ())
 
     def __call__(self, index: int, output: int) -> TensorInfo:
         node = self.nodes[index]
         attrs = node.attr
-        types = self._types(node)
+        if self.last[0] != index:
+            self.last = index, self._types(node)
+        types = self.last[1]
         dtype = types[output] if output < len(types) else None
         sizes = None
         if node.op == "Const" and "value" in attrs:
@@ -222,14 +303,9 @@ class _TensorInfos:
         elif "_output_shapes" in attrs:
             shapes = attrs["_output_shapes"].list.shape
             sizes = TensorShape(shapes[output]).sizes if output < len(shapes) else None
-        nbytes = None
-        if dtype is not None and sizes is not None and None not in sizes:
-            nbytes = dtype.size
-            for size in sizes:
-                nbytes *= size or 0
-        return TensorInfo(dtype, sizes, nbytes)
+        return TensorInfo(dtype, sizes, known_bytes(dtype, sizes))
 
-    def _types(self, node: Any) -> tuple[DType, ...]:
+    def _types(self, node: Any) -> Sequence[DType]:
         """Types of a node's outputs, worked out once for nodes whose deciding attributes are alike."""
         op_def = self.functions.get(node.op) or self.catalogue.ops.get(node.op)
         if op_def is None:
@@ -244,8 +320,8 @@ class _TensorInfos:
         types = self.types.get(key)
         if types is None:
             try:
-                types = tuple(op_def.output_types({**op_def.defaults, **deciding}))
-            except (KeyError, TypeError):  # an invalid node: its types are not known
+                types = declared_types(op_def, {**op_def.defaults, **deciding})[1]
+            except (KeyError, TypeError, InvalidArgumentError):  # an invalid node: its types are not known
                 types = ()
             self.types[key] = types
         return types

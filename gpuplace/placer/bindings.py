@@ -23,6 +23,8 @@ from functools import cached_property
 import numpy as np
 
 from gpuplace.device.parsed_name import ANY, ParsedName
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.long_list import different_items, mapped, pick
 from gpuplace.placer.components import components
 from gpuplace.placer.grouping import Binding, Grouping, Merge, MergeConflict
 from gpuplace.placer.kinds import Kinds
@@ -32,6 +34,9 @@ from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
 _BINDING_OF_KIND = {REF: Binding.REFERENCE, RESOURCE: Binding.RESOURCE, VARIANT: Binding.DATASET}
 _COLOCATION_KIND = -1
+
+_MAX_SEARCHED = 1 << 20
+"""Nodes that are looked at to tell the groups of conflicts; after that a conflict names its two nodes only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class Conflict:
     is_whole: bool
     """Whether `message` is TensorFlow's whole sentence."""
     group: tuple[int, ...]
-    """The nodes of both groups."""
+    """The nodes of both groups; where very many conflicts are kept, of the later ones only the two."""
 
 
 class Bindings:
@@ -79,23 +84,20 @@ class Bindings:
         graph: PlacementGraph, facts: Sequence[NodeFacts], rules: str
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Kind, source and destination of the binding edges; edges between datasets bind in 2.x only."""
-        width = np.array([len(fact.input_kinds) for fact in facts], dtype=np.int64)
-        offset = np.concatenate(([0], np.cumsum(width)))
-        kinds = np.array(
-            [
-                0 if fact.is_exempt and kind != VARIANT else kind
-                for fact in facts
-                for kind in fact.input_kinds
-            ],
-            dtype=np.int64,
-        )
+        kinds = [
+            mapped(fact.input_kinds, lambda kind: kind if kind == VARIANT else 0)
+            if fact.is_exempt
+            else fact.input_kinds
+            for fact in facts
+        ]
         empty = np.zeros(0, dtype=np.int64)
-        if not kinds.any():
+        different = [different_items(of_inputs) for of_inputs in kinds]
+        if not any(any(found) for found in different):
             return empty, empty, empty
-        may_bind = np.array([any(fact.input_kinds) for fact in facts])
+        may_bind = np.array([any(found) for found in different])
         dst_signature = graph.signature[graph.dst]
         edges = np.flatnonzero(may_bind[dst_signature] & (graph.dst_input != CONTROL))
-        kind = kinds[offset[dst_signature[edges]] + graph.dst_input[edges]]
+        kind = pick(kinds, dst_signature[edges], graph.dst_input[edges])
         is_dataset = np.array([fact.is_dataset and rules == "2.21" for fact in facts])
         both = is_dataset[dst_signature[edges]] & is_dataset[graph.signature[graph.src[edges]]]
         keep = (kind == REF) | (kind == RESOURCE) | ((kind == VARIANT) & both)
@@ -176,9 +178,12 @@ class Bindings:
             except MergeConflict as conflict:
                 if soft and why is Binding.COLOCATION:
                     continue
-                nodes = self.nodes_of(int(self.component[first]))
-                roots = {grouping.find(first), grouping.find(second)}
-                group = tuple(node for node in nodes if grouping.find(node) in roots)
+                group: tuple[int, ...] = tuple(sorted({first, second}))
+                if grouping.searched < _MAX_SEARCHED:
+                    nodes = self.nodes_of(int(self.component[first]))
+                    grouping.searched += len(nodes)
+                    roots = {grouping.find(first), grouping.find(second)}
+                    group = tuple(node for node in nodes if grouping.find(node) in roots)
                 on_conflict(Conflict(why, first, second, conflict.message, conflict.is_whole, group))
 
     def nodes_of(self, component: int) -> list[int]:
@@ -363,7 +368,7 @@ class _Entries:
         """A bit per device type; more than 62 types are never reached in practice, so they are refused."""
         kinds = self._device_types()
         if len(kinds) > 62:
-            raise ValueError(f"{len(kinds)} device types: at most 62 can be told apart")
+            raise InvalidArgumentError(None, None, f"{len(kinds)} device types: at most 62 can be told apart")
         bit = {kind: 1 << i for i, kind in enumerate(kinds)}
         masks = [sum(bit[kind] for kind, _ in supported) for supported in self.types]
         return np.array(masks, dtype=np.int64)

@@ -22,14 +22,17 @@ import numpy as np
 from gpuplace.device.parsed_name import ANY
 from gpuplace.dtypes import DType
 from gpuplace.placer.decide import NOWHERE
+from gpuplace.placer.kernel_text import missing_kernel
 from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
-from gpuplace.placer.remedy import missing_kernel
+from gpuplace.placer.remedy import remedy_for
 from gpuplace.placer.rules import Rule
 
 if TYPE_CHECKING:
     from gpuplace.placer.placement import Placement
 
 _SHOWN_TYPES = 8
+_MAX_OUTPUTS = 1 << 16
+"""Outputs whose sizes are asked for in a graph of no nodes; each node and edge allows one more."""
 
 _CAUSES = (
     Rule.FAILED,
@@ -343,8 +346,13 @@ class _Blamer:
         tell = self.graph.tensor_info
         outputs = [len(fact.output_types) for fact in self.placement.facts]
         signature = self.graph.signature[self.away].tolist()
+        left = _MAX_OUTPUTS + len(self.graph) + self.graph.num_edges
         for at, node, kind in zip(row.tolist(), self.away.tolist(), signature, strict=True):
-            sizes = [None if tell is None else tell(node, output).nbytes for output in range(outputs[kind])]
+            asked = min(outputs[kind], left)
+            left -= asked
+            sizes = [None if tell is None else tell(node, output).nbytes for output in range(asked)]
+            if asked < outputs[kind]:
+                sizes.append(None)
             nbytes[at] += sum(size for size in sizes if size is not None)
             unsized[at] += None in sizes
         return nbytes, unsized
@@ -369,7 +377,15 @@ class _Blamer:
         ]
 
     def _words(self, rule: Rule, culprit: int, example: int) -> tuple[str, str]:
-        """The cause, and what would have to change."""
+        """The cause, and what would have to change: a request, unless others have to change too."""
+        cause, remedy = self._cause_and_remedy(rule, culprit, example)
+        if remedy.startswith(f"ask for '/device:{self.kind}:0'") and any(self.on_kind):
+            found = remedy_for(self.placement, culprit, self.kind)
+            if all([name for name, _ in asked] != [self.graph.names[culprit]] for asked in found.requests):
+                return cause, found.text
+        return cause, remedy
+
+    def _cause_and_remedy(self, rule: Rule, culprit: int, example: int) -> tuple[str, str]:
         graph, kind = self.graph, self.kind
         op_type, wanted = graph.op_type(culprit), f"ask for '/device:{kind}:0'"
         asked = graph.requested_device(culprit)

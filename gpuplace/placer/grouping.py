@@ -72,6 +72,9 @@ class MergeConflict(Exception):
 class Grouping:
     """A growing partition of nodes with the constraints of each part.
 
+    Attributes:
+        searched: how many nodes were looked at for the groups of conflicts (see `Bindings.replay`).
+
     Args:
         member: gives the constraints of a single node.
         type_priority: device type -> priority.
@@ -97,6 +100,7 @@ class Grouping:
         self._parent: dict[int, int] = {}
         self._rank: dict[int, int] = {}
         self._members: dict[int, Member] = {}
+        self.searched = 0
 
     def find(self, node: int) -> int:
         """Root of a node's group."""

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gpuplace.errors import ResourceExhaustedError
 from gpuplace.placer.bindings import Groups
 from gpuplace.placer.node_facts import VARIANT, NodeFacts
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
@@ -27,6 +28,9 @@ _LIST_OPS = frozenset(
     TensorListScatterIntoExistingList TensorListScatterV2 TensorListSetItem TensorListSplit TensorListStack
     """.split()
 )
+_MAX_VISITS = 1 << 23
+"""Nodes that are visited for all nodes together, each search counting anew."""
+
 _HOST_TYPES = frozenset({"string", "resource"})
 
 
@@ -41,13 +45,14 @@ def limit_to_host(
         return groups, ()
     reads = np.array([VARIANT in fact.input_kinds for fact in facts])
     suspects = np.flatnonzero(reads[graph.signature])
+    search = _Search(graph, facts, elements)
     causes = []
     limited: set[int] = set()
     for node in suspects[np.argsort(graph.rank[suspects])].tolist():
         root = int(groups.root[node])
         if root in limited or all(kind == "CPU" for kind, _ in groups.constraints(root).supported):
             continue
-        if _element_type(graph, facts, elements, node) in _HOST_TYPES:
+        if search.element_type(node) in _HOST_TYPES:
             causes.append(node)
             limited.add(root)
     return _limited(groups, limited), tuple(causes)
@@ -69,27 +74,70 @@ def _limited(groups: Groups, roots: set[int]) -> Groups:
     return replace(groups, kind=kind, of_kind=of_kind, members=members)
 
 
-def _element_type(
-    graph: PlacementGraph, facts: Sequence[NodeFacts], elements: list[str | None], node: int
-) -> str | None:
-    """Element type of what a node's variant inputs carry, None if unknown."""
-    found: str | None = None
-    stack, visited = [node], set()
-    while stack:
-        current = stack.pop()
-        if current in visited:
-            continue
-        visited.add(current)
-        element = elements[graph.signature[current]]
-        if element is not None and element != "variant":
-            found = element
-        if found is not None:
-            continue
-        for edge in graph.in_edges(current):
-            output = int(graph.src_output[edge])
-            source = int(graph.src[edge])
-            if output == CONTROL or source in visited:
+class _Search:
+    """Element types of what the variant inputs of nodes carry.
+
+    A node that only hands one variant on carries what its producer carries, so that a chain is walked once.
+    """
+
+    def __init__(self, graph: PlacementGraph, facts: Sequence[NodeFacts], elements: list[str | None]) -> None:
+        self.graph = graph
+        self.facts = facts
+        self.elements = elements
+        self.known: dict[int, str | None] = {}
+        self.visits = 0
+
+    def element_type(self, node: int) -> str | None:
+        """Element type of what a node's variant inputs carry, None if unknown."""
+        path: dict[int, None] = {}
+        while node not in self.known and node not in path and self._element(node) is None:
+            path[node] = None
+            producers = dict.fromkeys(self._producers(node))
+            if len(producers) != 1:
+                break
+            node = next(iter(producers))
+        if node not in self.known:
+            self.known[node] = self._searched(node)
+        found = self.known[node]
+        self.known.update(dict.fromkeys(path, found))
+        return found
+
+    def _element(self, node: int) -> str | None:
+        """What a list op says; None for other ops and for a list of variants."""
+        element = self.elements[self.graph.signature[node]]
+        return None if element == "variant" else element
+
+    def _producers(self, node: int) -> list[int]:
+        graph, producers = self.graph, []
+        for edge in graph.in_edges(node):
+            source, output = int(graph.src[edge]), int(graph.src_output[edge])
+            if (
+                output != CONTROL
+                and self.facts[graph.signature[source]].output_types[output].name == "variant"
+            ):
+                producers.append(source)
+        return producers
+
+    def _searched(self, node: int) -> str | None:
+        found: str | None = None
+        stack, visited = [node], set()
+        while stack:
+            current = stack.pop()
+            if current in visited:
                 continue
-            if facts[graph.signature[source]].output_types[output].name == "variant":
-                stack.append(source)
-    return found
+            visited.add(current)
+            element = self._element(current)
+            if element is not None:
+                found = element
+            if found is None:
+                stack.extend(source for source in self._producers(current) if source not in visited)
+        self.visits += len(visited)
+        if self.visits > _MAX_VISITS:
+            raise ResourceExhaustedError(
+                None,
+                None,
+                "Too many ways lead to the ops that say what lists hold",
+                facts={"reached at": self.graph.names[node], "nodes visited": str(self.visits)},
+                hint="do variants go through many nodes that merge several of them?",
+            )
+        return found

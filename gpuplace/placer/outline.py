@@ -191,7 +191,7 @@ def _follow_inputs(
     if len(came):
         known |= np.isin(sources, came)
     if identity:
-        known &= (rules == METADATA) | _is_passing(graph, deciders, sources)
+        known &= (rules == METADATA) | is_passing(graph, deciders, sources)
     roots, rules, sources = roots[known], rules[known], sources[known]
     turn = np.argsort(rank[deciders[known]], kind="stable")
     roots, rules, leaders = roots[turn], rules[turn], groups.root[sources[turn]]
@@ -209,7 +209,7 @@ def _follow_inputs(
         of_root[group] = number(Follower(kind, rule, (int(of_root[leader]),)))
 
 
-def _is_passing(graph: PlacementGraph, nodes: np.ndarray, sources: np.ndarray) -> np.ndarray:
+def is_passing(graph: PlacementGraph, nodes: np.ndarray, sources: np.ndarray) -> np.ndarray:
     """Which nodes have no request, one edge in and at most one out, and neighbours with equal requests.
 
     A node that nothing consumes leads to the graph's sink, which asks for nothing.

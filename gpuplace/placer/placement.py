@@ -23,7 +23,8 @@ from gpuplace.placer.blame import Blame, blame
 from gpuplace.placer.candidates import DeviceChooser
 from gpuplace.placer.decide import NOWHERE, Decisions
 from gpuplace.placer.diff import PlacementDiff, diff
-from gpuplace.placer.explain import Explanation, explain
+from gpuplace.placer.explain import explain
+from gpuplace.placer.explanation import Explanation
 from gpuplace.placer.faults import Fault
 from gpuplace.placer.log import log
 from gpuplace.placer.member import Member

@@ -43,6 +43,7 @@ import numpy as np
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.kernels.registry import Catalogue
+from gpuplace.shapes import TensorShape
 
 CONTROL = -1
 """Stands in `src_output` and `dst_input` of a control edge."""
@@ -71,6 +72,22 @@ class TensorInfo(NamedTuple):
     """The sizes, None where a size is unknown; None when the rank is."""
     nbytes: int | None
     """Size in bytes when everything is known."""
+
+
+_MAX_ELEMENTS = (1 << 63) - 1
+
+
+def known_bytes(dtype: DType | None, sizes: tuple[int | None, ...] | None) -> int | None:
+    """Bytes of a tensor; None where something is unknown, or where TensorFlow has no such tensor.
+
+    >>> from gpuplace.dtypes import float32
+    >>> known_bytes(float32, (2, 3)), known_bytes(float32, (None, 3)), known_bytes(float32, (1 << 62,) * 3)
+    (24, None, None)
+    """
+    count = TensorShape.of(sizes).num_elements()
+    if dtype is None or count is None or count > _MAX_ELEMENTS:
+        return None
+    return dtype.size * count
 
 
 @dataclass(frozen=True, eq=False)

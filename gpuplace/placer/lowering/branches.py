@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gpuplace.placer.lowering.bodies import CALL_ATTR
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output
-from gpuplace.placer.lowering.inlining import CALL_ATTR
 from gpuplace.placer.placement_graph import COLOCATION_PREFIX
 
 

@@ -16,20 +16,22 @@ from typing import Any
 
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.placer.lowering.bodies import Bodies, BodyNode
+from gpuplace.placer.lowering.bodies import CALL_OPS, Bodies, BodyNode
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output
 from gpuplace.placer.placement_graph import COLOCATION_PREFIX
-
-CALL_ATTR = "_lower_as_multi_device_function"
-"""Marks the calls that are to be replaced."""
-
-CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 _PREFIX = COLOCATION_PREFIX.encode()
 
 
 def inline(
-    graph: FlowGraph, call: FlowNode, function: str, bodies: Bodies, *, fetchable: bool, colocated: bool
+    graph: FlowGraph,
+    call: FlowNode,
+    function: str,
+    bodies: Bodies,
+    *,
+    written: int,
+    fetchable: bool,
+    colocated: bool,
 ) -> None:
     """Replaces a call by the function's nodes.
 
@@ -38,6 +40,7 @@ def inline(
         call: the call.
         function: name of the function.
         bodies: the library.
+        written: nodes and inputs that the graph was written with.
         fetchable: whether a node of the call's name and outputs stays.
         colocated: 2.21: the Identity nodes are colocated with what they pass on.
 
@@ -48,13 +51,19 @@ def inline(
         raise InvalidArgumentError(
             None, None, f"Function {function} calls itself: {' > '.join((*call.functions, function))}"
         )
-    body = bodies.instance(function, call.attrs)
-    if len(body.args) != len(call.inputs):
+    if function not in bodies:
+        raise InvalidArgumentError(None, None, f"Function {function} is not defined.")
+    least = bodies.least_size(function)
+    graph.allow(written + bodies.written)
+    graph.expect(least, call.name)
+    types = bodies.types(function, call.attrs)
+    if len(types[0]) != len(call.inputs):
         raise InvalidArgumentError(
             None,
             None,
-            f"Node '{call.name}' has {len(call.inputs)} inputs, function {function} {len(body.args)} arguments",
+            f"Node '{call.name}' has {len(call.inputs)} inputs, function {function} {len(types[0])} arguments",
         )
+    body = bodies.instance(function, call.attrs)
     prefix = f"{call.name}/"
     call.functions = (*call.functions, function)
 
@@ -67,7 +76,6 @@ def inline(
             attrs["_class"] = (_PREFIX + source[0].name.encode(),)
         return graph.add(graph.new_name(f"Func/{prefix}{kind}"), "Identity", attrs, device, [source])
 
-    types = bodies.types(function, call.attrs)
     entry = control_node("input_control_node") if call.controls else None
     if entry is not None:
         for control in call.controls:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuplace.graph.attr_value import FunctionRef
+from gpuplace.placer.lowering.bodies import CALL_ATTR
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output
-from gpuplace.placer.lowering.inlining import CALL_ATTR
 
 
 def lower_while(

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import as_dtype
-from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.lowering.aggregates import lower_accumulate, lower_parallel_concat
-from gpuplace.placer.lowering.bodies import Bodies, FunctionBody
+from gpuplace.placer.lowering.bodies import CALL_ATTR, CALL_OPS, Bodies, FunctionBody
 from gpuplace.placer.lowering.branches import lower_branches
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output
-from gpuplace.placer.lowering.inlining import CALL_ATTR, CALL_OPS, inline
+from gpuplace.placer.lowering.inlining import inline
 from gpuplace.placer.lowering.loops import lower_while
+from gpuplace.placer.node_facts import declared_types
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, PlacementGraphBuilder, TensorInfo
 
 LOOP_OPS = frozenset({"While", "StatelessWhile"})
@@ -24,9 +25,6 @@ AGGREGATE_OPS = frozenset({"AccumulateNV2", "ParallelConcat"})
 SWITCH_MERGE_ATTR = "_lower_using_switch_merge"
 COMPILED_ATTRS = frozenset({"_xla_compile_id", "_tpu_replicate"})
 """Nodes with one of these are compiled as a whole, so that they stay."""
-
-MAX_ADDED = 1 << 20
-"""Added nodes; functions that call each other could come to any number."""
 
 
 def is_affected(graph: PlacementGraph) -> bool:
@@ -52,7 +50,7 @@ def lower(
     Raises:
         InvalidArgumentError: a node or a function is not sound, a function is missing or calls itself.
         NotFoundError: a function uses an unknown op.
-        ResourceExhaustedError: there would be more than `MAX_ADDED` new nodes.
+        ResourceExhaustedError: functions that call each other come to too many nodes.
     """
     kinds = {signature.op_type for signature in graph.signatures}
     known = all(kind in graph.functions or kind in catalogue.ops for kind in kinds)
@@ -69,6 +67,8 @@ class _Lowering:
         self.bodies = bodies
         self.catalogue = catalogue
         self.flow = _flow_graph(graph)
+        self.written = len(graph) + graph.num_edges
+        self.flow.allow(self.written)
         kinds = {signature.op_type for signature in graph.signatures}
         self.fetchable = kinds.isdisjoint({"_Arg", "_Retval"})
 
@@ -79,31 +79,28 @@ class _Lowering:
             if not COMPILED_ATTRS.isdisjoint(node.attrs):
                 continue
             self.flow.made_for(node)
-            if len(self.flow) > len(self.source) + MAX_ADDED:
-                raise ResourceExhaustedError(
-                    None,
-                    None,
-                    f"Calls and control flow come to more than {MAX_ADDED} nodes",
-                    facts={"reached at": node.name, "nodes of the graph itself": str(len(self.source))},
-                    hint="do its functions call each other many times over?",
-                )
-            try:
-                changed = self._rewrite(node) or changed
-            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"Node '{node.name}' ({node.op_type}) does not fit its op or the functions that it calls",
-                    facts={"because": repr(error)},
-                ) from error
+            changed = self._guarded(node, self._rewrite) or changed
         return self._rewrite_all("ParallelConcat", lower_parallel_concat) or changed
 
     def _rewrite_all(self, op_type: str, rewrite: Callable[[FlowGraph, FlowNode], None]) -> bool:
         found = [node for node in self.flow.nodes() if node.op_type == op_type]
         for node in found:
             self.flow.made_for(node)
-            rewrite(self.flow, node)
+            self._guarded(node, lambda node: rewrite(self.flow, node))
         return bool(found)
+
+    @staticmethod
+    def _guarded(node: FlowNode, rewrite: Callable[[FlowNode], Any]) -> Any:
+        """What `rewrite(node)` gives; InvalidArgumentError for a node that is not as its op says."""
+        try:
+            return rewrite(node)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Node '{node.name}' ({node.op_type}) does not fit its op or the functions that it calls",
+                facts={"because": repr(error)},
+            ) from error
 
     def _rewrite(self, node: FlowNode) -> bool:
         function = self._called(node)
@@ -115,6 +112,7 @@ class _Lowering:
                 node,
                 function,
                 self.bodies,
+                written=self.written,
                 fetchable=self.fetchable,
                 colocated=self.follows_sources,
             )
@@ -176,7 +174,7 @@ class _Lowering:
                 return source.tensor_info(at, output)
             op_type, attrs = nodes[node].op_type, nodes[node].attrs
             op_def = source.functions.get(op_type) or self.catalogue.ops.get(op_type)
-            types = op_def.output_types({**op_def.defaults, **attrs}) if op_def is not None else ()
+            types = declared_types(op_def, {**op_def.defaults, **attrs})[1] if op_def is not None else ()
             return TensorInfo(types[output] if output < len(types) else None, None, None)
 
         def source_line(node: int) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.op_def import ArgDef, OpDef
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.placement_graph import PlacementGraphBuilder, split_tensor_name
@@ -42,6 +43,8 @@ class FunctionBody:
     """Result argument -> what it is, in the form of an input."""
     control_returns: tuple[str, ...] = ()
     """Nodes that have to run even if no result needs them."""
+    stays_called: bool = False
+    """Whether its author asked that it be called and never copied (`_noinline`)."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +85,22 @@ class Bodies:
     def __contains__(self, name: object) -> bool:
         return name in self._op_defs
 
+    def stays_called(self, name: str) -> bool:
+        """Whether calls of a function are left alone."""
+        body = self._load(name)
+        return body is not None and body.stays_called
+
     def types(self, name: str, attrs: Mapping[str, Any]) -> tuple[tuple[DType, ...], tuple[DType, ...]]:
         """Types of a function's arguments and results."""
         op_def = self._op_defs[name]
         given = {**op_def.defaults, **attrs}
         return op_def.input_types(given), op_def.output_types(given)
+
+    def passed(self, function: FunctionRef) -> list[bool]:
+        """For each argument, whether it is given back as it came."""
+        body = self.instance(function.name, function.attrs)
+        given = {position for position, _ in body.results}
+        return [i in given for i in range(len(body.args))]
 
     def instance(self, name: str, attrs: Mapping[str, Any]) -> Instance:
         """The body for a call with these attributes.

@@ -7,11 +7,12 @@
 
 A copied node keeps the device that it asks for, completed by that of the call; without one it takes the call's.
 Arguments ask for the device of the node that they come from, control nodes for the call's. In 2.21 the Identity nodes
-are colocated with their sources too.
+are colocated with their sources too; in 1.15 nothing that comes out of a function is colocated with anything.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from gpuplace.device.parsed_name import parse_name
@@ -29,7 +30,7 @@ _PREFIX = COLOCATION_PREFIX.encode()
 
 
 def inline(
-    graph: FlowGraph, call: FlowNode, function: str, bodies: Bodies, *, fetchable: bool, colocated: bool
+    graph: FlowGraph, call: FlowNode, function: str, bodies: Bodies, *, fetchable: bool, newer: bool
 ) -> None:
     """Replaces a call by the function's nodes.
 
@@ -39,7 +40,8 @@ def inline(
         function: name of the function.
         bodies: the library.
         fetchable: whether a node of the call's name and outputs stays.
-        colocated: 2.21: the Identity nodes are colocated with what they pass on.
+        newer: 2.21: the Identity nodes are colocated with what they pass on, and those of the arguments come before
+            the body, not after it; copied nodes stay colocated.
 
     Raises:
         InvalidArgumentError: the function calls itself, or does not fit its call.
@@ -61,29 +63,47 @@ def inline(
     def control_node(name: str) -> FlowNode:
         return graph.add(graph.new_name(f"Func/{prefix}{name}"), "NoOp", None, call.device)
 
-    def identity(kind: str, source: Output, dtype: Any, device: str) -> FlowNode:
+    def identity(name: str, source: Output, dtype: Any, device: str) -> FlowNode:
         attrs: dict[str, Any] = {"T": dtype}
-        if colocated:
+        if newer:
             attrs["_class"] = (_PREFIX + source[0].name.encode(),)
-        return graph.add(graph.new_name(f"Func/{prefix}{kind}"), "Identity", attrs, device, [source])
+        return graph.add(name, "Identity", attrs, device, [source])
 
     types = bodies.types(function, call.attrs)
-    entry = control_node("input_control_node") if call.controls else None
+    # To TensorFlow, a node of the graph itself without any input waits for the graph's source.
+    waits = bool(call.controls) or (call.position >= 0 and not call.inputs)
+    entry = control_node("input_control_node") if waits else None
     if entry is not None:
         for control in call.controls:
             graph.add_control(control, entry)
-    nodes = [
-        identity("input", source, dtype, source[0].device)
-        for source, dtype in zip(call.inputs, types[0], strict=True)
-    ]
-    arguments = dict(zip(body.args, (node.name for node in nodes), strict=True))
-    own = {node.name for node in body.nodes}
+    names = [graph.new_name(f"Func/{prefix}input") for _ in call.inputs]
+
+    def add_arguments() -> list[FlowNode]:
+        return [
+            identity(name, source, dtype, source[0].device)
+            for name, source, dtype in zip(names, call.inputs, types[0], strict=True)
+        ]
+
+    def add_body() -> list[FlowNode]:
+        arguments = dict(zip(body.args, names, strict=True))
+        own = {node.name for node in body.nodes}
+        return [
+            graph.add(
+                prefix + node.name,
+                node.op_type,
+                _moved(node, arguments, own, prefix) if newer else _free(node),
+                body_device(node.device, call.device),
+            )
+            for node in body.nodes
+        ]
+
+    if newer:
+        nodes = add_arguments()
+        nodes += add_body()
+    else:
+        copies = add_body()
+        nodes = [*add_arguments(), *copies]
     count = len(body.args)
-    for node in body.nodes:
-        device = body_device(node.device, call.device)
-        nodes.append(
-            graph.add(prefix + node.name, node.op_type, _moved(node, arguments, own, prefix), device)
-        )
     for clone, node, inputs, controls in zip(
         nodes[count:], body.nodes, body.inputs, body.controls, strict=True
     ):
@@ -99,7 +119,8 @@ def inline(
             graph.add_control(entry, argument)
     outputs: list[Output] = []
     for (position, output), dtype in zip(body.results, types[1], strict=True):
-        outputs.append((identity("output", (nodes[position], output), dtype, ""), 0))
+        name = graph.new_name(f"Func/{prefix}output")
+        outputs.append((identity(name, (nodes[position], output), dtype, ""), 0))
     leave = control_node("output_control_node")
     for position in body.control_results:
         graph.add_control(nodes[position], leave)
@@ -126,6 +147,11 @@ def body_device(device: str, call_device: str) -> str:
     if own is None or outer is None:
         return device
     return own.merge_unset(outer).to_string()
+
+
+def _free(node: BodyNode) -> Mapping[str, Any]:
+    """A node's attributes without its colocation."""
+    return {name: value for name, value in node.attrs.items() if name != "_class"}
 
 
 def _moved(node: BodyNode, arguments: dict[str, str], own: set[str], prefix: str) -> dict[str, Any]:

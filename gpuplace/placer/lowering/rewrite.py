@@ -24,6 +24,8 @@ AGGREGATE_OPS = frozenset({"AccumulateNV2", "ParallelConcat"})
 SWITCH_MERGE_ATTR = "_lower_using_switch_merge"
 COMPILED_ATTRS = frozenset({"_xla_compile_id", "_tpu_replicate"})
 """Nodes with one of these are compiled as a whole, so that they stay."""
+MUST_COMPILE_ATTR = "_XlaMustCompile"
+"""The same, where it is true."""
 
 MAX_ADDED = 1 << 20
 """Added nodes; functions that call each other could come to any number."""
@@ -76,7 +78,7 @@ class _Lowering:
         """Rewrites everything; says whether anything was."""
         changed = self._rewrite_all("AccumulateNV2", lower_accumulate)
         for node in self.flow.nodes_as_they_grow():
-            if not COMPILED_ATTRS.isdisjoint(node.attrs):
+            if not COMPILED_ATTRS.isdisjoint(node.attrs) or node.attrs.get(MUST_COMPILE_ATTR):
                 continue
             self.flow.made_for(node)
             if len(self.flow) > len(self.source) + MAX_ADDED:
@@ -108,7 +110,7 @@ class _Lowering:
     def _rewrite(self, node: FlowNode) -> bool:
         function = self._called(node)
         if function is not None:
-            if not node.attrs.get(CALL_ATTR):
+            if not node.attrs.get(CALL_ATTR) or self.bodies.stays_called(function):
                 return False
             inline(
                 self.flow,
@@ -116,13 +118,18 @@ class _Lowering:
                 function,
                 self.bodies,
                 fetchable=self.fetchable,
-                colocated=self.follows_sources,
+                newer=self.follows_sources,
             )
         elif node.op_type in LOOP_OPS and node.attrs.get(SWITCH_MERGE_ATTR):
             self._check(node, "cond", "body")
             types = tuple(node.attrs.get("T") or ())
             lower_while(
-                self.flow, node, types, fetchable=self.fetchable, follows_sources=self.follows_sources
+                self.flow,
+                node,
+                types,
+                self.bodies.passed(node.attrs["body"]),
+                fetchable=self.fetchable,
+                follows_sources=self.follows_sources,
             )
         elif node.op_type in BRANCH_OPS and node.attrs.get(SWITCH_MERGE_ATTR):
             is_if = node.op_type.endswith("If")

@@ -22,6 +22,7 @@ from gpuplace.device.parsed_name import ANY
 from gpuplace.placer.candidates import SOFT, SOFT_RESOURCE
 from gpuplace.placer.decide import GENERATOR, IDENTITY, METADATA, NOWHERE
 from gpuplace.placer.grouping import Binding, Grouping, Merge
+from gpuplace.placer.host_data import what_is_read
 from gpuplace.placer.member import Member
 from gpuplace.placer.messages import error_of
 from gpuplace.placer.remedy import kernel_note, remedies
@@ -226,7 +227,7 @@ class _Explainer:
                 Rule.HOST_DATA,
                 after,
                 causes[0],
-                f"{self.graph.names[causes[0]]} reads a list of strings or handles",
+                f"{self.graph.names[causes[0]]} {what_is_read(self.graph.op_type(causes[0]))}",
             )
 
     def _choice_steps(self, decider: int, device: int) -> None:

@@ -1,10 +1,16 @@
-"""Lists of strings and handles stay on the CPU (2.x): what a variant carries decides where its readers may be.
+"""What stays on the CPU because of what variants carry (2.x): lists of strings and handles, datasets, locks.
 
 A variant's element type stands only at the ops that made or changed the list. For each node with a variant input the
 producers are searched backwards along variant edges; the list op found last in that search tells the element type::
 
     EmptyTensorList(string) ──variant──> Identity ──variant──> TensorListLength    ->  CPU only, though it
     has a GPU kernel
+
+Datasets, locks, and optionals and ragged tensors of strings take the nodes to the CPU that pass them on unchanged
+(Identity, Switch, Merge, Enter, ...), which tell their type from their input's; other readers go where their kernels
+are::
+
+    RangeDataset ──variant──> Identity ──variant──> Switch    ->  CPU only, both
 
 Source: tensorflow/core/common_runtime/colocation_graph.cc, release 2.21; 1.15 has no such rule.
 """
@@ -28,32 +34,86 @@ _LIST_OPS = frozenset(
     """.split()
 )
 _HOST_TYPES = frozenset({"string", "resource"})
+_FORWARDING_OPS = frozenset({"Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch", "_SwitchN"})
+_TYPES_OF = {
+    "IteratorGetNextAsOptional": "output_types",
+    "OptionalFromValue": "Toutput_types",
+    "RaggedTensorToVariant": "Tvalues",
+}
+"""Op -> attribute with the types of what its variant carries."""
+_UNTYPED_OPS = frozenset({"FilterByLastComponentDataset"})
+"""Datasets that do not say so."""
+
+
+def what_is_read(op_type: str) -> str:
+    """What a node limited by `limit_to_host` reads, in words."""
+    if op_type in _FORWARDING_OPS:
+        return "passes on a dataset, a lock, or strings or handles inside a variant"
+    return "reads a list of strings or handles"
 
 
 def limit_to_host(
     graph: PlacementGraph, facts: Sequence[NodeFacts], groups: Groups
 ) -> tuple[Groups, tuple[int, ...]]:
     """The groups with those that read lists of host data limited to the CPU, and the nodes that caused it."""
-    elements = [
-        fact.attrs["element_dtype"].name if fact.signature.op_type in _LIST_OPS else None for fact in facts
-    ]
-    if not _HOST_TYPES.intersection(filter(None, elements)):
-        return groups, ()
-    reads = np.array([VARIANT in fact.input_kinds for fact in facts])
-    suspects = np.flatnonzero(reads[graph.signature])
     member, members = groups.member.copy(), list(groups.members)
     causes = []
-    for node in suspects[np.argsort(graph.rank[suspects])].tolist():
+
+    def limit(node: int) -> None:
         root = int(groups.root[node])
         constraints = members[member[root]]
-        if all(kind == "CPU" for kind, _ in constraints.supported):
-            continue
-        if _element_type(graph, facts, elements, node) in _HOST_TYPES:
+        if any(kind != "CPU" for kind, _ in constraints.supported):
             causes.append(node)
             host = tuple(item for item in constraints.supported if item[0] == "CPU")
             member[root] = len(members)
             members.append(replace(constraints, supported=host))
+
+    for node in _forwarding_nodes(graph, facts):
+        limit(node)
+    elements = [
+        fact.attrs["element_dtype"].name if fact.signature.op_type in _LIST_OPS else None for fact in facts
+    ]
+    if _HOST_TYPES.intersection(filter(None, elements)):
+        reads = np.array([VARIANT in fact.input_kinds for fact in facts])
+        suspects = np.flatnonzero(reads[graph.signature])
+        for node in suspects[np.argsort(graph.rank[suspects])].tolist():
+            constraints = members[member[int(groups.root[node])]]
+            if all(kind == "CPU" for kind, _ in constraints.supported):
+                continue
+            if _element_type(graph, facts, elements, node) in _HOST_TYPES:
+                limit(node)
     return replace(groups, member=member, members=members), tuple(causes)
+
+
+def _forwarding_nodes(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> list[int]:
+    """The nodes that pass on what stays on the CPU."""
+    makes = np.array([_makes_host_data(fact) for fact in facts], dtype=bool)
+    forwards = np.array(
+        [fact.signature.op_type in _FORWARDING_OPS and VARIANT in fact.input_kinds for fact in facts],
+        dtype=bool,
+    )
+    if not makes.any() or not forwards.any():
+        return []
+    passes_on = forwards[graph.signature]
+    waiting = np.flatnonzero(makes[graph.signature]).tolist()
+    found: set[int] = set()
+    while waiting:
+        source = waiting.pop()
+        for edge in graph.out_edges(source):
+            reader = int(graph.dst[edge])
+            if int(graph.src_output[edge]) != CONTROL and passes_on[reader] and reader not in found:
+                found.add(reader)
+                waiting.append(reader)
+    return sorted(found, key=lambda node: int(graph.rank[node]))
+
+
+def _makes_host_data(fact: NodeFacts) -> bool:
+    """Whether a node's variant is of a type that stays on the CPU."""
+    op_type = fact.signature.op_type
+    if op_type in _TYPES_OF:
+        types = fact.attrs.get(_TYPES_OF[op_type]) or ()
+        return any(dtype.name == "string" for dtype in (types if isinstance(types, tuple) else (types,)))
+    return (fact.is_dataset and op_type not in _UNTYPED_OPS) or op_type in ("MutexLock", "WindowOp")
 
 
 def _element_type(

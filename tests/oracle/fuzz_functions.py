@@ -140,7 +140,9 @@ def shown(message: Any) -> str:
     for function in message.library.function:
         signature = function.signature
         inputs = [f"{arg.name}: {arg.type}" for arg in signature.input_arg]
-        lines.append(f"{signature.name}({', '.join(inputs)}) -> {dict(function.ret)} {list(function.control_ret.values())}")
+        lines.append(
+            f"{signature.name}({', '.join(inputs)}) -> {dict(function.ret)} {list(function.control_ret.values())}"
+        )
         lines += [line(node) for node in function.node_def]
     lines += ["graph", *(line(node) for node in message.node)]
     return "\n".join(lines)
@@ -151,10 +153,17 @@ def difference(theirs: Any, mine: Any) -> str:
     if not isinstance(theirs, list) or not isinstance(mine, list):
         return f"theirs {theirs}\nours   {mine}"
     left, right = dict(theirs), dict(mine)
-    lines = [f"  {k}: theirs {left.get(k)}, ours {right.get(k)}" for k in left | right if left.get(k) != right.get(k)]
+    lines = [
+        f"  {k}: theirs {left.get(k)}, ours {right.get(k)}"
+        for k in left | right
+        if left.get(k) != right.get(k)
+    ]
     if not lines:
         at = next(i for i, (a, b) in enumerate(zip(theirs, mine, strict=True)) if a != b)
-        lines = [f"  order: theirs {[n for n, _ in theirs[at:at + 4]]}", f"  ours {[n for n, _ in mine[at:at + 4]]}"]
+        lines = [
+            f"  order: theirs {[n for n, _ in theirs[at : at + 4]]}",
+            f"  ours {[n for n, _ in mine[at : at + 4]]}",
+        ]
     return "\n".join(lines[:12])
 
 

@@ -127,9 +127,7 @@ class Server(object):
             ).SerializeToString()
             self.status += b"\x0a" + varint(len(message)) + message
         message = self.tf.ConfigProto.FromString(given)
-        message.MergeFrom(
-            self.tf.ConfigProto(log_device_placement=True, device_filters=["/job:localhost"])
-        )
+        message.MergeFrom(self.tf.ConfigProto(log_device_placement=True, device_filters=["/job:localhost"]))
         message.allow_soft_placement = soft
         config = message.SerializeToString()
         request = b"\x0a" + varint(len(data)) + data + b"\x12" + varint(len(config)) + config

@@ -92,7 +92,7 @@ def inline(
                 prefix + node.name,
                 node.op_type,
                 _moved(node, arguments, own, prefix) if newer else _free(node),
-                body_device(node.device, call.device),
+                body_device(node.device, call.device, newer=newer),
             )
             for node in body.nodes
         ]
@@ -135,17 +135,21 @@ def inline(
     graph.remove(call)
 
 
-def body_device(device: str, call_device: str) -> str:
-    """The device that a copied node asks for.
+def body_device(device: str, call_device: str, *, newer: bool = True) -> str:
+    """The device that a copied node asks for; in 1.15 device type and number are all its own, or all the call's.
 
     >>> body_device("/gpu:1", "/job:a/cpu:0"), body_device("", "/cpu:0"), body_device("/job:b", "/gpu:1")
     ('/job:a/device:GPU:1', '/cpu:0', '/job:b/device:GPU:1')
+    >>> body_device("/job:b", "/task:2/gpu:1", newer=False)
+    '/job:b/task:2'
     """
     if not device:
         return call_device
     own, outer = parse_name(device), parse_name(call_device)
     if own is None or outer is None:
         return device
+    if not newer:
+        outer = outer._replace(type=None, id=None)
     return own.merge_unset(outer).to_string()
 
 

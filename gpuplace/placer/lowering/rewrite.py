@@ -25,7 +25,7 @@ SWITCH_MERGE_ATTR = "_lower_using_switch_merge"
 COMPILED_ATTRS = frozenset({"_xla_compile_id", "_tpu_replicate"})
 """Nodes with one of these are compiled as a whole, so that they stay."""
 MUST_COMPILE_ATTR = "_XlaMustCompile"
-"""The same, where it is true."""
+"""The same in 2.21, where it is true."""
 
 MAX_ADDED = 1 << 20
 """Added nodes; functions that call each other could come to any number."""
@@ -78,7 +78,9 @@ class _Lowering:
         """Rewrites everything; says whether anything was."""
         changed = self._rewrite_all("AccumulateNV2", lower_accumulate)
         for node in self.flow.nodes_as_they_grow():
-            if not COMPILED_ATTRS.isdisjoint(node.attrs) or node.attrs.get(MUST_COMPILE_ATTR):
+            if not COMPILED_ATTRS.isdisjoint(node.attrs):
+                continue
+            if self.follows_sources and node.attrs.get(MUST_COMPILE_ATTR):
                 continue
             self.flow.made_for(node)
             if len(self.flow) > len(self.source) + MAX_ADDED:

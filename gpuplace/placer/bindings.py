@@ -97,7 +97,10 @@ class Bindings:
         rank = graph.rank
         src, dst = graph.src[edges], graph.dst[edges]
         # Edges come into being with their consumer, those that close a loop after all others.
-        turn = np.lexsort((rank[dst], rank[src] > rank[dst]))
+        if graph.edge_turn is not None:
+            turn = np.argsort(graph.edge_turn[edges], kind="stable")
+        else:
+            turn = np.lexsort((rank[dst], rank[src] > rank[dst]))
         return kind[turn], src[turn], dst[turn]
 
     @staticmethod

@@ -34,7 +34,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -115,6 +115,8 @@ class PlacementGraph:
     """The object that this was made from."""
     origin: Callable[[int], str | None] | None = None
     """For a node that was added before placing: what it was made from, in words."""
+    edge_turn: np.ndarray | None = None
+    """[edges] int64: when each data edge was made, where that is not node by node."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -179,6 +181,13 @@ class PlacementGraph:
         if groups:
             attrs["_class"] = tuple((COLOCATION_PREFIX + name).encode() for name in groups)
         return attrs
+
+    def changed(self, **fields: Any) -> PlacementGraph:
+        """A copy with other values in some fields; the order of the nodes stays."""
+        made = replace(self, **fields)
+        if "order" in vars(self):
+            vars(made)["order"] = self.order
+        return made
 
     @cached_property
     def order(self) -> np.ndarray:

@@ -228,7 +228,7 @@ class _Run:
             signature[both & (graph.signature == number) & (graph.device == device)] = len(facts)
             facts.append(replace(self.facts[number], supported=tuple((kind, 0) for kind in kinds)))
             signatures.append(signatures[number])
-        self.graph = replace(graph, signature=signature, signatures=tuple(signatures))
+        self.graph = graph.changed(signature=signature, signatures=tuple(signatures))
         self.facts = tuple(facts)
 
     def _fault(self, fault: faults.Fault) -> None:

@@ -34,6 +34,8 @@ class FlowNode:
     """The nodes that it feeds or precedes, in order of connection."""
     position: int = -1
     """Place in the graph that was lowered, for nodes of that graph."""
+    turns: list[int] = field(default_factory=list)
+    """When each input was connected: a number that grows with each connection in the graph."""
     caller: int = -1
     """For an added node: place, in the graph that was lowered, of the node that it was made for."""
     functions: tuple[str, ...] = ()
@@ -51,6 +53,7 @@ class FlowGraph:
         self._nodes: dict[FlowNode, None] = {}
         self._made: list[FlowNode] = []
         self._count = 0
+        self._connections = 0
         self._within: FlowNode | None = None
 
     def nodes(self) -> Iterator[FlowNode]:
@@ -71,6 +74,10 @@ class FlowGraph:
 
     def __contains__(self, node: FlowNode) -> bool:
         return node in self._nodes
+
+    def _next_turn(self) -> int:
+        self._connections += 1
+        return self._connections
 
     def new_name(self, prefix: str) -> str:
         """`prefix/_N` with the next number of the graph."""
@@ -98,6 +105,7 @@ class FlowGraph:
             node.functions = within.functions
         for source, _ in node.inputs:
             source.consumers[node] = None
+            node.turns.append(self._next_turn())
         self._nodes[node] = None
         self._made.append(node)
         for control in controls:
@@ -113,12 +121,14 @@ class FlowGraph:
     def feed(self, node: FlowNode, output: Output) -> None:
         """Gives a node one more input."""
         node.inputs.append(output)
+        node.turns.append(self._next_turn())
         output[0].consumers[node] = None
 
     def set_input(self, node: FlowNode, index: int, output: Output) -> None:
         """Feeds an input from elsewhere."""
         old = node.inputs[index][0]
         node.inputs[index] = output
+        node.turns[index] = self._next_turn()
         output[0].consumers[node] = None
         if old not in node.controls and all(source is not old for source, _ in node.inputs):
             old.consumers.pop(node, None)
@@ -129,6 +139,7 @@ class FlowGraph:
             for index, (source, output) in enumerate(consumer.inputs):
                 if source is node:
                     consumer.inputs[index] = outputs[output]
+                    consumer.turns[index] = self._next_turn()
                     outputs[output][0].consumers[consumer] = None
             if node in consumer.controls:
                 consumer.controls.remove(node)

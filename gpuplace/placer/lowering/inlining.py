@@ -136,11 +136,14 @@ def inline(
 
 
 def body_device(device: str, call_device: str, *, newer: bool = True) -> str:
-    """The device that a copied node asks for; in 1.15 device type and number are all its own, or all the call's.
+    """The device that a copied node asks for.
+
+    In 2.21 what it leaves out is the call's. In 1.15 its type and number are its own, and its job, replica and task give
+    way to the call's.
 
     >>> body_device("/gpu:1", "/job:a/cpu:0"), body_device("", "/cpu:0"), body_device("/job:b", "/gpu:1")
     ('/job:a/device:GPU:1', '/cpu:0', '/job:b/device:GPU:1')
-    >>> body_device("/job:b", "/task:2/gpu:1", newer=False)
+    >>> body_device("/job:b/task:1", "/task:2/gpu:1", newer=False)
     '/job:b/task:2'
     """
     if not device:
@@ -148,9 +151,9 @@ def body_device(device: str, call_device: str, *, newer: bool = True) -> str:
     own, outer = parse_name(device), parse_name(call_device)
     if own is None or outer is None:
         return device
-    if not newer:
-        outer = outer._replace(type=None, id=None)
-    return own.merge_unset(outer).to_string()
+    if newer:
+        return own.merge_unset(outer).to_string()
+    return outer._replace(type=None, id=None).merge_unset(own).to_string()
 
 
 def _free(node: BodyNode) -> Mapping[str, Any]:

@@ -211,7 +211,11 @@ class _Lowering:
             source=source.source,
         )
         vars(lowered)["order"] = np.arange(len(lowered))  # added nodes come last, also those that feed others
-        return lowered
+        turn = [
+            0 if slot == CONTROL else nodes[node].turns[slot]
+            for node, slot in zip(lowered.dst.tolist(), lowered.dst_input.tolist(), strict=True)
+        ]
+        return lowered.changed(edge_turn=np.array(turn, dtype=np.int64))
 
 
 def _flow_graph(graph: PlacementGraph) -> FlowGraph:
@@ -233,4 +237,10 @@ def _flow_graph(graph: PlacementGraph) -> FlowGraph:
             else:
                 feed: Output = (producer, output)
                 flow.feed(node, feed)
+    made: set[FlowNode] = set()
+    for node in nodes.values():
+        made.add(node)
+        for slot, source in enumerate(node.inputs):
+            if source[0] not in made:  # what closes a loop is connected last
+                flow.set_input(node, slot, source)
     return flow

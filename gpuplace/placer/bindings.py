@@ -49,6 +49,45 @@ class Conflict:
     """The nodes of both groups."""
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The neighbours of a call that gives back resources."""
+
+    node: int
+    inputs: tuple[int, ...]
+    """The nodes that feed it, by argument."""
+    outputs: tuple[tuple[int, int], ...]
+    """`(result, reader)`, in the order in which they were connected."""
+
+    @staticmethod
+    def of(graph: PlacementGraph, node: int) -> Call:
+        """The neighbours of one call of a graph."""
+        into = [edge for edge in graph.in_edges(node) if graph.dst_input[edge] != CONTROL]
+        out = [edge for edge in graph.out_edges(node) if graph.src_output[edge] != CONTROL]
+        return Call(
+            node,
+            tuple(int(graph.src[edge]) for edge in into),
+            tuple((int(graph.src_output[edge]), int(graph.dst[edge])) for edge in out),
+        )
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """All neighbours, the call itself where it has none."""
+        return (*self.inputs, *(reader for _, reader in self.outputs)) or (self.node,)
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What a function's body says of a call's neighbours: which belong together, and what binds them."""
+
+    arguments: tuple[int, ...]
+    """Group of each argument."""
+    results: tuple[int, ...]
+    """Group of each result."""
+    members: tuple[Member, ...]
+    """Constraints of each group."""
+
+
 class Bindings:
     """All bindings of a graph, as pairs of nodes in the order in which TensorFlow merges them.
 
@@ -66,7 +105,12 @@ class Bindings:
         self.kind = np.concatenate((kind, np.full(len(node), _COLOCATION_KIND, dtype=np.int64)))
         self.first = np.concatenate((src, node)).astype(np.int64)
         self.second = np.concatenate((dst, root)).astype(np.int64)
-        self.component = components(len(graph), self.first, self.second)
+        self.calls = [Call.of(graph, node) for node in graph.inspections]
+        ties = [(call.nodes[0], other) for call in self.calls for other in call.nodes[1:]]
+        extra = np.array(ties, dtype=np.int64).reshape(-1, 2)
+        self.component = components(
+            len(graph), np.concatenate((self.first, extra[:, 0])), np.concatenate((self.second, extra[:, 1]))
+        )
 
     @staticmethod
     def _edges(
@@ -93,6 +137,9 @@ class Bindings:
         is_dataset = np.array([fact.is_dataset and rules == "2.21" for fact in facts])
         both = is_dataset[dst_signature[edges]] & is_dataset[graph.signature[graph.src[edges]]]
         keep = (kind == REF) | (kind == RESOURCE) | ((kind == VARIANT) & both)
+        if graph.inspections:
+            calls = np.array(list(graph.inspections), dtype=np.int64)
+            keep &= ~np.isin(graph.dst[edges], calls) & ~np.isin(graph.src[edges], calls)
         edges, kind = edges[keep], kind[keep]
         rank = graph.rank
         src, dst = graph.src[edges], graph.dst[edges]
@@ -178,6 +225,39 @@ class Bindings:
                 group = tuple(node for node in nodes if grouping.find(node) in roots)
                 on_conflict(Conflict(why, first, second, conflict.message, conflict.is_whole, group))
 
+    def bind_call(
+        self, grouping: Grouping, call: Call, inside: Inside, on_conflict: Callable[[Conflict], None]
+    ) -> None:
+        """Merges the neighbours of a call as its function's body says."""
+        groups: dict[int, list[int]] = {}
+        for source, group in zip(call.inputs, inside.arguments, strict=True):
+            groups.setdefault(group, []).append(source)
+        for result, reader in call.outputs:
+            groups.setdefault(inside.results[result], []).append(reader)
+        for first, *others in (groups[group] for group in sorted(groups)):
+            for other in others:
+                try:
+                    grouping.colocate(first, other)
+                except MergeConflict as conflict:
+                    on_conflict(
+                        Conflict(
+                            Binding.COLOCATION,
+                            first,
+                            other,
+                            conflict.message,
+                            conflict.is_whole,
+                            (first, other),
+                        )
+                    )
+        for group in sorted(groups):
+            first = groups[group][0]
+            try:
+                grouping.limit(first, inside.members[group])
+            except MergeConflict as conflict:
+                on_conflict(
+                    Conflict(Binding.RESOURCE, first, call.node, conflict.message, True, (first, call.node))
+                )
+
     def nodes_of(self, component: int) -> list[int]:
         """The nodes of a component, in order of the graph."""
         pairs = self.pairs_of(component)
@@ -242,8 +322,19 @@ def form_groups(
     soft: bool,
     on_conflict: Callable[[Conflict], None],
     record: Callable[[Merge], None] | None = None,
+    look_inside: Callable[[int], Inside] | None = None,
 ) -> Groups:
-    """Partitions the nodes and finds the constraints of each part."""
+    """Partitions the nodes and finds the constraints of each part.
+
+    Args:
+        bindings: what ties nodes.
+        single: the constraints of single nodes.
+        type_priority: device type -> priority.
+        soft: whether soft placement is allowed.
+        on_conflict: hears of bindings that cannot be kept.
+        record: hears of each merge.
+        look_inside: what the body of a called function says, for calls that give back resources.
+    """
     graph, facts = single.graph, single.facts
     types: dict[SupportedTypes, int] = {}
     type_id = np.array([types.setdefault(fact.supported, len(types)) for fact in facts], dtype=np.int64)
@@ -257,15 +348,21 @@ def form_groups(
 
     root = np.arange(len(graph), dtype=np.int64)
     hard: np.ndarray = np.fromiter(single.assigned, dtype=np.int64, count=len(single.assigned))
-    if len(bindings.first):
+    if len(bindings.first) or bindings.calls:
         involved = np.zeros(len(graph), dtype=bool)
         involved[bindings.first] = True
         involved[bindings.second] = True
+        inspected = np.array([node for call in bindings.calls for node in call.nodes], dtype=np.int64)
+        involved[inspected] = True
         nodes = np.flatnonzero(involved)
         component = bindings.component
         label = component[nodes]
         hard = np.concatenate(
-            (component[hard], _hard(label, node_name[nodes], node_type[nodes], list(types)))
+            (
+                component[hard],
+                component[inspected],
+                _hard(label, node_name[nodes], node_type[nodes], list(types)),
+            )
         )
         hard = np.unique(hard)
         root[nodes] = label
@@ -290,7 +387,12 @@ def form_groups(
     if hard_components:
         grouping = Grouping(single, type_priority, soft=soft, rules=bindings.rules, record=record)
         is_hard = np.isin(bindings.component[bindings.first], hard)
-        bindings.replay(grouping, np.flatnonzero(is_hard), soft, on_conflict)
+        is_edge = bindings.kind != _COLOCATION_KIND
+        bindings.replay(grouping, np.flatnonzero(is_hard & is_edge), soft, on_conflict)
+        if look_inside is not None:
+            for call in bindings.calls:
+                bindings.bind_call(grouping, call, look_inside(call.node), on_conflict)
+        bindings.replay(grouping, np.flatnonzero(is_hard & ~is_edge), soft, on_conflict)
         known: dict[Member, int] = {}
         for node in np.flatnonzero(np.isin(bindings.component, hard)).tolist():
             root[node] = grouping.find(node)

@@ -194,6 +194,8 @@ def _follow_consumers(state: _State, roots: np.ndarray, assigned: dict[int, int]
     deciders = state.decider[roots]
     starts, stops = graph.out_start[deciders], graph.out_start[deciders + 1]
     used = stops > starts
+    if graph.leads_to_sink:
+        used &= ~np.isin(deciders, graph.leads_to_sink)
     roots, deciders, starts, stops = roots[used], deciders[used], starts[used], stops[used]
     if not len(roots):
         return

@@ -7,8 +7,8 @@ producers are searched backwards along variant edges; the list op found last in 
     has a GPU kernel
 
 Datasets, locks, and optionals and ragged tensors of strings take the nodes to the CPU that pass them on unchanged
-(Identity, Switch, Merge, Enter, ...), which tell their type from their input's; other readers go where their kernels
-are::
+(Identity, Switch, Merge, Enter, ...), which tell their type from their input's, and calls of functions; other readers
+go where their kernels are::
 
     RangeDataset ──variant──> Identity ──variant──> Switch    ->  CPU only, both
 
@@ -34,7 +34,9 @@ _LIST_OPS = frozenset(
     """.split()
 )
 _HOST_TYPES = frozenset({"string", "resource"})
-_FORWARDING_OPS = frozenset({"Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch", "_SwitchN"})
+_FORWARDING_OPS = frozenset({"Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch"})
+_ENDING_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "_SwitchN"})
+"""They run where such data are, as functions of the graph do, but whoever reads from them need not."""
 _TYPES_OF = {
     "IteratorGetNextAsOptional": "output_types",
     "OptionalFromValue": "Toutput_types",
@@ -88,10 +90,8 @@ def limit_to_host(
 def _forwarding_nodes(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> list[int]:
     """The nodes that pass on what stays on the CPU."""
     makes = np.array([_makes_host_data(fact) for fact in facts], dtype=bool)
-    forwards = np.array(
-        [fact.signature.op_type in _FORWARDING_OPS and VARIANT in fact.input_kinds for fact in facts],
-        dtype=bool,
-    )
+    forwards = np.array([VARIANT in fact.input_kinds and _follows(fact) for fact in facts], dtype=bool)
+    ends = np.array([fact.signature.op_type not in _FORWARDING_OPS for fact in facts], dtype=bool)
     if not makes.any() or not forwards.any():
         return []
     passes_on = forwards[graph.signature]
@@ -103,8 +103,14 @@ def _forwarding_nodes(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> list
             reader = int(graph.dst[edge])
             if int(graph.src_output[edge]) != CONTROL and passes_on[reader] and reader not in found:
                 found.add(reader)
-                waiting.append(reader)
+                if not ends[graph.signature[reader]]:
+                    waiting.append(reader)
     return sorted(found, key=lambda node: int(graph.rank[node]))
+
+
+def _follows(fact: NodeFacts) -> bool:
+    """Whether a node runs on the CPU if what it reads stays there."""
+    return fact.is_function or fact.signature.op_type in _FORWARDING_OPS | _ENDING_OPS
 
 
 def _makes_host_data(fact: NodeFacts) -> bool:

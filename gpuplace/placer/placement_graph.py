@@ -117,6 +117,10 @@ class PlacementGraph:
     """For a node that was added before placing: what it was made from, in words."""
     edge_turn: np.ndarray | None = None
     """[edges] int64: when each data edge was made, where that is not node by node."""
+    inspections: Mapping[int, PlacementGraph] = field(default_factory=dict)
+    """For a call that gives back resources: the graph of its function, `_Arg` nodes first and `_Retval` nodes last."""
+    leads_to_sink: tuple[int, ...] = ()
+    """Nodes that nobody needed before consumers were added: to TensorFlow, they lead to the graph's sink still."""
 
     def __len__(self) -> int:
         return len(self.names)

@@ -34,7 +34,7 @@ from gpuplace.device.device_set import DeviceSet
 from gpuplace.device.parsed_name import ANY, ParsedName, parse_name
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer import faults
-from gpuplace.placer.bindings import Bindings, Conflict, Groups, NodeMembers, form_groups
+from gpuplace.placer.bindings import Bindings, Conflict, Groups, Inside, NodeMembers, form_groups
 from gpuplace.placer.candidates import DeviceChooser
 from gpuplace.placer.decide import NOWHERE, Decisions, decide
 from gpuplace.placer.host_data import limit_to_host
@@ -99,6 +99,7 @@ class Placer:
         self.rules = rules
         self.release = release or rules
         self._facts: dict[tuple[str, ...], tuple[NodeFacts, ...]] = {}
+        self._inside: dict[int, Placer] = {}
         self.parsed: tuple[ParsedName | None, ...] = tuple(parse_name(device) for device in graph.devices)
         check_graph(graph, catalogue)
         self.bindings = Bindings(graph, self.facts(()), rules)
@@ -111,6 +112,14 @@ class Placer:
                 node_facts(signature, self.catalogue, device_types, self.rules, self.graph.functions)
                 for signature in self.graph.signatures
             )
+        return found
+
+    def inside(self, call: int) -> Placer:
+        """The placer of the function that a call that gives back resources calls."""
+        found = self._inside.get(call)
+        if found is None:
+            body = self.graph.inspections[call]
+            found = self._inside[call] = Placer(body, self.catalogue, rules=self.rules, release=self.release)
         return found
 
     def place(
@@ -172,16 +181,8 @@ class _Run:
         if not len(self.device_set):
             self._fault(faults.NoDevices())
             return self._placement()
-        positions = self._check_nodes()
-        requests = tuple(name or ANY for name in self.placer.parsed)
-        given = {node: self.device_set.devices[device].parsed for node, device in positions.items()}
-        self.single = NodeMembers(self.graph, self.facts, requests, given)
-        priority = self.device_set.type_priority
-        self.groups = form_groups(
-            self.placer.bindings, self.single, priority, soft=self.soft, on_conflict=self._fault
-        )
-        if self.placer.rules == "2.21":
-            self.groups, self.host_causes = limit_to_host(self.graph, self.facts, self.groups)
+        positions = self._form_groups()
+        assert self.groups is not None
         candidates = [self.chooser.candidates(member) for member in self.groups.members]
         self.decisions = decide(
             self.graph,
@@ -194,6 +195,43 @@ class _Run:
         )
         self._check_decisions(self.groups, self.decisions)
         return self._placement()
+
+    def _form_groups(self) -> dict[int, int]:
+        """Forms the groups; gives node -> device position of the assigned ones."""
+        positions = self._check_nodes()
+        requests = tuple(name or ANY for name in self.placer.parsed)
+        given = {node: self.device_set.devices[device].parsed for node, device in positions.items()}
+        self.single = NodeMembers(self.graph, self.facts, requests, given)
+        priority = self.device_set.type_priority
+        self.groups = form_groups(
+            self.placer.bindings,
+            self.single,
+            priority,
+            soft=self.soft,
+            on_conflict=self._fault,
+            look_inside=self._look_inside,
+        )
+        if self.placer.rules == "2.21":
+            self.groups, self.host_causes = limit_to_host(self.graph, self.facts, self.groups)
+        return positions
+
+    def _look_inside(self, call: int) -> Inside:
+        """What the function of a call that gives back resources says of the call's neighbours."""
+        run = _Run(
+            self.placer.inside(call), self.device_set, self.soft, {}, self.default_local_device, keep=False
+        )
+        run._form_groups()
+        groups, graph = run.groups, run.graph
+        assert groups is not None
+        numbers: dict[int, int] = {}
+
+        def group_of(node: int) -> int:
+            return numbers.setdefault(int(groups.root[node]), len(numbers))
+
+        kinds = [graph.op_type(node) for node in range(len(graph))]
+        arguments = tuple(group_of(node) for node, kind in enumerate(kinds) if kind == "_Arg")
+        results = tuple(group_of(node) for node, kind in enumerate(kinds) if kind == "_Retval")
+        return Inside(arguments, results, tuple(groups.constraints(root) for root in numbers))
 
     def _widen(self, types: tuple[str, ...]) -> None:
         """Lets nodes without any kernel here run elsewhere, if that is what they ask for.

@@ -167,7 +167,6 @@ class FunctionGraph(RandomGraph):
             count = self.rng.randint(1, 3)
             attrs["branches"] = tuple(self.reference(wanted, given) for _ in range(count))
         elif kind.endswith("Call"):
-            lowered = lowered or any(dtype.name == "resource" for dtype in given)
             attrs["f"] = self.reference(wanted, given)
         op = self.library.function(wanted, given, self.depth) if kind == "direct" else kind
         if lowered:

@@ -138,8 +138,8 @@ def inline(
 def body_device(device: str, call_device: str, *, newer: bool = True) -> str:
     """The device that a copied node asks for.
 
-    In 2.21 what it leaves out is the call's. In 1.15 its type and number are its own, and its job, replica and task give
-    way to the call's.
+    In 2.21 what it leaves out is the call's. In 1.15 its type and number are its own, while its job, replica and task
+    give way to the call's.
 
     >>> body_device("/gpu:1", "/job:a/cpu:0"), body_device("", "/cpu:0"), body_device("/job:b", "/gpu:1")
     ('/job:a/device:GPU:1', '/cpu:0', '/job:b/device:GPU:1')

@@ -9,12 +9,14 @@ import numpy as np
 
 from gpuplace.dtypes import as_dtype
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
+from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.lowering.aggregates import lower_accumulate, lower_parallel_concat
 from gpuplace.placer.lowering.bodies import Bodies, FunctionBody
 from gpuplace.placer.lowering.branches import lower_branches
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output
 from gpuplace.placer.lowering.inlining import CALL_ATTR, CALL_OPS, inline
+from gpuplace.placer.lowering.isolation import body_graph, isolate_all
 from gpuplace.placer.lowering.loops import lower_while
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, PlacementGraphBuilder, TensorInfo
 
@@ -73,6 +75,8 @@ class _Lowering:
         self.flow = _flow_graph(graph)
         kinds = {signature.op_type for signature in graph.signatures}
         self.fetchable = kinds.isdisjoint({"_Arg", "_Retval"})
+        self.isolated: list[FlowNode] = []
+        self.leads_to_sink: set[FlowNode] = set()
 
     def run(self) -> bool:
         """Rewrites everything; says whether anything was."""
@@ -100,7 +104,11 @@ class _Lowering:
                     f"Node '{node.name}' ({node.op_type}) does not fit its op or the functions that it calls",
                     facts={"because": repr(error)},
                 ) from error
-        return self._rewrite_all("ParallelConcat", lower_parallel_concat) or changed
+        changed = self._rewrite_all("ParallelConcat", lower_parallel_concat) or changed
+        unread = {node for node in self.flow.nodes() if not node.consumers and node.position >= 0}
+        self.isolated = isolate_all(self.flow, self.bodies)
+        self.leads_to_sink = unread.intersection(self.isolated)
+        return bool(self.isolated) or changed
 
     def _rewrite_all(self, op_type: str, rewrite: Callable[[FlowGraph, FlowNode], None]) -> bool:
         found = [node for node in self.flow.nodes() if node.op_type == op_type]
@@ -211,11 +219,38 @@ class _Lowering:
             source=source.source,
         )
         vars(lowered)["order"] = np.arange(len(lowered))  # added nodes come last, also those that feed others
-        turn = [
-            0 if slot == CONTROL else nodes[node].turns[slot]
-            for node, slot in zip(lowered.dst.tolist(), lowered.dst_input.tolist(), strict=True)
-        ]
-        return lowered.changed(edge_turn=np.array(turn, dtype=np.int64))
+        inspections = {position[node]: self._inspected(node.attrs["f"], ()) for node in self.isolated}
+        return lowered.changed(
+            edge_turn=_edge_turn(lowered, nodes),
+            inspections=inspections,
+            leads_to_sink=tuple(sorted(position[node] for node in self.leads_to_sink)),
+        )
+
+    def _inspected(self, function: FunctionRef, stack: tuple[str, ...]) -> PlacementGraph:
+        """A function's body as a graph to be placed, with those that it calls for resources."""
+        flow = body_graph(function, self.bodies, stack)
+        isolated = isolate_all(flow, self.bodies)
+        nodes = list(flow.nodes())
+        position = {node: i for i, node in enumerate(nodes)}
+        builder = PlacementGraphBuilder(self.catalogue)
+        for node in nodes:
+            inputs = [(position[producer], output) for producer, output in node.inputs]
+            controls = [position[control] for control in node.controls]
+            builder.add_node(node.name, node.op_type, node.attrs, inputs, controls, node.device)
+        made = builder.build(functions=self.source.functions, node_attrs=lambda node: nodes[node].attrs)
+        vars(made)["order"] = np.arange(len(made))
+        deeper = (*stack, function.name)
+        inspections = {position[node]: self._inspected(node.attrs["f"], deeper) for node in isolated}
+        return made.changed(edge_turn=_edge_turn(made, nodes), inspections=inspections)
+
+
+def _edge_turn(graph: PlacementGraph, nodes: list[FlowNode]) -> np.ndarray:
+    """[edges] when each data edge was made."""
+    turn = [
+        0 if slot == CONTROL else nodes[node].turns[slot]
+        for node, slot in zip(graph.dst.tolist(), graph.dst_input.tolist(), strict=True)
+    ]
+    return np.array(turn, dtype=np.int64)
 
 
 def _flow_graph(graph: PlacementGraph) -> FlowGraph:

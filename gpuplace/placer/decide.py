@@ -173,13 +173,16 @@ def _follow_inputs(
 
 
 def _is_passing(graph: PlacementGraph, nodes: np.ndarray, sources: np.ndarray) -> np.ndarray:
-    """Which nodes have no request, one edge in and at most one out, and neighbours with equal requests.
+    """Which nodes have no request, one edge in and one out, and neighbours with equal requests.
 
     A node that nothing consumes leads to the graph's sink, which asks for nothing.
     """
     outs = graph.out_start[nodes + 1] - graph.out_start[nodes]
+    has_sink = outs == 0 if graph.leads_to_sink is None else graph.leads_to_sink[nodes]
     passing = (
-        (graph.in_start[nodes + 1] - graph.in_start[nodes] == 1) & (outs <= 1) & (graph.device[nodes] == 0)
+        (graph.in_start[nodes + 1] - graph.in_start[nodes] == 1)
+        & (outs + has_sink == 1)
+        & (graph.device[nodes] == 0)
     )
     request_after = np.zeros(len(nodes), dtype=graph.device.dtype)
     consumed = np.flatnonzero(outs == 1)
@@ -194,8 +197,8 @@ def _follow_consumers(state: _State, roots: np.ndarray, assigned: dict[int, int]
     deciders = state.decider[roots]
     starts, stops = graph.out_start[deciders], graph.out_start[deciders + 1]
     used = stops > starts
-    if graph.leads_to_sink:
-        used &= ~np.isin(deciders, graph.leads_to_sink)
+    if graph.leads_to_sink is not None:
+        used &= ~graph.leads_to_sink[deciders]
     roots, deciders, starts, stops = roots[used], deciders[used], starts[used], stops[used]
     if not len(roots):
         return

@@ -119,8 +119,9 @@ class PlacementGraph:
     """[edges] int64: when each data edge was made, where that is not node by node."""
     inspections: Mapping[int, PlacementGraph] = field(default_factory=dict)
     """For a call that gives back resources: the graph of its function, `_Arg` nodes first and `_Retval` nodes last."""
-    leads_to_sink: tuple[int, ...] = ()
-    """Nodes that nobody needed before consumers were added: to TensorFlow, they lead to the graph's sink still."""
+    leads_to_sink: np.ndarray | None = None
+    """[nodes] bool: which have an edge to TensorFlow's sink; all that nobody consumes where None. Added nodes have
+    none, and a node that got consumers later keeps its own."""
 
     def __len__(self) -> int:
         return len(self.names)

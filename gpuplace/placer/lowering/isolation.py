@@ -1,7 +1,7 @@
 """Calls that give back resources, between Identity nodes: what they take and give is bound, they are not.
 
     x ─> x_f ─> f ─┬─> f_reader ─> reader           f   (StatefulPartitionedCall, stays a call)
-                   └─> f_1                              an output that nobody reads
+                   └─> f_0                              an output that nobody reads
 
 The placer looks into the function that such a node calls: an argument and a result that are one resource inside bind
 their Identity nodes together, and devices that the function asks for bind them too. For that each call comes with its
@@ -76,7 +76,7 @@ def _isolate(graph: FlowGraph, node: FlowNode, bodies: Bodies, names: set[str]) 
     read = {output for _, _, _, output in readers}
     for output, dtype in enumerate(given):
         if output not in read:
-            identity(f"{node.name}_{output}", node, output, dtype)
+            identity(node.name, node, output, dtype)
 
 
 def body_graph(function: FunctionRef, bodies: Bodies, stack: tuple[str, ...]) -> FlowGraph:

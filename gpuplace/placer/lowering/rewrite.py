@@ -76,7 +76,7 @@ class _Lowering:
         kinds = {signature.op_type for signature in graph.signatures}
         self.fetchable = kinds.isdisjoint({"_Arg", "_Retval"})
         self.isolated: list[FlowNode] = []
-        self.leads_to_sink: set[FlowNode] = set()
+        self.unread = {node for node in self.flow.nodes() if not node.consumers}
 
     def run(self) -> bool:
         """Rewrites everything; says whether anything was."""
@@ -105,9 +105,7 @@ class _Lowering:
                     facts={"because": repr(error)},
                 ) from error
         changed = self._rewrite_all("ParallelConcat", lower_parallel_concat) or changed
-        unread = {node for node in self.flow.nodes() if not node.consumers and node.position >= 0}
         self.isolated = isolate_all(self.flow, self.bodies)
-        self.leads_to_sink = unread.intersection(self.isolated)
         return bool(self.isolated) or changed
 
     def _rewrite_all(self, op_type: str, rewrite: Callable[[FlowGraph, FlowNode], None]) -> bool:
@@ -223,7 +221,7 @@ class _Lowering:
         return lowered.changed(
             edge_turn=_edge_turn(lowered, nodes),
             inspections=inspections,
-            leads_to_sink=tuple(sorted(position[node] for node in self.leads_to_sink)),
+            leads_to_sink=np.array([node in self.unread for node in nodes], dtype=bool),
         )
 
     def _inspected(self, function: FunctionRef, stack: tuple[str, ...]) -> PlacementGraph:

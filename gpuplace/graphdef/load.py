@@ -201,6 +201,7 @@ def load_placement_graph(
     tags: str | Iterable[str] | None = None,
     signature: str | None = None,
     clear_devices: bool = False,
+    inline_all: bool = False,
 ) -> PlacementGraph:
     """The placer's view of a graph that need not be runnable here, with functional control flow written out.
 
@@ -209,6 +210,7 @@ def load_placement_graph(
         catalogue: where signatures are looked up; that of ``release`` where None.
         release: see ``gpuplace.release``.
         tags, signature, clear_devices: as for ``load_graph_def``.
+        inline_all: whether all calls are written out, as ``do_function_inlining`` wants it.
 
     Raises:
         InvalidArgumentError: the graph is invalid: a name twice, an unknown input, an attribute of no known type.
@@ -227,7 +229,8 @@ def load_placement_graph(
         node_attrs=lambda index: readable_attrs(nodes[index].attr),
         tensor_info=_TensorInfos(nodes, catalogue, functions),
     )
-    return lower(graph, function_bodies(graph_def.library.function), catalogue, rules(release))
+    bodies = function_bodies(graph_def.library.function)
+    return lower(graph, bodies, catalogue, rules(release), inline_all=inline_all)
 
 
 class _TensorInfos:

@@ -161,7 +161,10 @@ class _Run:
             keep,
         )
         self.default_local_device = default_local_device
-        self.assigned = {self.graph.index[name]: device for name, device in assigned.items()}
+        replaced = self.graph.replaced
+        self.assigned = {
+            self.graph.index[name]: device for name, device in assigned.items() if name not in replaced
+        }
         self.faults: list[faults.Fault] = []
         self.groups: Groups | None = None
         self.decisions: Decisions | None = None

@@ -72,7 +72,7 @@ def place(
     """
     name = releases.resolve(release)
     known = catalogue or default_catalogue(name)
-    choice = _Choice(tags, signature, clear_devices)
+    choice = _Choice(tags, signature, clear_devices, _inlines_all(config))
     if (
         isinstance(graph, Placement)
         and graph.release == name
@@ -99,6 +99,13 @@ class _Choice(NamedTuple):
     tags: str | Iterable[str] | None
     signature: str | None
     clear_devices: bool
+    inline_all: bool
+
+
+def _inlines_all(config: Any) -> bool:
+    """Whether the session's optimizer options ask for every function call to be written out."""
+    options = getattr(getattr(config, "graph_options", None), "optimizer_options", None)
+    return bool(getattr(options, "do_function_inlining", False))
 
 
 def _placement_graph(graph: Any, catalogue: Catalogue, release: str, choice: _Choice) -> PlacementGraph:
@@ -110,7 +117,7 @@ def _placement_graph(graph: Any, catalogue: Catalogue, release: str, choice: _Ch
             what = type(graph).__name__
             raise ValueError(f"tags and signature choose a part of a SavedModel: this is a {what}")
         if isinstance(graph, Graph):
-            return _lowered(graph, catalogue, releases.rules(release), choice.clear_devices)
+            return _lowered(graph, catalogue, releases.rules(release), choice)
         return _without_devices(graph) if choice.clear_devices else graph
     from gpuplace.graphdef.load import load_placement_graph
 
@@ -121,19 +128,20 @@ def _without_devices(graph: PlacementGraph) -> PlacementGraph:
     return graph.changed(device=np.zeros_like(graph.device))
 
 
-def _lowered(graph: Graph, catalogue: Catalogue, rules: str, clear_devices: bool) -> PlacementGraph:
+def _lowered(graph: Graph, catalogue: Catalogue, rules: str, choice: _Choice) -> PlacementGraph:
     from gpuplace.placer.lowering import is_affected, lower
 
     made = placement_graph_of(graph, catalogue)
-    if clear_devices:
+    if choice.clear_devices:
         made = _without_devices(made)
     if not is_affected(made):
         return made
     if not graph.functions:
-        return lower(made, lambda name: None, catalogue, rules)
+        return lower(made, lambda name: None, catalogue, rules, inline_all=choice.inline_all)
     from gpuplace.graphdef.functions import stored_function_bodies
 
-    return lower(made, stored_function_bodies(graph.functions), catalogue, rules)
+    bodies = stored_function_bodies(graph.functions)
+    return lower(made, bodies, catalogue, rules, inline_all=choice.inline_all)
 
 
 def _device_set(machine: Machine | DeviceSet | str | None, config: Any) -> DeviceSet:

@@ -16,21 +16,21 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.errors import OpError
+from gpuplace.graphdef.messages import ConfigProto
 from gpuplace.runtime.place import place
 from tests.oracle.fuzz import comparable, usable_ops
 from tests.oracle.random_functions import random_functions
 
 
-def ours(message: Any, devices: Sequence[str], soft: bool, rules: str) -> Any:
+def ours(message: Any, devices: Sequence[str], config: Any, rules: str) -> Any:
     """What gpuplace says, in the oracle's form: 1.15's tells the order of decisions, 2.21's the order of nodes."""
     device_set = DeviceSet([DeviceAttributes(name) for name in devices])
     try:
-        placement = place(message, device_set, SimpleNamespace(allow_soft_placement=soft), release=rules)
+        placement = place(message, device_set, config, release=rules)
     except OpError as error:
         return type(error).__name__, error.message
     names = list(placement)
@@ -196,10 +196,13 @@ def main() -> int:
         message = random_functions(rng, ops, arguments.release, rng.randint(1, arguments.nodes))
         devices = local_devices(rng.choice([1, 1, 2]), rng.choice([0, 1, 2, 4]))
         soft = rng.random() < 0.6
+        config = ConfigProto(allow_soft_placement=soft)
+        config.graph_options.optimizer_options.do_function_inlining = rng.random() < 0.1
 
-        def judge(graph: Any, devices: list[str] = devices, soft: bool = soft) -> tuple[Any, Any]:
-            theirs = ask(graph.SerializeToString(), devices, soft)
-            return in_order(theirs), in_order(ours(graph, [*before, *devices], soft, arguments.release))
+        def judge(graph: Any, devices: list[str] = devices, config: Any = config) -> tuple[Any, Any]:
+            soft = config.allow_soft_placement
+            theirs = ask(graph.SerializeToString(), devices, soft, config=config.SerializeToString())
+            return in_order(theirs), in_order(ours(graph, [*before, *devices], config, arguments.release))
 
         def disagrees(graph: Any, judge: Any = judge, kind: Any = None) -> bool:
             theirs, mine = judge(graph)

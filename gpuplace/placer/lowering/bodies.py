@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpuplace.dtypes import DType
-from gpuplace.errors import InvalidArgumentError
+from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.op_def import ArgDef, OpDef
 from gpuplace.kernels.registry import Catalogue
@@ -93,7 +93,7 @@ class Bodies:
     def types(self, name: str, attrs: Mapping[str, Any]) -> tuple[tuple[DType, ...], tuple[DType, ...]]:
         """Types of a function's arguments and results."""
         op_def = self._op_defs[name]
-        given = {**op_def.defaults, **attrs}
+        given = _complete(op_def, attrs)
         return op_def.input_types(given), op_def.output_types(given)
 
     def passed(self, function: FunctionRef) -> list[bool]:
@@ -106,7 +106,8 @@ class Bodies:
         """The body for a call with these attributes.
 
         Raises:
-            InvalidArgumentError: the function is not sound.
+                InvalidArgumentError: the function is not sound.
+            NotFoundError: the call leaves an attribute out.
         """
         body = self._load(name)
         if body is None:
@@ -119,7 +120,7 @@ class Bodies:
         return instance
 
     def _resolve(self, body: FunctionBody, attrs: Mapping[str, Any]) -> Instance:
-        given = {**body.op_def.defaults, **attrs}
+        given = _complete(body.op_def, attrs)
         args = [name for arg in body.op_def.inputs for name in _argument_names(arg, given)]
         arguments = {name: (name, 0) for name in args}
         nodes = [_concrete(node, given) for node in body.nodes]
@@ -181,6 +182,41 @@ class Bodies:
     def _ranges(self, node: BodyNode) -> dict[str, range]:
         op_def = self._op_defs.get(node.op_type) or self._catalogue.ops.lookup(node.op_type)
         return op_def.output_ranges({**op_def.defaults, **node.attrs})
+
+
+def _complete(op_def: OpDef, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A call's attributes with those that the function has by default.
+
+    Raises:
+        NotFoundError: one is missing.
+    """
+    given = {**op_def.defaults, **attrs}
+    for attr in op_def.attrs:
+        if attr.name not in given:
+            raise NotFoundError(
+                None,
+                None,
+                f"Attr {attr.name} is not found from {_summary(op_def)}",
+                hint="a call gives a function's attributes as its own, not inside its attribute f",
+            )
+    return given
+
+
+def _summary(op_def: OpDef) -> str:
+    """A signature as TensorFlow's messages have it."""
+
+    def listed(args: tuple[ArgDef, ...]) -> str:
+        return ", ".join(f"{arg.name}:{_type_text(arg)}" for arg in args)
+
+    attrs = "".join(f"; attr={attr.name}:{attr.type}" for attr in op_def.attrs)
+    signature = f"{listed(op_def.inputs)} -> {listed(op_def.outputs)}"
+    return f"Op<name={op_def.name}; signature={signature}{attrs}>"
+
+
+def _type_text(arg: ArgDef) -> str:
+    kind = arg.type.name if arg.type is not None else arg.type_attr or ""
+    kind = f"{arg.number_attr}*{kind}" if arg.number_attr else kind
+    return f"Ref({kind})" if arg.is_ref else kind
 
 
 def _order(

@@ -30,7 +30,14 @@ _PREFIX = COLOCATION_PREFIX.encode()
 
 
 def inline(
-    graph: FlowGraph, call: FlowNode, function: str, bodies: Bodies, *, fetchable: bool, newer: bool
+    graph: FlowGraph,
+    call: FlowNode,
+    function: str,
+    bodies: Bodies,
+    *,
+    fetchable: bool,
+    newer: bool,
+    one_device: bool = False,
 ) -> None:
     """Replaces a call by the function's nodes.
 
@@ -42,6 +49,7 @@ def inline(
         fetchable: whether a node of the call's name and outputs stays.
         newer: 2.21: the Identity nodes are colocated with what they pass on, and those of the arguments come before
             the body, not after it; copied nodes stay colocated.
+        one_device: all copied nodes ask for the device of the call, whatever they ask for themselves.
 
     Raises:
         InvalidArgumentError: the function calls itself, or does not fit its call.
@@ -80,7 +88,7 @@ def inline(
 
     def add_arguments() -> list[FlowNode]:
         return [
-            identity(name, source, dtype, source[0].device)
+            identity(name, source, dtype, call.device if one_device else source[0].device)
             for name, source, dtype in zip(names, call.inputs, types[0], strict=True)
         ]
 
@@ -92,7 +100,7 @@ def inline(
                 prefix + node.name,
                 node.op_type,
                 _moved(node, arguments, own, prefix) if newer else _free(node),
-                body_device(node.device, call.device, newer=newer),
+                call.device if one_device else body_device(node.device, call.device, newer=newer),
             )
             for node in body.nodes
         ]
@@ -120,7 +128,8 @@ def inline(
     outputs: list[Output] = []
     for (position, output), dtype in zip(body.results, types[1], strict=True):
         name = graph.new_name(f"Func/{prefix}output")
-        outputs.append((identity(name, (nodes[position], output), dtype, ""), 0))
+        device = call.device if one_device else ""
+        outputs.append((identity(name, (nodes[position], output), dtype, device), 0))
     leave = control_node("output_control_node")
     for position in body.control_results:
         graph.add_control(nodes[position], leave)

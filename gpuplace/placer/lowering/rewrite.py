@@ -44,6 +44,8 @@ def lower(
     load: Callable[[str], FunctionBody | None],
     catalogue: Catalogue,
     rules: str,
+    *,
+    inline_all: bool = False,
 ) -> PlacementGraph:
     """The graph that TensorFlow's placer gets to see: the same one where there is nothing to rewrite.
 
@@ -52,6 +54,8 @@ def lower(
         load: gives a function of its library by name, None where there is none.
         catalogue: the ops.
         rules: "1.15" or "2.21".
+        inline_all: whether every call is written out, not only the marked ones: `do_function_inlining` of the session's
+            optimizer options.
 
     Raises:
         InvalidArgumentError: a node or a function is not sound, a function is missing or calls itself.
@@ -62,13 +66,16 @@ def lower(
     known = all(kind in graph.functions or kind in catalogue.ops for kind in kinds)
     if not known or not is_affected(graph):
         return graph
-    run = _Lowering(graph, Bodies(load, graph.functions, catalogue), catalogue, rules)
+    run = _Lowering(graph, Bodies(load, graph.functions, catalogue), catalogue, rules, inline_all)
     return run.result() if run.run() else graph
 
 
 class _Lowering:
-    def __init__(self, graph: PlacementGraph, bodies: Bodies, catalogue: Catalogue, rules: str) -> None:
+    def __init__(
+        self, graph: PlacementGraph, bodies: Bodies, catalogue: Catalogue, rules: str, inline_all: bool
+    ) -> None:
         self.source = graph
+        self.inline_all = inline_all
         self.follows_sources = rules != "1.15"
         self.bodies = bodies
         self.catalogue = catalogue
@@ -76,6 +83,7 @@ class _Lowering:
         kinds = {signature.op_type for signature in graph.signatures}
         self.fetchable = kinds.isdisjoint({"_Arg", "_Retval"})
         self.isolated: list[FlowNode] = []
+        self.own = list(self.flow.nodes())
         self.unread = {node for node in self.flow.nodes() if not node.consumers}
 
     def run(self) -> bool:
@@ -118,7 +126,7 @@ class _Lowering:
     def _rewrite(self, node: FlowNode) -> bool:
         function = self._called(node)
         if function is not None:
-            if not node.attrs.get(CALL_ATTR) or self.bodies.stays_called(function):
+            if not (self.inline_all or node.attrs.get(CALL_ATTR)) or self.bodies.stays_called(function):
                 return False
             inline(
                 self.flow,
@@ -127,6 +135,7 @@ class _Lowering:
                 self.bodies,
                 fetchable=self.fetchable,
                 newer=self.follows_sources,
+                one_device=node.op_type not in CALL_OPS and not node.attrs.get(CALL_ATTR),
             )
         elif node.op_type in LOOP_OPS and node.attrs.get(SWITCH_MERGE_ATTR):
             self._check(node, "cond", "body")
@@ -221,8 +230,13 @@ class _Lowering:
         return lowered.changed(
             edge_turn=_edge_turn(lowered, nodes),
             inspections=inspections,
+            replaced=frozenset(self.source.names[node.position] for node in self.removed()),
             leads_to_sink=np.array([node in self.unread for node in nodes], dtype=bool),
         )
+
+    def removed(self) -> list[FlowNode]:
+        """The user's nodes that others now stand for."""
+        return [node for node in self.own if node not in self.flow]
 
     def _inspected(self, function: FunctionRef, stack: tuple[str, ...]) -> PlacementGraph:
         """A function's body as a graph to be placed, with those that it calls for resources."""

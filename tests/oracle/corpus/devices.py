@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.oracle.corpus.blocks import perceptron
-from tests.oracle.corpus.programs import program, variants, tf
+from tests.oracle.corpus.programs import program, tf, variants
 
 
 @variants(gpus=[1, 2, 4, 8])

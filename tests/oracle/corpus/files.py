@@ -6,7 +6,7 @@ import os
 import tempfile
 
 from tests.oracle.corpus.blocks import conv, dense, digits
-from tests.oracle.corpus.programs import program, variants, tf
+from tests.oracle.corpus.programs import program, tf, variants
 
 
 @program

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.oracle.corpus.blocks import attention, dense, lstm_step
-from tests.oracle.corpus.programs import program, variants, tf
+from tests.oracle.corpus.programs import program, tf, variants
 
 
 @program

@@ -152,6 +152,10 @@ def _follow_inputs(
     has_input = last_edge > first_edge
     sources = np.full(len(deciders), NOWHERE, dtype=np.int64)
     sources[has_input] = graph.src[first_edge[has_input]]
+    if graph.first_edge:
+        for i, node in enumerate(deciders.tolist()):
+            if node in graph.first_edge:
+                sources[i] = graph.src[graph.first_edge[node]]
     if identity:
         passing = _is_passing(graph, deciders, sources)
         sources[(kinds == IDENTITY) & ~passing] = NOWHERE

@@ -119,6 +119,8 @@ class PlacementGraph:
     """[edges] int64: when each data edge was made, where that is not node by node."""
     inspections: Mapping[int, PlacementGraph] = field(default_factory=dict)
     """For a call that gives back resources: the graph of its function, `_Arg` nodes first and `_Retval` nodes last."""
+    first_edge: Mapping[int, int] = field(default_factory=dict)
+    """Node -> the edge into it that was made first, where that is not its first input's."""
     replaced: frozenset[str] = frozenset()
     """The nodes that others now stand for, one of them with its name: devices that they were assigned are gone."""
     leads_to_sink: np.ndarray | None = None

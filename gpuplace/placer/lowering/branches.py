@@ -79,7 +79,7 @@ def lower_branches(
     call_names = [new(call) for call in names.calls]
     choice = node.inputs[0]
     chooser_name = new(names.chooser)
-    if is_if and chosen_type.name != "bool":
+    if is_if and chosen_type.base_dtype.name != "bool":
         raise InvalidArgumentError(
             None,
             None,
@@ -88,6 +88,7 @@ def lower_branches(
             facts={"node": name},
             hint="choose by a bool, or leave _lower_using_switch_merge out",
         )
+    chosen_type = chosen_type.base_dtype
     chooser = graph.add(
         chooser_name, names.switch, {"T": chosen_type, **extra, **group}, device, [choice, choice]
     )

@@ -36,6 +36,8 @@ class FlowNode:
     """Place in the graph that was lowered, for nodes of that graph."""
     turns: list[int] = field(default_factory=list)
     """When each input was connected: a number that grows with each connection in the graph."""
+    first: int | FlowNode = 0
+    """The first edge into it: an input's index, or the node of a control edge."""
     caller: int = -1
     """For an added node: place, in the graph that was lowered, of the node that it was made for."""
     functions: tuple[str, ...] = ()
@@ -124,6 +126,13 @@ class FlowGraph:
         node.turns.append(self._next_turn())
         output[0].consumers[node] = None
 
+    def connect_again(self, source: FlowNode, consumers: Iterable[FlowNode]) -> None:
+        """Makes the inputs that these nodes have from `source` the latest connections."""
+        for consumer in consumers:
+            for slot, (feeding, _) in enumerate(consumer.inputs):
+                if feeding is source:
+                    consumer.turns[slot] = self._next_turn()
+
     def set_input(self, node: FlowNode, index: int, output: Output) -> None:
         """Feeds an input from elsewhere."""
         old = node.inputs[index][0]
@@ -145,6 +154,8 @@ class FlowGraph:
                 consumer.controls.remove(node)
                 if control is not None:
                     self.add_control(control, consumer)
+                    if consumer.first is node:
+                        consumer.first = control
         node.consumers.clear()
 
     def remove(self, node: FlowNode) -> None:

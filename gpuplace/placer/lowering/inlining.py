@@ -12,7 +12,7 @@ are colocated with their sources too; in 1.15 nothing that comes out of a functi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplace.device.parsed_name import parse_name
@@ -73,7 +73,7 @@ def inline(
 
     def identity(name: str, source: Output, dtype: Any, device: str) -> FlowNode:
         attrs: dict[str, Any] = {"T": dtype}
-        if newer:
+        if newer and not one_device:
             attrs["_class"] = (_PREFIX + source[0].name.encode(),)
         return graph.add(name, "Identity", attrs, device, [source])
 
@@ -117,11 +117,14 @@ def inline(
     ):
         for source, output in inputs:
             graph.feed(clone, (nodes[source], output))
+        clone.first = _first_edge(nodes, count, inputs, controls)
         is_call = node.op_type in CALL_OPS or node.op_type in bodies
         if entry is not None and not controls and (is_call or not inputs):
             graph.add_control(entry, clone)
         for position in controls:
             graph.add_control(nodes[position], clone)
+    for argument in nodes[:count]:
+        graph.connect_again(argument, nodes[count:])
     if entry is not None:
         for argument in nodes[:count]:
             graph.add_control(entry, argument)
@@ -142,6 +145,16 @@ def inline(
         graph.add(call.name, "NoOp", None, call.device, controls=[leave])
     graph.replace(call, outputs, leave)
     graph.remove(call)
+
+
+def _first_edge(
+    nodes: list[FlowNode], count: int, inputs: Sequence[tuple[int, int]], controls: Sequence[int]
+) -> int | FlowNode:
+    """The first edge into a copied node: edges from arguments are connected after all others."""
+    for slot, (source, _) in enumerate(inputs):
+        if source >= count:
+            return slot
+    return next((nodes[position] for position in controls if position >= count), 0)
 
 
 def body_device(device: str, call_device: str, *, newer: bool = True) -> str:

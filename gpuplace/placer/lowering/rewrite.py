@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import as_dtype
+from gpuplace.dtypes import DType, as_dtype
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.kernels.registry import Catalogue
@@ -153,6 +153,10 @@ class _Lowering:
             self._check(node, *(("then_branch", "else_branch") if is_if else ("branches",)))
             chosen = node.attrs["Tcond"] if is_if else as_dtype("int32")
             types = tuple(node.attrs.get("Tin") or ())
+            if is_if:
+                source, output = node.inputs[0]
+                given = self._output_types(source)
+                chosen = given[output] if output < len(given) else chosen
             lower_branches(
                 self.flow, node, chosen, types, fetchable=self.fetchable, colocated=self.follows_sources
             )
@@ -164,6 +168,11 @@ class _Lowering:
         if node.op_type in CALL_OPS:
             return node.attrs["f"].name if "f" in node.attrs else None
         return node.op_type if node.op_type in self.bodies else None
+
+    def _output_types(self, node: FlowNode) -> tuple[DType, ...]:
+        """Types of a node's outputs, none where its op is not known."""
+        op_def = self.source.functions.get(node.op_type) or self.catalogue.ops.get(node.op_type)
+        return op_def.output_types({**op_def.defaults, **node.attrs}) if op_def is not None else ()
 
     def _check(self, node: FlowNode, *attrs: str) -> None:
         for attr in attrs:
@@ -198,9 +207,7 @@ class _Lowering:
             at = nodes[node].position
             if at >= 0 and source.tensor_info is not None:
                 return source.tensor_info(at, output)
-            op_type, attrs = nodes[node].op_type, nodes[node].attrs
-            op_def = source.functions.get(op_type) or self.catalogue.ops.get(op_type)
-            types = op_def.output_types({**op_def.defaults, **attrs}) if op_def is not None else ()
+            types = self._output_types(nodes[node])
             return TensorInfo(types[output] if output < len(types) else None, None, None)
 
         def source_line(node: int) -> str | None:
@@ -230,6 +237,7 @@ class _Lowering:
         return lowered.changed(
             edge_turn=_edge_turn(lowered, nodes),
             inspections=inspections,
+            first_edge=_first_edges(lowered, nodes, position),
             replaced=frozenset(self.source.names[node.position] for node in self.removed()),
             leads_to_sink=np.array([node in self.unread for node in nodes], dtype=bool),
         )
@@ -254,6 +262,23 @@ class _Lowering:
         deeper = (*stack, function.name)
         inspections = {position[node]: self._inspected(node.attrs["f"], deeper) for node in isolated}
         return made.changed(edge_turn=_edge_turn(made, nodes), inspections=inspections)
+
+
+def _first_edges(
+    graph: PlacementGraph, nodes: list[FlowNode], position: Mapping[FlowNode, int]
+) -> dict[int, int]:
+    """Node -> first edge into it, where that is not its first input."""
+    found = {}
+    for number, node in enumerate(nodes):
+        if node.first == 0:
+            continue
+        before = position.get(node.first) if isinstance(node.first, FlowNode) else None
+        for edge in graph.in_edges(number):
+            slot = int(graph.dst_input[edge])
+            if slot == node.first or (slot == CONTROL and before == graph.src[edge]):
+                found[number] = int(edge)
+                break
+    return found
 
 
 def _edge_turn(graph: PlacementGraph, nodes: list[FlowNode]) -> np.ndarray:

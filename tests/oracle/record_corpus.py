@@ -85,6 +85,28 @@ def pack(folder: Path, target: Path) -> None:
     target.write_bytes(lzma.compress(buffer.getvalue(), preset=9 | lzma.PRESET_EXTREME))
 
 
+def signatures(path: Path, machines: dict[str, list[str]]) -> dict[str, Any]:
+    """Signature of a SavedModel -> checksum of the nodes' names, and 2.21's answers for each machine."""
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    from gpuplace.graphdef.load import load_graph_def
+    from tests.oracle import tensorflow_placer
+
+    model = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes())
+    found: dict[str, Any] = {}
+    for key in sorted(model.meta_graphs[0].signature_def):
+        data = load_graph_def(path, signature=key).SerializeToString()
+        answers: dict[str, Any] = {}
+        nodes: list[str] = []
+        for machine, devices in machines.items():
+            given = [tensorflow_placer.ask(data, devices, soft) for soft in (False, True)]
+            for answer in given:
+                nodes = sorted(answer) if isinstance(answer, dict) else nodes
+            answers[machine] = [encoded(answer, nodes, devices) for answer in given]
+        found[key] = [checksum(nodes), answers]
+    return found
+
+
 def main() -> None:
     """Builds, asks and writes."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -106,6 +128,7 @@ def main() -> None:
         "answers": {},
         "functions": {},
         "names": {},
+        "signatures": {},
     }
     for writer in WRITERS:
         for rules, ask in (("1.15", old.ask), ("2.21", tensorflow_placer.ask)):
@@ -136,6 +159,9 @@ def main() -> None:
                     recorded["names"][key] = names
                 print(f"{kind} written by {writer}, placed by {rules}: {len(answers)} graphs")
     old.close()
+    for path in sorted((folder / "functions" / "2.21").iterdir()):
+        if path.is_dir():
+            recorded["signatures"][path.stem] = signatures(path, local)
     for writer in WRITERS:
         for kind in KINDS:
             pack(folder / kind / writer, DATA / f"{kind}-{writer}.tar.xz")

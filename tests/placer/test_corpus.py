@@ -108,6 +108,18 @@ def test_as_tensorflow_writes_functions_out_and_places_them(writer, rules, name,
     check(graph, names, rules, RECORDED["functions"][key][name])
 
 
+@pytest.mark.parametrize(
+    "name, signature", [(name, key) for name, found in RECORDED["signatures"].items() for key in found]
+)
+def test_a_signature_is_written_out_and_placed_as_tensorflow_does(name, signature, folders):
+    model = folders["functions", "2.21"] / name
+    graph = load_placement_graph(model, release="2.21", signature=signature)
+    names = sorted(graph.names)
+    number, answers = RECORDED["signatures"][name][signature]
+    assert zlib.crc32("\n".join(names).encode()) == number
+    check(graph, names, "2.21", answers)
+
+
 def test_size_of_the_corpus():
     counts = {key: len(graphs) for key, graphs in RECORDED["answers"].items()}
     assert set(counts) == set(RECORDED["functions"]) == {"1.15 1.15", "1.15 2.21", "2.21 2.21"}

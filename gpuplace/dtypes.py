@@ -246,6 +246,8 @@ QUANTIZED_DTYPES = frozenset(dtype for dtype in _BY_NUMBER.values() if dtype.is_
 ALL_DTYPES: tuple[DType, ...] = tuple(
     dtype for number, dtype in sorted(_BY_NUMBER.items()) if number < _REF_OFFSET
 )
+DTYPES_OF_1_15: tuple[DType, ...] = ALL_DTYPES[: ALL_DTYPES.index(uint64) + 1]
+"""The types that release 1.15 has: those up to ``uint64``, number 23."""
 
 
 def as_dtype(type_value: Any) -> DType:

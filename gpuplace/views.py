@@ -15,7 +15,8 @@ from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.placer.blame import Blame
-from gpuplace.placer.explain import Explanation
+from gpuplace.placer.diff import PlacementDiff
+from gpuplace.placer.explanation import Explanation
 from gpuplace.placer.placement import Placement
 from gpuplace.runtime.session import BaseSession
 
@@ -73,6 +74,20 @@ def _blame_frame(self: Blame) -> Any:
     return blame_frame(self)
 
 
+def _explanation_frame(self: Explanation) -> Any:
+    """A row a rule that acted as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.explanation_frame``."""
+    from gpuplace.jupyter.frames import explanation_frame
+
+    return explanation_frame(self)
+
+
+def _diff_frame(self: PlacementDiff) -> Any:
+    """A row a node that moves as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.diff_frame``."""
+    from gpuplace.jupyter.frames import diff_frame
+
+    return diff_frame(self)
+
+
 def explore(x: Any = None, machine: Any = None, config: Any = None, release: str | None = None) -> Any:
     """The interactive explorer of a graph, session, placement, GraphDef or file.
 
@@ -106,6 +121,8 @@ def attach() -> None:
     _attach(Operation, node_def=property(_node_def), __str__=_operation_text)
     _attach(Placement, picture=_picture, frame=_frame, _repr_mimebundle_=_mimebundle)
     _attach(Blame, frame=_blame_frame)
+    _attach(Explanation, frame=_explanation_frame)
+    _attach(PlacementDiff, frame=_diff_frame)
     for cls in (BaseSession, Machine, Tensor, Operation, OpError, Explanation):
         _attach(cls, _repr_mimebundle_=_mimebundle)
 

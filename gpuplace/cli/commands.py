@@ -98,21 +98,28 @@ def blame(arguments: argparse.Namespace) -> int:
 
 
 def diff(arguments: argparse.Namespace) -> int:
-    """Prints the nodes whose device differs."""
+    """Prints the nodes whose device differs, and the difference between the placements that moves each."""
     release = _release(arguments)
     here = _machine(arguments.machine)
     there = _machine(arguments.against) if arguments.against else here
     first = _placement(arguments, here, release, on_error="raise")
     second = _placement(arguments, there, arguments.against_release or release, on_error="raise")
+    types = {row.node: row.type for row in node_rows(first)}
     rows = [
-        {"node": row.node, "type": row.type, "here": row.assigned, "against": second[row.node]}
-        for row in node_rows(first)
-        if row.assigned != second[row.node]
+        {
+            "node": move.node,
+            "type": types[move.node],
+            "here": move.before,
+            "against": move.after,
+            "cause": move.cause.value,
+            "note": move.note,
+        }
+        for move in first.diff(second)
     ]
     if not rows and arguments.format == "table":
         print("no node moves")
     else:
-        print(render(rows, arguments.format, ("node", "type", "here", "against")))
+        print(render(rows, arguments.format, ("node", "type", "here", "against", "cause", "note")))
     return 0
 
 

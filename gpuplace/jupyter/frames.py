@@ -18,6 +18,21 @@ source         string              ``file:line`` that made the node; missing whe
 ``src_device``, ``dst_device``, ``dtype``, ``shape``, ``bytes`` (Int64, missing where unknown), ``copy`` and ``control``
 (bool). `devices_frame`, one row a device. `mapping_frame`, one row a GPU or a device on it: ``gpu``, ``name``,
 ``pci_bus_id``, ``visible`` (Int32), ``device``, ``memory_limit`` (Int64, bytes), ``reason``.
+
+`explanation_frame`, one row a rule that acted, in order:
+
+=============  ==================  =========================================================================
+column         type                meaning
+=============  ==================  =========================================================================
+rule           category            the rule
+before         string              short names of the devices left before it, with spaces between
+after          string              short names of the devices left after it
+cause          string              the other node that made the rule apply; missing where it is none
+note           string              what happened, in words
+=============  ==================  =========================================================================
+
+`diff_frame`, one row a node that moves, indexed by its name: ``before`` and ``after`` (category, full device names,
+missing without a device), ``cause`` (category, the rule), ``note`` (string, missing where the rule says it all).
 """
 
 from __future__ import annotations
@@ -35,7 +50,9 @@ from gpuplace.report.tables import device_rows, edge_rows, mapping_cells, scope_
 __all__ = [
     "blame_frame",
     "devices_frame",
+    "diff_frame",
     "edges_frame",
+    "explanation_frame",
     "kernels_frame",
     "mapping_frame",
     "placement_frame",
@@ -179,6 +196,42 @@ def blame_frame(blame: Any) -> pd.DataFrame:
             "example": pd.array([row.example for row in rows], dtype="string"),
             "remedy": pd.array([row.remedy for row in rows], dtype="string"),
         }
+    )
+
+
+def explanation_frame(explanation: Any) -> pd.DataFrame:
+    """One row a rule that acted on a node, in order; see the module for the columns.
+
+    Args:
+        explanation: what ``placement.explain(node)`` gave.
+    """
+    steps = explanation.steps
+    return pd.DataFrame(
+        {
+            "rule": _category(step.rule.value for step in steps),
+            "before": pd.array([" ".join(step.before) for step in steps], dtype="string"),
+            "after": pd.array([" ".join(step.after) for step in steps], dtype="string"),
+            "cause": pd.array([step.cause for step in steps], dtype="string"),
+            "note": pd.array([step.note for step in steps], dtype="string"),
+        }
+    )
+
+
+def diff_frame(diff: Any) -> pd.DataFrame:
+    """One row a node that has another device in the other placement; see the module for the columns.
+
+    Args:
+        diff: what ``placement.diff(other)`` gave.
+    """
+    moves = tuple(diff)
+    return pd.DataFrame(
+        {
+            "before": _category(move.before for move in moves),
+            "after": _category(move.after for move in moves),
+            "cause": _category(move.cause.value for move in moves),
+            "note": pd.array([move.note or None for move in moves], dtype="string"),
+        },
+        index=pd.Index([move.node for move in moves], name="node", dtype="str"),
     )
 
 

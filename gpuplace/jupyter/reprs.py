@@ -15,7 +15,7 @@ from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.jupyter.pictures import placement_picture
-from gpuplace.placer.explain import Explanation
+from gpuplace.placer.explanation import Explanation
 from gpuplace.placer.placement import Placement
 from gpuplace.report import html
 from gpuplace.report.palette import device_label

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gpuplace.dtypes import ALL_DTYPES, DType
+from gpuplace.dtypes import DType
 from gpuplace.graph.op_def import OpDef
 from gpuplace.kernels.compute import has_compute
 from gpuplace.kernels.kernel_def import DEFAULT_DEVICE_TYPE, KernelDef, ordered
@@ -118,14 +118,18 @@ def never_on(
             continue
         there = [row for row in rows if row.device_type in (device_type, DEFAULT_DEVICE_TYPE)]
         if there:
-            gaps += _type_gaps(op_def, device_type, rows, there)
+            gaps += _type_gaps(op_def, device_type, rows, there, source.dtypes)
         else:
             gaps.append(DeviceGap(name, device_type, "", ()))
     return tuple(gaps)
 
 
 def _type_gaps(
-    op_def: OpDef, device_type: str, rows: Iterable[KernelDef], there: Iterable[KernelDef]
+    op_def: OpDef,
+    device_type: str,
+    rows: Iterable[KernelDef],
+    there: Iterable[KernelDef],
+    dtypes: Iterable[DType],
 ) -> Iterable[DeviceGap]:
     for attr in op_def.attrs:
         if attr.element_type != "type":
@@ -133,7 +137,7 @@ def _type_gaps(
         wanted, served = _served(rows, attr.name), _served(there, attr.name)
         if served is None:
             continue
-        admitted = frozenset(ALL_DTYPES if attr.allowed is None else attr.allowed)
+        admitted = frozenset(dtypes if attr.allowed is None else attr.allowed)
         missing = (admitted if wanted is None else admitted & wanted) - served
         if missing:
             yield DeviceGap(op_def.name, device_type, attr.name, ordered(missing))

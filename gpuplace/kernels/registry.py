@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
 from typing import Any
 
-from gpuplace.dtypes import int32, resource, string
+from gpuplace.dtypes import ALL_DTYPES, DTYPES_OF_1_15, DType, int32, resource, string
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.data_file import DataFile, read_data_file
 from gpuplace.graph.op_def import ArgDef, OpDef, OpRegistry, make_op_def, op_registry
@@ -272,6 +272,11 @@ class Catalogue:
     def release(self) -> str | None:
         """``"1.15"``, ``"2.21"``, or None for a private catalogue."""
         return self.kernels.release
+
+    @property
+    def dtypes(self) -> tuple[DType, ...]:
+        """The types that the release has; all for a private catalogue."""
+        return DTYPES_OF_1_15 if self.release == "1.15" else ALL_DTYPES
 
     def register_op(
         self,

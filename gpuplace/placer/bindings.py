@@ -25,6 +25,7 @@ import numpy as np
 from gpuplace.device.parsed_name import ANY, ParsedName
 from gpuplace.placer.components import components
 from gpuplace.placer.grouping import Binding, Grouping, Merge, MergeConflict
+from gpuplace.placer.kinds import Kinds
 from gpuplace.placer.member import Member
 from gpuplace.placer.node_facts import REF, RESOURCE, VARIANT, NodeFacts, SupportedTypes
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
@@ -95,6 +96,7 @@ class Bindings:
         kind: [pairs] kind of the consumer's input (`REF`, `RESOURCE`, `VARIANT`), or -1 for `_class`.
         first, second: [pairs] source and destination of the edge; node with the entry and first node of its group.
         component: [nodes] the smallest node that is tied to each node, by any chain of bindings.
+        bound: the nodes that are tied to another, ascending.
     """
 
     def __init__(self, graph: PlacementGraph, facts: Sequence[NodeFacts], rules: str) -> None:
@@ -111,6 +113,13 @@ class Bindings:
         self.component = components(
             len(graph), np.concatenate((self.first, extra[:, 0])), np.concatenate((self.second, extra[:, 1]))
         )
+        inspected = np.array([node for call in self.calls for node in call.nodes], dtype=np.int64)
+        is_bound = np.zeros(len(graph), dtype=bool)
+        is_bound[self.first] = True
+        is_bound[self.second] = True
+        is_bound[inspected] = True
+        self.bound = np.flatnonzero(is_bound)
+        self.inspected = np.unique(self.component[inspected])
 
     @staticmethod
     def _edges(
@@ -272,16 +281,23 @@ class Groups:
 
     root: np.ndarray
     """[nodes] a node that stands for the group."""
-    member: np.ndarray
-    """[nodes] at each root: index into `members`; undefined elsewhere."""
+    kind: np.ndarray
+    """[nodes] kind of the group: groups of one kind have the same constraints on every machine."""
+    of_kind: np.ndarray
+    """[kinds] index into `members`."""
     members: list[Member]
     """The distinct constraints."""
     hard_components: frozenset[int]
     """Components (see `Bindings`) whose groups were merged one pair at a time."""
 
+    @cached_property
+    def member(self) -> np.ndarray:
+        """[nodes] index into `members`."""
+        return self.of_kind[self.kind]
+
     def constraints(self, node: int) -> Member:
         """Constraints of a node's group."""
-        return self.members[self.member[self.root[node]]]
+        return self.members[self.of_kind[self.kind[node]]]
 
 
 @dataclass(frozen=True)
@@ -316,6 +332,7 @@ def without_xla(supported: SupportedTypes, name: ParsedName) -> SupportedTypes:
 
 def form_groups(
     bindings: Bindings,
+    kinds: Kinds,
     single: NodeMembers,
     type_priority: dict[str, int],
     *,
@@ -327,147 +344,138 @@ def form_groups(
     """Partitions the nodes and finds the constraints of each part.
 
     Args:
-        bindings: what ties nodes.
-        single: the constraints of single nodes.
+        bindings: the pairs of nodes that belong together.
+        kinds: which components are alike.
+        single: the constraints of each node.
         type_priority: device type -> priority.
         soft: whether soft placement is allowed.
-        on_conflict: hears of bindings that cannot be kept.
-        record: hears of each merge.
+        on_conflict: hears of each binding that cannot be kept, and may raise.
+        record: called with each merge of a hard component.
         look_inside: what the body of a called function says, for calls that give back resources.
     """
-    graph, facts = single.graph, single.facts
-    types: dict[SupportedTypes, int] = {}
-    type_id = np.array([types.setdefault(fact.supported, len(types)) for fact in facts], dtype=np.int64)
-    names: dict[ParsedName, int] = {ANY: 0}
-    name_id = np.array([names.setdefault(name, len(names)) for name in single.requests], dtype=np.int64)
-    makes_state = np.array([fact.makes_state for fact in facts], dtype=bool)
-
-    node_type = type_id[graph.signature]
-    node_name = name_id[graph.device]
-    node_resource = makes_state[graph.signature] & (node_name > 0)
-
-    root = np.arange(len(graph), dtype=np.int64)
-    hard: np.ndarray = np.fromiter(single.assigned, dtype=np.int64, count=len(single.assigned))
-    if len(bindings.first) or bindings.calls:
-        involved = np.zeros(len(graph), dtype=bool)
-        involved[bindings.first] = True
-        involved[bindings.second] = True
-        inspected = np.array([node for call in bindings.calls for node in call.nodes], dtype=np.int64)
-        involved[inspected] = True
-        nodes = np.flatnonzero(involved)
-        component = bindings.component
-        label = component[nodes]
-        hard = np.concatenate(
-            (
-                component[hard],
-                component[inspected],
-                _hard(label, node_name[nodes], node_type[nodes], list(types)),
-            )
-        )
-        hard = np.unique(hard)
-        root[nodes] = label
-        easy = nodes if not len(hard) else nodes[~np.isin(label, hard)]
-        if len(easy):
-            _intersect(component[easy], easy, node_type, node_name, node_resource, types)
-
-    stride = len(names)
-    key = (node_type * stride + node_name) * 2 + node_resource
-    present = np.flatnonzero(np.bincount(key, minlength=1))
-    type_list, name_list = list(types), list(names)
-    members: list[Member] = []
-    table = np.zeros(int(present[-1]) + 1 if len(present) else 1, dtype=np.int64)
-    for code in present.tolist():
-        (type_number, name_number), resource = divmod(code // 2, stride), code % 2
-        name = name_list[name_number]
-        supported = without_xla(type_list[type_number], name)
-        table[code] = len(members)
-        members.append(Member(supported, requested=name, resource=name if resource else ANY))
-    member = table[key]
-    hard_components = frozenset(hard.tolist())
-    if hard_components:
-        grouping = Grouping(single, type_priority, soft=soft, rules=bindings.rules, record=record)
-        is_hard = np.isin(bindings.component[bindings.first], hard)
-        is_edge = bindings.kind != _COLOCATION_KIND
-        bindings.replay(grouping, np.flatnonzero(is_hard & is_edge), soft, on_conflict)
-        if look_inside is not None:
-            for call in bindings.calls:
-                bindings.bind_call(grouping, call, look_inside(call.node), on_conflict)
-        bindings.replay(grouping, np.flatnonzero(is_hard & ~is_edge), soft, on_conflict)
-        known: dict[Member, int] = {}
-        for node in np.flatnonzero(np.isin(bindings.component, hard)).tolist():
-            root[node] = grouping.find(node)
-            constraints = grouping.constraints(node)
-            if constraints not in known:
-                known[constraints] = len(members)
-                names_set = constraints.requested
-                members.append(replace(constraints, supported=without_xla(constraints.supported, names_set)))
-            member[root[node]] = known[constraints]
-    return Groups(root, member, members, hard_components)
+    entries = _Entries(kinds, single)
+    is_hard = entries.hard()
+    of_kind, members = entries.members(is_hard)
+    component = bindings.component
+    hard: np.ndarray = component[list(single.assigned)]
+    if is_hard.any():
+        hard = np.concatenate((hard, component[is_hard[kinds.of_node]]))
+    hard = np.concatenate((hard, bindings.inspected))
+    if not len(hard):
+        return Groups(component, kinds.of_node, of_kind, members, frozenset())
+    hard = np.unique(hard)
+    root, kind = component.copy(), kinds.of_node.copy()
+    grouping = Grouping(single, type_priority, soft=soft, rules=bindings.rules, record=record)
+    is_replayed = np.isin(component[bindings.first], hard)
+    is_edge = bindings.kind != _COLOCATION_KIND
+    bindings.replay(grouping, np.flatnonzero(is_replayed & is_edge), soft, on_conflict)
+    if look_inside is not None:
+        for call in bindings.calls:
+            bindings.bind_call(grouping, call, look_inside(call.node), on_conflict)
+    bindings.replay(grouping, np.flatnonzero(is_replayed & ~is_edge), soft, on_conflict)
+    known: dict[Member, int] = {}
+    for node in np.flatnonzero(np.isin(component, hard)).tolist():
+        root[node] = grouping.find(node)
+        constraints = grouping.constraints(node)
+        kind[node] = len(of_kind) + known.setdefault(constraints, len(known))
+    of_kind = np.concatenate((of_kind, np.arange(len(members), len(members) + len(known))))
+    members += [
+        replace(constraints, supported=without_xla(constraints.supported, constraints.requested))
+        for constraints in known
+    ]
+    return Groups(root, kind, of_kind, members, frozenset(hard.tolist()))
 
 
-def _hard(
-    label: np.ndarray, name: np.ndarray, type_id: np.ndarray, types: list[SupportedTypes]
-) -> np.ndarray:
-    """Labels of the components in which something might clash.
+class _Entries:
+    """What a machine makes of the signatures and requests of each kind.
 
-    Args:
-        label: [nodes] component of each node.
-        name: [nodes] requested name of each node, 0 where nothing is asked.
-        type_id: [nodes] device types of each node.
-        types: what `type_id` stands for.
+    Attributes:
+        types: device types with priorities -> number.
+        type: [entries] number of each entry's device types.
+        names: the distinct requests; the first asks for nothing.
+        name: [entries] number of each entry's request.
+        makes_state: [entries] the request binds whoever uses the node.
     """
-    size = int(label.max()) + 1
-    largest = np.zeros(size, dtype=np.int64)
-    np.maximum.at(largest, label, name)
-    clash = (name > 0) & (name != largest[label])
-    prioritized = np.array([any(priority for _, priority in supported) for supported in types])
-    clash |= prioritized[type_id]
-    mask = _masks(types)
-    common = np.full(size, -1, dtype=np.int64)
-    np.bitwise_and.at(common, label, mask[type_id])
-    clash |= common[label] == 0
-    return label[clash]
 
+    def __init__(self, kinds: Kinds, single: NodeMembers) -> None:
+        self.kinds = kinds
+        self.types: dict[SupportedTypes, int] = {}
+        type_id = [self.types.setdefault(fact.supported, len(self.types)) for fact in single.facts]
+        names: dict[ParsedName, int] = {ANY: 0}
+        name_id = [names.setdefault(name, len(names)) for name in single.requests]
+        makes_state = np.array([fact.makes_state for fact in single.facts], dtype=bool)
+        self.type = np.array(type_id, dtype=np.int64)[kinds.signature]
+        self.names = tuple(names)
+        self.name = np.array(name_id, dtype=np.int64)[kinds.device]
+        self.makes_state = makes_state[kinds.signature] & (self.name > 0)
 
-def _masks(types: list[SupportedTypes]) -> np.ndarray:
-    """A bit per device type; -1 as more than 62 types would need is never reached in practice, so it is refused."""
-    kinds = list(dict.fromkeys(kind for supported in types for kind, _ in supported))
-    if len(kinds) > 62:
-        raise ValueError(f"{len(kinds)} device types: at most 62 can be told apart")
-    bit = {kind: 1 << i for i, kind in enumerate(kinds)}
-    return np.array([sum(bit[kind] for kind, _ in supported) for supported in types], dtype=np.int64)
+    def hard(self) -> np.ndarray:
+        """[kinds] whether something might clash: components that have to be merged in TensorFlow's order."""
+        kind, size = self.kinds.kind, len(self.kinds)
+        largest = np.zeros(size, dtype=np.int64)
+        np.maximum.at(largest, kind, self.name)
+        clash = (self.name > 0) & (self.name != largest[kind])
+        prioritized = [any(priority for _, priority in supported) for supported in self.types]
+        clash |= np.array(prioritized, dtype=bool)[self.type]
+        common = self._common()
+        is_hard = common == 0
+        is_hard[kind[clash]] = True
+        return is_hard & self.kinds.is_bound
 
+    def members(self, is_hard: np.ndarray) -> tuple[np.ndarray, list[Member]]:
+        """[kinds] number of the constraints of each kind, and the constraints; of hard ones they mean nothing."""
+        kinds = self.kinds
+        size = len(kinds)
+        type_of, name_of = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+        is_state = np.zeros(size, dtype=bool)
+        np.maximum.at(name_of, kinds.kind, self.name)
+        np.logical_or.at(is_state, kinds.kind, self.makes_state)
+        type_of[kinds.kind] = self.type
+        easy = np.flatnonzero(kinds.is_bound & ~is_hard)
+        if len(easy):
+            type_of[easy] = self._types_of_masks(self._common()[easy])
+        code = (type_of * len(self.names) + name_of) * 2 + is_state
+        distinct, place = np.unique(code, return_inverse=True)
+        types = tuple(self.types)
+        members = []
+        for value in distinct.tolist():
+            (type_number, name_number), resource = divmod(value // 2, len(self.names)), value % 2
+            name = self.names[name_number]
+            supported = without_xla(types[type_number], name)
+            members.append(Member(supported, requested=name, resource=name if resource else ANY))
+        return place, members
 
-def _intersect(
-    label: np.ndarray,
-    nodes: np.ndarray,
-    node_type: np.ndarray,
-    node_name: np.ndarray,
-    node_resource: np.ndarray,
-    types: dict[SupportedTypes, int],
-) -> None:
-    """Gives every node of an easy component the component's device types, request and resource flag, in place."""
-    size = len(node_type)
-    mask = _masks(list(types))
-    common = np.full(size, -1, dtype=np.int64)
-    np.bitwise_and.at(common, label, mask[node_type[nodes]])
-    of_mask = {
-        int(mask[number]): number
-        for supported, number in types.items()
-        if not any(priority for _, priority in supported)
-    }
-    kinds = list(dict.fromkeys(kind for supported in types for kind, _ in supported))
-    values, inverse = np.unique(common[label], return_inverse=True)
-    numbers = []
-    for value in values.tolist():
-        if value not in of_mask:
-            supported = tuple((kind, 0) for i, kind in enumerate(kinds) if value >> i & 1)
-            of_mask[value] = types.setdefault(supported, len(types))
-        numbers.append(of_mask[value])
-    name = np.zeros(size, dtype=np.int64)
-    np.maximum.at(name, label, node_name[nodes])
-    resource = np.zeros(size, dtype=bool)
-    np.logical_or.at(resource, label, node_resource[nodes])
-    node_type[nodes] = np.array(numbers, dtype=np.int64)[inverse]
-    node_name[nodes] = name[label]
-    node_resource[nodes] = resource[label]
+    def _common(self) -> np.ndarray:
+        """[kinds] a bit for each device type that all of a kind's entries have."""
+        common = np.full(len(self.kinds), -1, dtype=np.int64)
+        np.bitwise_and.at(common, self.kinds.kind, self._masks()[self.type])
+        return common
+
+    def _device_types(self) -> list[str]:
+        return list(dict.fromkeys(kind for supported in self.types for kind, _ in supported))
+
+    def _masks(self) -> np.ndarray:
+        """A bit per device type; more than 62 types are never reached in practice, so they are refused."""
+        kinds = self._device_types()
+        if len(kinds) > 62:
+            raise ValueError(f"{len(kinds)} device types: at most 62 can be told apart")
+        bit = {kind: 1 << i for i, kind in enumerate(kinds)}
+        masks = [sum(bit[kind] for kind, _ in supported) for supported in self.types]
+        return np.array(masks, dtype=np.int64)
+
+    def _types_of_masks(self, common: np.ndarray) -> np.ndarray:
+        """Numbers of the device types that stand for masks, without priorities."""
+        device_types = self._device_types()
+        of_mask = {
+            mask: number
+            for (supported, number), mask in zip(self.types.items(), self._masks().tolist(), strict=True)
+            if not any(priority for _, priority in supported)
+        }
+        values, place = np.unique(common, return_inverse=True)
+        numbers = []
+        for value in values.tolist():
+            if value not in of_mask:
+                supported = tuple((kind, 0) for i, kind in enumerate(device_types) if value >> i & 1)
+                of_mask[value] = self.types.setdefault(supported, len(self.types))
+            numbers.append(of_mask[value])
+        return np.array(numbers, dtype=np.int64)[place]

@@ -21,8 +21,10 @@ import numpy as np
 
 from gpuplace.device.parsed_name import ANY
 from gpuplace.dtypes import DType
-from gpuplace.placer.decide import GENERATOR, IDENTITY, METADATA, NOWHERE
-from gpuplace.placer.remedy import missing_kernel
+from gpuplace.placer.decide import NOWHERE
+from gpuplace.placer.kernel_text import missing_kernel
+from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
+from gpuplace.placer.remedy import remedy_for
 from gpuplace.placer.rules import Rule
 
 if TYPE_CHECKING:
@@ -219,7 +221,7 @@ class _Blamer:
             return cause, nodes, np.zeros(len(graph), dtype=np.int64)
         root = placement.partition.root
         culprit = placement.decisions.decider[root].copy()
-        cause = self._of_member()[placement.partition.member[root]]
+        cause = self._of_member()[placement.partition.member]
         asked = self._asks_elsewhere()
         came = np.zeros(len(graph), dtype=bool)
         came[list(placement.assigned)] = True
@@ -245,7 +247,7 @@ class _Blamer:
         culprit = np.where(itself, nodes, culprit)
         itself |= ~np.isin(cause, [_NUMBER[rule] for rule, _ in tied])
         relation = np.where(itself, _ITSELF, _BOUND)
-        how = placement.decisions.how[root]
+        how = placement.decisions.how
         follows = (cause == _NUMBER[Rule.TYPE_PRIORITY]) & np.isin(how, (METADATA, IDENTITY, GENERATOR))
         follows &= ~unplaced
         return self._traced(cause, culprit, relation, follows)
@@ -261,7 +263,7 @@ class _Blamer:
         step = np.arange(len(graph), dtype=np.int64)
         followers = np.flatnonzero(follows)
         decider = decisions.decider[partition.root[followers]]
-        to_consumer = decisions.how[partition.root[followers]] == GENERATOR
+        to_consumer = decisions.how[followers] == GENERATOR
         step[followers[to_consumer]] = graph.dst[graph.out_order[graph.out_start[decider[to_consumer]]]]
         step[followers[~to_consumer]] = graph.src[graph.in_start[decider[~to_consumer]]]
         for _ in range(len(graph).bit_length()):
@@ -368,7 +370,15 @@ class _Blamer:
         ]
 
     def _words(self, rule: Rule, culprit: int, example: int) -> tuple[str, str]:
-        """The cause, and what would have to change."""
+        """The cause, and what would have to change: a request, unless others have to change too."""
+        cause, remedy = self._cause_and_remedy(rule, culprit, example)
+        if remedy.startswith(f"ask for '/device:{self.kind}:0'") and any(self.on_kind):
+            found = remedy_for(self.placement, culprit, self.kind)
+            if all([name for name, _ in asked] != [self.graph.names[culprit]] for asked in found.requests):
+                return cause, found.text
+        return cause, remedy
+
+    def _cause_and_remedy(self, rule: Rule, culprit: int, example: int) -> tuple[str, str]:
         graph, kind = self.graph, self.kind
         op_type, wanted = graph.op_type(culprit), f"ask for '/device:{kind}:0'"
         asked = graph.requested_device(culprit)

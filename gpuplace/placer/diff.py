@@ -1,4 +1,10 @@
-"""What moves between two placements of one graph, grouped by the rule that put each node where it now is."""
+"""What moves between two placements of one graph, grouped by the difference between them that moves each node.
+
+missing device (1): the machine no longer has the device
+  tower_1/out: ...device:GPU:1 -> ...device:GPU:0  (asks for '/device:GPU:1')
+generator (1): a node without data inputs goes where all its consumers are
+  x: ...device:GPU:0 -> ...device:CPU:0  (follows y)
+"""
 
 from __future__ import annotations
 
@@ -10,7 +16,8 @@ import numpy as np
 
 from gpuplace.device.parsed_name import ANY
 from gpuplace.placer.candidates import SOFT, SOFT_RESOURCE
-from gpuplace.placer.decide import GENERATOR, IDENTITY, METADATA, NOWHERE
+from gpuplace.placer.decide import NOWHERE
+from gpuplace.placer.moved_by import RULE_OF_DECISION, Comparer
 from gpuplace.placer.rules import Rule
 
 if TYPE_CHECKING:
@@ -29,7 +36,9 @@ class Move:
     after: str
     """Full name; "" without a device."""
     cause: Rule
-    """What settled its new device, or what took its old one away."""
+    """The difference between the two placements that moves it."""
+    note: str = ""
+    """That difference in words: `follows m`, `asks for '/gpu:3'`; "" where the rule says it all."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,7 @@ class PlacementDiff:
             lines.append(f"{rule.value} ({len(moves)}): {rule.meaning}")
             lines += [
                 f"  {move.node}: {move.before or 'no device'} -> {move.after or 'no device'}"
+                + (f"  ({move.note})" if move.note else "")
                 for move in moves[:_SHOWN]
             ]
             if len(moves) > _SHOWN:
@@ -86,15 +96,13 @@ def diff(before: Placement, after: Placement) -> PlacementDiff:
     code = {name: i for i, name in enumerate(dict.fromkeys((*old_names, *new_names)))}
     here = np.array([code[name] for name in old_names])[before.devices[pairs[:, 0]]]
     there = np.array([code[name] for name in new_names])[after.devices[pairs[:, 1]]]
-    moves = [
-        Move(
-            old.names[i],
-            old_names[before.devices[i]],
-            new_names[after.devices[k]],
-            _cause(before, i, after, k),
+    moves = []
+    comparer = Comparer(before, after)
+    for i, k in pairs[here != there].tolist():
+        cause, note = comparer.cause(i, k) or (deciding_rule(after, k), "")
+        moves.append(
+            Move(old.names[i], old_names[before.devices[i]], new_names[after.devices[k]], cause, note)
         )
-        for i, k in pairs[here != there].tolist()
-    ]
     if old.names == new.names:
         return PlacementDiff(tuple(moves), (), ())
     return PlacementDiff(
@@ -104,26 +112,12 @@ def diff(before: Placement, after: Placement) -> PlacementDiff:
     )
 
 
-def _cause(before: Placement, old: int, after: Placement, new: int) -> Rule:
-    """The rule that settled the new device, unless that is only the general preference, which the old one broke."""
-    device = int(before.devices[old])
-    if device != NOWHERE and before.device_set.names[device] not in after.device_set:
-        rule = deciding_rule(after, new)
-        return Rule.MISSING_DEVICE if rule in (Rule.TYPE_PRIORITY, Rule.NAME_ORDER, Rule.KERNEL) else rule
-    rule = deciding_rule(after, new)
-    if rule in (Rule.TYPE_PRIORITY, Rule.NAME_ORDER):
-        earlier = deciding_rule(before, old)
-        if earlier not in (Rule.TYPE_PRIORITY, Rule.NAME_ORDER):
-            return earlier
-    return rule
-
-
 def deciding_rule(placement: Placement, node: int) -> Rule:
     """The rule that settled a node's device, without replaying its group."""
     if placement.partition is None or placement.decisions is None or placement.devices[node] == NOWHERE:
         return Rule.FAILED
-    how = int(placement.decisions.how[placement.partition.root[node]])
-    followed = {METADATA: Rule.METADATA, IDENTITY: Rule.IDENTITY, GENERATOR: Rule.GENERATOR}.get(how)
+    how = int(placement.decisions.how[node])
+    followed = RULE_OF_DECISION.get(how)
     if followed is not None:
         return followed
     member = placement.constraints(node)

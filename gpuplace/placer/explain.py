@@ -2,122 +2,36 @@
 
 Nothing is kept for this while placing. The merges of the node's group are replayed with a listener, and the rest
 follows from the group's constraints and from how the group was decided.
-
-    MatMul_1 (MatMul) -> /job:localhost/replica:0/task:0/device:GPU:0
-      requested by  nobody
-      steps         kernel         CPU:0 GPU:0 -> CPU:0 GPU:0  kernels for MatMul with T=float: GPU, CPU
-                    type priority  CPU:0 GPU:0 -> GPU:0        GPU comes before CPU
-      for CPU       ask for '/device:CPU:0'
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuplace.device.parsed_name import ANY
-from gpuplace.placer.candidates import SOFT, SOFT_RESOURCE
-from gpuplace.placer.decide import GENERATOR, IDENTITY, METADATA, NOWHERE
+from gpuplace.device.parsed_name import ANY, ParsedName
+from gpuplace.placer.candidates import FULL, SOFT, SOFT_RESOURCE
+from gpuplace.placer.decide import NOWHERE
+from gpuplace.placer.explanation import Explanation, Step
+from gpuplace.placer.faults import Fault
 from gpuplace.placer.grouping import Binding, Grouping, Merge
 from gpuplace.placer.host_data import what_is_read
+from gpuplace.placer.kernel_text import kernel_note
 from gpuplace.placer.member import Member
 from gpuplace.placer.messages import error_of
-from gpuplace.placer.remedy import kernel_note, remedies
+from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA, is_passing
+from gpuplace.placer.remedy import remedies
 from gpuplace.placer.rules import Rule
+from gpuplace.placer.ties import RULE_OF_BINDING, name_text, tie_text, ties_between
 
 if TYPE_CHECKING:
     from gpuplace.placer.placement import Placement
 
-_SHOWN_GROUP = 8
-_SHOWN_DEVICES = 6
+_SHOWN_NODES = 4
 
-_RULE_OF_BINDING = {
-    Binding.REFERENCE: Rule.REFERENCE_EDGE,
-    Binding.RESOURCE: Rule.RESOURCE_EDGE,
-    Binding.DATASET: Rule.DATASET_EDGE,
-    Binding.COLOCATION: Rule.COLOCATION,
-}
 _RULE_OF_DECISION = {METADATA: Rule.METADATA, IDENTITY: Rule.IDENTITY, GENERATOR: Rule.GENERATOR}
-
-
-@dataclass(frozen=True)
-class Step:
-    """One rule that acted."""
-
-    rule: Rule
-    before: tuple[str, ...]
-    """Devices left before it, by local name (`GPU:0`), or full names where the machine has several tasks."""
-    after: tuple[str, ...]
-    """Devices left after it."""
-    cause: str | None
-    """The node that made the rule apply, where it is another one."""
-    note: str
-    """What happened, in words."""
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Why a node has its device."""
-
-    node: str
-    op_type: str
-    device: str
-    """Full name; "" where the node could not be placed."""
-    requested: str
-    """Device that the program asked for, as written; "" for none."""
-    source: str | None
-    """`file:line` that made the node."""
-    group: tuple[str, ...]
-    """The nodes that share its device by necessity, itself included."""
-    decided_by: str
-    """The member of the group that was visited first, and so got the device for all."""
-    rule: Rule
-    """The rule that settled it."""
-    steps: tuple[Step, ...]
-    remedy: tuple[tuple[str, str], ...]
-    """For each other device type: what would have to change."""
-    made_from: str | None = None
-    """For a node that TensorFlow adds before placing: the node and the functions that it comes from."""
-
-    def __str__(self) -> str:
-        rows = [("requested by", self._request_text())]
-        if self.made_from:
-            rows.append(("made from", self.made_from))
-        if len(self.group) > 1:
-            others = [name for name in self.group if name != self.node]
-            more = f", and {len(others) - _SHOWN_GROUP} more" if len(others) > _SHOWN_GROUP else ""
-            rows.append(("group", f"with {', '.join(others[:_SHOWN_GROUP])}{more}"))
-            rows.append(("decided by", "itself" if self.decided_by == self.node else self.decided_by))
-        rows.append(("steps", "\n".join(self._step_lines())))
-        rows += [(f"for {kind}", text) for kind, text in self.remedy]
-        width = max(len(label) for label, _ in rows) + 2
-        indent = "\n" + " " * (width + 2)
-        lines = [f"{self.node} ({self.op_type}) -> {self.device or 'no device'}"]
-        lines += [f"  {label:<{width}}{text.replace(chr(10), indent)}" for label, text in rows]
-        return "\n".join(lines)
-
-    def _request_text(self) -> str:
-        where = f", {self.source}" if self.source else ""
-        return f"'{self.requested}'{where}" if self.requested else f"nobody{where}"
-
-    def _step_lines(self) -> Iterator[str]:
-        table = [
-            (step.rule.value, f"{_devices_text(step.before)} -> {_devices_text(step.after)}", step.note)
-            for step in self.steps
-        ]
-        first = max(len(row[0]) for row in table) + 2
-        second = max(len(row[1]) for row in table) + 2
-        for rule, devices, note in table:
-            yield f"{rule:<{first}}{devices:<{second}}{note}"
-
-
-def _devices_text(devices: tuple[str, ...]) -> str:
-    if len(devices) > _SHOWN_DEVICES:
-        return f"{' '.join(devices[: _SHOWN_DEVICES - 1])} ... ({len(devices)})"
-    return " ".join(devices) or "none"
 
 
 def explain(placement: Placement, name: str) -> Explanation:
@@ -161,8 +75,10 @@ class _Explainer:
             decided_by=graph.names[decider],
             rule=self.steps[-1].rule,
             steps=tuple(self.steps),
-            remedy=tuple(remedies(placement, node, decider)),
+            remedies=tuple(remedies(placement, node, decider)),
             made_from=graph.origin(node) if graph.origin is not None else None,
+            ties=ties_between(placement, node, decider),
+            refused=self._refusal() if device != NOWHERE else None,
         )
 
     def _decider(self) -> int:
@@ -196,16 +112,20 @@ class _Explainer:
             exact = placement.chooser.matching(member.requested, member.supported)
             note = f"asked for '{request}'"
             if placement.placer.parsed[self.graph.device[node]] is None:
-                note = f"'{request}' is no device name"
+                note = f"'{request}' is no device name: it counts as none"
             elif not exact:
                 exists = placement.device_set.matching(member.requested)
                 note += ", which has no kernel for it" if exists else ", which the machine does not have"
+                kind = member.requested.type or ""
+                if kind != kind.upper() and kind.upper() in dict(placement.device_set.prioritized_types()):
+                    note += ": types are in upper case"
             self._add(Rule.REQUEST, exact, None, note)
 
     def _merge_steps(self) -> None:
         placement = self.placement
         bindings = placement.placer.bindings
         pairs = bindings.pairs_of(int(bindings.component[self.node]))
+        self._broken_chain_step()
         if not len(pairs):
             return
         assert placement.single is not None
@@ -219,13 +139,29 @@ class _Explainer:
         )
         bindings.replay(grouping, pairs, placement.soft, lambda conflict: None)
 
+    def _broken_chain_step(self) -> None:
+        """1.15 ties a node to the group that it names, not to a node of that name which names another group itself."""
+        graph, node = self.graph, self.node
+        if self.placement.placer.rules != "1.15":
+            return
+        for name in graph.colocation(node):
+            named = graph.index.get(name)
+            if (
+                named is not None
+                and named != node
+                and name not in graph.colocation(named)
+                and graph.colocation(named)
+            ):
+                note = f"{self.name} names {name}, which names another node itself: 1.15 does not tie them"
+                self._add(Rule.COLOCATION, self.left, named, note)
+
     def _host_step(self, group: list[int]) -> None:
         causes = [node for node in self.placement.host_causes if node in group]
         if causes:
-            after = tuple(i for i in self.left if self.placement.device_set.devices[i].device_type == "CPU")
+            devices = self.placement.device_set.devices
             self._add(
                 Rule.HOST_DATA,
-                after,
+                tuple(i for i in self.left if devices[i].device_type == "CPU"),
                 causes[0],
                 f"{self.graph.names[causes[0]]} {what_is_read(self.graph.op_type(causes[0]))}",
             )
@@ -234,77 +170,122 @@ class _Explainer:
         placement = self.placement
         member = placement.constraints(self.node)
         found = placement.chooser.candidates(member)
-        asked = member.requested.to_string()
-        if found.level == SOFT:
-            name = found.name.to_string() or "any device"
-            self._add(Rule.SOFT_PLACEMENT, found.devices, None, f"instead of '{asked}': {name}")
-        elif found.level == SOFT_RESOURCE:
-            name = found.name.to_string() or "any device"
+        asked, name = name_text(member.requested), name_text(found.name)
+        instead = f"'{name}'" if name else "any device"
+        if found.level != FULL and not found.devices:
             self._add(
-                Rule.SOFT_RESOURCE,
-                found.devices,
-                None,
-                f"instead of '{asked}': {name}, though a resource asked for it",
+                Rule.SOFT_PLACEMENT, (), None, f"no device matches '{name}' either" if name else "no device"
             )
+        elif found.level == SOFT:
+            note = f"instead of '{asked}': {instead}"
+            self._add(Rule.SOFT_PLACEMENT, found.devices, None, note)
+        elif found.level == SOFT_RESOURCE:
+            note = f"instead of '{asked}': {instead}, though {self._resources()} asked for it"
+            self._add(Rule.SOFT_RESOURCE, found.devices, None, note)
         elif set(found.devices) != set(self.left):
             self._add(Rule.GROUP, found.devices, None, "what is left for the whole group")
         if device == NOWHERE:
             return
         assert placement.partition is not None and placement.decisions is not None
-        how = int(placement.decisions.how[placement.partition.root[self.node]])
         if decider != self.node:
             note = f"{self.graph.names[decider]} is visited first and decides for the group"
-            if how in _RULE_OF_DECISION:
-                note += f", by the rule '{_RULE_OF_DECISION[how].value}'"
-            self._add(Rule.GROUP, (device,), decider, note)
-        elif how in _RULE_OF_DECISION:
-            cause = self._followed(how)
-            verb = "all its consumers are" if how == GENERATOR else "its input is"
-            self._add(
-                _RULE_OF_DECISION[how],
-                (device,),
-                cause,
-                f"{verb} on {self.labels[device]}: {self.graph.names[cause]}",
-            )
+            self._add(Rule.GROUP, self.left, decider, note)
+        how = int(placement.decisions.how[self.node])
+        if how in _RULE_OF_DECISION:
+            self._follow_step(decider, how, device)
         else:
-            self._preference_steps(member, device)
+            self._preference_steps(member, decider, device)
 
-    def _followed(self, how: int) -> int:
-        graph = self.graph
+    def _resources(self) -> str:
+        """The nodes of the group whose request binds because they make a variable or a handle."""
+        placement = self.placement
+        group = placement.group_of(self.node)
+        return self._listed([n for n in group if placement.facts_of(n).makes_state and self.graph.device[n]])
+
+    def _follow_step(self, decider: int, how: int, device: int) -> None:
+        graph, label = self.graph, self.labels[device]
+        whose = "its" if decider == self.node else f"{graph.names[decider]}'s"
         if how == GENERATOR:
-            return int(graph.dst[graph.out_edges(self.node)[0]])
-        return int(graph.src[graph.in_edges(self.node)[0]])
+            consumers = self._consumers(decider)
+            note, cause = f"all {whose} consumers are on {label}: {self._listed(consumers)}", consumers[0]
+        else:
+            cause = int(graph.src[graph.in_edges(decider)[0]])
+            note = f"{whose} input is on {label}: {graph.names[cause]}"
+        self._add(_RULE_OF_DECISION[how], (device,), cause, note)
 
-    def _preference_steps(self, member: Member, device: int) -> None:
+    def _consumers(self, node: int) -> list[int]:
+        return list(dict.fromkeys(int(self.graph.dst[edge]) for edge in self.graph.out_edges(node)))
+
+    def _listed(self, nodes: list[int]) -> str:
+        names = [self.graph.names[node] for node in nodes[:_SHOWN_NODES]]
+        return ", ".join(names) + (
+            f" and {len(nodes) - _SHOWN_NODES} more" if len(nodes) > _SHOWN_NODES else ""
+        )
+
+    def _preference_steps(self, member: Member, decider: int, device: int) -> None:
         placement, devices = self.placement, self.placement.device_set.devices
         chosen = devices[device]
+        why = self._why_not_following(decider)
         if len(self.left) > 1 and placement.chooser.default_local_device == chosen.name:
-            self._add(Rule.DEFAULT_DEVICE, (device,), None, "the caller's default device")
+            self._add(Rule.DEFAULT_DEVICE, (device,), None, f"the caller's default device{why}")
         priority = dict(member.supported)
-        best = tuple(i for i in self.left if priority[devices[i].device_type] == priority[chosen.device_type])
+        number = priority[chosen.device_type]
+        best = tuple(i for i in self.left if priority[devices[i].device_type] == number)
         if len(best) < len(self.left):
-            number = priority[chosen.device_type]
-            self._add(
-                Rule.KERNEL_PRIORITY, best, None, f"its {chosen.device_type} kernel has priority {number}"
-            )
+            alone = len(placement.group_of(self.node)) == 1
+            whose = "its {} kernel has" if alone else "the group's {} kernels have"
+            note = f"{whose.format(chosen.device_type)} priority {number}{why}"
+            self._add(Rule.KERNEL_PRIORITY, best, None, note)
         same = tuple(i for i in self.left if devices[i].device_type == chosen.device_type)
         if len(same) < len(self.left):
             others = sorted({devices[i].device_type for i in self.left} - {chosen.device_type})
-            self._add(
-                Rule.TYPE_PRIORITY, same, None, f"{chosen.device_type} comes before {', '.join(others)}"
-            )
+            note = f"{chosen.device_type} comes before {', '.join(others)}{why}"
+            self._add(Rule.TYPE_PRIORITY, same, None, note)
         if len(self.left) > 1:
             self._add(Rule.NAME_ORDER, (device,), None, "the first by name")
 
+    def _why_not_following(self, decider: int) -> str:
+        """Why a node that could follow its input or its consumers does not; "" for others."""
+        placement, graph, names = self.placement, self.graph, self.graph.names
+        assert placement.decisions is not None
+        late, fact = placement.decisions.outline.is_generator, placement.facts_of(decider)
+        if decider in placement.assigned:
+            return ""
+        if late[decider]:
+            consumers = self._consumers(decider)
+            where = sorted({int(placement.devices[consumer]) for consumer in consumers})
+            waiting = [n for n in consumers if late[n] and graph.rank[n] > graph.rank[decider]]
+            if waiting:
+                return f"; its consumer {names[waiting[0]]} has no device yet"
+            if len(where) > 1:
+                return f"; its consumers are on several devices: {self._listed(consumers)}"
+            return f"; it cannot follow its consumers: {self._listed(consumers)}" if consumers else ""
+        sources = np.array([graph.src[edge] for edge in graph.in_edges(decider)[:1]], dtype=np.int64)
+        passes = fact.is_identity and placement.placer.rules == "2.21"
+        if len(sources) and passes:
+            passes = bool(is_passing(graph, np.array([decider]), sources)[0])
+        if not len(sources) or not (fact.is_metadata or passes):
+            return ""
+        source = int(sources[0])
+        if late[source] or graph.rank[source] > graph.rank[decider]:
+            return f"; its input {names[source]} has no device yet"
+        return f"; it cannot follow its input {names[source]}"
+
     def _failure_note(self) -> str:
+        """TensorFlow's sentence about the node or its group, the graph's first error where it has none of its own."""
+        faults, group = self.placement.faults, set(self.placement.group_of(self.node))
+        mine = next((fault for fault in faults if group.intersection(_nodes_of(fault))), None)
+        return self._sentence(mine or faults[0]) if faults else "nothing is left"
+
+    def _refusal(self) -> str | None:
         faults = self.placement.faults
-        mine = next(
-            (fault for fault in faults if self.node in _nodes_of(fault)), faults[0] if faults else None
-        )
-        return "nothing is left" if mine is None else error_of(self.placement, mine).message.split("\n")[0]
+        return f"TensorFlow places no node: {self._sentence(faults[0])}" if faults else None
+
+    def _sentence(self, fault: Fault) -> str:
+        return error_of(self.placement, fault).message.split("\n")[0].strip()
 
 
-def _nodes_of(fault: object) -> tuple[int, ...]:
+def _nodes_of(fault: Fault) -> tuple[int, ...]:
     group: tuple[int, ...] = getattr(fault, "group", ())
     node = getattr(fault, "node", None)
     return group if node is None else (*group, node)
@@ -315,7 +296,9 @@ class _MergeListener:
 
     def __init__(self, explainer: _Explainer) -> None:
         self.explainer = explainer
+        self.placement = explainer.placement
         self.parts: dict[int, set[int]] = {}
+        self.consumers: set[int] = set()
 
     def _part(self, node: int) -> set[int]:
         return self.parts.setdefault(node, {node})
@@ -323,50 +306,103 @@ class _MergeListener:
     def hear(self, merge: Merge) -> None:
         """Called after each attempt to merge."""
         first, second = self._part(merge.first), self._part(merge.second)
-        node = self.explainer.node
-        if merge.after is not None:
-            joined = first | second
-            for member in joined:
-                self.parts[member] = joined
+        node, self.consumers = self.explainer.node, second
         if node in first:
-            self._step(merge, merge.before_first, merge.before_second, merge.second, is_consumer=False)
+            self._step(merge, merge.before_first, merge.before_second, merge.second, second)
         elif node in second:
-            self._step(merge, merge.before_second, merge.before_first, merge.first, is_consumer=True)
+            self._step(merge, merge.before_second, merge.before_first, merge.first, first)
+        if merge.after is not None:
+            smaller, larger = sorted((first, second), key=len)
+            larger |= smaller
+            self.parts.update(dict.fromkeys(smaller, larger))
 
-    def _step(self, merge: Merge, mine: Member, theirs: Member, other: int, *, is_consumer: bool) -> None:
-        explainer = self.explainer
-        names = explainer.graph.names
-        rule = _RULE_OF_BINDING[merge.binding]
-        text = f"{merge.binding.value} {names[merge.first]} -> {names[merge.second]}"
-        if merge.binding is Binding.COLOCATION:
-            text = f"{names[merge.first]} is colocated with {names[merge.second]}"
+    def _step(self, merge: Merge, mine: Member, theirs: Member, other: int, part: set[int]) -> None:
+        """A step for one merge.
+
+        Args:
+            merge: the attempt.
+            mine: constraints of the explained node's group before.
+            theirs: constraints of the other group before.
+            other: the end of the binding in the other group.
+            part: the nodes of the other group.
+        """
+        explainer, placement = self.explainer, self.placement
+        text = tie_text(placement, merge.binding, merge.first, merge.second)
         if merge.after is None:
-            ignored = merge.binding is Binding.COLOCATION and explainer.placement.soft
+            ignored = merge.binding is Binding.COLOCATION and placement.soft
             failed = Rule.COLOCATION_IGNORED if ignored else Rule.CONFLICT
-            reason = (merge.conflict or "").removeprefix("because ")
-            explainer._add(failed, explainer.left, other, f"{text}, but {reason}")
+            explainer._add(failed, explainer.left, other, f"{text}, but {self._reason(merge)}")
             return
-        after = explainer._candidates(merge.after)
+        after = placement.chooser.matching(merge.after.requested, merge.after.supported)
+        rule = RULE_OF_BINDING[merge.binding]
+        reasons = []
         if merge.yielded:
             rule = Rule.YIELDS_TO_SOURCE
-            loser = names[merge.second]
-            winner = (theirs if is_consumer else mine).requested.to_string()
-            text = f"{text}: the request of {loser} yields to '{winner}'"
+            losers = self._askers(self.consumers, merge.before_second.requested)
+            loser = placement.graph.names[losers[0] if losers else merge.second]
+            reasons.append(f"the request of {loser} yields to '{name_text(merge.before_first.requested)}'")
         elif (
-            explainer.placement.soft
-            and mine.requested != ANY
+            mine.requested != ANY
             and theirs.requested != ANY
             and not mine.requested.is_compatible(theirs.requested)
         ):
             rule = Rule.REQUESTS_DROPPED
-            text = f"{text}: '{mine.requested.to_string()}' and '{theirs.requested.to_string()}' differ"
-        changed = replace(merge.after, supported=()) != replace(mine, supported=())
-        if set(after) != set(explainer.left) or (changed and rule is not _RULE_OF_BINDING[merge.binding]):
-            lacking = sorted(
-                {kind for kind, _ in mine.supported} - {kind for kind, _ in merge.after.supported}
+            kept = name_text(merge.after.requested)
+            reasons.append(
+                f"'{name_text(mine.requested)}' and '{name_text(theirs.requested)}' differ, "
+                + (f"'{kept}' is left" if kept else "no request is left")
             )
-            if lacking:
-                text += f", which has no {' or '.join(lacking)} kernel"
-            elif theirs.requested != ANY and rule is _RULE_OF_BINDING[merge.binding]:
-                text += f", which asks for '{theirs.requested.to_string()}'"
-            explainer._add(rule, tuple(np.array(after, dtype=int).tolist()), other, text)
+        changed = replace(merge.after, supported=()) != replace(mine, supported=())
+        if set(after) == set(explainer.left) and not (changed and reasons):
+            return
+        lacking = sorted(kind for kind, _ in mine.supported if kind not in dict(merge.after.supported))
+        asks = merge.after.requested != mine.requested and rule is RULE_OF_BINDING[merge.binding]
+        reasons += self._reasons(part, other, theirs, lacking, asks=asks)
+        note = f"{text}: {', '.join(reasons)}" if reasons else text
+        explainer._add(rule, tuple(np.array(after, dtype=int).tolist()), other, note)
+
+    def _reasons(
+        self, part: set[int], other: int, theirs: Member, lacking: list[str], *, asks: bool
+    ) -> list[str]:
+        """What the nodes of the other group bring: missing kernels, and requests."""
+        placement, names = self.placement, self.placement.graph.names
+        culprits = [n for n in sorted(part) if set(lacking) - dict(placement.facts_of(n).supported).keys()]
+        lacks = f"has no {' or '.join(lacking)} kernel"
+        subject = culprits[0] if culprits else other
+        askers = self._askers(part, theirs.requested) if asks else []
+        if len(askers) == 1:
+            node = askers[0]
+            request = placement.assigned.get(node) or placement.graph.requested_device(node)
+            if lacking and node == subject:
+                return [f"{names[node]} {lacks} and asks for '{request}'"]
+            wish = [f"{names[node]} asks for '{request}'"]
+        else:
+            listed = " and ".join(names[n] for n in askers[:2]) or names[other]
+            more = f" and {len(askers) - 2} more" if len(askers) > 2 else ""
+            wish = [f"{listed}{more} together ask for '{name_text(theirs.requested)}'"] if asks else []
+        return [*([f"{names[subject]} {lacks}"] if lacking else []), *wish]
+
+    def _askers(self, nodes: set[int], requested: ParsedName) -> list[int]:
+        """The nodes whose own request is part of what their group asks for."""
+        single = self.placement.single
+        assert single is not None
+        own = {node: single(node).requested for node in sorted(nodes)}
+        return [node for node, name in own.items() if name != ANY and name.is_compatible(requested)]
+
+    def _reason(self, merge: Merge) -> str:
+        """Why a merge was given up, in short."""
+        reason = (merge.conflict or "").removeprefix("because ").rstrip(".")
+        before = (merge.before_first, merge.before_second)
+        if reason.startswith("no device type"):
+            names = self.placement.graph.names
+            ends = (names[merge.first], names[merge.second])
+            kinds = [", ".join(kind for kind, _ in member.supported) for member in before]
+            have = [f"kernels for {kind}" if kind else "no kernel" for kind in kinds]
+            return f"{reason}: " + ", ".join(
+                f"{end} has {what}" for end, what in zip(ends, have, strict=True)
+            )
+        if "connects colocation groups" in reason:
+            which = "assigned" if "incompatible assigned" in reason else "resource"
+            first, second = (name_text(getattr(member, which)) for member in before)
+            return f"their {which} devices differ: '{first}' and '{second}'"
+        return reason[:1].lower() + reason[1:]

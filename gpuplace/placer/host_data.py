@@ -58,17 +58,14 @@ def limit_to_host(
     graph: PlacementGraph, facts: Sequence[NodeFacts], groups: Groups
 ) -> tuple[Groups, tuple[int, ...]]:
     """The groups with those that read lists of host data limited to the CPU, and the nodes that caused it."""
-    member, members = groups.member.copy(), list(groups.members)
     causes = []
+    limited: set[int] = set()
 
     def limit(node: int) -> None:
         root = int(groups.root[node])
-        constraints = members[member[root]]
-        if any(kind != "CPU" for kind, _ in constraints.supported):
+        if root not in limited and any(kind != "CPU" for kind, _ in groups.constraints(root).supported):
             causes.append(node)
-            host = tuple(item for item in constraints.supported if item[0] == "CPU")
-            member[root] = len(members)
-            members.append(replace(constraints, supported=host))
+            limited.add(root)
 
     for node in _forwarding_nodes(graph, facts):
         limit(node)
@@ -79,12 +76,25 @@ def limit_to_host(
         reads = np.array([VARIANT in fact.input_kinds for fact in facts])
         suspects = np.flatnonzero(reads[graph.signature])
         for node in suspects[np.argsort(graph.rank[suspects])].tolist():
-            constraints = members[member[int(groups.root[node])]]
-            if all(kind == "CPU" for kind, _ in constraints.supported):
-                continue
             if _element_type(graph, facts, elements, node) in _HOST_TYPES:
                 limit(node)
-    return replace(groups, member=member, members=members), tuple(causes)
+    return _limited(groups, limited), tuple(causes)
+
+
+def _limited(groups: Groups, roots: set[int]) -> Groups:
+    """The groups with those of some roots on the CPU only."""
+    if not roots:
+        return groups
+    is_limited = np.isin(groups.root, list(roots))
+    kinds, place = np.unique(groups.kind[is_limited], return_inverse=True)
+    kind = groups.kind.copy()
+    kind[is_limited] = len(groups.of_kind) + place
+    members = list(groups.members)
+    for number in groups.of_kind[kinds].tolist():
+        host = tuple(item for item in members[number].supported if item[0] == "CPU")
+        members.append(replace(members[number], supported=host))
+    of_kind = np.concatenate((groups.of_kind, np.arange(len(groups.members), len(members))))
+    return replace(groups, kind=kind, of_kind=of_kind, members=members)
 
 
 def _forwarding_nodes(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> list[int]:

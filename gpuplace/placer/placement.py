@@ -9,6 +9,7 @@ Source: tensorflow/core/common_runtime/placer.cc, releases 1.15 and 2.21.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,17 +23,21 @@ from gpuplace.placer.blame import Blame, blame
 from gpuplace.placer.candidates import DeviceChooser
 from gpuplace.placer.decide import NOWHERE, Decisions
 from gpuplace.placer.diff import PlacementDiff, diff
-from gpuplace.placer.explain import Explanation, explain
+from gpuplace.placer.explain import explain
+from gpuplace.placer.explanation import Explanation
 from gpuplace.placer.faults import Fault
 from gpuplace.placer.log import log
 from gpuplace.placer.member import Member
 from gpuplace.placer.messages import error_of
 from gpuplace.placer.node_facts import NodeFacts, SupportedTypes
-from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
+from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, split_tensor_name
 from gpuplace.release import resolve
 
 if TYPE_CHECKING:
     from gpuplace.placer.placer import Placer
+
+_SEARCHED = 5_000
+"""So many names are compared with one that does not exist."""
 
 
 class EdgeRow(NamedTuple):
@@ -164,12 +169,18 @@ class Placement(Mapping[str, str]):
         """Why a node is where it is: the rules that acted, in order, and what would move it.
 
         Args:
-            node: a node's name, or anything with a `name` that is one, such as an `Operation`.
+            node: an `Operation`, a `Tensor`, or the name of either (`MatMul`, `MatMul:0`).
 
         Raises:
-            KeyError: there is no such node.
+            KeyError: there is no such node; says which names are like it.
         """
-        return explain(self, node if isinstance(node, str) else node.name)
+        name = node if isinstance(node, str) else getattr(node, "op", node).name
+        if name not in self.graph.index:
+            name = split_tensor_name(name)[0]
+        if name not in self.graph.index:
+            alike = get_close_matches(name, self.graph.names[:_SEARCHED], 3)
+            raise KeyError(f"no node {name!r}" + (f"; there is {', '.join(alike)}" if alike else ""))
+        return explain(self, name)
 
     def diff(self, other: Placement) -> PlacementDiff:
         """The nodes that have another device in `other`, with the rule that moved each."""

@@ -25,7 +25,8 @@ Source: tensorflow/core/common_runtime/placer.cc and colocation_graph.cc, releas
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -38,12 +39,17 @@ from gpuplace.placer.bindings import Bindings, Conflict, Groups, Inside, NodeMem
 from gpuplace.placer.candidates import DeviceChooser
 from gpuplace.placer.decide import NOWHERE, Decisions, decide
 from gpuplace.placer.host_data import limit_to_host
+from gpuplace.placer.kinds import kinds_of
 from gpuplace.placer.log import EDGE_ORDERED_RELEASES, edge_order
 from gpuplace.placer.messages import error_of
 from gpuplace.placer.node_facts import NodeFacts, node_facts
+from gpuplace.placer.outline import Outline, outline
 from gpuplace.placer.placement import Placement
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.validate import attr_error, check_graph
+
+_OUTLINES_KEPT = 4
+"""How many outlines a `Placer` remembers: those of soft placement on and off, with and without GPUs."""
 
 
 def place_graph(
@@ -103,6 +109,8 @@ class Placer:
         self.parsed: tuple[ParsedName | None, ...] = tuple(parse_name(device) for device in graph.devices)
         check_graph(graph, catalogue)
         self.bindings = Bindings(graph, self.facts(()), rules)
+        self.kinds = kinds_of(graph, self.bindings.component, self.bindings.bound)
+        self._outlines: deque[Outline] = deque(maxlen=_OUTLINES_KEPT)
 
     def facts(self, device_types: tuple[str, ...]) -> tuple[NodeFacts, ...]:
         """Facts of each signature for a machine with these device types."""
@@ -121,6 +129,21 @@ class Placer:
             body = self.graph.inspections[call]
             found = self._inside[call] = Placer(body, self.catalogue, rules=self.rules, release=self.release)
         return found
+
+    def outline(self, groups: Groups, assigned: Collection[int]) -> Outline:
+        """Which of the groups follows which; remembered, as most machines and settings make the same groups."""
+        for known in self._outlines:
+            if known.fits(groups, assigned):
+                return known
+        made = outline(
+            self.graph,
+            self.facts(()),
+            groups,
+            assigned,
+            identity_follows_input=self.rules == "2.21",
+        )
+        self._outlines.appendleft(made)
+        return made
 
     def place(
         self,
@@ -188,13 +211,11 @@ class _Run:
         assert self.groups is not None
         candidates = [self.chooser.candidates(member) for member in self.groups.members]
         self.decisions = decide(
-            self.graph,
-            self.facts,
+            self.placer.outline(self.groups, positions),
             self.groups,
             candidates,
             positions,
             [device.device_type for device in self.device_set],
-            identity_follows_input=self.placer.rules == "2.21",
         )
         self._check_decisions(self.groups, self.decisions)
         return self._placement()
@@ -206,8 +227,12 @@ class _Run:
         given = {node: self.device_set.devices[device].parsed for node, device in positions.items()}
         self.single = NodeMembers(self.graph, self.facts, requests, given)
         priority = self.device_set.type_priority
+        kinds = self.placer.kinds
+        if self.graph is not self.placer.graph:
+            kinds = kinds_of(self.graph, self.placer.bindings.component, self.placer.bindings.bound)
         self.groups = form_groups(
             self.placer.bindings,
+            kinds,
             self.single,
             priority,
             soft=self.soft,

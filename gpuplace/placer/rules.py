@@ -37,6 +37,7 @@ class Rule(Enum):
     NAME_ORDER = "name order"
     CONFLICT = "conflict"
     MISSING_DEVICE = "missing device"
+    NEW_DEVICE = "new device"
     FAILED = "failed"
 
     @property
@@ -69,5 +70,6 @@ _MEANINGS = {
     Rule.NAME_ORDER: "of equal devices the first by name, compared as text (GPU:10 before GPU:2)",
     Rule.CONFLICT: "two nodes that have to share a device cannot",
     Rule.MISSING_DEVICE: "the machine no longer has the device",
+    Rule.NEW_DEVICE: "the machine did not have the device before",
     Rule.FAILED: "no device is left",
 }

@@ -123,9 +123,11 @@ def error_html(error: BaseException) -> str:
 def explanation_html(explanation: Any) -> str:
     """Why a node is where it is: the rules in order with the devices that each leaves, then what would change it."""
     asked = f"asked for '{explanation.requested}'" if explanation.requested else ""
-    where = f"made at {explanation.source}" if explanation.source else ""
-    group = f"in a group of {len(explanation.group)}, decided by {explanation.decided_by}"
-    told = "; ".join(filter(None, [asked, where, group if len(explanation.group) > 1 else ""]))
+    made = f"made at {explanation.source}" if explanation.source else ""
+    decider = "itself" if explanation.decided_by == explanation.node else explanation.decided_by
+    ties = f" ({'; '.join(explanation.ties)})" if explanation.ties else ""
+    group = f"in a group of {len(explanation.group)}, decided by {decider}{ties}"
+    told = "; ".join(filter(None, [asked, made, group if len(explanation.group) > 1 else ""]))
     rows = []
     for step in explanation.steps:
         left = " ".join(chip(label if "/" in label else f"/device:{label}") for label in step.after[:_CHIPS])
@@ -136,7 +138,9 @@ def explanation_html(explanation: Any) -> str:
         f"<p>To have it on {escape(kind)}: {escape(text)}</p>" for kind, text in explanation.remedy
     )
     name = f"<b>{escape(explanation.node)}</b> ({escape(explanation.op_type)})"
-    return f"<p>{name} is on {chip(explanation.device)} {escape(told and f'({told})')}</p>{steps}{remedies}"
+    where = f"is on {chip(explanation.device)}" if explanation.device else "has no device"
+    refused = f'<p role="alert">{escape(explanation.refused)}</p>' if explanation.refused else ""
+    return f"<p>{name} {where} {escape(told and f'({told})')}</p>{refused}{steps}{remedies}"
 
 
 def _lines(text: str) -> str:

@@ -96,6 +96,7 @@ def test_diff_of_two_machines(gpuplace, graph):
     assert result.returncode == 0, result.stderr
     rows = json.loads(result.stdout)
     assert {row["node"]: row["against"] for row in rows} == dict.fromkeys(["a", "b", "product"], f"{CPU}:0")
+    assert {row["cause"] for row in rows} == {"missing device"}
 
 
 def test_diff_of_the_same_machine_is_empty(gpuplace, graph):
@@ -116,7 +117,14 @@ def test_diff_of_two_releases(gpuplace, tmp_path):
         "diff", "graph.pbtxt", *TWO, "--release", "1.15", "--against-release", "2.21", "--format", "json"
     )
     assert json.loads(result.stdout) == [
-        {"node": "i", "type": "Identity", "here": f"{GPU}:0", "against": f"{CPU}:0"}
+        {
+            "node": "i",
+            "type": "Identity",
+            "here": f"{GPU}:0",
+            "against": f"{CPU}:0",
+            "cause": "identity",
+            "note": "follows y",
+        }
     ]
 
 

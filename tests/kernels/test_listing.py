@@ -78,3 +78,11 @@ def test_gaps_agree_with_find_for_every_op_with_one_type():
             assert missing, op_def.name
         checked += 1
     assert checked > 500
+
+
+def test_types_that_a_release_does_not_know_are_no_gaps():
+    (old,) = [gap for gap in never_on("GPU", ["Identity"], "1.15") if gap.attr == "T"]
+    (new,) = [gap for gap in never_on("GPU", ["Identity"], "2.21") if gap.attr == "T"]
+    assert "uint32" in {dtype.name for dtype in old.dtypes}
+    assert not any(dtype.name.startswith(("float8", "int4", "float4")) for dtype in old.dtypes)
+    assert old.dtypes != new.dtypes

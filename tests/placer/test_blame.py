@@ -173,3 +173,22 @@ def test_which_ops_of_the_graph_can_never_run_on_a_gpu():
     assert gaps["MatMul"] == "MatMul on GPU: never for T in int32, int64, bfloat16"
     assert set(gaps) <= {"Const", "StringJoin", "MatMul"}
     assert "Neg" not in gaps
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "remedy"),
+    [
+        (
+            "RefSelect of two variables",
+            "GPU",
+            "colocated with s, which has none: RefSelect has no GPU kernel",
+        ),
+        ("vaguer variable", "CPU", "v asks for '/device:GPU:*': ask for '/device:CPU:0' there"),
+        ("read yields", "CPU", "ask for '/device:CPU:0' instead"),
+    ],
+)
+def test_a_remedy_that_one_request_does_not_do_names_the_others(name, kind, remedy):
+    catalogue = default_catalogue("2.21")
+    placer = Placer(placement_graph(GRAPHS[name], catalogue), catalogue, rules="2.21")
+    placement = placer.place(Machine.parse("2x Tesla K40c").device_set(environ={}), on_error="keep")
+    assert remedy in [row.remedy for row in placement.blame(kind)]

@@ -2,6 +2,7 @@
 
 import pytest
 
+import gpuplace as tf
 from gpuplace.device.machine import Machine
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
@@ -78,7 +79,7 @@ def test_colocated_with_a_node_that_has_no_gpu_kernel():
     ).explain("n")
     assert rules_of(why) == [Rule.KERNEL, Rule.COLOCATION, Rule.GROUP]
     assert why.steps[1].cause == "p"
-    assert "n is colocated with p, which has no GPU kernel" in why.steps[1].note
+    assert "n is colocated with p: p has no GPU kernel" in why.steps[1].note
     assert why.remedy[0][1].startswith("colocated with p, which has none: no GPU kernel for Pow with T=int32")
 
 
@@ -87,7 +88,7 @@ def test_a_resource_edge():
         node("h", "VarHandleOp", dtype="int32"), node("r", "ReadVariableOp", "h", dtype="int32")
     ).explain("r")
     assert Rule.RESOURCE_EDGE in rules_of(why)
-    assert "resource edge h -> r, which has no GPU kernel" in str(why)
+    assert "resource edge h -> r: h has no GPU kernel" in str(why)
 
 
 def test_soft_placement_says_what_it_dropped():
@@ -187,9 +188,19 @@ def test_a_conflict_in_a_kept_placement():
     )
     why = placement.explain("b")
     assert Rule.CONFLICT in rules_of(why)
-    assert "b is colocated with a, but Cannot merge devices with incompatible types" in str(why)
+    assert "b is colocated with a, but cannot merge devices with incompatible types" in str(why)
     assert "Cannot colocate nodes" in placement.errors[0].message
 
 
 def test_every_rule_has_a_meaning():
     assert all(rule.meaning for rule in Rule)
+
+
+def test_a_node_may_be_named_by_its_tensor_or_op():
+    with tf.Graph().as_default() as graph:
+        op = tf.placeholder(tf.float32, name="x").op
+    placement = tf.place(graph, "1x Tesla K40c")
+    texts = {str(placement.explain(node)) for node in ("x", "x:0", op, op.outputs[0])}
+    assert len(texts) == 1
+    with pytest.raises(KeyError, match="no node 'xx'; there is x"):
+        placement.explain("xx")

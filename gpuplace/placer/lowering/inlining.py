@@ -49,7 +49,8 @@ def inline(
         fetchable: whether a node of the call's name and outputs stays.
         newer: 2.21: the Identity nodes are colocated with what they pass on, and those of the arguments come before
             the body, not after it; copied nodes stay colocated.
-        one_device: all copied nodes ask for the device of the call, whatever they ask for themselves.
+        one_device: all copied nodes ask for the device of the call, whatever they ask for themselves, and the call is
+            over once its results are there.
 
     Raises:
         InvalidArgumentError: the function calls itself, or does not fit its call.
@@ -134,8 +135,9 @@ def inline(
         device = call.device if one_device else ""
         outputs.append((identity(name, (nodes[position], output), dtype, device), 0))
     leave = control_node("output_control_node")
-    for position in body.control_results:
-        graph.add_control(nodes[position], leave)
+    last = [node for node, _ in outputs] if one_device else [nodes[i] for i in body.control_results]
+    for before in last:
+        graph.add_control(before, leave)
     if not leave.controls and entry is not None:
         graph.add_control(entry, leave)
     if fetchable and outputs:

@@ -244,8 +244,16 @@ def _complete(op_def: OpDef, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
 
     Raises:
         NotFoundError: one is missing.
+        InvalidArgumentError: an argument's type is an attribute that the function does not have.
     """
     given = {**op_def.defaults, **attrs}
+    own = {attr.name for attr in op_def.attrs}
+    for arg in (*op_def.inputs, *op_def.outputs):
+        for name in (arg.type_attr, arg.number_attr, arg.type_list_attr):
+            if name is not None and name not in own:
+                raise InvalidArgumentError(
+                    None, None, f"No attr with name '{name}' for arg '{arg.name}' of function {op_def.name}"
+                )
     for attr in op_def.attrs:
         if attr.name not in given:
             raise NotFoundError(

@@ -12,11 +12,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuplace.errors import ResourceExhaustedError
+from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 
 MAX_ADDED = 1 << 17
 """Nodes that rewriting may add in any case; functions that call each other could come to any number."""
@@ -208,6 +208,19 @@ class FlowGraph:
         for source in [*(source for source, _ in node.inputs), *node.controls]:
             source.consumers.pop(node, None)
         del self._nodes[node]
+
+
+def guarded(node: FlowNode, work: Callable[[FlowNode], Any]) -> Any:
+    """What `work(node)` gives; InvalidArgumentError for a node that is not as its op says."""
+    try:
+        return work(node)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Node '{node.name}' ({node.op_type}) does not fit its op or the functions that it calls",
+            facts={"because": repr(error)},
+        ) from error
 
 
 def _too_much(name: str, added: int) -> ResourceExhaustedError:

@@ -17,17 +17,17 @@ from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError, UnimplementedError
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.placer.lowering.bodies import CALL_OPS, Bodies
-from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode
+from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, guarded
 
 
 def isolate_all(graph: FlowGraph, bodies: Bodies) -> list[FlowNode]:
     """Puts Identity nodes around all calls that give back resources; gives those calls."""
-    found = [node for node in graph.nodes() if gives_resource(node, bodies)]
+    found = [node for node in graph.nodes() if guarded(node, lambda node: gives_resource(node, bodies))]
     if found:
         names = {node.name for node in graph.nodes()}
         for node in found:
             graph.made_for(node)
-            _isolate(graph, node, bodies, names)
+            guarded(node, lambda node: _isolate(graph, node, bodies, names))
     return found
 
 

@@ -14,7 +14,7 @@ from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.lowering.aggregates import lower_accumulate, lower_parallel_concat
 from gpuplace.placer.lowering.bodies import CALL_ATTR, CALL_OPS, Bodies, FunctionBody
 from gpuplace.placer.lowering.branches import lower_branches
-from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output
+from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output, guarded
 from gpuplace.placer.lowering.inlining import inline
 from gpuplace.placer.lowering.isolation import body_graph, isolate_all
 from gpuplace.placer.lowering.loops import lower_while
@@ -96,7 +96,7 @@ class _Lowering:
             if self.follows_sources and node.attrs.get(MUST_COMPILE_ATTR):
                 continue
             self.flow.made_for(node)
-            changed = self._guarded(node, self._rewrite) or changed
+            changed = guarded(node, self._rewrite) or changed
         changed = self._rewrite_all("ParallelConcat", lower_parallel_concat) or changed
         self.isolated = isolate_all(self.flow, self.bodies)
         return bool(self.isolated) or changed
@@ -105,21 +105,8 @@ class _Lowering:
         found = [node for node in self.flow.nodes() if node.op_type == op_type]
         for node in found:
             self.flow.made_for(node)
-            self._guarded(node, lambda node: rewrite(self.flow, node))
+            guarded(node, lambda node: rewrite(self.flow, node))
         return bool(found)
-
-    @staticmethod
-    def _guarded(node: FlowNode, rewrite: Callable[[FlowNode], Any]) -> Any:
-        """What `rewrite(node)` gives; InvalidArgumentError for a node that is not as its op says."""
-        try:
-            return rewrite(node)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"Node '{node.name}' ({node.op_type}) does not fit its op or the functions that it calls",
-                facts={"because": repr(error)},
-            ) from error
 
     def _rewrite(self, node: FlowNode) -> bool:
         function = self._called(node)

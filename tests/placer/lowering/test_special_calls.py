@@ -164,3 +164,16 @@ def test_functions_that_call_each_other_twice_are_looked_into_once():
     node(graph.node, "read", "ReadVariableOp", "call", dtype=FLOAT)
     placement = gpuplace.place(graph, "1x Tesla K40c", release="2.21")
     assert set(placement.counts()) == {"GPU:0"}
+
+
+def test_an_argument_of_a_type_that_the_function_does_not_have():
+    graph = GraphDef()
+    body = function(graph, "f", [], [RESOURCE], ["v:resource:0"])
+    node(body.node_def, "v", "VarHandleOp", dtype=FLOAT)
+    body.signature.input_arg.add(name="x", type_list_attr="types")
+    call = node(graph.node, "call", "StatefulPartitionedCall")
+    call.attr["Tin"].list.SetInParent()
+    call.attr["Tout"].list.type.append(RESOURCE)
+    call.attr["f"].func.name = "f"
+    with pytest.raises(InvalidArgumentError, match="No attr with name 'types' for arg 'x' of function f"):
+        gpuplace.place(graph, TWO, release="2.21")

@@ -6,9 +6,9 @@ producers are searched backwards along variant edges; the list op found last in 
     EmptyTensorList(string) ──variant──> Identity ──variant──> TensorListLength    ->  CPU only, though it
     has a GPU kernel
 
-Datasets, locks, and optionals and ragged tensors of strings take the nodes to the CPU that pass them on unchanged
-(Identity, Switch, Merge, Enter, ...), which tell their type from their input's, and calls of functions; other readers
-go where their kernels are::
+Datasets, locks, and lists, optionals and ragged tensors of strings take the nodes to the CPU that pass variants on
+unchanged (Identity, Switch, Merge, Enter, ...), which tell their type from their input's, and calls of functions; a
+control edge is enough. Other readers go where their kernels are::
 
     RangeDataset ──variant──> Identity ──variant──> Switch    ->  CPU only, both
 
@@ -34,6 +34,14 @@ _LIST_OPS = frozenset(
     TensorListScatterIntoExistingList TensorListScatterV2 TensorListSetItem TensorListSplit TensorListStack
     """.split()
 )
+_LIST_MAKERS = frozenset(
+    """
+    EmptyTensorList TensorListConcatLists TensorListFromTensor TensorListPushBack TensorListPushBackBatch
+    TensorListReserve TensorListScatter TensorListScatterIntoExistingList TensorListScatterV2 TensorListSetItem
+    TensorListSplit
+    """.split()
+)
+"""Those whose result says what it holds."""
 _MAX_VISITS = 1 << 23
 """Nodes that are visited for all nodes together, each search counting anew."""
 
@@ -103,23 +111,27 @@ def _limited(groups: Groups, roots: set[int]) -> Groups:
 
 
 def _forwarding_nodes(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> list[int]:
-    """The nodes that pass on what stays on the CPU."""
+    """The nodes that read variants and have an edge, be it a control edge, from what stays on the CPU."""
     makes = np.array([_makes_host_data(fact) for fact in facts], dtype=bool)
-    forwards = np.array([VARIANT in fact.input_kinds and _follows(fact) for fact in facts], dtype=bool)
+    follows = np.array([VARIANT in fact.input_kinds and _follows(fact) for fact in facts], dtype=bool)
     ends = np.array([fact.signature.op_type not in _FORWARDING_OPS for fact in facts], dtype=bool)
-    if not makes.any() or not forwards.any():
+    if not makes.any() or not follows.any():
         return []
-    passes_on = forwards[graph.signature]
+    may_follow, is_end = follows[graph.signature], ends[graph.signature]
     waiting = np.flatnonzero(makes[graph.signature]).tolist()
+    typed: set[int] = set(waiting)
     found: set[int] = set()
     while waiting:
         source = waiting.pop()
         for edge in graph.out_edges(source):
             reader = int(graph.dst[edge])
-            if int(graph.src_output[edge]) != CONTROL and passes_on[reader] and reader not in found:
-                found.add(reader)
-                if not ends[graph.signature[reader]]:
-                    waiting.append(reader)
+            if not may_follow[reader]:
+                continue
+            found.add(reader)
+            # Only a tensor tells its reader what it is.
+            if int(graph.src_output[edge]) != CONTROL and not is_end[reader] and reader not in typed:
+                typed.add(reader)
+                waiting.append(reader)
     return sorted(found, key=lambda node: int(graph.rank[node]))
 
 
@@ -134,6 +146,8 @@ def _makes_host_data(fact: NodeFacts) -> bool:
     if op_type in _TYPES_OF:
         types = fact.attrs.get(_TYPES_OF[op_type]) or ()
         return any(dtype.name == "string" for dtype in (types if isinstance(types, tuple) else (types,)))
+    if op_type in _LIST_MAKERS:
+        return bool(fact.attrs["element_dtype"].name == "string")
     return (fact.is_dataset and op_type not in _UNTYPED_OPS) or op_type in ("MutexLock", "WindowOp")
 
 

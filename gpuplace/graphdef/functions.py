@@ -79,4 +79,5 @@ def _body(proto: Any) -> FunctionBody:
     controls = tuple(
         proto.control_ret[name] for name in signature.control_outputs if name in proto.control_ret
     )
-    return FunctionBody(signature, nodes, dict(proto.ret), controls)
+    stays_called = "_noinline" in proto.attr and proto.attr["_noinline"].b
+    return FunctionBody(signature, nodes, dict(proto.ret), controls, stays_called)

@@ -9,7 +9,7 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from gpuplace.graphdef.messages import (
     SavedModel,
     text_format,
 )
+from gpuplace.graphdef.saved_model import choose_meta_graph, signature_graph, without_devices
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.lowering import lower
 from gpuplace.placer.node_facts import declared_types
@@ -54,31 +55,62 @@ _MAX_RATIO = 100
 """How much larger than its gzip file a graph of more than `_MIN_UNPACKED` bytes may be; the worst is about 1000."""
 
 
-def load_graph_def(source: Any) -> Any:
+def load_graph_def(
+    source: Any,
+    *,
+    tags: str | Iterable[str] | None = None,
+    signature: str | None = None,
+    clear_devices: bool = False,
+) -> Any:
     """The ``GraphDef`` in a message, bytes, file or SavedModel folder.
 
     Args:
         source: ``GraphDef``, ``MetaGraphDef`` or ``SavedModel`` message (TensorFlow's own too), serialised
-        bytes, or a path.
+            bytes, or a path.
+        tags: which MetaGraphDef of a SavedModel; that of ``serve`` where None.
+        signature: key of a signature: only what it needs, its calls marked to be written out.
+        clear_devices: whether the nodes lose the devices that they ask for.
 
     Raises:
-        NotFoundError: no such file, or a folder without a SavedModel.
+        NotFoundError: no such file, no such tags or signature, or a folder without a SavedModel.
         PermissionDeniedError, FailedPreconditionError: the file cannot be read.
         ResourceExhaustedError: more than a message can hold, or compressed out of all proportion.
         DataLossError: the content is no such message: truncated, corrupt, or something else.
         TypeError: ``source`` is nothing of the kind.
+        ValueError: ``tags`` or ``signature`` for what has none.
     """
     try:
-        return _loaded(source)
+        return _chosen(_message(source), tags, signature, clear_devices=clear_devices)
     except MemoryError:
         raise ResourceExhaustedError(
             None, None, "Out of memory while reading a graph", hint="is it a graph at all?"
         ) from None
 
 
-def _loaded(source: Any) -> Any:
+def _chosen(
+    message: Any, tags: str | Iterable[str] | None, signature: str | None, *, clear_devices: bool
+) -> Any:
+    kind = message.DESCRIPTOR.name
+    if kind == "SavedModel":
+        message = choose_meta_graph(message, tags)
+    elif tags is not None:
+        raise ValueError(f"tags choose a MetaGraphDef of a SavedModel: this is a {kind}")
+    if signature is None:
+        graph_def = _graph_of(message)
+    elif kind == "GraphDef":
+        raise ValueError("signature chooses a part of a SavedModel or a MetaGraphDef: this is a GraphDef")
+    else:
+        graph_def = signature_graph(_own(message, MetaGraphDef), signature)
+    return without_devices(graph_def) if clear_devices else graph_def
+
+
+def _message(source: Any) -> Any:
+    """The message that ``source`` is or holds."""
     if isinstance(source, Message):
-        return _graph_of(source)
+        if source.DESCRIPTOR.name not in ("GraphDef", "MetaGraphDef", "SavedModel"):
+            name = source.DESCRIPTOR.name
+            raise TypeError(f"Expected a GraphDef, MetaGraphDef or SavedModel message, not {name}")
+        return source
     if isinstance(source, (bytes, bytearray, memoryview)):
         return _parse(GraphDef, bytes(source), "the given bytes")
     if isinstance(source, (str, os.PathLike)):
@@ -87,27 +119,18 @@ def _loaded(source: Any) -> Any:
 
 
 def _graph_of(message: Any) -> Any:
-    kind = message.DESCRIPTOR.name
-    if kind == "GraphDef":
-        return message if isinstance(message, GraphDef) else _copied(message)
-    if kind == "MetaGraphDef":
-        return _graph_of(message.graph_def)
-    if kind == "SavedModel":
-        if not message.meta_graphs:
-            raise InvalidArgumentError(
-                None, None, "The SavedModel holds no MetaGraphDef", hint="export it again"
-            )
-        return _graph_of(message.meta_graphs[0])
-    raise TypeError(f"Expected a GraphDef, MetaGraphDef or SavedModel message, not {kind}")
+    return _own(message.graph_def if message.DESCRIPTOR.name == "MetaGraphDef" else message, GraphDef)
 
 
-def _copied(message: Any) -> Any:
-    """A ``GraphDef`` of somebody else's class as one of ours."""
+def _own(message: Any, kind: Any) -> Any:
+    """A message of somebody else's class as one of ours."""
+    if isinstance(message, kind):
+        return message
     try:
-        return GraphDef.FromString(message.SerializeToString())
+        return kind.FromString(message.SerializeToString())
     except (DecodeError, EncodeError) as error:
         raise DataLossError(
-            None, None, "Can't copy the given GraphDef", facts={"because": str(error)}
+            None, None, f"Can't copy the given {kind.DESCRIPTOR.name}", facts={"because": str(error)}
         ) from None
 
 
@@ -140,7 +163,7 @@ def _load_path(path: Path) -> Any:
     elif names.endswith(".meta"):
         kind = MetaGraphDef
     as_text = names.endswith((".pbtxt", ".txt", ".prototxt"))
-    return _graph_of((_parse_text if as_text else _parse)(kind, data, str(path)))
+    return (_parse_text if as_text else _parse)(kind, data, str(path))
 
 
 def _read(path: Path) -> bytes:
@@ -250,7 +273,14 @@ class _LazyAttrs(Mapping[str, Any]):
 
 
 def load_placement_graph(
-    source: Any, catalogue: Catalogue | None = None, release: str | None = None
+    source: Any,
+    catalogue: Catalogue | None = None,
+    release: str | None = None,
+    *,
+    tags: str | Iterable[str] | None = None,
+    signature: str | None = None,
+    clear_devices: bool = False,
+    inline_all: bool = False,
 ) -> PlacementGraph:
     """The placer's view of a graph that need not be runnable here, with functional control flow written out.
 
@@ -258,12 +288,14 @@ def load_placement_graph(
         source: as for ``load_graph_def``.
         catalogue: where signatures are looked up; that of ``release`` where None.
         release: see ``gpuplace.release``.
+        tags, signature, clear_devices: as for ``load_graph_def``.
+        inline_all: whether all calls are written out, as ``do_function_inlining`` wants it.
 
     Raises:
         InvalidArgumentError: the graph is invalid: a name twice, an unknown input, an attribute of no known type.
         Other errors: as for ``load_graph_def``.
     """
-    graph_def = load_graph_def(source)
+    graph_def = load_graph_def(source, tags=tags, signature=signature, clear_devices=clear_devices)
     catalogue = catalogue or default_catalogue(release)
     library = functions_by_name(graph_def.library.function, catalogue.ops)
     functions = {name: decode_op_def(function.signature) for name, function in library.items()}
@@ -277,7 +309,7 @@ def load_placement_graph(
         node_attrs=lambda index: readable_attrs(nodes[index].attr),
         tensor_info=_TensorInfos(nodes, catalogue, functions),
     )
-    return lower(graph, function_bodies(library), catalogue, rules(release))
+    return lower(graph, function_bodies(library), catalogue, rules(release), inline_all=inline_all)
 
 
 class _TensorInfos:

@@ -94,7 +94,9 @@ def decode_tensor(proto: Any, first: int | None = None) -> np.ndarray[Any, Any]:
         whole = np.frombuffer(proto.tensor_content, dtype.numpy_dtype)
         return whole.reshape(sizes) if first is None else whole[:first]
     if dtype.name not in _FIELDS:
-        raise _corrupt(f"no values for {count} elements of {dtype.name}") if count else ValueError
+        if count:
+            raise _corrupt(f"no values for {count} elements of {dtype.name}")
+        return np.empty(sizes, dtype.numpy_dtype)
     values = getattr(proto, _FIELDS[dtype.name])
     if dtype.name == "string":
         flat = np.empty(len(values), object)

@@ -171,6 +171,22 @@ class Grouping:
         """
         self._join(Binding.COLOCATION, node, group_root, self.constraints(node), self.constraints(group_root))
 
+    def limit(self, node: int, inside: Member) -> None:
+        """Limits a node's group to what a called function allows.
+
+        Raises:
+            MergeConflict: requests exclude each other, or no device type is left.
+        """
+        root = self.find(node)
+        member = self.constraints(node)
+        try:
+            requested = member.requested.merge(inside.requested, allow_soft_placement=self._soft)
+            resource = member.resource.merge(inside.resource)
+        except InvalidArgumentError as error:
+            raise MergeConflict(error.message, is_whole=True) from None
+        supported = merge_supported(member.supported, inside.supported, self._type_priority)
+        self._members[root] = replace(member, requested=requested, resource=resource, supported=supported)
+
     def _join(
         self, binding: Binding, x: int, y: int, before_x: Member, before_y: Member, *, yielded: bool = False
     ) -> None:

@@ -1,10 +1,16 @@
-"""Lists of strings and handles stay on the CPU (2.x): what a variant carries decides where its readers may be.
+"""What stays on the CPU because of what variants carry (2.x): lists of strings and handles, datasets, locks.
 
 A variant's element type stands only at the ops that made or changed the list. For each node with a variant input the
 producers are searched backwards along variant edges; the list op found last in that search tells the element type::
 
     EmptyTensorList(string) ──variant──> Identity ──variant──> TensorListLength    ->  CPU only, though it
     has a GPU kernel
+
+Datasets, locks, and lists, optionals and ragged tensors of strings take the nodes to the CPU that pass variants on
+unchanged (Identity, Switch, Merge, Enter, ...), which tell their type from their input's, and calls of functions; a
+control edge is enough. Other readers go where their kernels are::
+
+    RangeDataset ──variant──> Identity ──variant──> Switch    ->  CPU only, both
 
 Source: tensorflow/core/common_runtime/colocation_graph.cc, release 2.21; 1.15 has no such rule.
 """
@@ -28,33 +34,63 @@ _LIST_OPS = frozenset(
     TensorListScatterIntoExistingList TensorListScatterV2 TensorListSetItem TensorListSplit TensorListStack
     """.split()
 )
+_LIST_MAKERS = frozenset(
+    """
+    EmptyTensorList TensorListConcatLists TensorListFromTensor TensorListPushBack TensorListPushBackBatch
+    TensorListReserve TensorListScatter TensorListScatterIntoExistingList TensorListScatterV2 TensorListSetItem
+    TensorListSplit
+    """.split()
+)
+"""Those whose result says what it holds."""
 _MAX_VISITS = 1 << 23
 """Nodes that are visited for all nodes together, each search counting anew."""
 
 _HOST_TYPES = frozenset({"string", "resource"})
+_FORWARDING_OPS = frozenset({"Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch"})
+_ENDING_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "_SwitchN"})
+"""They run where such data are, as functions of the graph do, but whoever reads from them need not."""
+_TYPES_OF = {
+    "IteratorGetNextAsOptional": "output_types",
+    "OptionalFromValue": "Toutput_types",
+    "RaggedTensorToVariant": "Tvalues",
+}
+"""Op -> attribute with the types of what its variant carries."""
+_UNTYPED_OPS = frozenset({"FilterByLastComponentDataset"})
+"""Datasets that do not say so."""
+
+
+def what_is_read(op_type: str) -> str:
+    """What a node limited by `limit_to_host` reads, in words."""
+    if op_type in _FORWARDING_OPS:
+        return "passes on a dataset, a lock, or strings or handles inside a variant"
+    return "reads a list of strings or handles"
 
 
 def limit_to_host(
     graph: PlacementGraph, facts: Sequence[NodeFacts], groups: Groups
 ) -> tuple[Groups, tuple[int, ...]]:
     """The groups with those that read lists of host data limited to the CPU, and the nodes that caused it."""
+    causes = []
+    limited: set[int] = set()
+
+    def limit(node: int) -> None:
+        root = int(groups.root[node])
+        if root not in limited and any(kind != "CPU" for kind, _ in groups.constraints(root).supported):
+            causes.append(node)
+            limited.add(root)
+
+    for node in _forwarding_nodes(graph, facts):
+        limit(node)
     elements = [
         fact.attrs["element_dtype"].name if fact.signature.op_type in _LIST_OPS else None for fact in facts
     ]
-    if not _HOST_TYPES.intersection(filter(None, elements)):
-        return groups, ()
-    reads = np.array([VARIANT in fact.input_kinds for fact in facts])
-    suspects = np.flatnonzero(reads[graph.signature])
-    search = _Search(graph, facts, elements)
-    causes = []
-    limited: set[int] = set()
-    for node in suspects[np.argsort(graph.rank[suspects])].tolist():
-        root = int(groups.root[node])
-        if root in limited or all(kind == "CPU" for kind, _ in groups.constraints(root).supported):
-            continue
-        if search.element_type(node) in _HOST_TYPES:
-            causes.append(node)
-            limited.add(root)
+    if _HOST_TYPES.intersection(filter(None, elements)):
+        reads = np.array([VARIANT in fact.input_kinds for fact in facts])
+        suspects = np.flatnonzero(reads[graph.signature])
+        search = _Search(graph, facts, elements)
+        for node in suspects[np.argsort(graph.rank[suspects])].tolist():
+            if search.element_type(node) in _HOST_TYPES:
+                limit(node)
     return _limited(groups, limited), tuple(causes)
 
 
@@ -72,6 +108,47 @@ def _limited(groups: Groups, roots: set[int]) -> Groups:
         members.append(replace(members[number], supported=host))
     of_kind = np.concatenate((groups.of_kind, np.arange(len(groups.members), len(members))))
     return replace(groups, kind=kind, of_kind=of_kind, members=members)
+
+
+def _forwarding_nodes(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> list[int]:
+    """The nodes that read variants and have an edge, be it a control edge, from what stays on the CPU."""
+    makes = np.array([_makes_host_data(fact) for fact in facts], dtype=bool)
+    follows = np.array([VARIANT in fact.input_kinds and _follows(fact) for fact in facts], dtype=bool)
+    ends = np.array([fact.signature.op_type not in _FORWARDING_OPS for fact in facts], dtype=bool)
+    if not makes.any() or not follows.any():
+        return []
+    may_follow, is_end = follows[graph.signature], ends[graph.signature]
+    waiting = np.flatnonzero(makes[graph.signature]).tolist()
+    typed: set[int] = set(waiting)
+    found: set[int] = set()
+    while waiting:
+        source = waiting.pop()
+        for edge in graph.out_edges(source):
+            reader = int(graph.dst[edge])
+            if not may_follow[reader]:
+                continue
+            found.add(reader)
+            # Only a tensor tells its reader what it is.
+            if int(graph.src_output[edge]) != CONTROL and not is_end[reader] and reader not in typed:
+                typed.add(reader)
+                waiting.append(reader)
+    return sorted(found, key=lambda node: int(graph.rank[node]))
+
+
+def _follows(fact: NodeFacts) -> bool:
+    """Whether a node runs on the CPU if what it reads stays there."""
+    return fact.is_function or fact.signature.op_type in _FORWARDING_OPS | _ENDING_OPS
+
+
+def _makes_host_data(fact: NodeFacts) -> bool:
+    """Whether a node's variant is of a type that stays on the CPU."""
+    op_type = fact.signature.op_type
+    if op_type in _TYPES_OF:
+        types = fact.attrs.get(_TYPES_OF[op_type]) or ()
+        return any(dtype.name == "string" for dtype in (types if isinstance(types, tuple) else (types,)))
+    if op_type in _LIST_MAKERS:
+        return bool(fact.attrs["element_dtype"].name == "string")
+    return (fact.is_dataset and op_type not in _UNTYPED_OPS) or op_type in ("MutexLock", "WindowOp")
 
 
 class _Search:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpuplace.dtypes import DType
-from gpuplace.errors import InvalidArgumentError
+from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.long_list import MAX_LENGTH
 from gpuplace.graph.op_def import ArgDef, OpDef
@@ -53,6 +53,8 @@ class FunctionBody:
     """Result argument -> what it is, in the form of an input."""
     control_returns: tuple[str, ...] = ()
     """Nodes that have to run even if no result needs them."""
+    stays_called: bool = False
+    """Whether its author asked that it be called and never copied (`_noinline`)."""
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,15 @@ class Bodies:
             self.written += sum(1 + len(node.inputs) for node in body.nodes)
         return body
 
+    def stays_called(self, name: str) -> bool:
+        """Whether calls of a function are left alone."""
+        body = self._load(name)
+        return body is not None and body.stays_called
+
     def types(self, name: str, attrs: Mapping[str, Any]) -> tuple[Sequence[DType], Sequence[DType]]:
         """Types of a function's arguments and results."""
         op_def = self._op_defs[name]
-        return declared_types(op_def, {**op_def.defaults, **attrs})
+        return declared_types(op_def, _complete(op_def, attrs))
 
     def least_size(self, name: str) -> int:
         """At least so many nodes come from a call, those of the calls within included: told without making them."""
@@ -144,11 +151,18 @@ class Bodies:
         function = node.attrs.get("f") if node.op_type in CALL_OPS else None
         return function.name if isinstance(function, FunctionRef) else node.op_type
 
+    def passed(self, function: FunctionRef) -> list[bool]:
+        """For each argument, whether it is given back as it came."""
+        body = self.instance(function.name, function.attrs)
+        given = {position for position, _ in body.results}
+        return [i in given for i in range(len(body.args))]
+
     def instance(self, name: str, attrs: Mapping[str, Any]) -> Instance:
         """The body for a call with these attributes.
 
         Raises:
             InvalidArgumentError: the function is not sound.
+            NotFoundError: the call leaves an attribute out.
         """
         body = self._load(name)
         if body is None:
@@ -161,7 +175,7 @@ class Bodies:
         return instance
 
     def _resolve(self, body: FunctionBody, attrs: Mapping[str, Any]) -> Instance:
-        given = {**body.op_def.defaults, **attrs}
+        given = _complete(body.op_def, attrs)
         args = [name for arg in body.op_def.inputs for name in _argument_names(arg, given)]
         arguments = {name: (name, 0) for name in args}
         nodes = [_concrete(node, given) for node in body.nodes]
@@ -223,6 +237,49 @@ class Bodies:
     def _ranges(self, node: BodyNode) -> dict[str, range]:
         op_def = self._op_defs.get(node.op_type) or self._catalogue.ops.lookup(node.op_type)
         return op_def.output_ranges({**op_def.defaults, **node.attrs})
+
+
+def _complete(op_def: OpDef, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A call's attributes with those that the function has by default.
+
+    Raises:
+        NotFoundError: one is missing.
+        InvalidArgumentError: an argument's type is an attribute that the function does not have.
+    """
+    given = {**op_def.defaults, **attrs}
+    own = {attr.name for attr in op_def.attrs}
+    for arg in (*op_def.inputs, *op_def.outputs):
+        for name in (arg.type_attr, arg.number_attr, arg.type_list_attr):
+            if name is not None and name not in own:
+                raise InvalidArgumentError(
+                    None, None, f"No attr with name '{name}' for arg '{arg.name}' of function {op_def.name}"
+                )
+    for attr in op_def.attrs:
+        if attr.name not in given:
+            raise NotFoundError(
+                None,
+                None,
+                f"Attr {attr.name} is not found from {_summary(op_def)}",
+                hint="a call gives a function's attributes as its own, not inside its attribute f",
+            )
+    return given
+
+
+def _summary(op_def: OpDef) -> str:
+    """A signature as TensorFlow's messages have it."""
+
+    def listed(args: tuple[ArgDef, ...]) -> str:
+        return ", ".join(f"{arg.name}:{_type_text(arg)}" for arg in args)
+
+    attrs = "".join(f"; attr={attr.name}:{attr.type}" for attr in op_def.attrs)
+    signature = f"{listed(op_def.inputs)} -> {listed(op_def.outputs)}"
+    return f"Op<name={op_def.name}; signature={signature}{attrs}>"
+
+
+def _type_text(arg: ArgDef) -> str:
+    kind = arg.type.name if arg.type is not None else arg.type_attr or ""
+    kind = f"{arg.number_attr}*{kind}" if arg.number_attr else kind
+    return f"Ref({kind})" if arg.is_ref else kind
 
 
 def _order(

@@ -12,11 +12,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuplace.errors import ResourceExhaustedError
+from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 
 MAX_ADDED = 1 << 17
 """Nodes that rewriting may add in any case; functions that call each other could come to any number."""
@@ -52,6 +52,10 @@ class FlowNode:
     """The nodes that it feeds or precedes, in order of connection; for each the positions of the inputs it feeds."""
     position: int = -1
     """Place in the graph that was lowered, for nodes of that graph."""
+    turns: list[int] = field(default_factory=list)
+    """When each input was connected: a number that grows with each connection in the graph."""
+    first: int | FlowNode = 0
+    """The first edge into it: an input's index, or the node of a control edge."""
     caller: int = -1
     """For an added node: place, in the graph that was lowered, of the node that it was made for."""
     functions: tuple[str, ...] = ()
@@ -69,6 +73,7 @@ class FlowGraph:
         self._weight = 0
         self._most = 0
         self._most_weight = 0
+        self._connections = 0
         self._within: FlowNode | None = None
 
     def nodes(self) -> Iterator[FlowNode]:
@@ -89,6 +94,10 @@ class FlowGraph:
 
     def __contains__(self, node: FlowNode) -> bool:
         return node in self._nodes
+
+    def _next_turn(self) -> int:
+        self._connections += 1
+        return self._connections
 
     def new_name(self, prefix: str) -> str:
         """`prefix/_N` with the next number of the graph."""
@@ -121,6 +130,7 @@ class FlowGraph:
             self._weigh(node)
         for index, (source, _) in enumerate(node.inputs):
             source.consumers.setdefault(node, []).append(index)
+            node.turns.append(self._next_turn())
         self._nodes[node] = None
         self._made.append(node)
         for control in controls:
@@ -158,16 +168,24 @@ class FlowGraph:
         """Gives a node one more input."""
         output[0].consumers.setdefault(node, []).append(len(node.inputs))
         node.inputs.append(output)
+        node.turns.append(self._next_turn())
         self._weight += _INPUT_WEIGHT
+
+    def connect_again(self, source: FlowNode, consumers: Iterable[FlowNode]) -> None:
+        """Makes the inputs that these nodes have from `source` the latest connections."""
+        for consumer in consumers:
+            for slot in sorted(source.consumers.get(consumer, ())):
+                consumer.turns[slot] = self._next_turn()
 
     def set_input(self, node: FlowNode, index: int, output: Output) -> None:
         """Feeds an input from elsewhere."""
         old = node.inputs[index][0]
         old.consumers[node].remove(index)
+        node.inputs[index] = output
+        node.turns[index] = self._next_turn()
+        output[0].consumers.setdefault(node, []).append(index)
         if not old.consumers[node] and old not in node.controls:
             del old.consumers[node]
-        node.inputs[index] = output
-        output[0].consumers.setdefault(node, []).append(index)
 
     def replace(self, node: FlowNode, outputs: list[Output], control: FlowNode | None) -> None:
         """Feeds the consumers of `node` from `outputs`, and makes those that waited for it wait for `control`."""
@@ -175,11 +193,14 @@ class FlowGraph:
             for index in sorted(positions):
                 output = outputs[consumer.inputs[index][1]]
                 consumer.inputs[index] = output
+                consumer.turns[index] = self._next_turn()
                 output[0].consumers.setdefault(consumer, []).append(index)
             if node in consumer.controls:
                 del consumer.controls[node]
                 if control is not None:
                     self.add_control(control, consumer)
+                    if consumer.first is node:
+                        consumer.first = control
         node.consumers.clear()
 
     def remove(self, node: FlowNode) -> None:
@@ -187,6 +208,19 @@ class FlowGraph:
         for source in [*(source for source, _ in node.inputs), *node.controls]:
             source.consumers.pop(node, None)
         del self._nodes[node]
+
+
+def guarded(node: FlowNode, work: Callable[[FlowNode], Any]) -> Any:
+    """What `work(node)` gives; InvalidArgumentError for a node that is not as its op says."""
+    try:
+        return work(node)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Node '{node.name}' ({node.op_type}) does not fit its op or the functions that it calls",
+            facts={"because": repr(error)},
+        ) from error
 
 
 def _too_much(name: str, added: int) -> ResourceExhaustedError:

@@ -183,9 +183,11 @@ def placement_picture(
         ValueError: an unknown theme, direction, colouring or scope; or time is asked for without ``run_metadata``.
     """
     look = theme_named(theme)
+    if open is not None:
+        open = _checked_scopes(view_of(placement), [open] if isinstance(open, str) else open)
     sheet = picture_sheet(
         placement,
-        [open] if isinstance(open, str) else open,
+        open,
         colour=colour,
         run_metadata=run_metadata,
         against=against,
@@ -219,10 +221,9 @@ def picture_sheet(
     """Everything that a picture says; see `placement_picture`.
 
     Raises:
-        ValueError: an unknown colouring or scope; or time is asked for without ``run_metadata``.
+        ValueError: an unknown colouring; or time is asked for without ``run_metadata``.
     """
     view = view_of(placement)
-    opened = None if opened is None else _checked_scopes(view, opened)
     found = find(view, pattern) if pattern else None
     if found is not None and found.any():
         tree = scope_tree(view)

@@ -24,7 +24,7 @@ from gpuplace.report.drawing import Cluster, Drawing, draw
 from gpuplace.report.palette import INK, LIGHT, PAPER, PATTERNS, Look, Theme
 from gpuplace.report.scopes import ROOT
 from gpuplace.report.sheet import BAR_HEIGHT, Face, Line, Sheet, Tab, Wire, role_colour, sheet_of
-from gpuplace.report.stacking import stacked
+from gpuplace.report.stacking import in_rows, stacked
 from gpuplace.report.text import counted, printable, shortened
 
 __all__ = ["draw", "dot_text", "escape", "quote"]
@@ -113,7 +113,10 @@ def dot_text(
         inside.setdefault(face.box.cluster, []).append(_box(face, theme, patterns))
     _scope(lines, ROOT, sheet.drawing.clusters, inside, theme, "  ")
     lines += (f"  {_link(wire, theme)}" for wire in sheet.wires)
-    lines += (f"  {src} -> {dst} [style=invis weight=0]" for src, dst in stacked(sheet.drawing))
+    lines += (
+        f"  {src} -> {dst} [style=invis weight=0]"
+        for src, dst in (*stacked(sheet.drawing), *in_rows(sheet.drawing))
+    )
     lines.append("}")
     return "\n".join(lines) + "\n"
 

@@ -17,11 +17,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from gpuplace.report.dot import FONT, LIMITS, checked_direction, quote
+from gpuplace.report.dot import FONT, LIMITS, checked_direction, escape
 from gpuplace.report.drawing import Cluster
 from gpuplace.report.scopes import ROOT
 from gpuplace.report.sheet import Sheet
-from gpuplace.report.stacking import stacked
+from gpuplace.report.stacking import in_rows, stacked
 from gpuplace.report.text import shortened
 
 __all__ = ["CLUSTER_LABEL", "Layout", "Route", "layout_text", "read_layout"]
@@ -62,9 +62,10 @@ def layout_text(sheet: Sheet, direction: str = "TB") -> str:
         ValueError: an unknown direction.
     """
     drawing = sheet.drawing
+    apart = 0.5 if direction in ("TB", "BT") else 1.1  # room for labels, which are wider than high
     lines = [
         "digraph placement {",
-        f"  graph [rankdir={checked_direction(direction)} nodesep=0.22 ranksep=0.5 newrank=true {LIMITS}"
+        f"  graph [rankdir={checked_direction(direction)} nodesep=0.22 ranksep={apart} newrank=true {LIMITS}"
         f' fontname="{FONT}" fontsize=10 margin=10 labeljust=l labelloc=t]',
         '  node [shape=box fixedsize=true label=""]',
         "  edge [arrowsize=0.6]",
@@ -75,7 +76,9 @@ def layout_text(sheet: Sheet, direction: str = "TB") -> str:
         inside.setdefault(face.box.cluster, []).append(f"{face.box.id} [{size}]")
     _scope(lines, ROOT, drawing.clusters, inside, "  ")
     lines += [f"  {link.src} -> {link.dst}" for link in drawing.links]
-    lines += [f"  {src} -> {dst} [style=invis weight=0]" for src, dst in stacked(drawing)]
+    lines += [
+        f"  {src} -> {dst} [style=invis weight=0]" for src, dst in (*stacked(drawing), *in_rows(drawing))
+    ]
     lines.append("}")
     return "\n".join(lines) + "\n"
 
@@ -87,7 +90,9 @@ def _scope(
     for cluster in clusters:
         if cluster.parent == scope:
             lines.append(f"{indent}subgraph cluster_{cluster.scope} {{")
-            lines.append(f"{indent}  graph [label={quote(shortened(cluster.label, CLUSTER_LABEL))}]")
+            lines.append(
+                f"{indent}  graph [label=<<B>{escape(shortened(cluster.label, CLUSTER_LABEL))}</B>>]"
+            )
             _scope(lines, cluster.scope, clusters, inside, indent + "  ")
             lines.append(f"{indent}}}")
 

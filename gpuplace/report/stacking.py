@@ -10,10 +10,12 @@ Invisible edges keep them in the order in which data flows::
 
 from __future__ import annotations
 
+import math
+
 from gpuplace.report.drawing import Drawing
 from gpuplace.report.scopes import ROOT
 
-__all__ = ["stacked"]
+__all__ = ["in_rows", "stacked"]
 
 _HELD = 4
 """Boxes of a scope that are kept above or below those of another."""
@@ -67,6 +69,27 @@ def stacked(drawing: Drawing) -> list[tuple[str, str]]:
         lowest = max(before, key=lambda one: (depth_of(one), one))
         ends = last.get(lowest, [])[:_HELD], first.get(scope, [])[:_HELD]
         pairs += [(src, dst) for src in ends[0] for dst in ends[1]]
+    return pairs
+
+
+def in_rows(drawing: Drawing) -> list[tuple[str, str]]:
+    """Pairs of boxes, one to lie above the other: boxes of a scope without any lines stand in several rows, not in one.
+
+    >>> from gpuplace.report.drawing import draw
+    >>> from gpuplace.report.placement_view import PlacementView
+    >>> rows = [(name, "NoOp", "", "/device:CPU:0") for name in "abcdefg"]
+    >>> in_rows(draw(PlacementView.of_columns(rows), []))
+    [('n0', 'n4'), ('n1', 'n5'), ('n2', 'n6')]
+    """
+    tied = {end for link in drawing.links for end in (link.src, link.dst)}
+    alone: dict[int, list[str]] = {}
+    for box in drawing.boxes:
+        if box.id not in tied:
+            alone.setdefault(box.cluster, []).append(box.id)
+    pairs = []
+    for boxes in alone.values():
+        columns = max(4, math.isqrt(len(boxes)))
+        pairs += list(zip(boxes, boxes[columns:], strict=False))
     return pairs
 
 

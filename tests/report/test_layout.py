@@ -50,6 +50,14 @@ def test_scopes_whose_edges_are_cut_are_kept_below_one_another():
     assert all(below in ("gradients", "train") for _, below in pairs)
 
 
+def test_boxes_without_lines_stand_in_rows():
+    rows = [(f"n{i}", "NoOp", "", MACHINE[0]) for i in range(30)]
+    view = PlacementView.of_columns(rows, [("n0", 0, "n1", 0)])
+    text = layout_text(sheet_of(draw(view, [])))
+    assert text.count("style=invis") == 28 - 5
+    assert "n0 -> n1" in text and "n2 -> n7 [style=invis weight=0]" in text
+
+
 def test_circles_of_scopes_do_not_hold_one_another():
     rows = [(f"{scope}/{op}", "Neg", "", MACHINE[0]) for scope in "abc" for op in "xy"]
     edges = [("a/x", 0, "b/x", 0), ("b/y", 0, "c/x", 0), ("c/y", 0, "a/y", 0), ("b/x", 0, "a/y", 1)]

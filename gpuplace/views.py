@@ -18,6 +18,7 @@ from gpuplace.placer.blame import Blame
 from gpuplace.placer.diff import PlacementDiff
 from gpuplace.placer.explanation import Explanation
 from gpuplace.placer.placement import Placement
+from gpuplace.runtime.bfc_allocator import BFCAllocator
 from gpuplace.runtime.session import BaseSession
 
 
@@ -65,7 +66,9 @@ def _diff_picture(self: PlacementDiff, **options: Any) -> Any:
     from gpuplace.jupyter.pictures import placement_picture
 
     if self.later is None:
-        raise ValueError("This difference does not say between which placements it is: take placement.diff(other)")
+        raise ValueError(
+            "This difference does not say between which placements it is: take placement.diff(other)"
+        )
     return placement_picture(self.later, against=self.earlier, **options)
 
 
@@ -190,7 +193,7 @@ def attach() -> None:
     _attach(Blame, frame=_blame_frame)
     _attach(Explanation, frame=_explanation_frame)
     _attach(PlacementDiff, frame=_diff_frame, picture=_diff_picture)
-    for cls in (BaseSession, Machine, Tensor, Operation, OpError, Explanation):
+    for cls in (BaseSession, BFCAllocator, Machine, Tensor, Operation, OpError, Explanation):
         _attach(cls, _repr_mimebundle_=_mimebundle)
 
 

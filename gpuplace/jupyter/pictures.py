@@ -19,7 +19,7 @@ from gpuplace.report.drawing import AUTO_CAP, HARD_CAP, Drawing, draw, scope_tre
 from gpuplace.report.marks import Marks, compare, critical_path, find
 from gpuplace.report.palette import Theme, theme_named
 from gpuplace.report.placement_view import PlacementView, view_of
-from gpuplace.report.sheet import Sheet, sheet_of
+from gpuplace.report.sheet import Sheet, legend_text, sheet_of
 from gpuplace.report.text import placement_text, summary_text
 
 __all__ = ["Picture", "legend_chips", "picture_sheet", "placement_picture"]
@@ -68,6 +68,11 @@ class Picture:
     def colouring(self) -> Colouring:
         """What the colours mean: ``colouring.categories`` is the legend."""
         return self.sheet.colouring
+
+    @property
+    def text(self) -> str:
+        """The legend and what is marked, as lines."""
+        return legend_text(self.sheet)
 
     @cached_property
     def dot(self) -> str:
@@ -132,7 +137,8 @@ class Picture:
             shown += (
                 f"<details><summary>{html.escape(summary_text(self._placement))}</summary>{nodes}</details>"
             )
-        return {"text/html": shown, "text/plain": placement_text(self._placement)}
+        text = f"{placement_text(self._placement)}\n{self.text}"
+        return {"text/html": shown, "text/plain": text}
 
 
 def placement_picture(
@@ -177,9 +183,11 @@ def placement_picture(
         ValueError: an unknown theme, direction, colouring or scope; or time is asked for without ``run_metadata``.
     """
     look = theme_named(theme)
+    if open is not None:
+        open = _checked_scopes(view_of(placement), [open] if isinstance(open, str) else open)
     sheet = picture_sheet(
         placement,
-        [open] if isinstance(open, str) else open,
+        open,
         colour=colour,
         run_metadata=run_metadata,
         against=against,
@@ -213,10 +221,9 @@ def picture_sheet(
     """Everything that a picture says; see `placement_picture`.
 
     Raises:
-        ValueError: an unknown colouring or scope; or time is asked for without ``run_metadata``.
+        ValueError: an unknown colouring; or time is asked for without ``run_metadata``.
     """
     view = view_of(placement)
-    opened = None if opened is None else _checked_scopes(view, opened)
     found = find(view, pattern) if pattern else None
     if found is not None and found.any():
         tree = scope_tree(view)

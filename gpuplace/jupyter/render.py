@@ -17,6 +17,7 @@ from pathlib import Path
 
 from graphviz.backend import ExecutableNotFound
 
+from gpuplace.jupyter.pdf import pdf_of_jpeg
 from gpuplace.report.dot import FONT
 from gpuplace.report.layout import Layout, layout_text, read_layout
 from gpuplace.report.palette import LIGHT, Theme
@@ -38,6 +39,13 @@ DOT_VARIABLE = "GPUPLACE_DOT"
 """Environment variable with the path of the program that lays pictures out."""
 TIME_LIMIT_S = 10.0
 """Seconds that a layout may take."""
+
+_PURE = "graphviz-pure"
+_PDF_DOTS = 192
+"""Dots per inch of a PDF page that holds a picture in dots; ``graphviz-pure`` writes no other."""
+_TEXT_FORMS = frozenset({"svg", "json", "json0", "plain", "dot", "canon"})
+_PLAIN_SIGNS = str.maketrans({"▸": "►", "╌": "–", "◆": "◊", "✖": "×"})
+"""Signs that a page finds in some font, and pictures in dots not everywhere, and what stands for them there."""
 
 _PROLOGUE = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
 
@@ -73,8 +81,7 @@ def dot_program() -> str:
 
 def _graphviz_pure() -> str | None:
     """The executable of the package, beside this interpreter's own or on PATH."""
-    name = "graphviz-pure"
-    return shutil.which(name, path=sysconfig.get_path("scripts")) or shutil.which(name)
+    return shutil.which(_PURE, path=sysconfig.get_path("scripts")) or shutil.which(_PURE)
 
 
 def render(dot: str, form: str = "svg", *, time_limit_s: float = TIME_LIMIT_S) -> bytes:
@@ -88,13 +95,24 @@ def render(dot: str, form: str = "svg", *, time_limit_s: float = TIME_LIMIT_S) -
     Raises:
         LayoutTimeout: the limit was reached.
         NoLayoutProgram: no program is installed.
+        ValueError: the program does not write this format.
         CalledProcessError: the program refused the text.
     """
     if not re.fullmatch(r"[a-z0-9:_-]+", form):
         raise ValueError(f"Unknown picture format {form!r}: for example svg, png, pdf")
+    program = dot_program()
+    if form not in _TEXT_FORMS:
+        dot = dot.translate(_PLAIN_SIGNS)
+    if form == "pdf" and Path(program).stem == _PURE:
+        jpeg = _run(program, ["-Tjpg", f"-Gdpi={_PDF_DOTS}"], dot, time_limit_s)
+        return pdf_of_jpeg(jpeg, dots_per_inch=_PDF_DOTS)
+    return _run(program, [f"-T{form}"], dot, time_limit_s)
+
+
+def _run(program: str, arguments: list[str], dot: str, time_limit_s: float) -> bytes:
     try:
         done = subprocess.run(
-            [dot_program(), f"-T{form}"],
+            [program, *arguments],
             input=dot.encode("utf-8"),
             capture_output=True,
             timeout=time_limit_s,
@@ -105,6 +123,11 @@ def render(dot: str, form: str = "svg", *, time_limit_s: float = TIME_LIMIT_S) -
             f"The picture was not laid out in {time_limit_s:g} s: fold scopes, draw fewer boxes or give it more time "
             "(time_limit_s=)"
         ) from None
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode("utf-8", "replace").strip()
+        if "not recognized" in said:
+            raise ValueError(f"{Path(program).name} cannot write {arguments[0][2:]!r}: {said}") from None
+        raise
     return done.stdout
 
 

@@ -50,17 +50,20 @@ def deciding_rules(placement: Placement) -> np.ndarray:
 
 
 def deciding_rule(placement: Placement, node: int) -> Rule:
-    """The rule that settled a node's device, without replaying its group."""
+    """The rule that settled a node's device, without replaying its group.
+
+    A node that follows another although one device alone was left has its device from what left just that one.
+    """
     if placement.partition is None or placement.decisions is None or placement.devices[node] == NOWHERE:
         return Rule.FAILED
     how = int(placement.decisions.how[node])
-    if how in RULE_OF_DECISION:
+    found = placement.chooser.candidates(placement.constraints(node))
+    if how in RULE_OF_DECISION and len(found.devices) > 1:
         return RULE_OF_DECISION[how]
     member = placement.constraints(node)
-    level = placement.chooser.candidates(member).level
-    if level == SOFT:
+    if found.level == SOFT:
         return Rule.SOFT_PLACEMENT
-    if level == SOFT_RESOURCE:
+    if found.level == SOFT_RESOURCE:
         return Rule.SOFT_RESOURCE
     if member.assigned != ANY:
         return Rule.ASSIGNED

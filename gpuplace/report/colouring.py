@@ -131,7 +131,8 @@ def colouring(placement: Any, name: str = "assigned", *, run_metadata: Any = Non
     if name == "time" and run_metadata is None:
         raise ValueError(
             "colour='time' shows what a step measured: run one with "
-            "options=RunOptions(trace_level=RunOptions.FULL_TRACE), run_metadata=metadata, and give run_metadata=metadata"
+            "options=RunOptions(trace_level=RunOptions.FULL_TRACE), run_metadata=metadata, "
+            "and give run_metadata=metadata"
         )
     if run_metadata is not None and name in ("time", "memory"):
         return _MAKERS[name](view, run_metadata)
@@ -174,7 +175,12 @@ def _requested(view: PlacementView, _: Any) -> Colouring:
     distinct = sorted(looks, key=lambda label: (*orders[label], label))
     place = np.array([distinct.index(label) for label in labels], dtype=np.int64)
     return _categorical(
-        view, "requested", "requested device", distinct, place[view.request], [looks[label] for label in distinct]
+        view,
+        "requested",
+        "requested device",
+        distinct,
+        place[view.request],
+        [looks[label] for label in distinct],
     )
 
 
@@ -193,7 +199,9 @@ def _group(view: PlacementView, _: Any) -> Colouring:
     shared = shared[np.lexsort((first[shared], -sizes[shared]))]
     place = np.full(len(sizes), -1, dtype=np.int64)
     place[shared] = np.arange(len(shared))
-    labels = [f"{shortened(view.names[int(first[group])], 24)} …" for group in shared[:MOST_CATEGORIES].tolist()]
+    labels = [
+        f"{shortened(view.names[int(first[group])], 24)} …" for group in shared[:MOST_CATEGORIES].tolist()
+    ]
     category = place[number]
     kept, more = min(len(shared), MOST_CATEGORIES), len(shared) - MOST_CATEGORIES
     category = np.where(category >= kept, kept, category)

@@ -24,6 +24,7 @@ from gpuplace.report.drawing import Cluster, Drawing, draw
 from gpuplace.report.palette import INK, LIGHT, PAPER, PATTERNS, Look, Theme
 from gpuplace.report.scopes import ROOT
 from gpuplace.report.sheet import BAR_HEIGHT, Face, Line, Sheet, Tab, Wire, role_colour, sheet_of
+from gpuplace.report.stacking import in_rows, stacked
 from gpuplace.report.text import counted, printable, shortened
 
 __all__ = ["draw", "dot_text", "escape", "quote"]
@@ -112,6 +113,10 @@ def dot_text(
         inside.setdefault(face.box.cluster, []).append(_box(face, theme, patterns))
     _scope(lines, ROOT, sheet.drawing.clusters, inside, theme, "  ")
     lines += (f"  {_link(wire, theme)}" for wire in sheet.wires)
+    lines += (
+        f"  {src} -> {dst} [style=invis weight=0]"
+        for src, dst in (*stacked(sheet.drawing), *in_rows(sheet.drawing))
+    )
     lines.append("}")
     return "\n".join(lines) + "\n"
 
@@ -184,9 +189,8 @@ def _box(face: Face, theme: Theme, patterns: bool) -> str:
 def _tab(tab: Tab, theme: Theme) -> str:
     colour = theme.copy if tab.has_copies else theme.faint
     cell = f'<TD><FONT POINT-SIZE="8" COLOR="{colour}">{escape(tab.text)}</FONT></TD>'
-    return (
-        f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1" BGCOLOR="{theme.scope}"><TR>{cell}</TR></TABLE>'
-    )
+    table = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1" BGCOLOR="{theme.scope}">'
+    return f"{table}<TR>{cell}</TR></TABLE>"
 
 
 def _stripes(look: Look) -> str:

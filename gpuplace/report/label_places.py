@@ -1,7 +1,7 @@
 """Where the labels of lines go: beside their line, where they cover the least.
 
 Labels are no part of the layout, so that a line may get one, or lose it, with every box staying where it is. Of some
-places along the line, on either side, the one is taken that covers least of boxes, earlier labels and lines.
+places along the line, on all its sides, the one is taken that covers least of boxes, earlier labels and lines.
 
 >>> line = sampled([(0, 0), (0, 10), (0, 20), (0, 30)])
 >>> label_places([0], [(20.0, 10.0)], [line], [], (100.0, 30.0))
@@ -74,10 +74,8 @@ def label_places(
     return found
 
 
-def _candidates(
-    curve: np.ndarray, width: float, height: float, room: tuple[float, float]
-) -> np.ndarray:
-    """[places, 4] rectangles along a line, on its right and its left."""
+def _candidates(curve: np.ndarray, width: float, height: float, room: tuple[float, float]) -> np.ndarray:
+    """[places, 4] rectangles along a line: on its right, its left, above and below it."""
     apart = np.hypot(*np.diff(curve, axis=0).T)
     distance = np.concatenate(([0.0], np.cumsum(apart)))
     at = np.array(_ALONG) * distance[-1]
@@ -87,9 +85,14 @@ def _candidates(
     run = np.abs(np.diff(np.interp(near, distance, curve[:, 0]), axis=1))[:, 0]
     fall = np.abs(np.diff(np.interp(near, distance, curve[:, 1]), axis=1))[:, 0]
     aside = _ASIDE + np.minimum(run / np.maximum(fall, 0.1) * height / 2, _FARTHEST)
-    right = np.stack((x + aside, y - height / 2), axis=1)
-    left = np.stack((x - aside - width, y - height / 2), axis=1)
-    corner = np.stack((right, left), axis=1).reshape(-1, 2)
+    above = _ASIDE + np.minimum(fall / np.maximum(run, 0.1) * width / 2, _FARTHEST)
+    sides = (
+        (x + aside, y - height / 2),
+        (x - aside - width, y - height / 2),
+        (x - width / 2, y - above - height),
+        (x - width / 2, y + above),
+    )
+    corner = np.stack([np.stack(side, axis=1) for side in sides], axis=1).reshape(-1, 2)
     corner[:, 0] = np.clip(corner[:, 0], 0, max(0.0, room[0] - width))
     corner[:, 1] = np.clip(corner[:, 1], 0, max(0.0, room[1] - height))
     return np.concatenate((corner, corner + (width, height)), axis=1)
@@ -106,5 +109,8 @@ def _inside(candidates: np.ndarray, points: np.ndarray) -> np.ndarray:
     """[candidates] points inside each."""
     x, y = points[:, 0], points[:, 1]
     return (
-        (candidates[:, :1] < x) & (x < candidates[:, 2:3]) & (candidates[:, 1:2] < y) & (y < candidates[:, 3:])
+        (candidates[:, :1] < x)
+        & (x < candidates[:, 2:3])
+        & (candidates[:, 1:2] < y)
+        & (y < candidates[:, 3:])
     ).sum(axis=1)

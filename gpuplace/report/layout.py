@@ -17,10 +17,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from gpuplace.report.dot import FONT, LIMITS, checked_direction, quote
-from gpuplace.report.drawing import Cluster, Drawing
+from gpuplace.report.dot import FONT, LIMITS, checked_direction, escape
+from gpuplace.report.drawing import Cluster
 from gpuplace.report.scopes import ROOT
 from gpuplace.report.sheet import Sheet
+from gpuplace.report.stacking import in_rows, stacked
 from gpuplace.report.text import shortened
 
 __all__ = ["CLUSTER_LABEL", "Layout", "Route", "layout_text", "read_layout"]
@@ -28,8 +29,6 @@ __all__ = ["CLUSTER_LABEL", "Layout", "Route", "layout_text", "read_layout"]
 CLUSTER_LABEL = 40
 """Characters of an open scope's name."""
 _INCH = 72.0
-_HELD = 4
-"""Boxes of a scope that are kept above or below those of another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +62,10 @@ def layout_text(sheet: Sheet, direction: str = "TB") -> str:
         ValueError: an unknown direction.
     """
     drawing = sheet.drawing
+    apart = 0.5 if direction in ("TB", "BT") else 1.1  # room for labels, which are wider than high
     lines = [
         "digraph placement {",
-        f'  graph [rankdir={checked_direction(direction)} nodesep=0.22 ranksep=0.5 newrank=true {LIMITS}'
+        f"  graph [rankdir={checked_direction(direction)} nodesep=0.22 ranksep={apart} newrank=true {LIMITS}"
         f' fontname="{FONT}" fontsize=10 margin=10 labeljust=l labelloc=t]',
         '  node [shape=box fixedsize=true label=""]',
         "  edge [arrowsize=0.6]",
@@ -76,7 +76,9 @@ def layout_text(sheet: Sheet, direction: str = "TB") -> str:
         inside.setdefault(face.box.cluster, []).append(f"{face.box.id} [{size}]")
     _scope(lines, ROOT, drawing.clusters, inside, "  ")
     lines += [f"  {link.src} -> {link.dst}" for link in drawing.links]
-    lines += [f"  {src} -> {dst} [style=invis weight=0]" for src, dst in _below_one_another(drawing)]
+    lines += [
+        f"  {src} -> {dst} [style=invis weight=0]" for src, dst in (*stacked(drawing), *in_rows(drawing))
+    ]
     lines.append("}")
     return "\n".join(lines) + "\n"
 
@@ -88,70 +90,11 @@ def _scope(
     for cluster in clusters:
         if cluster.parent == scope:
             lines.append(f"{indent}subgraph cluster_{cluster.scope} {{")
-            lines.append(f"{indent}  graph [label={quote(shortened(cluster.label, CLUSTER_LABEL))}]")
+            lines.append(
+                f"{indent}  graph [label=<<B>{escape(shortened(cluster.label, CLUSTER_LABEL))}</B>>]"
+            )
             _scope(lines, cluster.scope, clusters, inside, indent + "  ")
             lines.append(f"{indent}}}")
-
-
-def _below_one_another(drawing: Drawing) -> list[tuple[str, str]]:
-    """Pairs of boxes, one to lie above the other: top-level scopes whose edges are cut follow one another downwards.
-
-    Without this nothing holds them together, and they stand side by side in a strip.
-    """
-    parent = {cluster.scope: cluster.parent for cluster in drawing.clusters}
-
-    def top(scope: int) -> int:
-        while parent.get(scope, ROOT) != ROOT:
-            scope = parent[scope]
-        return scope
-
-    # A closed top-level scope stands for itself.
-    top_of = {box.id: top(box.cluster) or (int(box.id[1:]) if box.kind == "scope" else ROOT) for box in drawing.boxes}
-    between: dict[tuple[int, int], int] = {}
-    for stub in drawing.stubs:
-        if stub.is_outgoing:
-            pair = (top_of[stub.box], stub.other)
-            between[pair] = between.get(pair, 0) + stub.edges
-    above: dict[int, set[int]] = {}
-    for (src, dst), _ in sorted(between.items(), key=lambda item: (-item[1], item[0])):
-        if not _reaches(above, src, dst):  # the weaker of two directions would close a circle
-            above.setdefault(dst, set()).add(src)
-    depth: dict[int, int] = {}
-
-    def depth_of(scope: int) -> int:
-        if scope not in depth:
-            depth[scope] = 1 + max(map(depth_of, above.get(scope, ())), default=-1)
-        return depth[scope]
-
-    first: dict[int, list[str]] = {}
-    last: dict[int, list[str]] = {}
-    within = [link for link in drawing.links if top_of[link.src] == top_of[link.dst]]
-    has_input, has_output = {link.dst for link in within}, {link.src for link in within}
-    for box in drawing.boxes:
-        scope = top_of[box.id]
-        if box.id not in has_input:
-            first.setdefault(scope, []).append(box.id)
-        if box.id not in has_output:
-            last.setdefault(scope, []).append(box.id)
-    pairs = []
-    for scope, before in above.items():
-        lowest = max(before, key=lambda one: (depth_of(one), one))
-        ends = last.get(lowest, [])[:_HELD], first.get(scope, [])[:_HELD]
-        pairs += [(src, dst) for src in ends[0] for dst in ends[1]]
-    return pairs
-
-
-def _reaches(above: dict[int, set[int]], scope: int, wanted: int) -> bool:
-    """Whether `wanted` is `scope` or lies above it."""
-    seen, todo = set(), [scope]
-    while todo:
-        one = todo.pop()
-        if one == wanted:
-            return True
-        if one not in seen:
-            seen.add(one)
-            todo += above.get(one, ())
-    return False
 
 
 def read_layout(text: str) -> Layout:

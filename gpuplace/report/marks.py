@@ -74,7 +74,7 @@ class Moves:
     is_moved: np.ndarray
     """[nodes] bool."""
     rules: np.ndarray
-    """[nodes] position in `gpuplace.placer.deciding.RULES` of what moved a node; -1 where it did not or nobody knows."""
+    """[nodes] position in `gpuplace.placer.deciding.RULES` of what moved a node; -1 for none or unknown."""
     notes: Mapping[int, str]
     """Node -> what the rule is about, where it says more."""
     added: int
@@ -123,8 +123,9 @@ def critical_path(placement: Any, weight: str | None = None, run_metadata: Any =
 
     Args:
         placement: a `Placement` or a `PlacementView`.
-        weight: ``"time"`` adds up what a step measured, ``"bytes"`` what is copied between devices on the way, ``"ops"``
-            counts; None takes the time where `run_metadata` is given, else the ops. Ops decide between equal chains.
+        weight: ``"time"`` adds up what a step measured, ``"bytes"`` what is copied between devices on the way,
+            ``"ops"`` counts; None takes the time where `run_metadata` is given, else the ops. Ops decide between equal
+            chains.
         run_metadata: ``RunMetadata`` or ``StepStats`` of a step.
 
     Raises:
@@ -133,7 +134,9 @@ def critical_path(placement: Any, weight: str | None = None, run_metadata: Any =
     view = view_of(placement)
     weight = weight or ("time" if run_metadata is not None else "ops")
     if weight not in PATH_WEIGHTS:
-        raise ValueError(f"Unknown weight {weight!r} of a critical path: choose one of {', '.join(PATH_WEIGHTS)}")
+        raise ValueError(
+            f"Unknown weight {weight!r} of a critical path: choose one of {', '.join(PATH_WEIGHTS)}"
+        )
     if weight == "time" and run_metadata is None:
         raise ValueError("A critical path by time needs run_metadata of a step")
     own = np.ones(len(view))

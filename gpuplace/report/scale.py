@@ -21,7 +21,7 @@ __all__ = ["MOST_STEPS", "Scale", "bytes_scale", "time_scale", "time_text"]
 MOST_STEPS = 6
 """As many as a scale has shades."""
 _BYTES = [float(2**power) for power in range(52)]
-_TIMES = [digit * 10.0**power for power in range(-3, 12) for digit in (1, 2, 5)]
+_TIMES = [digit * 10.0**power for power in range(-3, 16) for digit in (1, 2, 5)]
 
 
 @dataclass(frozen=True)

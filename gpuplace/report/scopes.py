@@ -213,7 +213,8 @@ class ScopeTree:
     def _structure(self, scope: int, op_type: np.ndarray, known: dict[int, int]) -> int:
         if scope not in known:
             parts = [
-                (_stem(self.name(child)), self._structure(child, op_type, known)) for child in self.children[scope]
+                (_stem(self.name(child)), self._structure(child, op_type, known))
+                for child in self.children[scope]
             ]
             own = _stem(self.name(scope))
             for node in self.direct[scope]:

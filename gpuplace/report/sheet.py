@@ -26,7 +26,7 @@ from gpuplace.report.placement_view import UNKNOWN
 from gpuplace.report.text import bytes_text, counted, shortened
 from gpuplace.report.text_width import fitted, text_width
 
-__all__ = ["Face", "Line", "Sheet", "Tab", "Wire", "role_colour", "sheet_of"]
+__all__ = ["Face", "Line", "Sheet", "Tab", "Wire", "legend_text", "role_colour", "sheet_of"]
 
 LABEL_WIDTH = 30
 """Characters of a name in a box."""
@@ -49,7 +49,7 @@ class Line:
     """One line of a box."""
 
     spans: tuple[tuple[str, str], ...]
-    """``(text, role)``; a role is ``"ink"``, ``"faint"``, ``"alarm"``, ``"mark"``, ``"path"`` or ``"fill"`` (on colour)."""
+    """``(text, role)``; a role is ``"ink"``, ``"faint"``, ``"alarm"``, ``"mark"``, ``"path"``, ``"fill"`` on colour."""
     size: float = _SMALL
     is_bold: bool = False
 
@@ -170,8 +170,30 @@ def sheet_of(drawing: Drawing, colour: Colouring | None = None, marks: Marks = N
     path = _path_links(drawing, marks)
     wires = tuple(_wire(link, (link.src, link.dst) in path) for link in drawing.links)
     return Sheet(
-        drawing, colour, tuple(faces), wires, f"{colour.title}: number of nodes", colour.categories, tuple(_notes(drawing, marks)), marks
+        drawing,
+        colour,
+        tuple(faces),
+        wires,
+        f"{colour.title}: number of nodes",
+        colour.categories,
+        tuple(_notes(drawing, marks)),
+        marks,
     )
+
+
+def legend_text(sheet: Sheet) -> str:
+    """What the colours and marks say, as two lines or more.
+
+    >>> from gpuplace.report.drawing import draw
+    >>> from gpuplace.report.placement_view import PlacementView
+    >>> print(legend_text(sheet_of(draw(PlacementView.of_columns([("a", "Const", "", "/device:CPU:0")])))))
+    assigned device: number of nodes
+      CPU:0  1
+    """
+    told = [category for category in sheet.legend if category.count]
+    width = max([len(category.label) for category in told], default=0)
+    lines = [sheet.title, *(f"  {category.label:<{width}}  {category.count:,}" for category in told)]
+    return "\n".join([*lines, *(note for _, note in sheet.notes)])
 
 
 def _faces(drawing: Drawing, colour: Colouring, marks: Marks) -> list[Face]:
@@ -372,7 +394,11 @@ def _shares_text(shares: Sequence[tuple[Category, int]], width: float) -> str:
         text = " · ".join(told[:kept]) + (f" · +{rest}" if rest else "")
         if text_width(text, _SMALL) <= width:
             return text
-    return fitted(told[0], width - 20, _SMALL) + (f" · +{len(told) - 1}" if len(told) > 1 else "") if told else "-"
+    return (
+        fitted(told[0], width - 20, _SMALL) + (f" · +{len(told) - 1}" if len(told) > 1 else "")
+        if told
+        else "-"
+    )
 
 
 def _rounded(width: float) -> float:

@@ -42,7 +42,9 @@ def measured_us(view: PlacementView, run_metadata: Any) -> np.ndarray:
         nodes = np.fromiter(here, dtype=np.int64, count=len(here))
         found[nodes] = np.fmax(found[nodes], np.fromiter(here.values(), dtype=float, count=len(here)))
     if len(view) and np.isnan(found).all():
-        raise ValueError("The step_stats hold none of this graph's nodes: was trace_level FULL_TRACE, and is it this graph?")
+        raise ValueError(
+            "The step_stats hold none of this graph's nodes: was trace_level FULL_TRACE, and is it this graph?"
+        )
     return found
 
 
@@ -58,7 +60,8 @@ def measured_bytes(view: PlacementView, run_metadata: Any) -> np.ndarray:
             node = view.index.get(stats.node_name)
             if node is not None:
                 size = sum(
-                    output.tensor_description.allocation_description.requested_bytes for output in stats.output
+                    output.tensor_description.allocation_description.requested_bytes
+                    for output in stats.output
                 )
                 found[node] = np.fmax(found[node], size)
     return found

@@ -89,7 +89,8 @@ class _Writer:
         width, height = width + 2 * _MARGIN, height + 2 * _MARGIN
         ground = ""
         if not self.transparent:
-            corners = f"{left},{top} {left},{top + height:.2f} {left + width:.2f},{top + height:.2f} {left + width:.2f},{top}"
+            right, bottom = left + width, top + height
+            corners = f"{left},{top} {left},{bottom:.2f} {right:.2f},{bottom:.2f} {right:.2f},{top}"
             ground = f'<polygon fill="{self.theme.background}" stroke="none" points="{corners}"/>\n'
         return (
             f'<svg width="{width:.0f}pt" height="{height:.0f}pt" viewBox="{left:g} {top:g} {width:.2f} {height:.2f}"'
@@ -104,7 +105,8 @@ class _Writer:
         looks = {category.look.pattern for category in self.sheet.legend}
         patterns = "".join(
             f'<pattern id="gp-{name}" width="6" height="6" patternUnits="userSpaceOnUse">'
-            f'<g stroke="{INK}" stroke-width="0.9" stroke-opacity="0.45" fill-opacity="0.45">{_HATCHES[name]}</g></pattern>'
+            f'<g stroke="{INK}" stroke-width="0.9" stroke-opacity="0.45" fill-opacity="0.45">{_HATCHES[name]}</g>'
+            "</pattern>"
             for name in PATTERNS
             if name in looks
         )
@@ -210,9 +212,11 @@ class _Writer:
         if not more:
             return _words(x, y, text, line.size, colour, bold=line.is_bold, anchor="middle")
         spans = "".join(
-            f'<tspan fill="{role_colour(role, self.theme, look)}">{_xml(text)}</tspan>' for text, role in line.spans
+            f'<tspan fill="{role_colour(role, self.theme, look)}">{_xml(text)}</tspan>'
+            for text, role in line.spans
         )
-        return f'<text xml:space="preserve" text-anchor="middle" x="{x:.1f}" y="{y:.1f}" font-size="{line.size:g}">{spans}</text>\n'
+        place = f'text-anchor="middle" x="{x:.1f}" y="{y:.1f}" font-size="{line.size:g}"'
+        return f'<text xml:space="preserve" {place}>{spans}</text>\n'
 
     def _bar(self, face: Face, x: float, y: float) -> str:
         """Segments as wide as each category's share, the small ones wide enough to be seen."""
@@ -245,15 +249,25 @@ class _Writer:
         for number, (wire, route) in enumerate(zip(self.sheet.wires, routes, strict=True)):
             theme = self.theme
             colour = theme.copy if wire.kind == "copy" else theme.edge
-            dash = {"copy": ' stroke-dasharray="5,2.5"', "control": ' stroke-dasharray="1,3"'}.get(wire.kind, "")
-            inside = _curve(route, theme.path if wire.on_path else colour, wire.pen, dash, wire.kind != "control")
+            dash = {"copy": ' stroke-dasharray="5,2.5"', "control": ' stroke-dasharray="1,3"'}.get(
+                wire.kind, ""
+            )
+            inside = _curve(
+                route, theme.path if wire.on_path else colour, wire.pen, dash, wire.kind != "control"
+            )
             if number in places:
                 x, y, _, _ = places[number]
                 inside += [
-                    _words(x, y + _LABEL + row * _LABEL_LEADING, text, _LABEL, theme.copy, halo=theme.background)
+                    _words(
+                        x, y + _LABEL + row * _LABEL_LEADING, text, _LABEL, theme.copy, halo=theme.background
+                    )
                     for row, text in enumerate(wire.label)
                 ]
-            classes = ["edge", *([wire.kind] if wire.kind != "tensor" else []), *(["path"] if wire.on_path else [])]
+            classes = [
+                "edge",
+                *([wire.kind] if wire.kind != "tensor" else []),
+                *(["path"] if wire.on_path else []),
+            ]
             title = f"{wire.link.src}->{wire.link.dst}"
             self._group(f"edge{number}", " ".join(classes), title, wire.tip, inside)
 
@@ -286,7 +300,11 @@ class _Writer:
         x, widest = 0.0, text_width(self.sheet.title, 10, True)
         for category in self.sheet.legend:
             text = f"{category.label}: {category.count:,}"
-            wide = text_width(text, 10) + (30 if self._hatch(category.look) else 16) + 3 * (category.look.outlines - 1)
+            wide = (
+                text_width(text, 10)
+                + (30 if self._hatch(category.look) else 16)
+                + 3 * (category.look.outlines - 1)
+            )
             if x and x + wide > room:
                 x, y = 0.0, y + _ROW
             parts += self._swatch(x, y, wide, category.look, text, category.note)
@@ -311,7 +329,8 @@ class _Writer:
         stroke = theme.alarm if text.startswith("no device") else theme.frame
         parts = [
             f'<path fill="{look.fill}" stroke="{stroke}" stroke-width="1"'
-            f' d="{_outline(middle, y + height / 2, width, height, look.corners, 6)}"><title>{_xml(note)}</title></path>\n'
+            f' d="{_outline(middle, y + height / 2, width, height, look.corners, 6)}">'
+            f"<title>{_xml(note)}</title></path>\n"
         ]
         hatch = self._hatch(look)
         if hatch:
@@ -385,9 +404,7 @@ def _outline(x: float, y: float, width: float, height: float, corners: str, radi
     return f"{text} Z"
 
 
-def _curve(
-    route: Route, colour: str, pen: float, dash: str, is_filled: bool = True
-) -> list[str]:
+def _curve(route: Route, colour: str, pen: float, dash: str, is_filled: bool = True) -> list[str]:
     """The line and its arrow's head."""
     first, *rest = route.points
     line = f"M{first[0]:.1f},{first[1]:.1f} C" + " ".join(f"{x:.1f},{y:.1f}" for x, y in rest)

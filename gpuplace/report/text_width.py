@@ -25,7 +25,18 @@ _ASCII = (
     " 500 278 556 500 722 500 500 500 334 260 334 584"
 )
 _WIDTHS = {chr(32 + i): int(width) for i, width in enumerate(_ASCII.split())}
-_OTHERS = {"·": 333, "…": 1000, "→": 1000, "×": 584, "≠": 549, "–": 556, "▸": 500, "◆": 790, "●": 790, "✖": 830}
+_OTHERS = {
+    "·": 333,
+    "…": 1000,
+    "→": 1000,
+    "×": 584,
+    "≠": 549,
+    "–": 556,
+    "▸": 500,
+    "◆": 790,
+    "●": 790,
+    "✖": 830,
+}
 _BOLD = 1.08
 """Bold letters are wider by about this much."""
 
@@ -37,7 +48,13 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
     for char in text:
         width = _WIDTHS.get(char) or _OTHERS.get(char)
         if width is None:
-            width = 1000 if unicodedata.east_asian_width(char) in "WF" else 0 if unicodedata.combining(char) else 600
+            width = (
+                1000
+                if unicodedata.east_asian_width(char) in "WF"
+                else 0
+                if unicodedata.combining(char)
+                else 600
+            )
         total += width
     return total * size / 1000 * (_BOLD if bold else 1.0)
 

@@ -83,6 +83,22 @@ def test_the_overview_shows_while_something_is_out_of_sight(page, screenshots):
     assert not overview.is_visible()
 
 
+def test_a_picture_too_large_to_be_read_begins_readable(browser, screenshots):
+    placement = tf.place(layered(60), machine="2x Tesla K40c")
+    page = page_of(browser, placement, ["tower_0"])
+    assert page.locator("g.node.scope, g.node.op").count() > 50
+    heights = page.evaluate(
+        "[...document.querySelectorAll('.gp-canvas g.node.scope')].map((g) => g.getBoundingClientRect().height)"
+    )
+    assert min(heights) > 30
+    assert page.get_by_role("img", name="Overview").is_visible()
+    page.screenshot(path=screenshots / "long.png")
+    page.get_by_role("button", name="Fit the whole picture").click()
+    assert not page.get_by_role("img", name="Overview").is_visible()
+    assert page.errors == []
+    page.close()
+
+
 def test_download_as_svg(page, tmp_path):
     with page.expect_download() as started:
         page.get_by_role("button", name="Download the picture as SVG").click()

@@ -11,7 +11,8 @@ from graphviz.backend import ExecutableNotFound
 
 import gpuplace as tf
 from gpuplace.jupyter import render
-from gpuplace.jupyter.pictures import placement_picture
+from gpuplace.jupyter.pictures import legend_chips, placement_picture
+from gpuplace.placer.diff import PlacementDiff
 from tests.jupyter.programs import layered, towers
 from tests.report.views import training
 
@@ -27,7 +28,7 @@ def placement():
 def program(request, monkeypatch):
     """Both programs that pictures are laid out with."""
     monkeypatch.setenv(render.DOT_VARIABLE, request.param)
-    render.render_svg.cache_clear()
+    render.layout.cache_clear()
 
 
 def test_a_picture_is_one_svg_with_an_id_for_every_op(placement, program):
@@ -53,9 +54,8 @@ def test_a_notebook_keeps_image_table_and_text(placement):
 @pytest.mark.parametrize(
     ("name", "start"), [("a.svg", b"<svg"), ("a.png", b"\x89PNG"), ("a.pdf", b"%PDF"), ("a.dot", b"digraph")]
 )
-@pytest.mark.dot
-def test_save(placement, tmp_path, name, start):
-    path = placement.picture().save(tmp_path / name)
+def test_save(placement, tmp_path, name, start, program):
+    path = placement.picture(colour="cause", patterns=True).save(tmp_path / name)
     assert path.read_bytes().startswith(start)
 
 
@@ -87,14 +87,28 @@ def test_without_dot_the_package_that_is_always_there_draws(placement, monkeypat
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv(render.DOT_VARIABLE, raising=False)
     assert Path(render.dot_program()) == PURE
-    render.render_svg.cache_clear()
+    render.layout.cache_clear()
     assert placement.picture().svg.startswith("<svg")
 
 
-def test_a_program_that_does_not_exist(monkeypatch):
+def test_without_any_program_it_is_said_what_to_do(placement, monkeypatch, tmp_path):
     monkeypatch.setenv(render.DOT_VARIABLE, "/no/such/dot")
-    with pytest.raises(ExecutableNotFound):
-        render.dot_program()
+    render.layout.cache_clear()
+    picture = placement.picture()
+    with pytest.raises(
+        ExecutableNotFound, match=r"no program '/no/such/dot'.*\n  try  pip install graphviz-pure"
+    ):
+        _ = picture.svg
+    with pytest.raises(render.NoLayoutProgram):
+        picture.save(tmp_path / "a.png")
+    assert picture.save(tmp_path / "a.dot").read_text(encoding="utf-8").startswith("digraph")
+    shown = picture._repr_mimebundle_()
+    assert "pip install graphviz-pure" in shown["text/html"] and "<table>" in shown["text/html"]
+
+
+def test_a_format_that_the_program_does_not_write(placement, tmp_path, program):
+    with pytest.raises(ValueError, match="cannot write 'xyz': Format"):
+        placement.picture().save(tmp_path / "a.xyz")
 
 
 def test_formats_are_checked():
@@ -104,3 +118,92 @@ def test_formats_are_checked():
 
 def test_the_repr_says_what_is_drawn(placement):
     assert repr(placement.picture()).startswith("<Picture: 7 nodes: 1 on CPU:0")
+
+
+def test_colours(placement):
+    assert [row["label"] for row in legend_chips(placement.picture(colour="type").sheet)] == [
+        "Const",
+        "MatMul",
+        "AddN",
+    ]
+    assert placement.picture(colour="requested").colouring.name == "requested"
+    assert placement.picture(colour="type").svg != placement.picture().svg
+    with pytest.raises(ValueError, match="Unknown colouring 'pink'"):
+        placement.picture(colour="pink")
+    with pytest.raises(ValueError, match="FULL_TRACE"):
+        placement.picture(colour="time")
+
+
+def test_colours_and_marks_are_there_as_text(placement):
+    picture = placement.picture(colour="type", find="MatMul")
+    expected = [
+        "op type: number of nodes",
+        "  Const   4",
+        "  MatMul  2",
+        "  AddN    1",
+        "╌╌ 2 copies between devices, 32 B",
+        "● 2 matches of MatMul",
+    ]
+    assert picture.text.splitlines() == expected
+    assert picture._repr_mimebundle_()["text/plain"].endswith(picture.text)
+
+
+def test_what_stays_is_not_laid_out_again(placement):
+    render.layout.cache_clear()
+    svgs = {
+        placement.picture(theme=theme, colour=colour).svg
+        for theme in ("light", "dark")
+        for colour in ("assigned", "type")
+    }
+    patterned = placement.picture(patterns=True, legend=False).svg
+    other = tf.place(towers(), machine="8x Tesla K20m").picture().svg
+    assert len({*svgs, patterned, other}) == 6
+    assert render.layout.cache_info().misses == 1
+
+
+def test_find_opens_scopes_and_counts():
+    placement = tf.place(layered(6), machine="2x Tesla K40c")
+    picture = placement.picture(find="tower_1/layer_3/MatMul")
+    assert "tower_1/layer_3" in picture.drawing.opened
+    assert "● match" in picture.svg and "● 1 match of tower_1/layer_3/MatMul" in picture.svg
+    assert len(placement.picture(find="MatMul", cap=4).drawing.boxes) <= 4
+    nothing = placement.picture(find="no such op")
+    assert "● 0 matches" in nothing.svg
+    assert len(nothing.drawing.boxes) == len(placement.picture().drawing.boxes)
+    both = placement.picture(open=["tower_0"], find="tower_1/x").drawing.opened
+    assert {"tower_0", "tower_1"} <= set(both)
+
+
+def test_compare(placement):
+    soft = tf.ConfigProto(allow_soft_placement=True)
+    later = tf.place(towers(), machine="3x Tesla K20m", config=soft)
+    for picture in (placement.diff(later).picture(), later.picture(against=placement)):
+        assert picture.colouring.name == "moved"
+        assert "MatMul · GPU:3 → GPU:0" in picture.svg and "missing device: 3" in picture.svg
+        assert "3 nodes moved" in picture.dot
+    assert later.picture(against=placement, colour="assigned").colouring.name == "assigned"
+    assert "0 nodes moved" in placement.diff(placement).picture().svg
+
+
+def test_a_difference_made_by_hand_has_no_picture():
+    with pytest.raises(ValueError, match="does not say between which placements"):
+        PlacementDiff((), (), ()).picture()
+
+
+def test_critical_path(placement):
+    assert "critical path: 3 ops, the longest chain" in placement.picture(critical_path=True).svg
+    assert "most bytes copied" in placement.picture(critical_path="bytes").svg
+    with pytest.raises(ValueError, match="choose one of time, bytes, ops"):
+        placement.picture(critical_path="money")
+
+
+def test_time_of_a_measured_step():
+    with tf.Graph().as_default() as graph:
+        product = tf.matmul([[1.0, 2.0]], [[3.0], [4.0]], name="product")
+        metadata = tf.RunMetadata()
+        full = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        with tf.Session() as session:
+            session.run(product, options=full, run_metadata=metadata)
+    picture = tf.place(graph).picture(colour="time", run_metadata=metadata, critical_path=True)
+    assert "time in the measured step" in picture.svg
+    assert "the longest chain by measured time" in picture.svg

@@ -11,9 +11,15 @@ from gpuplace.report.palette import (
     GPU_FILLS,
     INK,
     LIGHT,
+    MOST_CATEGORIES,
     OTHER_FILLS,
+    PAPER,
+    SCALE_FILLS,
+    category_look,
     device_label,
+    device_look,
     device_style,
+    scale_look,
     theme_named,
 )
 
@@ -87,7 +93,7 @@ def test_the_measure_finds_a_red_and_a_green_that_look_alike():
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
 def test_what_is_around_the_boxes_is_readable(theme):
-    for colour in (theme.ink, theme.faint, theme.copy, theme.alarm):
+    for colour in (theme.ink, theme.faint, theme.copy, theme.alarm, theme.mark, theme.path):
         for ground in (theme.background, theme.scope):
             assert contrast(colour, ground) >= 4.5, (colour, ground)
     for line in (theme.edge, theme.frame):
@@ -127,6 +133,41 @@ def test_kinds_of_devices_differ_without_colour():
 )
 def test_labels(device, label):
     assert device_label(device) == label
+
+
+def test_categories_have_different_looks_and_the_rest_one():
+    looks = [category_look(number) for number in range(MOST_CATEGORIES)]
+    rest = category_look(MOST_CATEGORIES)
+    assert len({*looks, rest}) == MOST_CATEGORIES + 1
+    assert category_look(MOST_CATEGORIES + 5) == rest
+    first = looks[: len(GPU_FILLS)]
+    assert len({look.pattern for look in first}) == len({look.fill for look in first}) == len(GPU_FILLS)
+
+
+def test_devices_of_different_colour_have_different_hatches():
+    looks = [device_look(name) for name in ("/cpu:0", *(f"/gpu:{number}" for number in range(8)))]
+    assert len({look.pattern for look in looks}) == len(looks)
+
+
+@pytest.mark.parametrize("vision", VISION)
+def test_a_number_s_steps_are_in_order_for_every_kind_of_vision(vision):
+    seen = [lab(fill, vision) for fill in SCALE_FILLS]
+    lightness = [float(colour[0]) for colour in seen]
+    assert all(one - other >= 8 for one, other in itertools.pairwise(lightness))
+    assert all(np.linalg.norm(one - other) >= 12 for one, other in itertools.pairwise(seen))
+
+
+def test_a_number_s_steps_are_evenly_spaced_in_grey():
+    lightness = [float(lab(fill, "normal")[0]) for fill in SCALE_FILLS]
+    apart = [one - other for one, other in itertools.pairwise(lightness)]
+    assert min(apart) >= 10 and max(apart) <= 17
+
+
+def test_text_is_readable_on_every_step():
+    for step, fill in enumerate(SCALE_FILLS):
+        assert scale_look(step).fill == fill
+        assert scale_look(step).ink in (INK, PAPER)
+        assert contrast(scale_look(step).ink, fill) >= 4.5
 
 
 def test_an_unknown_theme_names_the_known_ones():

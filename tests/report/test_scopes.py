@@ -69,3 +69,21 @@ def test_every_node_is_somewhere_and_sizes_add_up(names, cap):
     shown, closed = tree.representative(opened)
     boxes = len(set(shown[closed].tolist())) + int((~closed).sum())
     assert boxes <= max(cap, tree.width(ROOT))
+
+
+def test_scopes_are_opened_around_what_is_wanted():
+    names = [f"a/x{i}" for i in range(5)] + ["a/b/y", "c/d/z", "c/d/e/w"]
+    tree = ScopeTree(names)
+    wanted = np.array([name == "a/b/y" for name in names])
+    opened = {tree.paths[scope] for scope in tree.open_around(wanted, 20)}
+    assert opened == {"", "a", "a/b"}
+    assert {tree.paths[scope] for scope in tree.open_around(wanted, 2)} == {""}
+    many = ScopeTree([f"t/layer_{i}/op" for i in range(500)])
+    one = np.arange(500) == 17
+    assert {many.paths[scope] for scope in many.open_around(one, 10)} == {"", "t", "t/layer_17"}
+
+
+def test_structures_follow_the_op_types():
+    tree = ScopeTree(["a/x", "b/x", "c/x"])
+    assert tree.structure(1, np.array([0, 0, 1])) == tree.structure(2, np.array([0, 0, 1]))
+    assert tree.structure(1, np.array([0, 1, 1])) != tree.structure(2, np.array([0, 1, 1]))

@@ -4,6 +4,9 @@
 // {type: "fold", how}. Nothing is fetched from anywhere.
 
 const DRAG_PX = 4;
+// Pixels a point of the picture: below the first nothing can be read, at the second everything.
+const SMALLEST = 0.3;
+const READABLE = 0.8;
 
 function element(tag, properties = {}, ...children) {
   const node = document.createElement(tag);
@@ -153,6 +156,7 @@ function render({ model, el }) {
 
   let svg = null;
   let whole = null;
+  let ownHeight = "";
   const map = shape("svg", { class: "gp-map", role: "img", "aria-label": "Overview: the part of the picture that is shown" });
   const frame = shape("rect", { class: "gp-map-frame" });
 
@@ -258,18 +262,46 @@ function render({ model, el }) {
     nodes()[0]?.setAttribute("tabindex", "0");
     canvas.append(svg);
     whole = copyOf(svg.viewBox.baseVal);
-    if (!canvas.style.height) canvas.style.height = `${Math.max(240, Math.min(540, whole.height * 1.6))}px`;
+    // A larger picture makes room for itself, unless somebody has chosen a height.
+    const wanted = Math.max(240, Math.min(540, Math.round(whole.height * 1.6)));
+    if (canvas.style.height === ownHeight && wanted > (parseFloat(ownHeight) || 0)) {
+      canvas.style.height = ownHeight = `${wanted}px`;
+    }
     // A switch that leaves the layout as it was leaves what is zoomed into as it was.
     const near = (a, b) => Math.abs(a - b) < 0.03 * Math.max(a, b);
     if (before && near(before.whole.width, whole.width) && near(before.whole.height, whole.height)) {
       Object.assign(svg.viewBox.baseVal, before.box);
     } else {
-      fit();
+      start();
     }
     mark();
     markStale();
     drawMap();
     canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1);
+  }
+
+  // A picture of which nothing could be read if all of it was shown begins at its upper left part, readable.
+  function start() {
+    fit();
+    const view = canvas.getBoundingClientRect();
+    if (!view.width || !view.height || Math.min(view.width / whole.width, view.height / whole.height) >= SMALLEST) return;
+    const box = svg.viewBox.baseVal;
+    box.width = view.width / READABLE;
+    box.height = view.height / READABLE;
+    box.x = whole.width > box.width ? whole.x : whole.x - (box.width - whole.width) / 2;
+    box.y = whole.height > box.height ? whole.y : whole.y - (box.height - whole.height) / 2;
+    showFrame();
+  }
+
+  // Brings a box into sight.
+  function reveal(group) {
+    const part = shown();
+    const { x, y, width, height } = group.getBBox();
+    if (x >= part.x && y >= part.y && x + width <= part.x + part.width && y + height <= part.y + part.height) return;
+    const box = svg.viewBox.baseVal;
+    box.x = x + width / 2 - box.width / 2;
+    box.y = y + height / 2 - box.height / 2;
+    showFrame();
   }
 
   function fit() {
@@ -314,6 +346,7 @@ function render({ model, el }) {
       edge.classList.toggle("gp-lit", Boolean(hit) && edge.dataset.ends.split("->").includes(id));
     }
     if (hit) {
+      if (canvas.clientWidth && canvas.clientHeight) reveal(hit);
       for (const group of nodes()) group.setAttribute("tabindex", group === hit ? "0" : "-1");
     }
   }
@@ -469,7 +502,7 @@ function render({ model, el }) {
     }
   });
 
-  const resized = new ResizeObserver(() => fit());
+  const resized = new ResizeObserver(() => svg && start());
   resized.observe(canvas);
   model.on("change:svg", draw);
   model.on("change:notice", draw);

@@ -183,6 +183,18 @@ def _config(arguments: argparse.Namespace) -> Any:
 def _placement(arguments: argparse.Namespace, machine: Machine, release: str, on_error: str) -> Placement:
     if not os.path.exists(arguments.graph):
         raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
-    return place_graph(
-        arguments.graph, machine=machine, config=_config(arguments), release=release, on_error=on_error
-    )
+    try:
+        return place_graph(
+            arguments.graph,
+            machine=machine,
+            config=_config(arguments),
+            release=release,
+            on_error=on_error,
+            tags=arguments.tags,
+            signature=arguments.signature,
+            clear_devices=arguments.clear_devices,
+        )
+    except ValueError as error:
+        if arguments.tags is None and arguments.signature is None:
+            raise
+        raise UsageError(str(error)) from None

@@ -36,7 +36,8 @@ being TensorFlow's: ``error`` (category, its class), ``node`` (string), ``messag
 `allocator_frame`, one row a simulated GPU of a session, indexed by device: ``memory_limit``, ``bytes_in_use``,
 ``peak_bytes_in_use``, ``bytes_from_gpu``, ``largest_alloc``, ``largest_free`` (int64, bytes), ``allocations``,
 ``chunks`` (int64), ``fragmentation`` (float64, 0 to 1). `chunks_frame`, one row a chunk in address order: ``device``,
-``address``, ``size``, ``requested`` (int64, bytes), ``in_use`` (bool), ``label`` (string, who asked), ``allocation`` (Int64).
+``address``, ``size``, ``requested`` (int64, bytes), ``in_use`` (bool), ``label`` (string, who asked), ``allocation``
+(Int64).
 
 `explanation_frame`, one row a rule that acted, in order:
 

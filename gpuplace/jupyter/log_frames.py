@@ -125,7 +125,9 @@ def _sessions(log: LoggedPlacement) -> pd.DataFrame:
     parts = log.sessions
     labels = list(dict.fromkeys(map(device_label, log.placement_view.devices)))
     counts = [part.counts() for part in parts]
-    lines = [[record[-1] for record in (*part.devices, *part.rows, *part.events)] for part in parts]
+    lines: list[list[Any]] = [
+        [record[-1] for record in (*part.devices, *part.rows, *part.events)] for part in parts
+    ]
     first = [min(numbers, default=0) for numbers in lines]
     columns = {
         "nodes": [len(part) for part in parts],

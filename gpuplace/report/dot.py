@@ -91,7 +91,7 @@ def dot_text(
         f'  edge [fontname="{FONT}" fontsize=9 color="{theme.edge}" fontcolor="{theme.faint}"'
         " arrowsize=0.6 penwidth=1.1]",
     ]
-    if legend:
+    if legend and drawing.legend:
         lines.append(f"  label=<{_legend(drawing, theme)}> labelloc=b labeljust=l")
     inside: dict[int, list[str]] = {}
     position = {box.id: box for box in drawing.boxes}

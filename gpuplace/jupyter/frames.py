@@ -382,7 +382,7 @@ def session_frame(session: Any, table: str = "nodes", **options: Any) -> pd.Data
 
 def allocator_frame(session: Any) -> pd.DataFrame:
     """One row a simulated GPU: what its allocator counts; see the module for the columns."""
-    allocators = session._devices.allocators
+    allocators = session.allocators
     stats = [allocator.stats() for allocator in allocators.values()]
     whole = list(allocators.values())
     columns = {
@@ -403,11 +403,7 @@ def allocator_frame(session: Any) -> pd.DataFrame:
 
 def chunks_frame(session: Any) -> pd.DataFrame:
     """One row a chunk of a simulated GPU's memory, in address order; see the module for the columns."""
-    rows = [
-        (name, chunk)
-        for name, allocator in session._devices.allocators.items()
-        for chunk in allocator.chunks()
-    ]
+    rows = [(name, chunk) for name, allocator in session.allocators.items() for chunk in allocator.chunks()]
     return pd.DataFrame(
         {
             "device": category(name for name, _ in rows),

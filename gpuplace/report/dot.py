@@ -147,7 +147,7 @@ def _op(box: Box, theme: Theme) -> str:
     request = box.requests[0] if box.requests else ""
     rows = [
         f"<B>{escape(shortened(box.label, _LABEL_WIDTH))}</B>",
-        _small(f"{shortened(box.op_type, _LABEL_WIDTH)} · {style.label}", INK),
+        _small(" · ".join(filter(None, (shortened(box.op_type, _LABEL_WIDTH), style.label))), INK),
     ]
     classes = ["op"]
     pen, colour = 1.0, theme.frame

@@ -233,7 +233,14 @@ class _Reader:
         head = prefixes[0].start()
         if text[:head].strip():
             before = line.cut(0, head)
-            self.pending = before if self.pending is None else self.pending + before
+            before = before if self.pending is None else self._take_pending() + before
+            if len(before.text) < _LONGEST_HELD and (
+                grammar.NAME_END.search(before.text)
+                or self._is_begun(before.text, _begin(before.text, 0), "")
+            ):
+                self.pending = before
+            else:  # no sentence goes on behind it: a prompt, or what a container puts before every line
+                yield from before.pieces(0, len(before.text), None, False)
         else:
             yield from line.pieces(0, head, None, True)
         ends = [prefix.start() for prefix in prefixes[1:]] + [len(text)]

@@ -36,7 +36,8 @@ being TensorFlow's: ``error`` (category, its class), ``node`` (string), ``messag
 `allocator_frame`, one row a simulated GPU of a session, indexed by device: ``memory_limit``, ``bytes_in_use``,
 ``peak_bytes_in_use``, ``bytes_from_gpu``, ``largest_alloc``, ``largest_free`` (int64, bytes), ``allocations``,
 ``chunks`` (int64), ``fragmentation`` (float64, 0 to 1). `chunks_frame`, one row a chunk in address order: ``device``,
-``address``, ``size``, ``requested`` (int64, bytes), ``in_use`` (bool), ``label`` (string, who asked), ``allocation`` (Int64).
+``address``, ``size``, ``requested`` (int64, bytes), ``in_use`` (bool), ``label`` (string, who asked), ``allocation``
+(Int64).
 
 `explanation_frame`, one row a rule that acted, in order:
 
@@ -64,8 +65,8 @@ import pandas as pd
 
 from gpuplace.jupyter.columns import category, coded, scope_category
 from gpuplace.report.palette import device_label
-from gpuplace.report.placement_view import view_of
-from gpuplace.report.tables import device_rows, edge_rows, mapping_cells, scope_rows
+from gpuplace.report.placement_view import TensorFact, view_of
+from gpuplace.report.tables import device_rows, mapping_cells, scope_rows
 
 __all__ = [
     "allocator_frame",
@@ -112,25 +113,39 @@ def placement_frame(placement: Any) -> pd.DataFrame:
 
 def edges_frame(placement: Any, *, copies_only: bool = False) -> pd.DataFrame:
     """One row an edge, or only those along which a tensor is copied between devices; see the module for the columns."""
-    rows = list(edge_rows(placement, copies_only=copies_only))
-    src, src_output, dst, dst_input, src_device, dst_device, dtype, shape, nbytes, is_copy, is_control = (
-        zip(*rows, strict=True) if rows else ((),) * 11
-    )
+    view = view_of(placement)
+    chosen = np.flatnonzero(view.is_copy) if copies_only else np.arange(len(view.src))
+    src, output, dst = view.src[chosen], view.src_output[chosen], view.dst[chosen]
+    is_control = view.is_control[chosen]
+    keys, tensor = np.unique(np.stack((src, output), axis=1), axis=0, return_inverse=True)
+    tensor = tensor.reshape(-1)
+    facts = [None if port < 0 else view.tensor_of(node, port) for node, port in keys.tolist()]
+    dtypes = category("" if fact is None else fact.dtype for fact in facts)
+    shapes = pd.array([_shape_text(fact) for fact in facts], dtype="string")
+    sizes = pd.array([None if fact is None else fact.nbytes for fact in facts], dtype="Int64")
+    names = np.array(view.names, dtype=object)
     return pd.DataFrame(
         {
-            "src": pd.array(src, dtype="str"),
-            "src_output": pd.array(src_output, dtype="Int32"),
-            "dst": pd.array(dst, dtype="str"),
-            "dst_input": pd.array(dst_input, dtype="Int32"),
-            "src_device": category(src_device),
-            "dst_device": category(dst_device),
-            "dtype": category(dtype),
-            "shape": pd.array([text or None for text in shape], dtype="string"),
-            "bytes": pd.array(nbytes, dtype="Int64"),
-            "copy": np.array(is_copy, dtype=bool),
-            "control": np.array(is_control, dtype=bool),
+            "src": pd.array(names[src], dtype="str"),
+            "src_output": pd.arrays.IntegerArray(output.astype(np.int32), is_control.copy()),
+            "dst": pd.array(names[dst], dtype="str"),
+            "dst_input": pd.arrays.IntegerArray(view.dst_input[chosen].astype(np.int32), is_control.copy()),
+            "src_device": coded(view.device[src], view.devices),
+            "dst_device": coded(view.device[dst], view.devices),
+            "dtype": pd.Categorical.from_codes(dtypes.codes[tensor], categories=dtypes.categories),
+            "shape": shapes.take(tensor),
+            "bytes": sizes.take(tensor),
+            "copy": view.is_copy[chosen],
+            "control": is_control,
         }
     )
+
+
+def _shape_text(fact: TensorFact | None) -> str | None:
+    """Sizes with crosses between, `?` where unknown; None for a scalar and for no tensor."""
+    if fact is None or fact.shape is None:
+        return None if fact is None else "?"
+    return "×".join("?" if size is None else str(size) for size in fact.shape) or None
 
 
 def devices_frame(placement: Any) -> pd.DataFrame:
@@ -367,7 +382,7 @@ def session_frame(session: Any, table: str = "nodes", **options: Any) -> pd.Data
 
 def allocator_frame(session: Any) -> pd.DataFrame:
     """One row a simulated GPU: what its allocator counts; see the module for the columns."""
-    allocators = session._devices.allocators
+    allocators = session.allocators
     stats = [allocator.stats() for allocator in allocators.values()]
     whole = list(allocators.values())
     columns = {
@@ -388,11 +403,7 @@ def allocator_frame(session: Any) -> pd.DataFrame:
 
 def chunks_frame(session: Any) -> pd.DataFrame:
     """One row a chunk of a simulated GPU's memory, in address order; see the module for the columns."""
-    rows = [
-        (name, chunk)
-        for name, allocator in session._devices.allocators.items()
-        for chunk in allocator.chunks()
-    ]
+    rows = [(name, chunk) for name, allocator in session.allocators.items() for chunk in allocator.chunks()]
     return pd.DataFrame(
         {
             "device": category(name for name, _ in rows),

@@ -125,9 +125,8 @@ def _sessions(log: LoggedPlacement) -> pd.DataFrame:
     parts = log.sessions
     labels = list(dict.fromkeys(map(device_label, log.placement_view.devices)))
     counts = [part.counts() for part in parts]
-    lines = [
-        [*(d.line for d in part.devices), *(r.line for r in part.rows), *(e.line for e in part.events)]
-        for part in parts
+    lines: list[list[Any]] = [
+        [record[-1] for record in (*part.devices, *part.rows, *part.events)] for part in parts
     ]
     first = [min(numbers, default=0) for numbers in lines]
     columns = {

@@ -179,7 +179,8 @@ PHYSICAL = Rule(_PHYSICAL)
 CAPABILITY = re.compile(r",[ \t]+compute[ \t]+capability:[ \t]+(\d+\.\d+)")
 CREATED = re.compile(
     r"(?:Creat(?:ed|ing) TensorFlow device|Created device)[ \t]+\(?(?P<device>/[^\s()]++)"
-    r"(?:[ \t]+with[ \t]+(?P<memory>\d++)[ \t]+MB[ \t]+memory:?)?\)?:?[ \t]*->[ \t]*(?:physical GPU[ \t]+)?\(?"
+    r"(?:[ \t]+with[ \t]+(?P<memory>\d++)[ \t]+MB[ \t]+memory:?)?\)?:?[ \t]*->[ \t]*"
+    r"(?:physical (?:GPU|PluggableDevice)[ \t]+)?\(?"
     rf"(?P<description>{PHYSICAL.pattern}(?:{CAPABILITY.pattern})?)\)?"
 )
 """Since 0.5 `Creating`, since 1.5 `Created TensorFlow device`, since 2.5 `Created device`."""

@@ -34,7 +34,7 @@ _LONGEST_HELD = 2000
 """Characters up to which a sentence that a line breaks off is carried to the next."""
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])")
 _BLANKS = re.compile(r"\s+")
-_TELLING = re.compile(r":|evice|Executing")
+_TELLING = re.compile(r":|evice|Executing|[\x1b\r]")
 """What a line must have to be a sentence, or the beginning of one."""
 
 
@@ -172,6 +172,10 @@ def read_log(text: str) -> Iterator[Piece]:
     wraps = Wraps(lines)
     position = 0
     while position < len(lines):
+        if not wraps.is_full(position) and (known := reader.usual(lines[position], position + 1)) is not None:
+            yield known
+            position += 1
+            continue
         made, blanks = _line(lines[position], position + 1)
         yield from blanks
         while wraps.is_full(position):
@@ -221,11 +225,6 @@ class _Reader:
 
     def read(self, line: _Text) -> Iterator[Piece]:
         text = line.text
-        if self.held is None and self.pending is None and len(line.parts) == 1:
-            known = self._usual(line)
-            if known is not None:
-                yield known
-                return
         prefixes = list(grammar.PREFIX.finditer(text)) if "]" in text or ":" in text else []
         if not prefixes:
             yield from self._plain_line(line)
@@ -234,7 +233,14 @@ class _Reader:
         head = prefixes[0].start()
         if text[:head].strip():
             before = line.cut(0, head)
-            self.pending = before if self.pending is None else self.pending + before
+            before = before if self.pending is None else self._take_pending() + before
+            if len(before.text) < _LONGEST_HELD and (
+                grammar.NAME_END.search(before.text)
+                or self._is_begun(before.text, _begin(before.text, 0), "")
+            ):
+                self.pending = before
+            else:  # no sentence goes on behind it: a prompt, or what a container puts before every line
+                yield from before.pieces(0, len(before.text), None, False)
         else:
             yield from line.pieces(0, head, None, True)
         ends = [prefix.start() for prefix in prefixes[1:]] + [len(text)]
@@ -244,24 +250,25 @@ class _Reader:
             yield from self._drop_held()
             yield from self._consume(part, prefix.end() - prefix.start(), True, file)
 
-    def _usual(self, line: _Text) -> Piece | None:
+    def usual(self, text: str, number: int) -> Piece | None:
         """The piece of a line that is one statement about a node or says nothing: nearly all of most logs."""
-        text, is_stderr, start = line.text, False, 0
+        if self.held is not None or self.pending is not None:
+            return None
+        is_stderr, start = False, 0
         if self.block is None and _TELLING.search(text) is None:
-            return Piece(line.parts[0][1], line.parts[0][2], text, None, not text or text.isspace())
+            return Piece(number, 0, text, None, not text or text.isspace())
         if (prefix := grammar.PREFIX.match(text)) is not None:
             is_stderr, start = True, prefix.end()
         found = grammar.PLACED.regex.fullmatch(text, start)
         if found is None:
             return None
         name, op_type, device = found.group("name", "type", "device")
-        number = line.parts[0][1]
         self.sure.add((name, device))
         self.sure_devices.add(device)
         self.block = None
         return Piece(
             number,
-            line.parts[0][2],
+            0,
             text,
             Statement(Kind.NODE, is_stderr, number, name, op_type, device),
             True,

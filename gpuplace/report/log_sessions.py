@@ -63,10 +63,8 @@ def _paired(stdout: list[SessionStatements], stderr: list[SessionStatements]) ->
         return [_once(session) for session in stdout or stderr]
     out_mappings = sum(session.has_mapping for session in stdout)
     err_mappings = sum(session.has_mapping for session in stderr)
-    if out_mappings == 0 and err_mappings > 0:
-        return _aligned(stderr, stdout)
-    if err_mappings == 0 and out_mappings > 0:
-        return _aligned(stdout, stderr)
+    if out_mappings != err_mappings:  # stdout may lack those that know no devices
+        return _aligned(stderr, stdout) if err_mappings > out_mappings else _aligned(stdout, stderr)
     if (
         stdout[0].has_mapping != stderr[0].has_mapping
     ):  # one began before its first mapping, the other did not
@@ -79,7 +77,8 @@ def _paired(stdout: list[SessionStatements], stderr: list[SessionStatements]) ->
 
 
 def _aligned(leading: list[SessionStatements], other: list[SessionStatements]) -> list[SessionStatements]:
-    """The sessions of the stream with mappings, with what the other one says besides."""
+    """The sessions of the stream with more mappings, with what the other one says besides."""
+    known_rows = {(row.device, row.detail) for session in leading for row in session.rows}
     places: dict[Hashable, list[int]] = defaultdict(list)
     for number, session in enumerate(leading):
         for statement in (*session.nodes, *session.events):
@@ -96,7 +95,7 @@ def _aligned(leading: list[SessionStatements], other: list[SessionStatements]) -
                 used[key] += 1
             part = parts[number]
             (part.nodes if statement.kind is Kind.NODE else part.events).append(statement)
-        parts[number].rows += session.rows
+        parts[number].rows += [row for row in session.rows if (row.device, row.detail) not in known_rows]
     return [_merged([own, said]) for own, said in zip(leading, parts, strict=True)]
 
 

@@ -58,6 +58,8 @@ class Wraps:
         line, following = self._lines[position], self._lines[position + 1]
         if not following or following[0].isspace():
             return False
+        if line.endswith(":0") and not line.endswith(("replica:0", "task:0")):
+            return False  # nothing that could go on
         at = line.rfind("/job:", max(0, len(line) - _TAIL))
         if at >= 0:
             begun = line[at:]

@@ -222,7 +222,9 @@ def view_of(placement: Any) -> PlacementView:
     the same placement."""
     if isinstance(placement, PlacementView):
         return placement
-    known = getattr(placement, "placement_view", None) or placement.__dict__.get("_report_view")
+    known = getattr(placement, "placement_view", None)
+    if known is None:
+        known = placement.__dict__.get("_report_view")
     if known is None:
         known = placement.__dict__["_report_view"] = _view_of_placement(placement)
     return known

@@ -259,6 +259,24 @@ SAMPLES: dict[str, Sample] = {
         TYPES | {"c": "Neg"},
         [3, 1],
     ),
+    "sessions that stdout has no mapping of": Sample(
+        f"Device mapping:\n{L}/device:GPU:0 -> {K40}\n{TIME}I tensorflow/core/direct_session.cc:1] Device mapping:\n"
+        f"{L}/device:GPU:0 -> {K40}\n\nx: (Const): {L}/device:GPU:0\n{TIME}I {PLACER} x: (Const): {L}/device:GPU:0\n"
+        f"{TIME}I tensorflow/core/direct_session.cc:1] Device mapping: no known devices.\n"
+        f"x: (Const): {L}/device:CPU:0\n{TIME}I {PLACER} x: (Const): {L}/device:CPU:0\n",
+        {"x": f"{L}/device:CPU:0"},
+        sessions=[1, 1],
+        devices=[f"{L}/device:GPU:0"],
+        repeated={"x": (f"{L}/device:GPU:0", f"{L}/device:CPU:0")},
+    ),
+    "2.5 on a Mac": Sample(
+        f"{TIME}I tensorflow/core/common_runtime/pluggable_device/pluggable_device_factory.cc:271] Created TensorFlow "
+        f"device ({L}/device:GPU:0 with 0 MB memory) -> physical PluggableDevice (device: 0, name: METAL, pci bus id: "
+        f"<undefined>)\nDevice mapping:\n{L}/device:GPU:0 -> device: 0, name: METAL, pci bus id: <undefined>\n",
+        {},
+        devices=[f"{L}/device:GPU:0"],
+        gpus=[("created", f"{L}/device:GPU:0", 0, "METAL", "<undefined>", "", 0)],
+    ),
     "a cluster": Sample(
         "x: (Const): /job:worker/replica:0/task:1/device:GPU:0\nw: (VariableV2):"
         " /job:ps/replica:0/task:0/device:CPU:0\n",
@@ -386,6 +404,13 @@ SAMPLES: dict[str, Sample] = {
         f"worker_1  | a: (Const): {L}/device:GPU:0\nworker_1  | 4.0\n",
         {"a": f"{L}/device:GPU:0"},
         left=["worker_1  | ", "worker_1  | 4.0"],
+    ),
+    "docker compose, stderr": Sample(
+        f"worker_1  | {TIME}I {PLACER} a: (Const): {L}/device:GPU:0\n"
+        f"worker_1  | {TIME}I {PLACER} b: (Const): {L}/device:GPU:1\nworker_1  | a: (Const): {L}/device:GPU:0\n",
+        {"a": f"{L}/device:GPU:0", "b": f"{L}/device:GPU:1"},
+        sessions=[2],
+        left=["worker_1  | "] * 3,
     ),
     "mpirun": Sample(
         f"[1,0]<stdout>:a: (Const): {L}/device:GPU:0\n", {"a": f"{L}/device:GPU:0"}, left=["[1,0]<stdout>:"]

@@ -148,6 +148,8 @@ HOSTILE = {
     "many statements on one line": f"x: {L}/cpu:0 " * 5_000 + f"x: (T): {L}/cpu:0 " * 5_000,
     "begun on every line": "MatMul: (MatMul):\n" * 10_000,
     "interrupted on every line": f"x: (C): {L[:9]}I tensorflow/core/placer.cc:1] y\n" * 5_000,
+    "a container's words on every line": f"worker_1 | I tensorflow/placer.cc:1] x: (C): {L}/gpu:0\n" * 5_000,
+    "half a name on every line": "nameI tensorflow/placer.cc:1] y\n" * 10_000,
     "headers": "Device mapping:\n" * 10_000,
     "prefixes on one line": "I a.cc:1] " * 20_000,
     "escapes": "\x1b[0m" * 20_000,

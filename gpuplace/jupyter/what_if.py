@@ -131,7 +131,8 @@ class WhatIf:
                 None,
                 "A log tells where nodes were, and cannot be placed again.",
                 facts={"asked for": ", ".join(f"{name}={value}" for name, value in wanted.items())},
-                hint="explore its graph on the log's machine: explore(graph, machine=log.machine())",
+                hint="explore its graph on the log's machine, explore(graph, machine=log.machine()), or "
+                "log.compare(graph)",
             )
         made = self.settings
         if "machine" in wanted:

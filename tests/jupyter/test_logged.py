@@ -1,5 +1,7 @@
 """A parsed log in the explorer: it can be looked at; switches change nothing and say so."""
 
+import pytest
+
 import gpuplace as tf
 from tests.jupyter.programs import layered
 
@@ -23,9 +25,10 @@ def test_the_explorer_takes_a_log():
 def test_switches_change_nothing_and_say_so():
     log = tf.parse_log(tf.place(layered(1), machine="2x V100").log("1.4"))
     explorer = tf.explore(log)
-    explorer.soft_placement = True
-    assert not explorer.soft_placement and explorer.placement is log
-    assert "cannot be placed again" in explorer.error and "log.compare(graph)" in explorer.error
+    with pytest.raises(tf.errors.FailedPreconditionError, match="cannot be placed again") as caught:
+        explorer.soft_placement = True
+    assert "log.compare(graph)" in str(caught.value)
+    assert not explorer.soft_placement and explorer.placement is log and explorer.error == ""
 
 
 def test_an_empty_log():

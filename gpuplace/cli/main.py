@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from gpuplace.cli import commands
+from gpuplace.cli import commands, log_command
 from gpuplace.cli.parser import RUN_OPTIONS, build_parser
 from gpuplace.cli.run_script import split_arguments
 from gpuplace.errors import OpError
@@ -18,6 +18,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "explain": commands.explain,
     "blame": commands.blame,
     "diff": commands.diff,
+    "log": log_command.log,
     "devices": commands.devices,
 }
 

@@ -106,7 +106,7 @@ def dot_text(
         f'  edge [fontname="{FONT}" fontsize=9 color="{theme.edge}" fontcolor="{theme.faint}"'
         " arrowsize=0.6 penwidth=1.1]",
     ]
-    if legend:
+    if legend and sheet.legend:
         lines.append(f"  label=<{_legend(sheet, theme, patterns)}> labelloc=b labeljust=l")
     inside: dict[int, list[str]] = {}
     for face in sheet.faces:

@@ -96,6 +96,8 @@ class PlacementView:
     """Gives [nodes] the position in `gpuplace.placer.deciding.RULES` of what settled each device; None if unknown."""
     groups: Callable[[], np.ndarray] | None = None
     """Gives [nodes] a number that is equal for nodes that have to share a device; None if unknown."""
+    knows_edges: bool = True
+    """False for a log, which names nodes only."""
     _tensors: dict[tuple[int, int], TensorFact] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -216,10 +218,13 @@ class PlacementView:
 
 
 def view_of(placement: Any) -> PlacementView:
-    """The view of a `Placement`; a view is returned as it is. The same object for the same placement."""
+    """The view of a `Placement`, or of what has a `placement_view`; a view is returned as it is. The same object for
+    the same placement."""
     if isinstance(placement, PlacementView):
         return placement
-    known = placement.__dict__.get("_report_view")
+    known = getattr(placement, "placement_view", None)
+    if known is None:
+        known = placement.__dict__.get("_report_view")
     if known is None:
         known = placement.__dict__["_report_view"] = _view_of_placement(placement)
     return known

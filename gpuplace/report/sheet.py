@@ -270,7 +270,7 @@ def _op(
         where = f"{marks.moves.was(node)} → {style.label}"
     lines = [
         Line(((shortened(box.label, LABEL_WIDTH), "fill"),), _TITLE, True),
-        Line(((f"{shortened(box.op_type, LABEL_WIDTH)} · {where}", "fill"),)),
+        Line(((" · ".join(filter(None, (shortened(box.op_type, LABEL_WIDTH), where))), "fill"),)),
     ]
     said = colour.texts(node)
     if said:

@@ -137,7 +137,9 @@ class Picture:
             shown += (
                 f"<details><summary>{html.escape(summary_text(self._placement))}</summary>{nodes}</details>"
             )
-        text = f"{placement_text(self._placement)}\n{self.text}"
+        text = placement_text(self._placement)
+        if self.colouring.name != "assigned" or self.sheet.marks:  # else the first line says it all
+            text += f"\n{self.text}"
         return {"text/html": shown, "text/plain": text}
 
 

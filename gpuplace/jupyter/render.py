@@ -18,11 +18,10 @@ from pathlib import Path
 from graphviz.backend import ExecutableNotFound
 
 from gpuplace.jupyter.pdf import pdf_of_jpeg
-from gpuplace.report.dot import FONT
 from gpuplace.report.layout import Layout, layout_text, read_layout
 from gpuplace.report.palette import LIGHT, Theme
 from gpuplace.report.sheet import Sheet
-from gpuplace.report.svg import FAMILIES, svg_text
+from gpuplace.report.svg import svg_text
 
 __all__ = [
     "DOT_VARIABLE",
@@ -31,7 +30,6 @@ __all__ = [
     "dot_program",
     "layout",
     "render",
-    "render_svg",
     "sheet_svg",
 ]
 
@@ -46,8 +44,6 @@ _PDF_DOTS = 192
 _TEXT_FORMS = frozenset({"svg", "json", "json0", "plain", "dot", "canon"})
 _PLAIN_SIGNS = str.maketrans({"▸": "►", "╌": "–", "◆": "◊", "✖": "×"})
 """Signs that a page finds in some font, and pictures in dots not everywhere, and what stands for them there."""
-
-_PROLOGUE = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
 
 
 class NoLayoutProgram(ExecutableNotFound):  # type: ignore[misc]
@@ -164,11 +160,3 @@ def sheet_svg(
 def layout(text: str, time_limit_s: float = TIME_LIMIT_S) -> Layout:
     """Where boxes and lines go, for a question of `layout_text`; kept for a repeated one."""
     return read_layout(render(text, "json0", time_limit_s=time_limit_s).decode("utf-8"))
-
-
-@lru_cache(maxsize=64)
-def render_svg(dot: str, time_limit_s: float = TIME_LIMIT_S) -> str:
-    """The picture as one ``<svg>`` element, ready to stand inside a page; kept for a repeated question."""
-    text = render(dot, "svg", time_limit_s=time_limit_s).decode("utf-8")
-    text = _PROLOGUE.sub("", text).rstrip()
-    return text.replace(f'font-family="{FONT}"', f'font-family="{FAMILIES}"')

@@ -166,7 +166,8 @@ def _assigned(view: PlacementView, _: Any) -> Colouring:
 
 
 def _requested(view: PlacementView, _: Any) -> Colouring:
-    labels = [device_label(request) if request else "no request" for request in view.requests]
+    nothing = "no request" if view.knows_edges else "request unknown"  # a log does not tell
+    labels = [device_label(request) if request else nothing for request in view.requests]
     looks = {label: device_look(request) for label, request in zip(labels, view.requests, strict=True)}
     orders = {
         label: (request == "", device_style(request).order)
@@ -231,6 +232,8 @@ def _memory(view: PlacementView, run_metadata: Any) -> Colouring:
 
 def _known_bytes(view: PlacementView) -> np.ndarray:
     """[nodes] bytes of all outputs, NaN where the size of one is unknown."""
+    if not view.knows_edges:
+        return np.full(len(view), np.nan)
     known: list[float] = []
     for node, outputs in enumerate(view.outputs.tolist()):
         total = 0.0

@@ -105,8 +105,13 @@ class Marks:
     path: CriticalPath | None = None
     moves: Moves | None = None
 
+    def __bool__(self) -> bool:
+        """Whether there is anything."""
+        return self.found is not None or self.path is not None or self.moves is not None
+
 
 NO_MARKS = Marks()
+"""Points at nothing."""
 
 
 def find(view: PlacementView, pattern: str) -> np.ndarray:

@@ -83,7 +83,7 @@ class _Writer:
         for face in sheet.faces:
             self._face(face)
         width, height = layout.width, layout.height
-        if legend:
+        if legend and sheet.legend:
             width, height = self._legend(width, height)
         left, top = -_MARGIN, -_MARGIN
         width, height = width + 2 * _MARGIN, height + 2 * _MARGIN

@@ -13,6 +13,7 @@ import gpuplace as tf
 from gpuplace.jupyter import render
 from gpuplace.jupyter.pictures import legend_chips, placement_picture
 from gpuplace.placer.diff import PlacementDiff
+from gpuplace.report.text import placement_text
 from tests.jupyter.programs import layered, towers
 from tests.report.views import training
 
@@ -146,6 +147,8 @@ def test_colours_and_marks_are_there_as_text(placement):
     ]
     assert picture.text.splitlines() == expected
     assert picture._repr_mimebundle_()["text/plain"].endswith(picture.text)
+    plain = placement.picture()._repr_mimebundle_()["text/plain"]
+    assert plain == placement_text(placement)  # its first line has the counts
 
 
 def test_what_stays_is_not_laid_out_again(placement):

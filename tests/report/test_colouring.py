@@ -100,6 +100,17 @@ def test_requests_beyond_the_palette_are_one_category():
     assert legend(found)[-1] == ("other (24)", 24)
 
 
+def test_what_a_log_does_not_tell_is_unknown():
+    log = tf.parse_log("b: (Const): /job:localhost/replica:0/task:0/device:CPU:0")
+    for name, label in (
+        ("requested", "request unknown"),
+        ("memory", "size unknown"),
+        ("group", "groups unknown"),
+        ("cause", "cause unknown"),
+    ):
+        assert legend(colouring(log, name)) == [(label, 1)]
+
+
 def test_groups_are_those_of_two_nodes_and_more():
     with tf.Graph().as_default() as graph:
         v = tf.Variable([1.0, 2.0], name="v")

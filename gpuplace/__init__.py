@@ -83,7 +83,16 @@ from gpuplace.runtime.place import place
 from gpuplace.runtime.process_state import reset_runtime, use_machine
 from gpuplace.runtime.session import InteractiveSession, Session
 from gpuplace.shapes import Dimension, TensorShape
-from gpuplace.views import attach, explore, import_graph_def, kernels, make_ndarray, make_tensor_proto
+from gpuplace.views import (
+    attach,
+    explore,
+    import_graph_def,
+    kernels,
+    load_ipython_extension,
+    make_ndarray,
+    make_tensor_proto,
+    unload_ipython_extension,
+)
 from gpuplace.views import lazy_attribute as __getattr__
 
 __version__ = "0.1.0.dev0"

@@ -105,6 +105,20 @@ def explore(x: Any = None, machine: Any = None, config: Any = None, release: str
     )
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext gpuplace``: the magics ``%%placement`` and ``%placement``; see ``gpuplace.jupyter.magics``."""
+    from gpuplace.jupyter.magics import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """``%unload_ext gpuplace``."""
+    from gpuplace.jupyter.magics import unload
+
+    unload(shell)
+
+
 def _attach(cls: type, **methods: Any) -> None:
     for name, method in methods.items():
         setattr(cls, name, method)

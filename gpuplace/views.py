@@ -137,7 +137,7 @@ def attach() -> None:
     _attach(Blame, frame=_blame_frame)
     _attach(Explanation, frame=_explanation_frame)
     _attach(PlacementDiff, frame=_diff_frame)
-    for cls in (BaseSession, Machine, Tensor, Operation, OpError, Explanation):
+    for cls in (BaseSession, Machine, Tensor, Operation, OpError, Explanation, Blame, PlacementDiff):
         _attach(cls, _repr_mimebundle_=_mimebundle)
 
 
@@ -168,6 +168,8 @@ def lazy_attribute(name: str) -> Any:
         raise AttributeError(f"module 'gpuplace' has no attribute {name!r}")
     from gpuplace.graphdef import messages
 
+    if not hasattr(messages.RunMetadata, "_repr_mimebundle_"):
+        _attach(messages.RunMetadata, _repr_mimebundle_=_mimebundle)
     return getattr(messages, name)
 
 

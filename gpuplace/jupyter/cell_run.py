@@ -36,11 +36,9 @@ def run_body(shell: Any, body: str, magic: str) -> Exception | None:
     with shell.builtin_trap:
         module = shell.transform_ast(shell.compile.ast_parse(code, filename))
         last = module.body[-1] if module.body else None
-        shows = isinstance(last, ast.Expr)
-        silent = shows and shell.displayhook.semicolon_at_end_of_expression(body)
-        parts = [ast.Module(module.body[:-1] if shows else module.body, [])]
-        if shows:
-            parts.append(ast.Module([last], []) if silent else ast.Interactive([last]))
+        parts: list[ast.Module | ast.Interactive] = [ast.Module(module.body, [])]
+        if isinstance(last, ast.Expr) and not shell.displayhook.semicolon_at_end_of_expression(body):
+            parts = [ast.Module(module.body[:-1], []), ast.Interactive([last])]
         codes = [
             shell.compile(part, filename, "single" if isinstance(part, ast.Interactive) else "exec")
             for part in parts

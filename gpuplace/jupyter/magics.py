@@ -46,11 +46,13 @@ _THEMES = ("light", "dark")
 
 
 @magics_class
-class PlacementMagics(Magics):  # type: ignore[misc]
+class PlacementMagics(Magics):
     """The magics of gpuplace."""
 
-    @line_cell_magic  # type: ignore[untyped-decorator]
-    @magic_arguments()  # type: ignore[untyped-decorator]
+    shell: Any
+
+    @line_cell_magic
+    @magic_arguments()
     @argument(
         "--machine",
         "-m",
@@ -86,7 +88,7 @@ class PlacementMagics(Magics):  # type: ignore[misc]
             %placement model.pb --no-picture
         """
         __tracebackhide__ = True
-        options = _parse(self.placement.parser, line)
+        options = _parse(line)
         if cell is None:
             self._of_expression(options)
             return
@@ -173,12 +175,17 @@ class PlacementMagics(Magics):  # type: ignore[misc]
 _QUOTES = 'write a text with blanks in quotes: --machine "4x Tesla K20m"'
 
 
-def _parse(parser: Any, line: str) -> argparse.Namespace:
+def _parser() -> Any:
+    magic: Any = PlacementMagics.placement
+    return magic.parser
+
+
+def _parse(line: str) -> argparse.Namespace:
     try:
         words = shlex.split(line)
     except ValueError as error:
         raise UsageError(f"{error}: {line}") from None
-    options: argparse.Namespace = parser.parse_args(words)
+    options: argparse.Namespace = _parser().parse_args(words)
     if options.into is not None and not options.into.isidentifier():
         raise UsageError(f"--into: {options.into!r} is no name of a variable")
     return options
@@ -225,8 +232,7 @@ def complete(shell: Any, event: Any) -> list[str]:
         begun = line.rpartition('"')[2]
         return [f'{name[len(begun) - len(symbol) :]}"' for name in _machines() if name.startswith(begun)]
     before = line[: len(line) - len(symbol)].split()[-1]
-    parser = shell.find_cell_magic("placement").__self__.placement.parser
-    flags = {flag: action for action in parser._actions for flag in action.option_strings}
+    flags = {flag: action for action in _parser()._actions for flag in action.option_strings}
     action = flags.get(before)
     if action is not None and action.dest == "machine":
         found = [f'"{name}"' if " " in name else name for name in _machines()]

@@ -35,7 +35,6 @@ def page_data(
     mapping: Iterable[Any] = (),
     against: Any = None,
     against_text: str = "",
-    nodes: Iterable[int] | None = None,
     exact_nodes: int = EXACT_NODES,
 ) -> dict[str, Any]:
     """Everything that the page of a placement shows.
@@ -46,11 +45,10 @@ def page_data(
         mapping: rows of ``Machine.mapping``.
         against: another `Placement` of the graph, to list what moves.
         against_text: what the other was made with.
-        nodes: all positions in order, for example under a progress bar.
         exact_nodes: nodes up to which each is explained for itself.
     """
     view = view_of(placement)
-    reasons = reasons_of(placement, range(len(view)) if nodes is None else nodes, exact_nodes=exact_nodes)
+    reasons = reasons_of(placement, exact_nodes=exact_nodes)
     return {
         "summary": printable(summary_text(view)),
         "settings": [[label, printable(text)] for label, text in settings],

@@ -12,8 +12,9 @@ constraints and way of being decided share the explanation of the first of them,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
+
+from gpuplace.progress import track
 
 __all__ = ["EXACT_NODES", "Interner", "Reasons", "reasons_of", "template"]
 
@@ -93,18 +94,18 @@ class Reasons:
         }
 
 
-def reasons_of(placement: Any, nodes: Iterable[int], *, exact_nodes: int = EXACT_NODES) -> Reasons | None:
+def reasons_of(placement: Any, *, exact_nodes: int = EXACT_NODES) -> Reasons | None:
     """The reasons of all nodes; None where what is shown cannot be explained.
 
     Args:
         placement: a `Placement`, or something without ``explain``.
-        nodes: positions of all its nodes, in order.
         exact_nodes: see `EXACT_NODES`.
     """
     if not hasattr(placement, "explain") or not hasattr(placement, "facts"):
         return None
     found = Reasons()
     names = placement.graph.names
+    nodes = track(range(len(names)), len(names), "explaining")
     if len(names) <= exact_nodes:
         found.of_node = [found.add(placement.explain(names[node])) for node in nodes]
         return found

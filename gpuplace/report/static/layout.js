@@ -141,7 +141,7 @@ function layered(items, pairs) {
     for (const c of layer) {
       if (c.item) {
         c.item.x = c.x - c.w / 2 - left;
-        c.item.y = y + (height - c.item.h) / 2;
+        c.item.y = y + Math.min((height - c.item.h) / 2, 20);
       }
       width = Math.max(width, c.x + c.w / 2 - left);
       c.points = [{ x: c.x - left, y }, { x: c.x - left, y: y + height }];

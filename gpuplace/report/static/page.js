@@ -2,10 +2,11 @@
 // `graphView` (the explorer's graph_view.js) and DATA (see gpuplace/report/page_data.py).
 
 const CAP = 300; // boxes that a picture never exceeds
-const BUNDLE_FROM = 100; // boxes from which what is alike becomes one
+const BUNDLE_FROM = 50; // boxes from which what is alike becomes one
 const DEEP_FROM = 40; // boxes from which edges between open scopes end at their frames
 const NEIGHBOURS = 12;
 const ROW_PX = 26;
+const LEAST_SCALE = 0.6; // of a picture that is shown whole
 const INK = "#1b1f24";
 const FAINT = "#57606a";
 const FRAME = "#57606a";
@@ -416,7 +417,7 @@ function drawing(opened, unbundled) {
   const svg =
     `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 ${w} ${h}"` +
     ` font-family="Arial,Helvetica,'Liberation Sans',sans-serif"><g class="graph">${parts.join("")}</g></svg>`;
-  return { svg, boxes, boxOf, byId };
+  return { svg, boxes, boxOf, byId, items, w, h };
 }
 
 // --------------------------------------------------------------------------------- what the picture asks of "Python"
@@ -545,6 +546,23 @@ class Model {
     if (COUNT > this.drawn.boxes.length) notes.push(["plain", `▸ ${counted(COUNT, "node")} in ${counted(this.drawn.boxes.length, "box", "boxes")}`]);
     this.set({ svg: this.drawn.svg, legend, notes, summary: DATA.summary });
     this.mark();
+    requestAnimationFrame(() => this.magnify());
+  }
+
+  /** Where the whole picture would be too small to read: the part around the selected box, else its top. */
+  magnify() {
+    const svg = document.querySelector("#graph .gp-canvas > svg");
+    if (!svg) return;
+    const view = svg.parentElement.getBoundingClientRect();
+    const { w, h } = this.drawn;
+    if (Math.min(view.width / w, view.height / h) > LEAST_SCALE) return;
+    const box = svg.viewBox.baseVal;
+    box.width = Math.min(w, view.width / (2 * LEAST_SCALE));
+    box.height = view.height / (2 * LEAST_SCALE);
+    const item = this.drawn.items.get(this.state.selected_box);
+    const [x, y] = item ? [item.x + item.w / 2, item.y + item.h / 2] : [w / 2, box.height / 2];
+    box.x = x - box.width / 2;
+    box.y = Math.max(-10, y - box.height / 2);
   }
 
   mark() {
@@ -564,10 +582,8 @@ class Model {
 
   /** Opens the way to a node and selects it. */
   reveal(n) {
-    for (let s = N.scope[n]; s; s = S.parent[s]) {
-      this.opened.add(s);
-      if (S.alike[s] >= 0) this.unbundled.add(`b${S.alike[s]}`);
-    }
+    for (let s = N.scope[n]; s; s = S.parent[s]) this.opened.add(s);
+    this.unbundled.add(`m${N.scope[n]}_${N.type[n]}_${N.device[n]}`);
     this.selected = nameOf(n);
     this.selectedBox = "";
     this.paint();

@@ -302,4 +302,7 @@ show(0);
 graphView.render({ model, el: document.getElementById("graph") });
 const wanted = decodeURIComponent(location.hash.slice(1));
 if (wanted && nodeAt(wanted) >= 0) model.reveal(nodeAt(wanted));
-document.documentElement.dataset.ready = "yes";
+setTimeout(() => {
+  model.magnify(); // behind the picture's own first fit
+  document.documentElement.dataset.ready = "yes";
+}, 60);

@@ -53,10 +53,13 @@ def explore(arguments: argparse.Namespace) -> int:
             path.write_text(json.dumps(_notebook(arguments), indent=1), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
-        try:
-            return subprocess.run(_server(with_what, path.resolve(), arguments)).returncode
-        except KeyboardInterrupt:
-            return 0
+        with subprocess.Popen(_server(with_what, path.resolve(), arguments)) as server:
+            try:
+                return server.wait()
+            except KeyboardInterrupt:  # the server ends its kernels, and asks nothing
+                server.terminate()
+                server.wait()
+                return 0
 
 
 def _page(arguments: argparse.Namespace) -> tuple[Placement, str]:

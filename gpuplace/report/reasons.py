@@ -58,8 +58,8 @@ class Reasons:
         self.of_node: list[int] = []
         self.exact = True
 
-    def add(self, explanation: Any) -> int:
-        """The number of an explanation's record."""
+    def add(self, explanation: Any, like: int = -1) -> int:
+        """The number of an explanation's record; ``like`` is the node that it is of, where others share it."""
         name = explanation.node
 
         def text(value: str | None) -> int:
@@ -79,7 +79,7 @@ class Reasons:
                 text(explanation.decided_by),
                 text(explanation.refused),
                 text(explanation.made_from),
-                -1,
+                like,
             )
         )
 
@@ -120,9 +120,7 @@ def reasons_of(placement: Any, *, exact_nodes: int = EXACT_NODES) -> Reasons | N
             root = int(partition.root[node])
             decides = int(decisions.decider[root]) == node
             key += (int(decisions.how[node]), decides, int(partition.kind[node]))
-        record = known.get(key)
-        if record is None:
-            first = found.records.values[found.add(placement.explain(names[node]))]
-            record = known[key] = found.records((*first[:-1], node))
-        found.of_node.append(record)
+        if key not in known:
+            known[key] = found.add(placement.explain(names[node]), node)
+        found.of_node.append(known[key])
     return found

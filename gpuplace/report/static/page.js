@@ -268,7 +268,7 @@ function boxSvg(item) {
       let left = x + (w - BAR) / 2;
       for (const [d, n] of box.shares) {
         const wide = (BAR * n) / box.count;
-        parts.push(`<rect x="${left}" y="${top + 2}" width="${Math.max(2, wide)}" height="8" fill="${deviceAt(d).fill}"/>`);
+        parts.push(`<rect x="${left}" y="${top + 2}" width="${Math.max(2, wide)}" height="8" fill="${deviceAt(d).fill}"${deviceAt(d).name ? "" : ` stroke="${FRAME}" stroke-width="0.6"`}/>`);
         left += wide;
       }
     } else {

@@ -19,7 +19,8 @@ from gpuplace.errors import OpError
 from gpuplace.placer.placement import Placement
 from gpuplace.report.page import page_html
 
-_MODULES = {"voila": "voila", "lab": "jupyterlab"}
+_MODULES = {"lab": "jupyterlab", "voila": "voila"}
+"""What serves the explorer, the first that is installed by default: Voila's own page asks a CDN for icons."""
 
 
 def report(arguments: argparse.Namespace) -> int:
@@ -110,7 +111,7 @@ def _first_installed() -> str:
         if importlib.util.find_spec(module) is not None:
             return name
     raise UsageError(
-        "the explorer needs Voila or JupyterLab, and neither is installed: pip install voila, or pip install "
+        "the explorer needs JupyterLab or Voila, and neither is installed: pip install "
         '"gpuplace[lab]"; "--with page" opens a page that needs a browser alone'
     )
 

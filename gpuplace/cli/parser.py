@@ -25,7 +25,7 @@ COMMANDS = {
 RUN_OPTIONS = ("--machine", "--release")
 """Options of ``run``, which may stand before or behind the script."""
 
-SHOWN_WITH = ("voila", "lab", "page")
+SHOWN_WITH = ("lab", "voila", "page")
 """What ``explore`` can open a graph with."""
 
 FORMATS = ("table", "json", "csv", "log")
@@ -111,8 +111,8 @@ def build_parser() -> argparse.ArgumentParser:
         "--with",
         dest="shown_with",
         choices=SHOWN_WITH,
-        help="voila: the explorer alone; lab: in JupyterLab; page: the file of `report`, without a kernel; "
-        "default: the first that is installed of voila and lab",
+        help="lab: in JupyterLab, as a notebook to run; voila: the explorer alone; page: the file of `report`, without "
+        "a kernel; default: the first that is installed of lab and voila",
     )
     explore.add_argument("-o", "--output", metavar="FILE", help="keep the notebook, or the page, as FILE")
     explore.add_argument("--port", type=int, help="of the server")

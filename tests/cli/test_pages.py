@@ -84,7 +84,7 @@ def test_explore_without_jupyter(here, graph, monkeypatch, capsys):
     assert "jupyterlab is not installed" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("missing", "server"), [((), "voila"), (("voila",), "jupyterlab")])
+@pytest.mark.parametrize(("missing", "server"), [((), "jupyterlab"), (("jupyterlab",), "voila")])
 def test_explore_starts_what_there_is(here, graph, monkeypatch, missing, server):
     (here / "soft.txt").write_text("allow_soft_placement: true")
     started = []

@@ -52,6 +52,8 @@ __all__ = [  # what `tf.` offers; helpers are imported by name
 ]
 
 _REF_OFFSET = 100
+_HASH_OFFSET = 0x7F5A0000
+"""Keeps a type apart from its number in sets and dictionaries: an attribute that is the int 1 is not float32."""
 
 
 class DType:
@@ -174,7 +176,7 @@ class DType:
             return False
 
     def __hash__(self) -> int:
-        return self.as_datatype_enum
+        return self.as_datatype_enum + _HASH_OFFSET
 
     def __int__(self) -> int:
         return self.as_datatype_enum
@@ -248,6 +250,56 @@ ALL_DTYPES: tuple[DType, ...] = tuple(
 )
 DTYPES_OF_1_15: tuple[DType, ...] = ALL_DTYPES[: ALL_DTYPES.index(uint64) + 1]
 """The types that release 1.15 has: those up to ``uint64``, number 23."""
+
+
+class UnknownDType(DType):
+    """Stands where a file has a number that is no type: compared by it, good for texts and nothing else."""
+
+    __slots__ = ()
+
+    def __init__(self, number: int) -> None:
+        if number == 0:
+            name = "INVALID"
+        elif number > _REF_OFFSET:
+            name = f"unknown dtype enum ({number - _REF_OFFSET})_ref"
+        else:
+            name = f"unknown dtype enum ({number})"
+        super().__init__(name, number, object, "v", 1)
+        self.base_dtype = self
+        self._as_ref = UnknownDType(number + _REF_OFFSET) if 0 <= number < _REF_OFFSET else self
+
+    @property
+    def enum_name(self) -> str:
+        """The name that TensorFlow's messages give it."""
+        return self.name
+
+    @property
+    def short_name(self) -> str:
+        """The name that TensorFlow's messages give it."""
+        return self.name
+
+    @property
+    def is_numpy_compatible(self) -> _python_bool:
+        """False."""
+        return False
+
+    def __eq__(self, other: object) -> _python_bool:
+        return isinstance(other, UnknownDType) and other.as_datatype_enum == self.as_datatype_enum
+
+    def __hash__(self) -> int:
+        return self.as_datatype_enum + _HASH_OFFSET
+
+    def __reduce__(self) -> Any:
+        return UnknownDType, (self.as_datatype_enum,)
+
+
+INVALID = UnknownDType(0)
+"""What a type is where none is given."""
+
+
+def dtype_of_number(number: int) -> DType:
+    """The type with that number, an `UnknownDType` where there is none."""
+    return _BY_NUMBER.get(number) or UnknownDType(number)
 
 
 def as_dtype(type_value: Any) -> DType:

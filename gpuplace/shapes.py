@@ -151,6 +151,10 @@ def as_dimension(value: Any) -> Dimension:
     return value if isinstance(value, Dimension) else Dimension(value)
 
 
+MAX_DIMENSIONS = 254
+"""Dimensions that a tensor of TensorFlow can have."""
+
+
 class TensorShape:
     """A shape of known or unknown rank, each dimension known or unknown.
 
@@ -270,8 +274,8 @@ class TensorShape:
         return list(self._sizes)
 
     def num_elements(self) -> int | None:
-        """Number of elements, or None where it is not known."""
-        if self._sizes is None or None in self._sizes:
+        """Number of elements; None where it is not known, or where no tensor can have so many dimensions."""
+        if self._sizes is None or None in self._sizes or len(self._sizes) > MAX_DIMENSIONS:
             return None
         count = 1
         for size in self._sizes:

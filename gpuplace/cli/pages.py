@@ -146,7 +146,18 @@ def _notebook(arguments: argparse.Namespace) -> dict[str, Any]:
         words.append("config=config")
     elif arguments.soft:
         words.append("config=tf.ConfigProto(allow_soft_placement=True)")
-    source = "\n".join([*lines, f"tf.explore({', '.join(words)})"])
+    chosen = {
+        "tags": arguments.tags,
+        "signature": arguments.signature,
+        "clear_devices": arguments.clear_devices,
+    }
+    chosen = {name: value for name, value in chosen.items() if value}
+    if chosen:
+        words += [f"{name}={value!r}" for name, value in chosen.items()] + ["on_error='keep'"]
+        lines.append(f"tf.explore(tf.place({', '.join(words)}))")
+    else:
+        lines.append(f"tf.explore({', '.join(words)})")
+    source = "\n".join(lines)
     cell: dict[str, Any] = {
         "cell_type": "code",
         "execution_count": None,

@@ -134,6 +134,13 @@ def _command(commands: argparse._SubParsersAction, name: str) -> argparse.Argume
 
 def _add_graph(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("graph", metavar="GRAPH", help=GRAPH_HELP)
+    parser.add_argument(
+        "--tags", metavar="TAGS", help="which graph of a SavedModel, as serve,gpu; default: serve"
+    )
+    parser.add_argument("--signature", metavar="KEY", help="only what a signature of the model needs")
+    parser.add_argument(
+        "--clear-devices", action="store_true", help="ignore the devices that the nodes ask for"
+    )
 
 
 def _add_machine(parser: argparse.ArgumentParser) -> None:

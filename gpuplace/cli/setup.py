@@ -58,6 +58,18 @@ def placement_of(arguments: argparse.Namespace, machine: Machine, release: str, 
     """The placement of the graph that the command names."""
     if not os.path.exists(arguments.graph):
         raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
-    return place_graph(
-        arguments.graph, machine=machine, config=config_of(arguments), release=release, on_error=on_error
-    )
+    try:
+        return place_graph(
+            arguments.graph,
+            machine=machine,
+            config=config_of(arguments),
+            release=release,
+            on_error=on_error,
+            tags=arguments.tags,
+            signature=arguments.signature,
+            clear_devices=arguments.clear_devices,
+        )
+    except ValueError as error:
+        if arguments.tags is None and arguments.signature is None:
+            raise
+        raise UsageError(str(error)) from None

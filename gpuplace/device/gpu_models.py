@@ -352,6 +352,15 @@ def _key(name: str) -> str:
 _BY_KEY = {_key(name): model for model in GPU_MODELS for name in (model.name, *model.aliases)}
 
 
+_SHOWN = 200
+"""Characters of a name that an error repeats."""
+
+
+def is_model(name: str) -> bool:
+    """Whether there is a model of that name or alias."""
+    return _key(name) in _BY_KEY
+
+
 def find_model(name: str) -> GPUModel:
     """The model of that name or alias.
 
@@ -365,7 +374,7 @@ def find_model(name: str) -> GPUModel:
     raise InvalidArgumentError(
         None,
         None,
-        f"Unknown GPU model '{name}'.",
+        f"Unknown GPU model '{name if len(name) <= _SHOWN else name[:_SHOWN] + '...'}'.",
         facts={"known models": ", ".join(known.name for known in GPU_MODELS)},
         hint=_BY_KEY[nearest[0]].name if nearest else None,
     )

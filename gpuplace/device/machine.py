@@ -24,8 +24,9 @@ from itertools import groupby
 from typing import Any
 
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
-from gpuplace.device.gpu_models import GPU_MODELS, GPUModel, find_model
+from gpuplace.device.gpu_models import GPU_MODELS, GPUModel, find_model, is_model
 from gpuplace.device.gpu_settings import GPUSettings
+from gpuplace.device.limits import MAX_DEVICES, MAX_GPUS, check_count, number_of
 from gpuplace.device.mapping import MappingRow, VirtualGPU, gpu_devices, map_gpus, mapping_rows
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.device.visible import Visibility, visible_gpus
@@ -42,6 +43,8 @@ _COUNT = re.compile(r"(\d+)\s*(?:[x×*](?!la_)\s*|\s)(.+)", re.IGNORECASE)  # 2x
 _CPU = re.compile(r"cpus?", re.IGNORECASE)
 _XLA = re.compile(r"XLA_[CG]PU", re.IGNORECASE)
 _GPUS_PER_DOMAIN = 16
+_SHOWN = 1000
+"""Characters of a text that an error repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class Machine:
 
         Raises:
             InvalidArgumentError: not understood, or an unknown model; says what is allowed.
+            ResourceExhaustedError: more devices than are simulated.
         """
         return _parse(text)
 
@@ -93,6 +97,8 @@ class Machine:
                 None,
                 f"A machine has at least one CPU and no fewer than 0 GPUs; got cpus={cpus}, gpus={gpus}.",
             )
+        check_count(gpus, "GPU", MAX_GPUS)
+        check_count(cpus, "CPU", MAX_DEVICES)
         model = find_model(gpu) if isinstance(gpu, str) else gpu
         slots = [None] * gpus if pci_bus_ids is None else list(pci_bus_ids)
         if len(slots) != gpus:
@@ -151,6 +157,7 @@ class Machine:
         Raises:
             InvalidArgumentError: ``config`` or the environment are wrong; TensorFlow's sentences.
             NotFoundError: ``device_count`` leaves no CPU.
+            ResourceExhaustedError: ``config`` wants more devices than are simulated.
         """
         settings = GPUSettings.from_config(config)
         cpus = settings.device_count.get("CPU", self.cpus) if self.cpus else 0
@@ -158,6 +165,7 @@ class Machine:
             raise NotFoundError(
                 None, None, "No CPU devices are available in this process", hint="device_count CPU >= 1"
             )
+        check_count(cpus, "CPU", MAX_DEVICES)
         devices = [DeviceAttributes(f"{PREFIX}/device:CPU:{index}", "CPU") for index in range(cpus)]
         devices += gpu_devices(self.virtual_gpus(settings, environ, visibility), PREFIX)
         devices += [DeviceAttributes(name) for name in self.extra_devices]
@@ -267,11 +275,15 @@ def _parse(text: str) -> Machine:
             model, _, slot = name.partition("@")
             if slot and count != 1:
                 raise _not_understood(text, f"{count} GPUs in one slot")
+            check_count(count + len(wanted), "GPU", MAX_GPUS)
             wanted += [(find_model(model.strip()), slot.strip() or None)] * count
     if names and cpus is None and not wanted and not xla:
         return Machine.from_devices(names, priority)
     if cpus == 0:
         raise _not_understood(text, "a machine without a CPU")
+    check_count(cpus or 1, "CPU", MAX_DEVICES)
+    for kind, count in xla.items():
+        check_count(count, kind, MAX_DEVICES)
     names += [f"{PREFIX}/device:{kind}:{index}" for kind, count in xla.items() for index in range(count)]
     extra = DeviceSet([DeviceAttributes(name) for name in names]).names
     return Machine(
@@ -285,22 +297,14 @@ def _parse(text: str) -> Machine:
 def _split_count(part: str) -> tuple[int, str]:
     """``(2, "K40c")`` from ``2x K40c``; names that begin with digits, as in ``1080 Ti``, are whole names."""
     match = _COUNT.fullmatch(part)
-    if match is None or _is_model(part):
+    if match is None or is_model(part):
         return 1, part
-    return int(match[1]), match[2].strip()
-
-
-def _is_model(name: str) -> bool:
-    try:
-        find_model(name)
-    except InvalidArgumentError:
-        return False
-    return True
+    return number_of(match[1]), match[2].strip()
 
 
 def _parse_priority(part: str, text: str) -> dict[str, int]:
     pairs = [pair.partition("=") for pair in part.split()[1:]]
-    if not all(re.fullmatch(r"-?\d+", value) for _, _, value in pairs):
+    if not all(re.fullmatch(r"-?\d{1,18}", value) for _, _, value in pairs):
         raise _not_understood(text, f"'{part}'")
     return {kind: int(value) for kind, _, value in pairs}
 
@@ -309,7 +313,7 @@ def _not_understood(text: str, what: str) -> InvalidArgumentError:
     return InvalidArgumentError(
         None,
         None,
-        f"Machine '{text}' is not understood: {what}.",
+        f"Machine '{text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}' is not understood: {what}.",
         facts={
             "allowed": "'local', 'cpu', or parts separated by ',' or '+': 'N CPU', 'Nx MODEL', 'MODEL @ PCI-BUS-ID', "
             "a full device name",

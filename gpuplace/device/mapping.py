@@ -16,6 +16,7 @@ Source: tensorflow/core/common_runtime/gpu/gpu_device.cc, release 1.15; memory l
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from gpuplace import release as releases
 from gpuplace.device.device_set import DeviceAttributes, DeviceLink, DeviceLocality
 from gpuplace.device.gpu_settings import GPUSettings
+from gpuplace.device.limits import MAX_GPUS, check_count, number_of
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.device.visible import Visibility
 from gpuplace.errors import InternalError, InvalidArgumentError, UnknownError
@@ -30,7 +32,7 @@ from gpuplace.errors import InternalError, InvalidArgumentError, UnknownError
 __all__ = ["MappingRow", "VirtualGPU", "default_memory_limit", "gpu_devices", "map_gpus", "mapping_rows"]
 
 _MIB = 1 << 20
-_INT32 = re.compile(r"\s*[+-]?[0-9]+\s*")
+_INT32 = re.compile(r"\s*[+-]?([0-9]+)\s*")
 _SAME_DEVICE_STRENGTH = (1 << 31) - 1
 
 
@@ -79,8 +81,13 @@ def default_memory_limit(gpu: PhysicalGPU, settings: GPUSettings, release: str |
 
     Raises:
         InternalError: more than all memory asked of a GPU that cannot be oversubscribed.
+        InvalidArgumentError: the fraction is no finite number.
     """
     fraction = settings.per_process_gpu_memory_fraction
+    if not math.isfinite(fraction):
+        raise InvalidArgumentError(
+            None, None, f"per_process_gpu_memory_fraction is {fraction}", hint="a number from 0 to 1"
+        )
     if (fraction > 1.0 or settings.use_unified_memory) and gpu.model.compute_capability < (6, 0):
         raise InternalError(
             None,
@@ -115,6 +122,7 @@ def map_gpus(visibility: Visibility, settings: GPUSettings) -> list[VirtualGPU]:
     Raises:
         InvalidArgumentError: visible_device_list or virtual_devices are wrong.
         UnknownError: there are not as many GPUs as virtual_devices wants.
+        ResourceExhaustedError: virtual_devices wants more devices than are simulated.
         InternalError: see ``default_memory_limit``.
     """
     visible = visibility.visible
@@ -130,10 +138,19 @@ def map_gpus(visibility: Visibility, settings: GPUSettings) -> list[VirtualGPU]:
     devices: list[VirtualGPU] = []
     for position, visible_id in enumerate(order[:count]):
         gpu = visible[visible_id]
-        limits = [int(megabytes) * _MIB for megabytes in virtual[position]] if virtual else []
+        limits = [_limit_bytes(megabytes) for megabytes in virtual[position]] if virtual else []
+        check_count(len(devices) + max(len(limits), 1), "GPU", MAX_GPUS)
         for limit in limits or [default_memory_limit(gpu, settings)]:
             devices.append(VirtualGPU(len(devices), visible_id, gpu, limit))
     return devices
+
+
+def _limit_bytes(megabytes: float) -> int:
+    if not math.isfinite(megabytes):
+        raise InvalidArgumentError(
+            None, None, f"memory_limit_mb of a virtual device is {megabytes}", hint="a number of MiB"
+        )
+    return int(megabytes) * _MIB
 
 
 def _visible_order(text: str, visibility: Visibility) -> list[int]:
@@ -143,14 +160,16 @@ def _visible_order(text: str, visibility: Visibility) -> list[int]:
         return list(range(count))
     order = []
     for entry in text.split(","):
-        if _INT32.fullmatch(entry) is None or not -(1 << 31) <= int(entry) < 1 << 31:
+        digits = _INT32.fullmatch(entry)
+        size = number_of(digits[1]) if digits else 1 << 64
+        if digits is None or size > 1 << 31 or (size == 1 << 31 and "-" not in entry):
             raise InvalidArgumentError(
                 None,
                 None,
                 f"Could not parse entry in 'visible_device_list': '{entry}'. visible_device_list = {text}",
                 hint="numbers separated by commas, for example '1,0'",
             )
-        number = int(entry)
+        number = -size if "-" in entry else size
         if not 0 <= number < count:
             raise InvalidArgumentError(
                 None,

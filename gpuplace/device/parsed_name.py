@@ -31,6 +31,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from gpuplace.device.limits import number_of
 from gpuplace.errors import InvalidArgumentError
 
 __all__ = ["ParsedName", "canonicalize_device_name", "full_name", "parse_local_name", "parse_name"]
@@ -177,12 +178,15 @@ ANY = ParsedName()
 """The name that matches every device."""
 
 
-@lru_cache(maxsize=65536)
 def parse_name(text: str) -> ParsedName | None:
     """What the C++ parser makes of ``text``, or None where it refuses it (ParseFullName).
 
     Parts may come in any order and repeat; the last one wins, also when it is ``*``. ``""`` and ``"/"`` are empty.
     """
+    return _parse_once(text) if len(text) <= _REMEMBERED else _parse(text)
+
+
+def _parse(text: str) -> ParsedName | None:
     if text == "/":
         return ANY
     parts: dict[str, str | int | None] = {}
@@ -241,12 +245,18 @@ def canonicalize_device_name(fullname: str, basename: str) -> str:
     return parsed.merge_unset(base).to_string()
 
 
+_REMEMBERED = 1000
+"""Characters; what a longer name means is not kept."""
+_parse_once = lru_cache(maxsize=65536)(_parse)
+
+
 def _read_number(text: str, at: int) -> tuple[int, int] | None:
     """The decimal number at ``at`` as a C ``int`` and where it ends; None without digits or above 64 bits."""
     digits = _DIGITS.match(text, at)
-    if digits is None or int(digits[0]) >= 1 << 64:
+    number = number_of(digits[0]) if digits is not None else 1 << 64
+    if digits is None or number >= 1 << 64:
         return None
-    low = int(digits[0]) & 0xFFFFFFFF
+    low = number & 0xFFFFFFFF
     return (low - (1 << 32) if low >> 31 else low), digits.end()
 
 

@@ -135,7 +135,7 @@ class DeviceSpec:
         Raises:
             ValueError: unknown part, two device types, or an index that is not a number.
         """
-        return cls(*_parse(spec or "", release.rules()))
+        return cls(*_parts_of(spec or "", release.rules()))
 
     def parse_from_string(self, spec: str | None) -> DeviceSpec:
         """Replace every part of this specification by what ``spec`` says, and return it.
@@ -143,7 +143,7 @@ class DeviceSpec:
         Raises:
             ValueError: as for ``from_string``; this specification is then unchanged.
         """
-        self._set(*_parse(spec or "", release.rules()))
+        self._set(*_parts_of(spec or "", release.rules()))
         return self
 
     def merge_from(self, dev: DeviceSpec) -> None:
@@ -204,6 +204,14 @@ class DeviceSpec:
 
     def __repr__(self) -> str:
         return f"<gpuplace.DeviceSpec {self.to_string()!r}>"
+
+
+_REMEMBERED = 1000
+"""Characters; what a longer specification means is not kept."""
+
+
+def _parts_of(spec: str, rules: str) -> _Parts:
+    return _parse(spec, rules) if len(spec) <= _REMEMBERED else _parse.__wrapped__(spec, rules)
 
 
 @lru_cache(maxsize=4096)
@@ -312,7 +320,8 @@ def merge_device(spec: DeviceSpec | MergeDevice | str | None) -> MergeDevice:
     """
     if isinstance(spec, MergeDevice):
         return spec
-    return _merger(spec.to_string() if isinstance(spec, DeviceSpec) else spec or "", release.rules())
+    text = spec.to_string() if isinstance(spec, DeviceSpec) else spec or ""
+    return _merger(text, release.rules()) if len(text) <= _REMEMBERED else MergeDevice(text)
 
 
 @lru_cache(maxsize=4096)

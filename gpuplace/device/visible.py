@@ -25,6 +25,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gpuplace.device.limits import number_of
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.errors import InvalidArgumentError
 
@@ -33,7 +34,7 @@ __all__ = ["Visibility", "cuda_order", "visible_gpus"]
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 DEVICE_ORDER = "CUDA_DEVICE_ORDER"
 
-_LEADING_ID = re.compile(r"[+-]?[0-9]+")
+_LEADING_ID = re.compile(r"[+-]?([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +116,11 @@ def _by_id(entry: str, ordered: Sequence[PhysicalGPU]) -> tuple[PhysicalGPU | No
     number = _LEADING_ID.match(entry)
     if number is None:
         return None, "not an id"
-    index = int(number[0])
+    size = number_of(number[1])
+    index = -size if number[0].startswith("-") else size
     if not 0 <= index < len(ordered):
-        return None, f"there is no GPU {index}, {_count(len(ordered))} in the machine"
+        shown = index if size < 1 << 64 else "of that number"
+        return None, f"there is no GPU {shown}, {_count(len(ordered))} in the machine"
     return ordered[index], ""
 
 

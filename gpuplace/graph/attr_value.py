@@ -20,6 +20,9 @@ import numpy as np
 from gpuplace.dtypes import DType, as_dtype
 from gpuplace.shapes import TensorShape
 
+_MAX_FILLED = 1 << 24
+"""Elements; larger tensors are not spread out to be compared, which they are as they are written, or for texts."""
+
 
 class TensorValue:
     """A constant tensor held by an attribute; what was read from a file is decoded when first looked at.
@@ -38,7 +41,7 @@ class TensorValue:
         shape: TensorShape,
         array: np.ndarray[Any, Any] | None = None,
         encoded: Any = None,
-        decode: Callable[[Any], np.ndarray[Any, Any]] | None = None,
+        decode: Callable[..., np.ndarray[Any, Any]] | None = None,
     ) -> None:
         self.dtype = dtype
         self.shape = shape
@@ -52,22 +55,47 @@ class TensorValue:
         return cls(as_dtype(array.dtype) if dtype is None else dtype, TensorShape.of(array.shape), array)
 
     @property
+    def is_decoded(self) -> bool:
+        """Whether the elements are there already."""
+        return self._array is not None
+
+    @property
     def array(self) -> np.ndarray[Any, Any]:
         """The elements, ``shape``-shaped; not to be written to.
 
         Raises:
             gpuplace.errors.InvalidArgumentError: the message that it was read from is corrupt.
+            gpuplace.errors.ResourceExhaustedError: it says a few values, and a shape that no memory holds.
         """
         if self._array is None:
             assert self._decode is not None
             self._array = self._decode(self.encoded)
         return self._array
 
+    def shown(self, count: int) -> np.ndarray[Any, Any]:
+        """For texts: all elements, or the first `count` in a vector where the tensor is too large to decode for that.
+
+        Raises:
+            gpuplace.errors.InvalidArgumentError: as `array`.
+        """
+        if (
+            self._array is None
+            and self._decode is not None
+            and (self.shape.num_elements() or 0) > _MAX_FILLED
+        ):
+            return self._decode(self.encoded, count)
+        return self.array
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TensorValue):
             return NotImplemented
         if self.dtype is not other.dtype or self.shape != other.shape:
             return False
+        if self.encoded is not None and other.encoded is not None:
+            if self.encoded == other.encoded:
+                return True
+            if (self.shape.num_elements() or 0) > _MAX_FILLED:
+                return False
         mine, theirs = self.array, other.array
         if mine.size and not any(mine.strides) and not any(theirs.strides):  # one value, however often
             mine, theirs = mine.reshape(-1)[:1], theirs.reshape(-1)[:1]

@@ -8,6 +8,7 @@ Source: tensorflow/python/framework/tensor_util.py, release 1.15 (the op types l
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -20,21 +21,75 @@ Array = np.ndarray[Any, Any]
 _MAX_ELEMENTS = 1 << 16
 
 
-_MAX_REPEATED = 1 << 24
+_MAX_REPEATED = 1 << 12
 """Elements; a longer tensor that only repeats one value takes no memory before somebody works with it."""
+
+_MAX_DECODED = 1 << 24
+"""Elements; a longer constant from a file is left as it is, for the step that needs it."""
+
+_MAX_RANK = 1 << 12
+"""Sizes; of a shape with more of them nothing is known."""
+
+_MAX_DEPTH = 100
+"""Ops; values that are further away are not looked for."""
+
+
+class _Search(threading.local):
+    """What was found for the question under way: a tensor that is used many times is worked out once."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.found: dict[tuple[int, bool], Any] = {}
+
+    def once(self, tensor: Tensor, as_shape: bool, work: Callable[[Tensor], Any], unknown: Any) -> Any:
+        key = id(tensor), as_shape
+        if key in self.found:
+            return self.found[key]
+        if self.depth >= _MAX_DEPTH:
+            return unknown
+        self.depth += 1
+        try:
+            value = self.found[key] = work(tensor)
+        finally:
+            self.depth -= 1
+            if not self.depth:
+                self.found.clear()
+        return value
+
+
+_search = _Search()
 
 
 def constant_value(tensor: Tensor) -> Array | None:
     """The value of ``tensor`` if it does not depend on anything fed or stored, else None."""
     function = _VALUES.get(tensor.op.type)
-    value = function(tensor.op) if function is not None else None
-    if value is not None and value.size > _MAX_REPEATED and not any(value.strides):
+    if function is None:
         return None
+    if tensor.op.type == "Const":
+        return _const(tensor.op)
+    value: Array | None = _search.once(tensor, False, lambda wanted: function(wanted.op), None)
     return value
+
+
+def _const(op: Operation) -> Array | None:
+    held = op.attrs["value"]
+    if held.dtype.base_dtype is not op.outputs[0].dtype.base_dtype:  # a graph that fails when it runs
+        return None
+    if not held.is_decoded and (held.shape.num_elements() or 0) > _MAX_DECODED:
+        return None
+    value: Array = held.array
+    return None if value.size > _MAX_REPEATED and not any(value.strides) else value
 
 
 def constant_value_as_shape(tensor: Tensor) -> TensorShape:
     """What is known of the shape that a vector of sizes describes; -1 stands for an unknown size."""
+    if tensor.shape.ndims == 1 and (tensor.shape[0].value or 0) > _MAX_RANK:
+        return UNKNOWN_SHAPE
+    shape: TensorShape = _search.once(tensor, True, _as_shape, UNKNOWN_SHAPE)
+    return shape
+
+
+def _as_shape(tensor: Tensor) -> TensorShape:
     if tensor.shape.ndims == 0:
         value = constant_value(tensor)
         if value is not None and int(value) == -1:
@@ -132,7 +187,7 @@ def _slice_value(op: Operation) -> Array | None:
 
 
 _VALUES: dict[str, Callable[[Operation], Array | None]] = {
-    "Const": lambda op: op.attrs["value"].array,
+    "Const": _const,
     "Shape": _shape,
     "Size": _size,
     "Rank": _rank,

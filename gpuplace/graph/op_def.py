@@ -18,7 +18,7 @@ import difflib
 import platform
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -26,6 +26,7 @@ from typing import Any
 from gpuplace.dtypes import DType
 from gpuplace.errors import AlreadyExistsError, NotFoundError
 from gpuplace.graph.data_file import DataFile, read_data_file
+from gpuplace.graph.long_list import SHORT, joined
 from gpuplace.graph.op_notation import ATTR_TYPES, NO_DEFAULT, ArgDef, AttrDef, parse_arg, parse_attr
 from gpuplace.release import rules
 
@@ -80,13 +81,17 @@ class OpDef:
         """The attributes that a node may leave out, with the values they then have."""
         return {attr.name: attr.default for attr in self.attrs if attr.has_default}
 
-    def input_types(self, attrs: Mapping[str, Any]) -> tuple[DType, ...]:
-        """The type of each input tensor, lists expanded; KeyError for a missing attribute."""
-        return tuple(dtype for arg in self.inputs for dtype in arg.types(attrs))
+    def input_types(self, attrs: Mapping[str, Any]) -> Sequence[DType]:
+        """The type of each input tensor, lists expanded; KeyError for a missing attribute.
 
-    def output_types(self, attrs: Mapping[str, Any]) -> tuple[DType, ...]:
-        """The type of each output tensor, lists expanded; KeyError for a missing attribute."""
-        return tuple(dtype for arg in self.outputs for dtype in arg.types(attrs))
+        Raises:
+            InvalidArgumentError: more tensors than any node can have.
+        """
+        return joined(_types(self.inputs, attrs))
+
+    def output_types(self, attrs: Mapping[str, Any]) -> Sequence[DType]:
+        """The type of each output tensor, lists expanded; errors as for `input_types`."""
+        return joined(_types(self.outputs, attrs))
 
     def input_ranges(self, attrs: Mapping[str, Any]) -> dict[str, range]:
         """Argument name to the positions of its tensors among all input tensors."""
@@ -124,6 +129,23 @@ def signature_fault(op_def: OpDef) -> str | None:
             if arg.number_attr and arg.type_list_attr:
                 return f"Can't have both number_attr and type_list_attr for {side} '{arg.name}'"
     return None
+
+
+def _types(args: Sequence[ArgDef], attrs: Mapping[str, Any]) -> list[Sequence[DType]]:
+    """Types of each argument; arguments that share a list of types share its references too."""
+    if len(args) <= SHORT:
+        return [arg.types(attrs) for arg in args]
+    made: dict[tuple[str | None, bool], Sequence[DType]] = {}
+    types = []
+    for arg in args:
+        key = arg.type_list_attr, arg.is_ref
+        if arg.type_list_attr is None:
+            types.append(arg.types(attrs))
+            continue
+        if key not in made:
+            made[key] = arg.types(attrs)
+        types.append(made[key])
+    return types
 
 
 def _ranges(args: Iterable[ArgDef], attrs: Mapping[str, Any]) -> dict[str, range]:

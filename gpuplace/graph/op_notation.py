@@ -15,14 +15,16 @@ Source: tensorflow/core/framework/op_def_builder.cc, release 1.15 (the grammar; 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gpuplace.dtypes import DType, as_dtype
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
+from gpuplace.graph.long_list import mapped, repeated
 from gpuplace.shapes import TensorShape
 
 
@@ -72,17 +74,22 @@ class ArgDef:
         """Whether the argument takes a list of tensors."""
         return self.number_attr is not None or self.type_list_attr is not None
 
-    def types(self, attrs: Mapping[str, Any]) -> tuple[DType, ...]:
+    def types(self, attrs: Mapping[str, Any]) -> Sequence[DType]:
         """The types of the argument's tensors for a node's attributes; KeyError where one is missing.
 
-        Sizes and types have to be right for the op already; reference arguments give reference types.
+        Types have to be right for the op already; reference arguments give reference types. A long list is no tuple
+        (see `gpuplace.graph.long_list`).
+
+        Raises:
+            InvalidArgumentError: more tensors than any node can have, or fewer than none.
         """
+        types: Sequence[DType]
         if self.type_list_attr is not None:
             types = tuple(attrs[self.type_list_attr])
         else:
             one = self.type if self.type is not None else attrs[self.type_attr]  # type: ignore[index]
-            types = (one,) if self.number_attr is None else (one,) * attrs[self.number_attr]
-        return tuple(dtype._as_ref for dtype in types) if self.is_ref else types
+            types = (one,) if self.number_attr is None else repeated(one, attrs[self.number_attr])
+        return mapped(types, lambda dtype: dtype._as_ref) if self.is_ref else types
 
     def __str__(self) -> str:
         text = self.type_list_attr or self.type_attr or self.type.short_name  # type: ignore[union-attr]
@@ -132,6 +139,10 @@ class AttrDef:
         return f"{self.name}: {text}"
 
 
+_SHOWN = 1000
+"""Elements of a tensor that its text lists."""
+
+
 def value_text(value: Any) -> str:
     """An attribute value in the notation of defaults.
 
@@ -151,7 +162,11 @@ def value_text(value: Any) -> str:
             return "<unknown>"
         return f"[{','.join('?' if size is None else str(size) for size in value.as_list())}]"
     if isinstance(value, TensorValue):
-        values = " ".join(str(v) for v in value.array.ravel().tolist())
+        try:
+            elements = value.shown(_SHOWN + 1).reshape(-1)[: _SHOWN + 1].tolist()
+        except InvalidArgumentError:
+            return f"Tensor<type: {value.dtype.short_name} shape: {value_text(value.shape)} values: corrupt>"
+        values = " ".join(map(str, elements[:_SHOWN])) + ("..." if len(elements) > _SHOWN else "")
         return f"Tensor<type: {value.dtype.short_name} shape: {value_text(value.shape)} values: {values}>"
     if isinstance(value, FunctionRef):
         return value.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpuplace.dtypes import DType, as_dtype
+from gpuplace.dtypes import DType, as_dtype, dtype_of_number
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.op_def import NO_DEFAULT, ArgDef, AttrDef, OpDef
@@ -29,12 +29,14 @@ _MAX_DEPTH = 33
 def decode_attr(proto: Any, depth: int = 0) -> Any:
     """The Python form of an ``AttrValue``; None for one without a value.
 
+    A type number that does not exist gives an `UnknownDType`.
+
     Raises:
-        InvalidArgumentError: a type number that does not exist, or functions nested without end.
+        InvalidArgumentError: functions nested without end, or a tensor of no known type.
     """
     kind = proto.WhichOneof("value")
     if kind == "type":
-        return dtype_of(proto.type)
+        return dtype_of_number(proto.type)
     if kind == "list":
         return _decode_list(proto.list, depth)
     if kind == "shape":
@@ -50,7 +52,7 @@ def decode_attr(proto: Any, depth: int = 0) -> Any:
 
 def _decode_list(proto: Any, depth: int = 0) -> tuple[Any, ...]:
     if proto.type:
-        return tuple(map(dtype_of, proto.type))
+        return tuple(map(dtype_of_number, proto.type))
     if proto.shape:
         return tuple(map(TensorShape, proto.shape))
     if proto.tensor:

@@ -5,15 +5,50 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.op_def import OpRegistry
 from gpuplace.graphdef.attr_values import decode_attrs, decode_op_def
 from gpuplace.graphdef.messages import FunctionDef
 from gpuplace.placer.lowering import BodyNode, FunctionBody
 
 
-def function_bodies(functions: Iterable[Any]) -> Callable[[str], FunctionBody | None]:
+def functions_by_name(functions: Iterable[Any], ops: OpRegistry) -> dict[str, Any]:
+    """The functions of a library (`FunctionDef` messages) by name; one may be there twice.
+
+    Raises:
+        InvalidArgumentError: one has the name of an op, or two different ones share a name.
+
+    Source: FunctionLibraryDefinition::AddFunctionDef in tensorflow/core/framework/function.cc, releases 1.15, 2.21.
+    """
+    found: dict[str, Any] = {}
+    for function in functions:
+        name = function.signature.name
+        if name in ops:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Cannot add function '{name}' because an op with the same name already exists.",
+                hint="give the function another name, where it is called too",
+            )
+        known = found.setdefault(name, function)
+        if known is not function and known != function:
+            raise function_exists(name)
+    return found
+
+
+def function_exists(name: str) -> InvalidArgumentError:
+    """The error of a library that would get a second function of a name."""
+    return InvalidArgumentError(
+        None,
+        None,
+        f"Cannot add function '{name}' because a different function with the same name already exists.",
+        hint="give one of the two another name, where it is called too",
+    )
+
+
+def function_bodies(functions: Mapping[str, Any]) -> Callable[[str], FunctionBody | None]:
     """Gives the body of one of the functions (`FunctionDef` messages) by name, decoded when it is asked for."""
-    protos = {function.signature.name: function for function in functions}
-    return _Decoded(lambda name: protos.get(name))
+    return _Decoded(functions.get)
 
 
 def stored_function_bodies(functions: Mapping[str, bytes]) -> Callable[[str], FunctionBody | None]:
@@ -44,4 +79,5 @@ def _body(proto: Any) -> FunctionBody:
     controls = tuple(
         proto.control_ret[name] for name in signature.control_outputs if name in proto.control_ret
     )
-    return FunctionBody(signature, nodes, dict(proto.ret), controls)
+    stays_called = "_noinline" in proto.attr and proto.attr["_noinline"].b
+    return FunctionBody(signature, nodes, dict(proto.ret), controls, stays_called)

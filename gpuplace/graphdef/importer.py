@@ -15,47 +15,31 @@ Source: tensorflow/python/framework/importer.py and tensorflow/core/graph/graph_
 from __future__ import annotations
 
 import contextlib
-import heapq
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplace.device.spec import DeviceSpec
-from gpuplace.dtypes import DType
-from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.attr_value import FunctionRef, TensorValue
+from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
-from gpuplace.graph.graph import GRAPH_DEF_VERSIONS, Graph
-from gpuplace.graph.op_def import AttrDef, OpDef, op_registry, signature_fault
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.long_list import listed
+from gpuplace.graph.op_def import op_registry, signature_fault
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, capture_stack
-from gpuplace.graph.scopes import VALID_OP_NAME
-from gpuplace.graphdef.attr_values import decode_attrs, decode_op_def
-from gpuplace.graphdef.export import extra_fields
+from gpuplace.graphdef.attr_values import decode_op_def
+from gpuplace.graphdef.functions import function_exists, functions_by_name
+from gpuplace.graphdef.imported_node import ImportedNode, check_versions, read_node, topological_order
 from gpuplace.graphdef.load import load_graph_def
 from gpuplace.graphdef.messages import DecodeError, EncodeError, FunctionDef, GraphDef, Message
-from gpuplace.placer.validate import MAX_LENGTH
+from gpuplace.placer.placement_graph import split_tensor_name
 from gpuplace.release import rules
 from gpuplace.shapes import TensorShape
 
 OUTPUT_SHAPES = "_output_shapes"
+_MAX_OUTPUTS = 1 << 20
+"""Outputs that all nodes together may have; every node allows 16 more, every input one."""
+_MAX_SCOPES = 1 << 16
+"""Characters of all scopes of a name, and 16 for each character of it."""
 _LOC = b"loc:@"
-_MERGE = ("Merge", "RefMerge")
-_NEXT_ITERATION = ("NextIteration", "RefNextIteration")
-
-
-@dataclass
-class ImportedNode:
-    """A node of the ``GraphDef`` with its references resolved."""
-
-    name: str
-    op_type: str
-    device: str
-    attrs: dict[str, Any]
-    op_def: OpDef
-    inputs: list[tuple[str, int]] = field(default_factory=list)
-    """(node, output) of each data input, by the names of the ``GraphDef``."""
-    control_inputs: list[str] = field(default_factory=list)
-    extra_fields: bytes = b""
 
 
 def import_graph_def(
@@ -118,13 +102,7 @@ def _as_graph_def(graph_def: Any) -> Any:
 
 def _key(text: str) -> tuple[str, int]:
     """``(node, output)``; output -1 for a control input."""
-    return (text[1:], -1) if text.startswith("^") else split_input(text)
-
-
-def split_input(text: str) -> tuple[str, int]:
-    """Node and output of a data input as written in a ``NodeDef``."""
-    node, colon, output = text.rpartition(":")
-    return (node, int(output)) if colon and output.isdecimal() else (text, 0)
+    return (text[1:], -1) if text.startswith("^") else split_tensor_name(text)
 
 
 def _replacements(graph: Graph, mapping: Mapping[str, Any], scope: str) -> dict[tuple[str, int], Any]:
@@ -148,203 +126,6 @@ def _replacements(graph: Graph, mapping: Mapping[str, Any], scope: str) -> dict[
     return replaced
 
 
-def read_node(proto: Any, op_def: OpDef, newer: OpDef | None, producer: int) -> ImportedNode:
-    """Checks one node against its op's signature; InvalidArgumentError where it does not fit."""
-    name = proto.name
-    if not VALID_OP_NAME.fullmatch(name):
-        raise InvalidArgumentError(None, None, f"Node '{name}': Node name contains invalid characters")
-    if op_def.deprecation is not None and producer >= op_def.deprecation.version:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Op {op_def.name} is not available in GraphDef version {producer}. It has been removed in version"
-            f" {op_def.deprecation.version}. {op_def.deprecation.explanation}.",
-            facts={"node": name},
-        )
-    attrs = decode_attrs(proto.attr)
-    for attr_name in [key for key in attrs if not key.startswith("_") and key not in op_def.attr_defs]:
-        added = newer.defaults if newer is not None else {}
-        if attr_name in added and added[attr_name] == attrs[attr_name]:
-            del attrs[attr_name]
-            continue
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"NodeDef mentions attr '{attr_name}' not in Op<{op_def}>; NodeDef: {{{{node {name}}}}}. (Check"
-            f" whether your"
-            " GraphDef-interpreting binary is up to date with your GraphDef-generating binary.).",
-            hint='for a graph of TensorFlow 2: tf.set_release("2.21")' if rules() != "2.21" else None,
-        )
-    groups = attrs.get(CLASS_ATTR)
-    if groups is not None and not (
-        isinstance(groups, tuple) and all(isinstance(group, bytes) for group in groups)
-    ):
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"AttrValue had value {groups!r} when 'list(string)' expected\n\t for attr '{CLASS_ATTR}'\n\t; NodeDef:"
-            f" {{{{node {name}}}}}",
-        )
-    for attr in op_def.attrs:
-        if attr.name not in attrs:
-            if not attr.has_default:
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"NodeDef missing attr '{attr.name}' from Op<{op_def}>; NodeDef: {{{{node {name}}}}}",
-                )
-            attrs[attr.name] = attr.default
-        else:
-            value = attrs[attr.name] = _checked(attr, attrs[attr.name], name)
-            if attr.type == "int" and not 0 <= value <= MAX_LENGTH and _is_length(attr, op_def):
-                limit = "< 0" if value < 0 else f"> {MAX_LENGTH}"
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"Value for number_attr() {value} {limit}\n\t; NodeDef: {{{{node {name}}}}}",
-                )
-    node = ImportedNode(name, proto.op, proto.device, attrs, op_def, extra_fields=extra_fields(proto))
-    for text in proto.input:
-        if text.startswith("^"):
-            node.control_inputs.append(text[1:])
-        elif node.control_inputs:
-            raise InvalidArgumentError(
-                None, None, f"Node '{name}': Control dependencies must come after regular dependencies"
-            )
-        else:
-            node.inputs.append(split_input(text))
-    return node
-
-
-_KINDS: dict[str, tuple[type, ...]] = {
-    "int": (int,),
-    "float": (float,),
-    "bool": (bool,),
-    "string": (bytes,),
-    "type": (DType,),
-    "shape": (TensorShape,),
-    "tensor": (TensorValue,),
-    "func": (FunctionRef,),
-}
-
-
-def _is_length(attr: AttrDef, op_def: OpDef) -> bool:
-    """Whether an attribute says how many tensors an input or output has."""
-    return any(arg.number_attr == attr.name for arg in (*op_def.inputs, *op_def.outputs))
-
-
-def _checked(attr: AttrDef, value: Any, node: str) -> Any:
-    """The value of an attribute if it is of the type, and among the values, that the signature allows."""
-    if attr.is_list and value is None:
-        value = ()
-    items = value if attr.is_list and isinstance(value, tuple) else (value,)
-    kinds = _KINDS[attr.element_type]
-    right = isinstance(value, tuple) == attr.is_list and all(
-        isinstance(item, kinds) and (attr.element_type == "bool" or not isinstance(item, bool))
-        for item in items
-    )
-    if not right:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"AttrValue had value {value!r} when '{attr.type}' expected\n\t for attr '{attr.name}'\n\t; NodeDef:"
-            f" {{{{node {node}}}}}",
-        )
-    if attr.allowed is not None:
-        for item in items:
-            if item not in attr.allowed:
-                shown = item.short_name if isinstance(item, DType) else f'"{item.decode(errors="replace")}"'
-                allowed = ", ".join(
-                    v.short_name if isinstance(v, DType) else f'"{v.decode(errors="replace")}"'
-                    for v in attr.allowed
-                )
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"Value for attr '{attr.name}' of {shown} is not in the list of allowed values:"
-                    f" {allowed}\n\t; NodeDef:"
-                    f" {{{{node {node}}}}}",
-                )
-    size = len(items) if attr.is_list else value
-    if attr.minimum is not None and isinstance(size, int) and size < attr.minimum:
-        what = "Length" if attr.is_list else "Value"
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"{what} for attr '{attr.name}' of {size} must be at least minimum {attr.minimum}\n\t; NodeDef:"
-            f" {{{{node {node}}}}}",
-        )
-    return value
-
-
-def check_versions(versions: Any) -> None:
-    """InvalidArgumentError where the graph says that this release cannot read it."""
-    ours = GRAPH_DEF_VERSIONS[rules()]
-    if versions.min_consumer > ours:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"GraphDef min consumer version {versions.min_consumer} above current version {ours} for"
-            f" TensorFlow {rules()}."
-            "  Please upgrade TensorFlow.",
-        )
-    if ours in versions.bad_consumers:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"GraphDef disallows consumer version {ours}.  Please upgrade TensorFlow: this version is likely buggy.",
-        )
-
-
-def topological_order(nodes: Sequence[ImportedNode], external: Iterable[tuple[str, int]] = ()) -> list[int]:
-    """Positions of the nodes, each after its inputs, the smallest that is ready first.
-
-    Args:
-        nodes: all nodes; their inputs name nodes among them, or keys of ``external``.
-        external: inputs that come from elsewhere.
-
-    Raises:
-        InvalidArgumentError: a node has an unknown input, or nodes wait for each other in a circle.
-    """
-    position = {node.name: index for index, node in enumerate(nodes)}
-    outside = set(external)
-    waiting = [0] * len(nodes)
-    consumers: list[list[int]] = [[] for _ in nodes]
-    for index, node in enumerate(nodes):
-        sources = [*node.inputs, *((control, -1) for control in node.control_inputs)]
-        for source, output in sources:
-            if (source, output) in outside:
-                continue
-            found = position.get(source)
-            if found is None:
-                text = f"^{source}" if output < 0 else source if output == 0 else f"{source}:{output}"
-                raise InvalidArgumentError(None, None, f"Node '{node.name}': Unknown input node '{text}'")
-            if node.op_type in _MERGE and output >= 0 and nodes[found].op_type in _NEXT_ITERATION:
-                continue
-            waiting[index] += 1
-            consumers[found].append(index)
-    ready = [index for index, count in enumerate(waiting) if count == 0]
-    order = []
-    while ready:
-        index = heapq.heappop(ready)
-        order.append(index)
-        for consumer in consumers[index]:
-            waiting[consumer] -= 1
-            if waiting[consumer] == 0:
-                heapq.heappush(ready, consumer)
-    if len(order) < len(nodes):
-        stuck = [node.name for index, node in enumerate(nodes) if waiting[index] > 0]
-        shown = ", ".join(stuck[:8]) + (", ..." if len(stuck) > 8 else "")
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"{len(stuck)} nodes in a cycle",
-            facts={"waiting": shown},
-            hint="only the edge from a NextIteration into a Merge may go backwards",
-        )
-    return order
-
-
 class _Import:
     """One call of ``import_graph_def``."""
 
@@ -357,23 +138,13 @@ class _Import:
         self.in_order: list[Operation] = []
         self.taken: list[str] = []
         check_versions(message.versions)
-        self.functions = {function.signature.name: function for function in message.library.function}
+        self.functions = functions_by_name(message.library.function, op_registry())
         function_defs = {name: decode_op_def(function.signature) for name, function in self.functions.items()}
         for name, function in self.functions.items():
             _check_depth(function)
-            if op_registry().get(name) is not None:
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"Cannot add function '{name}' because an op with the same name already exists.",
-                )
             known = graph.functions.get(name)
             if known is not None and known != function.SerializeToString(deterministic=True):
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"Cannot add function '{name}' because a different function with the same name already exists.",
-                )
+                raise function_exists(name)
         self.function_defs = function_defs
         registry, newer = op_registry(), op_registry("2.21")
         producer = message.versions.producer
@@ -400,6 +171,8 @@ class _Import:
 
     def check_mapping(self, mapping: Mapping[str, Any]) -> None:
         """ValueError for keys of ``input_map`` that name nothing in the graph."""
+        if not mapping:
+            return
         used = {source for node in self.nodes for source in node.inputs}
         used |= {(control, -1) for node in self.nodes for control in node.control_inputs}
         missing = [key for key in mapping if _key(key) not in used and not self._exists(*_key(key))]
@@ -417,7 +190,7 @@ class _Import:
         name, colon, output = element.rpartition(":")
         if colon and not output.isdecimal():
             raise ValueError(f"Requested return_element {element!r} not found in graph_def.")
-        found = (name, int(output)) if colon else (element, None)
+        found = split_tensor_name(element) if colon else (element, None)
         if found not in self.replaced and not self._exists(found[0], -1 if found[1] is None else found[1]):
             kind = "node" if found[1] is None else "tensor"
             raise ValueError(f"Requested return {kind} {element!r} not found in graph def")
@@ -435,6 +208,7 @@ class _Import:
         graph._check_not_finalized()
         stack = capture_stack()
         names = self._unique_names()
+        left = _MAX_OUTPUTS + 16 * len(self.nodes) + sum(len(node.inputs) for node in self.nodes)
         for index in topological_order(self.nodes, self.replaced):
             node = self.nodes[index]
             inputs = [self._input(node, *source) for source in node.inputs]
@@ -446,7 +220,11 @@ class _Import:
             if CLASS_ATTR in attrs:
                 attrs[CLASS_ATTR] = tuple(self._group(group, names) for group in attrs[CLASS_ATTR] or ())
             op = Operation(graph, names[node.name], node.op_type, node.op_def, known, list(controls), attrs)
-            graph._add_outputs(op, node.op_def.output_types(attrs), compute_shapes=len(known) == len(inputs))
+            outputs = node.op_def.output_types(attrs)
+            left -= len(outputs)
+            if left < 0:
+                raise _too_many_outputs(node, len(outputs))
+            graph._add_outputs(op, outputs, compute_shapes=len(known) == len(inputs))
             if (
                 isinstance(shapes, tuple)
                 and len(shapes) == len(op.outputs)
@@ -473,12 +251,16 @@ class _Import:
         in_use = self.graph._names_in_use
         result: dict[str, str] = {}
         taken: set[str] = set()
+        counts: dict[str, int] = {}
         for node in self.nodes:
             wanted = chosen = prefix + node.name
-            count = 0
-            while chosen.lower() in in_use or chosen.lower() in taken:
-                count += 1
-                chosen = f"{wanted}_{count}"
+            lower = wanted.lower()
+            if lower in in_use or lower in taken:
+                count = counts.get(lower, 0)
+                while chosen.lower() in in_use or chosen.lower() in taken:
+                    count += 1
+                    chosen = f"{wanted}_{count}"
+                counts[lower] = count
             taken.add(chosen.lower())
             result[node.name] = chosen
         self.taken = list(taken)
@@ -513,10 +295,11 @@ class _Import:
                 f"NodeDef missing attr {error} from Op<{node.op_def}>; NodeDef: {{{{node {node.name}}}}}",
             ) from None
         if len(wanted) != len(inputs):
+            expected = listed(wanted, lambda dtype: str(dtype.short_name))
             raise InvalidArgumentError(
                 None,
                 None,
-                f"NodeDef expected inputs '{', '.join(t.short_name for t in wanted)}' do not match {len(inputs)} inputs"
+                f"NodeDef expected inputs '{expected}' do not match {len(inputs)} inputs"
                 f" specified; Op<{node.op_def}>; NodeDef: {{{{node {node.name}}}}}",
             )
         for index, (dtype, tensor) in enumerate(zip(wanted, inputs)):
@@ -593,6 +376,16 @@ class _Import:
                 graph._register(op)
 
 
+def _too_many_outputs(node: ImportedNode, count: int) -> ResourceExhaustedError:
+    return ResourceExhaustedError(
+        None,
+        None,
+        f"Node '{node.name}' ({node.op_type}) and those before it have more outputs than fit a graph of this size",
+        facts={"outputs of the node": str(count), "allowed": f"{_MAX_OUTPUTS} in all, 16 a node, 1 an input"},
+        hint="is the length that the node declares right? gpuplace.place() needs no tensors and takes it",
+    )
+
+
 def _check_depth(function: Any) -> None:
     """InvalidArgumentError for a function that could be written, but not read again."""
     try:
@@ -613,6 +406,14 @@ def _other_node(group: bytes, own: str) -> str | None:
 
 
 def _scopes_of(name: str) -> list[str]:
-    """The name scopes that a name lies in, lower-cased: later ones of the same name get a number."""
-    parts = name.lower().split("/")
-    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+    """The name scopes that a name lies in, lower-cased: later ones of the same name get a number.
+
+    Of a name with very many scopes the innermost are left out: all together would be far longer than the name.
+    """
+    lower, scopes, left = name.lower(), [], _MAX_SCOPES + 16 * len(name)
+    at = lower.find("/")
+    while at >= 0 and left >= at:
+        scopes.append(lower[:at])
+        left -= at
+        at = lower.find("/", at + 1)
+    return scopes

@@ -6,17 +6,25 @@ A path may be a ``.pb`` or ``.pbtxt`` GraphDef (also gzipped), a ``.meta`` MetaG
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gpuplace.dtypes import DType
-from gpuplace.errors import DataLossError, InvalidArgumentError, NotFoundError
+from gpuplace.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+)
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graphdef.attr_values import decode_attr, decode_op_def, readable_attrs
-from gpuplace.graphdef.functions import function_bodies
+from gpuplace.graphdef.functions import function_bodies, functions_by_name
 from gpuplace.graphdef.messages import (
     DecodeError,
     EncodeError,
@@ -26,30 +34,84 @@ from gpuplace.graphdef.messages import (
     SavedModel,
     text_format,
 )
+from gpuplace.graphdef.saved_model import choose_meta_graph, signature_graph, without_devices
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.lowering import lower
-from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo
+from gpuplace.placer.node_facts import declared_types
+from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo, known_bytes
 from gpuplace.progress import track
 from gpuplace.release import rules
 from gpuplace.shapes import TensorShape
 
 SAVED_MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt")
 
+MAX_BYTES = (1 << 31) - 1
+"""Bytes that protobuf takes for one message."""
 
-def load_graph_def(source: Any) -> Any:
+_PIECE = 1 << 20
+_SHOWN = 500
+"""Characters of a parser's complaint."""
+_MIN_UNPACKED = 1 << 28
+_MAX_RATIO = 100
+"""How much larger than its gzip file a graph of more than `_MIN_UNPACKED` bytes may be; the worst is about 1000."""
+
+
+def load_graph_def(
+    source: Any,
+    *,
+    tags: str | Iterable[str] | None = None,
+    signature: str | None = None,
+    clear_devices: bool = False,
+) -> Any:
     """The ``GraphDef`` in a message, bytes, file or SavedModel folder.
 
     Args:
         source: ``GraphDef``, ``MetaGraphDef`` or ``SavedModel`` message (TensorFlow's own too), serialised
-        bytes, or a path.
+            bytes, or a path.
+        tags: which MetaGraphDef of a SavedModel; that of ``serve`` where None.
+        signature: key of a signature: only what it needs, its calls marked to be written out.
+        clear_devices: whether the nodes lose the devices that they ask for.
 
     Raises:
-        NotFoundError: no such file, or a folder without a SavedModel.
+        NotFoundError: no such file, no such tags or signature, or a folder without a SavedModel.
+        PermissionDeniedError, FailedPreconditionError: the file cannot be read.
+        ResourceExhaustedError: more than a message can hold, or compressed out of all proportion.
         DataLossError: the content is no such message: truncated, corrupt, or something else.
         TypeError: ``source`` is nothing of the kind.
+        ValueError: ``tags`` or ``signature`` for what has none.
     """
+    try:
+        return _chosen(_message(source), tags, signature, clear_devices=clear_devices)
+    except MemoryError:
+        raise ResourceExhaustedError(
+            None, None, "Out of memory while reading a graph", hint="is it a graph at all?"
+        ) from None
+
+
+def _chosen(
+    message: Any, tags: str | Iterable[str] | None, signature: str | None, *, clear_devices: bool
+) -> Any:
+    kind = message.DESCRIPTOR.name
+    if kind == "SavedModel":
+        message = choose_meta_graph(message, tags)
+    elif tags is not None:
+        raise ValueError(f"tags choose a MetaGraphDef of a SavedModel: this is a {kind}")
+    if signature is None:
+        graph_def = _graph_of(message)
+    elif kind == "GraphDef":
+        raise ValueError("signature chooses a part of a SavedModel or a MetaGraphDef: this is a GraphDef")
+    else:
+        graph_def = signature_graph(_own(message, MetaGraphDef), signature)
+    return without_devices(graph_def) if clear_devices else graph_def
+
+
+def _message(source: Any) -> Any:
+    """The message that ``source`` is or holds."""
     if isinstance(source, Message):
-        return _graph_of(source)
+        if source.DESCRIPTOR.name not in ("GraphDef", "MetaGraphDef", "SavedModel"):
+            name = source.DESCRIPTOR.name
+            raise TypeError(f"Expected a GraphDef, MetaGraphDef or SavedModel message, not {name}")
+        return source
     if isinstance(source, (bytes, bytearray, memoryview)):
         return _parse(GraphDef, bytes(source), "the given bytes")
     if isinstance(source, (str, os.PathLike)):
@@ -58,59 +120,98 @@ def load_graph_def(source: Any) -> Any:
 
 
 def _graph_of(message: Any) -> Any:
-    kind = message.DESCRIPTOR.name
-    if kind == "GraphDef":
-        return message if isinstance(message, GraphDef) else _copied(message)
-    if kind == "MetaGraphDef":
-        return _graph_of(message.graph_def)
-    if kind == "SavedModel":
-        if not message.meta_graphs:
-            raise InvalidArgumentError(
-                None, None, "The SavedModel holds no MetaGraphDef", hint="export it again"
-            )
-        return _graph_of(message.meta_graphs[0])
-    raise TypeError(f"Expected a GraphDef, MetaGraphDef or SavedModel message, not {kind}")
+    return _own(message.graph_def if message.DESCRIPTOR.name == "MetaGraphDef" else message, GraphDef)
 
 
-def _copied(message: Any) -> Any:
-    """A ``GraphDef`` of somebody else's class as one of ours."""
+def _own(message: Any, kind: Any) -> Any:
+    """A message of somebody else's class as one of ours."""
+    if isinstance(message, kind):
+        return message
     try:
-        return GraphDef.FromString(message.SerializeToString())
+        return kind.FromString(message.SerializeToString())
     except (DecodeError, EncodeError) as error:
         raise DataLossError(
-            None, None, "Can't copy the given GraphDef", facts={"because": str(error)}
+            None, None, f"Can't copy the given {kind.DESCRIPTOR.name}", facts={"because": str(error)}
         ) from None
 
 
 def _load_path(path: Path) -> Any:
-    if path.is_dir():
-        for name in SAVED_MODEL_FILES:
-            if (path / name).exists():
-                return _load_path(path / name)
-        raise NotFoundError(
-            None, None, f"SavedModel file does not exist at: {path}/{{{'|'.join(SAVED_MODEL_FILES)}}}"
-        )
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise NotFoundError(None, None, f"{path}; No such file or directory", hint="check the path") from None
+        if path.is_dir():
+            found = [path / name for name in SAVED_MODEL_FILES if (path / name).exists()]
+            if not found:
+                raise NotFoundError(
+                    None, None, f"SavedModel file does not exist at: {path}/{{{'|'.join(SAVED_MODEL_FILES)}}}"
+                )
+            path = found[0]
+        data = _read(path)
+    except (FileNotFoundError, ValueError):  # ValueError: a name that no file can have
+        raise NotFoundError(
+            None, None, f"{str(path)[:300]}; No such file or directory", hint="check the path"
+        ) from None
+    except OSError as error:  # a name too long, a loop of links, no permission, a failing disk
+        is_denied = isinstance(error, PermissionError)
+        raise (PermissionDeniedError if is_denied else FailedPreconditionError)(
+            None, None, f"{str(path)[:300]}; {error.strerror}", hint="check the path"
+        ) from None
     names = path.name.lower()
     if names.endswith(".gz"):
         names = names[: -len(".gz")]
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataLossError(None, None, f"Can't decompress {path}: {error}") from error
+        data = _decompressed(data, path)
     kind: Any = GraphDef
     if names in SAVED_MODEL_FILES:
         kind = SavedModel
     elif names.endswith(".meta"):
         kind = MetaGraphDef
     as_text = names.endswith((".pbtxt", ".txt", ".prototxt"))
-    return _graph_of((_parse_text if as_text else _parse)(kind, data, str(path)))
+    return (_parse_text if as_text else _parse)(kind, data, str(path))
+
+
+def _read(path: Path) -> bytes:
+    """A file's content; one that is no regular file, such as a pipe, is read as far as a message can go."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MAX_BYTES:
+            raise _too_large(str(path), f"{size} bytes")
+        data = bytearray()
+        while piece := file.read(_PIECE):
+            data += piece
+            if len(data) > MAX_BYTES:
+                raise _too_large(str(path), f"more than {MAX_BYTES} bytes")
+        return bytes(data)
+
+
+def _decompressed(data: bytes, path: Path) -> bytes:
+    """The content of a gzip file; DataLossError for what is none, or grows out of all proportion."""
+    limit = min(MAX_BYTES, max(_MIN_UNPACKED, _MAX_RATIO * len(data)))
+    unpacked = bytearray()
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            while piece := file.read(_PIECE):
+                unpacked += piece
+                if len(unpacked) > limit:
+                    raise _too_large(str(path), f"{len(data)} bytes, more than {limit} when decompressed")
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataLossError(None, None, f"Can't decompress {path}: {error}") from error
+    return bytes(unpacked)
+
+
+def _too_large(what: str, size: str) -> ResourceExhaustedError:
+    return ResourceExhaustedError(
+        None,
+        None,
+        f"{what} is too large for a graph",
+        facts={
+            "size": size,
+            "allowed": f"{MAX_BYTES} bytes; decompressed also at most {_MAX_RATIO} times the file",
+        },
+        hint="is it a graph at all? protobuf reads no message of 2 GiB or more: keep weights in a checkpoint",
+    )
 
 
 def _parse(kind: Any, data: bytes, what: str) -> Any:
+    if len(data) > MAX_BYTES:
+        raise _too_large(what, f"{len(data)} bytes")
     message = kind()
     try:
         message.ParseFromString(data)
@@ -141,7 +242,7 @@ def _parse_text(kind: Any, data: bytes, what: str) -> Any:
             None,
             None,
             f"Can't parse {what} as text proto",
-            facts={"because": str(error)},
+            facts={"because": str(error)[:_SHOWN]},
             hint="is the file complete?",
         ) from None
 
@@ -173,7 +274,14 @@ class _LazyAttrs(Mapping[str, Any]):
 
 
 def load_placement_graph(
-    source: Any, catalogue: Catalogue | None = None, release: str | None = None
+    source: Any,
+    catalogue: Catalogue | None = None,
+    release: str | None = None,
+    *,
+    tags: str | Iterable[str] | None = None,
+    signature: str | None = None,
+    clear_devices: bool = False,
+    inline_all: bool = False,
 ) -> PlacementGraph:
     """The placer's view of a graph that need not be runnable here, with functional control flow written out.
 
@@ -181,14 +289,17 @@ def load_placement_graph(
         source: as for ``load_graph_def``.
         catalogue: where signatures are looked up; that of ``release`` where None.
         release: see ``gpuplace.release``.
+        tags, signature, clear_devices: as for ``load_graph_def``.
+        inline_all: whether all calls are written out, as ``do_function_inlining`` wants it.
 
     Raises:
         InvalidArgumentError: the graph is invalid: a name twice, an unknown input, an attribute of no known type.
         Other errors: as for ``load_graph_def``.
     """
-    graph_def = load_graph_def(source)
+    graph_def = load_graph_def(source, tags=tags, signature=signature, clear_devices=clear_devices)
     catalogue = catalogue or default_catalogue(release)
-    functions = {f.signature.name: decode_op_def(f.signature) for f in graph_def.library.function}
+    library = functions_by_name(graph_def.library.function, catalogue.ops)
+    functions = {name: decode_op_def(function.signature) for name, function in library.items()}
     builder = PlacementGraphBuilder(catalogue)
     nodes = graph_def.node
     add_node = builder.add_node
@@ -199,7 +310,7 @@ def load_placement_graph(
         node_attrs=lambda index: readable_attrs(nodes[index].attr),
         tensor_info=_TensorInfos(nodes, catalogue, functions),
     )
-    return lower(graph, function_bodies(graph_def.library.function), catalogue, rules(release))
+    return lower(graph, function_bodies(library), catalogue, rules(release), inline_all=inline_all)
 
 
 class _TensorInfos:
@@ -209,13 +320,15 @@ class _TensorInfos:
         self.nodes = nodes
         self.catalogue = catalogue
         self.functions = functions
-
-        self.types: dict[tuple[Any, ...], tuple[DType, ...]] = {}
+        self.types: dict[tuple[Any, ...], Sequence[DType]] = {}
+        self.last: tuple[int, Sequence[DType]] = (-1, ())
 
     def __call__(self, index: int, output: int) -> TensorInfo:
         node = self.nodes[index]
         attrs = node.attr
-        types = self._types(node)
+        if self.last[0] != index:
+            self.last = index, self._types(node)
+        types = self.last[1]
         dtype = types[output] if output < len(types) else None
         sizes = None
         if node.op == "Const" and "value" in attrs:
@@ -223,14 +336,9 @@ class _TensorInfos:
         elif "_output_shapes" in attrs:
             shapes = attrs["_output_shapes"].list.shape
             sizes = TensorShape(shapes[output]).sizes if output < len(shapes) else None
-        nbytes = None
-        if dtype is not None and sizes is not None and None not in sizes:
-            nbytes = dtype.size
-            for size in sizes:
-                nbytes *= size or 0
-        return TensorInfo(dtype, sizes, nbytes)
+        return TensorInfo(dtype, sizes, known_bytes(dtype, sizes))
 
-    def _types(self, node: Any) -> tuple[DType, ...]:
+    def _types(self, node: Any) -> Sequence[DType]:
         """Types of a node's outputs, worked out once for nodes whose deciding attributes are alike."""
         op_def = self.functions.get(node.op) or self.catalogue.ops.get(node.op)
         if op_def is None:
@@ -245,8 +353,8 @@ class _TensorInfos:
         types = self.types.get(key)
         if types is None:
             try:
-                types = tuple(op_def.output_types({**op_def.defaults, **deciding}))
-            except (KeyError, TypeError):  # an invalid node: its types are not known
+                types = declared_types(op_def, {**op_def.defaults, **deciding})[1]
+            except (KeyError, TypeError, InvalidArgumentError):  # an invalid node: its types are not known
                 types = ()
             self.types[key] = types
         return types

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import DType, as_array, as_dtype
-from gpuplace.errors import InvalidArgumentError
+from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graphdef.messages import TensorProto
 from gpuplace.shapes import TensorShape
@@ -67,11 +67,16 @@ def encode_tensor(value: TensorValue, proto: Any = None) -> Any:
     return proto
 
 
-def decode_tensor(proto: Any) -> np.ndarray[Any, Any]:
+def decode_tensor(proto: Any, first: int | None = None) -> np.ndarray[Any, Any]:
     """The elements of a ``TensorProto``, shaped; read-only where one value fills the tensor.
+
+    Args:
+        proto: the message.
+        first: give a vector of so many elements only, without filling in the others.
 
     Raises:
         InvalidArgumentError: type, shape and values do not fit each other.
+        ResourceExhaustedError: a few values that are to be continued to more than fits into memory.
     """
     dtype, shape = tensor_type(proto)
     count = shape.num_elements()
@@ -86,9 +91,12 @@ def decode_tensor(proto: Any) -> np.ndarray[Any, Any]:
         itemsize = dtype.numpy_dtype.itemsize
         if dtype.name == "string" or len(proto.tensor_content) != count * itemsize:
             raise _corrupt(f"{len(proto.tensor_content)} bytes for {count} elements of {dtype.name}")
-        return np.frombuffer(proto.tensor_content, dtype.numpy_dtype).reshape(sizes)
+        whole = np.frombuffer(proto.tensor_content, dtype.numpy_dtype)
+        return whole.reshape(sizes) if first is None else whole[:first]
     if dtype.name not in _FIELDS:
-        raise _corrupt(f"no values for {count} elements of {dtype.name}") if count else ValueError
+        if count:
+            raise _corrupt(f"no values for {count} elements of {dtype.name}")
+        return np.empty(sizes, dtype.numpy_dtype)
     values = getattr(proto, _FIELDS[dtype.name])
     if dtype.name == "string":
         flat = np.empty(len(values), object)
@@ -101,6 +109,9 @@ def decode_tensor(proto: Any) -> np.ndarray[Any, Any]:
         flat = np.array(values, dtype.real_dtype.as_numpy_dtype).view(dtype.numpy_dtype)
     else:
         flat = np.array(values).astype(dtype.numpy_dtype) if len(values) else np.empty(0, dtype.numpy_dtype)
+    if first is not None and flat.size <= count:
+        wanted = min(first, count)
+        return _spread(flat[:wanted], (wanted,), wanted, dtype)
     return _spread(flat, sizes, count, dtype)
 
 
@@ -116,16 +127,33 @@ def _spread(
         return np.broadcast_to(zero, sizes)
     if flat.size == 1:
         return np.broadcast_to(flat[0], sizes)
-    if count > _MAX_CONTINUED:
-        raise _corrupt(f"{flat.size} values for {count} elements")
-    return np.concatenate([flat, np.repeat(flat[-1:], count - flat.size)]).reshape(sizes)
+    if count * flat.itemsize > _MAX_CONTINUED_BYTES:
+        raise _too_large(flat.size, sizes, dtype)
+    try:
+        filled = np.empty(count, flat.dtype)
+        filled[: flat.size] = flat
+        filled[flat.size :] = flat[-1]
+    except MemoryError:
+        raise _too_large(flat.size, sizes, dtype) from None
+    return filled.reshape(sizes)
 
 
 _MAX_BYTES = 1 << 62
 """Bytes; no array can be larger, even one that only repeats a value."""
 
-_MAX_CONTINUED = 1 << 31
-"""Elements; a longer tensor whose values are not all written out is taken for corrupt."""
+_MAX_CONTINUED_BYTES = 1 << 31
+"""Bytes; a tensor of as many cannot be written out in full, so one that is continued is not filled in either."""
+
+
+def _too_large(given: int | str, sizes: tuple[int, ...], dtype: DType) -> ResourceExhaustedError:
+    shape = ",".join(map(str, sizes))
+    return ResourceExhaustedError(
+        None,
+        None,
+        f"OOM when allocating tensor with shape[{shape}] and type {dtype.short_name}",
+        facts={"because": f"{given} values are given, the last of them stands for all the others"},
+        hint="write one value only: it is never spread out; or tf.fill",
+    )
 
 
 def _corrupt(detail: str) -> InvalidArgumentError:
@@ -159,4 +187,7 @@ def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_
 
 def make_ndarray(tensor: Any) -> np.ndarray[Any, Any]:
     """A writable array of a ``TensorProto``'s elements; errors as ``decode_tensor``."""
-    return np.array(decode_tensor(tensor))
+    array = decode_tensor(tensor)
+    if array.nbytes > _MAX_CONTINUED_BYTES:
+        raise _too_large("few", array.shape, tensor_type(tensor)[0])
+    return np.array(array)

@@ -73,7 +73,8 @@ class KernelDef:
                     None,
                     None,
                     f"KernelDef '{self.debug_string()}' has constraint on attr '{name}' that has value"
-                    f" '{value_text(value)}' that does not have type 'type' or 'list(type)' in NodeDef '{self.op}'",
+                    f" '{value_text(value)}' that does not have type 'type' or 'list(type)' in NodeDef"
+                    f" '{_summary(attrs)}'",
                 )
             return False
         return True

@@ -64,6 +64,15 @@ class _OpKernels:
         self.answers: dict[tuple[Any, ...], Found] = {}
 
 
+_MAX_ANSWERS = 4096
+"""Answers that are kept for each op."""
+
+
+def _is_small(key: tuple[Any, ...]) -> bool:
+    """Whether a question is worth keeping: no long lists and texts in it."""
+    return all(not isinstance(value, (tuple, str, bytes)) or len(value) <= 1000 for value in key)
+
+
 class KernelRegistry:
     """Kernel rows by op: those of a release's data file, if any, and those registered on top.
 
@@ -154,7 +163,8 @@ class KernelRegistry:
             answer = kernels.answers.get(key)
         if answer is None:
             answer = self._find(kernels, op, attrs, device_type, label, node)
-            kernels.answers[key] = answer
+            if len(kernels.answers) < _MAX_ANSWERS and _is_small(key):
+                kernels.answers[key] = answer
         return answer
 
     def _find(

@@ -160,7 +160,7 @@ def _tile_shape(op: Operation) -> Any:
         if rank is None and op.inputs[1].shape.ndims == 1:
             rank = op.inputs[1].shape.sizes[0]  # type: ignore[index]
         return (UNKNOWN_SHAPE if rank is None else TensorShape.of((None,) * rank),)
-    if len(sizes) != counts.size:
+    if counts.ndim != 1 or len(sizes) != counts.size:
         raise ValueError(f"Shape must be rank {counts.size} but is rank {len(sizes)}")
     return (
         TensorShape.of(

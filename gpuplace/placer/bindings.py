@@ -23,6 +23,8 @@ from functools import cached_property
 import numpy as np
 
 from gpuplace.device.parsed_name import ANY, ParsedName
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.long_list import different_items, mapped, pick
 from gpuplace.placer.components import components
 from gpuplace.placer.grouping import Binding, Grouping, Merge, MergeConflict
 from gpuplace.placer.kinds import Kinds
@@ -32,6 +34,9 @@ from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
 
 _BINDING_OF_KIND = {REF: Binding.REFERENCE, RESOURCE: Binding.RESOURCE, VARIANT: Binding.DATASET}
 _COLOCATION_KIND = -1
+
+_MAX_SEARCHED = 1 << 20
+"""Nodes that are looked at to tell the groups of conflicts; after that a conflict names its two nodes only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,46 @@ class Conflict:
     is_whole: bool
     """Whether `message` is TensorFlow's whole sentence."""
     group: tuple[int, ...]
-    """The nodes of both groups."""
+    """The nodes of both groups; where very many conflicts are kept, of the later ones only the two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The neighbours of a call that gives back resources."""
+
+    node: int
+    inputs: tuple[int, ...]
+    """The nodes that feed it, by argument."""
+    outputs: tuple[tuple[int, int], ...]
+    """`(result, reader)`, in the order in which they were connected."""
+
+    @staticmethod
+    def of(graph: PlacementGraph, node: int) -> Call:
+        """The neighbours of one call of a graph."""
+        into = [edge for edge in graph.in_edges(node) if graph.dst_input[edge] != CONTROL]
+        out = [edge for edge in graph.out_edges(node) if graph.src_output[edge] != CONTROL]
+        return Call(
+            node,
+            tuple(int(graph.src[edge]) for edge in into),
+            tuple((int(graph.src_output[edge]), int(graph.dst[edge])) for edge in out),
+        )
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """All neighbours, the call itself where it has none."""
+        return (*self.inputs, *(reader for _, reader in self.outputs)) or (self.node,)
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What a function's body says of a call's neighbours: which belong together, and what binds them."""
+
+    arguments: tuple[int, ...]
+    """Group of each argument."""
+    results: tuple[int, ...]
+    """Group of each result."""
+    members: tuple[Member, ...]
+    """Constraints of each group."""
 
 
 class Bindings:
@@ -68,42 +112,53 @@ class Bindings:
         self.kind = np.concatenate((kind, np.full(len(node), _COLOCATION_KIND, dtype=np.int64)))
         self.first = np.concatenate((src, node)).astype(np.int64)
         self.second = np.concatenate((dst, root)).astype(np.int64)
-        self.component = components(len(graph), self.first, self.second)
+        self.calls = [Call.of(graph, node) for node in graph.inspections]
+        ties = [(call.nodes[0], other) for call in self.calls for other in call.nodes[1:]]
+        extra = np.array(ties, dtype=np.int64).reshape(-1, 2)
+        self.component = components(
+            len(graph), np.concatenate((self.first, extra[:, 0])), np.concatenate((self.second, extra[:, 1]))
+        )
+        inspected = np.array([node for call in self.calls for node in call.nodes], dtype=np.int64)
         is_bound = np.zeros(len(graph), dtype=bool)
         is_bound[self.first] = True
         is_bound[self.second] = True
+        is_bound[inspected] = True
         self.bound = np.flatnonzero(is_bound)
+        self.inspected = np.unique(self.component[inspected])
 
     @staticmethod
     def _edges(
         graph: PlacementGraph, facts: Sequence[NodeFacts], rules: str
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Kind, source and destination of the binding edges; edges between datasets bind in 2.x only."""
-        width = np.array([len(fact.input_kinds) for fact in facts], dtype=np.int64)
-        offset = np.concatenate(([0], np.cumsum(width)))
-        kinds = np.array(
-            [
-                0 if fact.is_exempt and kind != VARIANT else kind
-                for fact in facts
-                for kind in fact.input_kinds
-            ],
-            dtype=np.int64,
-        )
+        kinds = [
+            mapped(fact.input_kinds, lambda kind: kind if kind == VARIANT else 0)
+            if fact.is_exempt
+            else fact.input_kinds
+            for fact in facts
+        ]
         empty = np.zeros(0, dtype=np.int64)
-        if not kinds.any():
+        different = [different_items(of_inputs) for of_inputs in kinds]
+        if not any(any(found) for found in different):
             return empty, empty, empty
-        may_bind = np.array([any(fact.input_kinds) for fact in facts])
+        may_bind = np.array([any(found) for found in different])
         dst_signature = graph.signature[graph.dst]
         edges = np.flatnonzero(may_bind[dst_signature] & (graph.dst_input != CONTROL))
-        kind = kinds[offset[dst_signature[edges]] + graph.dst_input[edges]]
+        kind = pick(kinds, dst_signature[edges], graph.dst_input[edges])
         is_dataset = np.array([fact.is_dataset and rules == "2.21" for fact in facts])
         both = is_dataset[dst_signature[edges]] & is_dataset[graph.signature[graph.src[edges]]]
         keep = (kind == REF) | (kind == RESOURCE) | ((kind == VARIANT) & both)
+        if graph.inspections:
+            calls = np.array(list(graph.inspections), dtype=np.int64)
+            keep &= ~np.isin(graph.dst[edges], calls) & ~np.isin(graph.src[edges], calls)
         edges, kind = edges[keep], kind[keep]
         rank = graph.rank
         src, dst = graph.src[edges], graph.dst[edges]
         # Edges come into being with their consumer, those that close a loop after all others.
-        turn = np.lexsort((rank[dst], rank[src] > rank[dst]))
+        if graph.edge_turn is not None:
+            turn = np.argsort(graph.edge_turn[edges], kind="stable")
+        else:
+            turn = np.lexsort((rank[dst], rank[src] > rank[dst]))
         return kind[turn], src[turn], dst[turn]
 
     @staticmethod
@@ -176,10 +231,46 @@ class Bindings:
             except MergeConflict as conflict:
                 if soft and why is Binding.COLOCATION:
                     continue
-                nodes = self.nodes_of(int(self.component[first]))
-                roots = {grouping.find(first), grouping.find(second)}
-                group = tuple(node for node in nodes if grouping.find(node) in roots)
+                group: tuple[int, ...] = tuple(sorted({first, second}))
+                if grouping.searched < _MAX_SEARCHED:
+                    nodes = self.nodes_of(int(self.component[first]))
+                    grouping.searched += len(nodes)
+                    roots = {grouping.find(first), grouping.find(second)}
+                    group = tuple(node for node in nodes if grouping.find(node) in roots)
                 on_conflict(Conflict(why, first, second, conflict.message, conflict.is_whole, group))
+
+    def bind_call(
+        self, grouping: Grouping, call: Call, inside: Inside, on_conflict: Callable[[Conflict], None]
+    ) -> None:
+        """Merges the neighbours of a call as its function's body says."""
+        groups: dict[int, list[int]] = {}
+        for source, group in zip(call.inputs, inside.arguments, strict=True):
+            groups.setdefault(group, []).append(source)
+        for result, reader in call.outputs:
+            groups.setdefault(inside.results[result], []).append(reader)
+        for first, *others in (groups[group] for group in sorted(groups)):
+            for other in others:
+                try:
+                    grouping.colocate(first, other)
+                except MergeConflict as conflict:
+                    on_conflict(
+                        Conflict(
+                            Binding.COLOCATION,
+                            first,
+                            other,
+                            conflict.message,
+                            conflict.is_whole,
+                            (first, other),
+                        )
+                    )
+        for group in sorted(groups):
+            first = groups[group][0]
+            try:
+                grouping.limit(first, inside.members[group])
+            except MergeConflict as conflict:
+                on_conflict(
+                    Conflict(Binding.RESOURCE, first, call.node, conflict.message, True, (first, call.node))
+                )
 
     def nodes_of(self, component: int) -> list[int]:
         """The nodes of a component, in order of the graph."""
@@ -253,6 +344,7 @@ def form_groups(
     soft: bool,
     on_conflict: Callable[[Conflict], None],
     record: Callable[[Merge], None] | None = None,
+    look_inside: Callable[[int], Inside] | None = None,
 ) -> Groups:
     """Partitions the nodes and finds the constraints of each part.
 
@@ -264,6 +356,7 @@ def form_groups(
         soft: whether soft placement is allowed.
         on_conflict: hears of each binding that cannot be kept, and may raise.
         record: called with each merge of a hard component.
+        look_inside: what the body of a called function says, for calls that give back resources.
     """
     entries = _Entries(kinds, single)
     is_hard = entries.hard()
@@ -272,12 +365,19 @@ def form_groups(
     hard: np.ndarray = component[list(single.assigned)]
     if is_hard.any():
         hard = np.concatenate((hard, component[is_hard[kinds.of_node]]))
+    hard = np.concatenate((hard, bindings.inspected))
     if not len(hard):
         return Groups(component, kinds.of_node, of_kind, members, frozenset())
     hard = np.unique(hard)
     root, kind = component.copy(), kinds.of_node.copy()
     grouping = Grouping(single, type_priority, soft=soft, rules=bindings.rules, record=record)
-    bindings.replay(grouping, np.flatnonzero(np.isin(component[bindings.first], hard)), soft, on_conflict)
+    is_replayed = np.isin(component[bindings.first], hard)
+    is_edge = bindings.kind != _COLOCATION_KIND
+    bindings.replay(grouping, np.flatnonzero(is_replayed & is_edge), soft, on_conflict)
+    if look_inside is not None:
+        for call in bindings.calls:
+            bindings.bind_call(grouping, call, look_inside(call.node), on_conflict)
+    bindings.replay(grouping, np.flatnonzero(is_replayed & ~is_edge), soft, on_conflict)
     known: dict[Member, int] = {}
     for node in np.flatnonzero(np.isin(component, hard)).tolist():
         root[node] = grouping.find(node)
@@ -363,7 +463,7 @@ class _Entries:
         """A bit per device type; more than 62 types are never reached in practice, so they are refused."""
         kinds = self._device_types()
         if len(kinds) > 62:
-            raise ValueError(f"{len(kinds)} device types: at most 62 can be told apart")
+            raise InvalidArgumentError(None, None, f"{len(kinds)} device types: at most 62 can be told apart")
         bit = {kind: 1 << i for i, kind in enumerate(kinds)}
         masks = [sum(bit[kind] for kind, _ in supported) for supported in self.types]
         return np.array(masks, dtype=np.int64)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from gpuplace.placer.placement import Placement
 
 _SHOWN_TYPES = 8
+_MAX_OUTPUTS = 1 << 16
+"""Outputs whose sizes are asked for in a graph of no nodes; each node and edge allows one more."""
 
 _CAUSES = (
     Rule.FAILED,
@@ -344,8 +346,13 @@ class _Blamer:
         tell = self.graph.tensor_info
         outputs = [len(fact.output_types) for fact in self.placement.facts]
         signature = self.graph.signature[self.away].tolist()
+        left = _MAX_OUTPUTS + len(self.graph) + self.graph.num_edges
         for at, node, kind in zip(row.tolist(), self.away.tolist(), signature, strict=True):
-            sizes = [None if tell is None else tell(node, output).nbytes for output in range(outputs[kind])]
+            asked = min(outputs[kind], left)
+            left -= asked
+            sizes = [None if tell is None else tell(node, output).nbytes for output in range(asked)]
+            if asked < outputs[kind]:
+                sizes.append(None)
             nbytes[at] += sum(size for size in sizes if size is not None)
             unsized[at] += None in sizes
         return nbytes, unsized

@@ -17,6 +17,7 @@ from gpuplace.placer.decide import NOWHERE
 from gpuplace.placer.explanation import Explanation, Step
 from gpuplace.placer.faults import Fault
 from gpuplace.placer.grouping import Binding, Grouping, Merge
+from gpuplace.placer.host_data import what_is_read
 from gpuplace.placer.kernel_text import kernel_note
 from gpuplace.placer.member import Member
 from gpuplace.placer.messages import error_of
@@ -162,7 +163,7 @@ class _Explainer:
                 Rule.HOST_DATA,
                 tuple(i for i in self.left if devices[i].device_type == "CPU"),
                 causes[0],
-                f"{self.graph.names[causes[0]]} reads a list of strings or handles",
+                f"{self.graph.names[causes[0]]} {what_is_read(self.graph.op_type(causes[0]))}",
             )
 
     def _choice_steps(self, decider: int, device: int) -> None:

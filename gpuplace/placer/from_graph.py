@@ -15,7 +15,7 @@ from typing import Any
 
 from gpuplace.graph.graph import Graph
 from gpuplace.kernels.registry import Catalogue, default_catalogue
-from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo
+from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo, known_bytes
 
 
 def placement_graph_of(graph: Graph, catalogue: Catalogue | None = None) -> PlacementGraph:
@@ -44,12 +44,7 @@ def placement_graph_of(graph: Graph, catalogue: Catalogue | None = None) -> Plac
         tensor = operations[node].outputs[output]
         dtype = tensor.dtype.base_dtype
         sizes = tensor.shape.sizes
-        nbytes = None
-        if sizes is not None and None not in sizes and dtype.size:
-            nbytes = dtype.size
-            for size in sizes:
-                nbytes *= size or 0
-        return TensorInfo(dtype, sizes, nbytes)
+        return TensorInfo(dtype, sizes, known_bytes(dtype, sizes) if dtype.size else None)
 
     def source_line(node: int) -> str | None:
         return operations[node].source

@@ -72,6 +72,9 @@ class MergeConflict(Exception):
 class Grouping:
     """A growing partition of nodes with the constraints of each part.
 
+    Attributes:
+        searched: how many nodes were looked at for the groups of conflicts (see `Bindings.replay`).
+
     Args:
         member: gives the constraints of a single node.
         type_priority: device type -> priority.
@@ -97,6 +100,7 @@ class Grouping:
         self._parent: dict[int, int] = {}
         self._rank: dict[int, int] = {}
         self._members: dict[int, Member] = {}
+        self.searched = 0
 
     def find(self, node: int) -> int:
         """Root of a node's group."""
@@ -166,6 +170,22 @@ class Grouping:
             MergeConflict: requests or kernels exclude each other.
         """
         self._join(Binding.COLOCATION, node, group_root, self.constraints(node), self.constraints(group_root))
+
+    def limit(self, node: int, inside: Member) -> None:
+        """Limits a node's group to what a called function allows.
+
+        Raises:
+            MergeConflict: requests exclude each other, or no device type is left.
+        """
+        root = self.find(node)
+        member = self.constraints(node)
+        try:
+            requested = member.requested.merge(inside.requested, allow_soft_placement=self._soft)
+            resource = member.resource.merge(inside.resource)
+        except InvalidArgumentError as error:
+            raise MergeConflict(error.message, is_whole=True) from None
+        supported = merge_supported(member.supported, inside.supported, self._type_priority)
+        self._members[root] = replace(member, requested=requested, resource=resource, supported=supported)
 
     def _join(
         self, binding: Binding, x: int, y: int, before_x: Member, before_y: Member, *, yielded: bool = False

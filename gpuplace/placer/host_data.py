@@ -1,10 +1,16 @@
-"""Lists of strings and handles stay on the CPU (2.x): what a variant carries decides where its readers may be.
+"""What stays on the CPU because of what variants carry (2.x): lists of strings and handles, datasets, locks.
 
 A variant's element type stands only at the ops that made or changed the list. For each node with a variant input the
 producers are searched backwards along variant edges; the list op found last in that search tells the element type::
 
     EmptyTensorList(string) ──variant──> Identity ──variant──> TensorListLength    ->  CPU only, though it
     has a GPU kernel
+
+Datasets, locks, and lists, optionals and ragged tensors of strings take the nodes to the CPU that pass variants on
+unchanged (Identity, Switch, Merge, Enter, ...), which tell their type from their input's, and calls of functions; a
+control edge is enough. Other readers go where their kernels are::
+
+    RangeDataset ──variant──> Identity ──variant──> Switch    ->  CPU only, both
 
 Source: tensorflow/core/common_runtime/colocation_graph.cc, release 2.21; 1.15 has no such rule.
 """
@@ -16,6 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gpuplace.errors import ResourceExhaustedError
 from gpuplace.placer.bindings import Groups
 from gpuplace.placer.node_facts import VARIANT, NodeFacts
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
@@ -27,29 +34,63 @@ _LIST_OPS = frozenset(
     TensorListScatterIntoExistingList TensorListScatterV2 TensorListSetItem TensorListSplit TensorListStack
     """.split()
 )
+_LIST_MAKERS = frozenset(
+    """
+    EmptyTensorList TensorListConcatLists TensorListFromTensor TensorListPushBack TensorListPushBackBatch
+    TensorListReserve TensorListScatter TensorListScatterIntoExistingList TensorListScatterV2 TensorListSetItem
+    TensorListSplit
+    """.split()
+)
+"""Those whose result says what it holds."""
+_MAX_VISITS = 1 << 23
+"""Nodes that are visited for all nodes together, each search counting anew."""
+
 _HOST_TYPES = frozenset({"string", "resource"})
+_FORWARDING_OPS = frozenset({"Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch"})
+_ENDING_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "_SwitchN"})
+"""They run where such data are, as functions of the graph do, but whoever reads from them need not."""
+_TYPES_OF = {
+    "IteratorGetNextAsOptional": "output_types",
+    "OptionalFromValue": "Toutput_types",
+    "RaggedTensorToVariant": "Tvalues",
+}
+"""Op -> attribute with the types of what its variant carries."""
+_UNTYPED_OPS = frozenset({"FilterByLastComponentDataset"})
+"""Datasets that do not say so."""
+
+
+def what_is_read(op_type: str) -> str:
+    """What a node limited by `limit_to_host` reads, in words."""
+    if op_type in _FORWARDING_OPS:
+        return "passes on a dataset, a lock, or strings or handles inside a variant"
+    return "reads a list of strings or handles"
 
 
 def limit_to_host(
     graph: PlacementGraph, facts: Sequence[NodeFacts], groups: Groups
 ) -> tuple[Groups, tuple[int, ...]]:
     """The groups with those that read lists of host data limited to the CPU, and the nodes that caused it."""
+    causes = []
+    limited: set[int] = set()
+
+    def limit(node: int) -> None:
+        root = int(groups.root[node])
+        if root not in limited and any(kind != "CPU" for kind, _ in groups.constraints(root).supported):
+            causes.append(node)
+            limited.add(root)
+
+    for node in _forwarding_nodes(graph, facts):
+        limit(node)
     elements = [
         fact.attrs["element_dtype"].name if fact.signature.op_type in _LIST_OPS else None for fact in facts
     ]
-    if not _HOST_TYPES.intersection(filter(None, elements)):
-        return groups, ()
-    reads = np.array([VARIANT in fact.input_kinds for fact in facts])
-    suspects = np.flatnonzero(reads[graph.signature])
-    causes = []
-    limited: set[int] = set()
-    for node in suspects[np.argsort(graph.rank[suspects])].tolist():
-        root = int(groups.root[node])
-        if root in limited or all(kind == "CPU" for kind, _ in groups.constraints(root).supported):
-            continue
-        if _element_type(graph, facts, elements, node) in _HOST_TYPES:
-            causes.append(node)
-            limited.add(root)
+    if _HOST_TYPES.intersection(filter(None, elements)):
+        reads = np.array([VARIANT in fact.input_kinds for fact in facts])
+        suspects = np.flatnonzero(reads[graph.signature])
+        search = _Search(graph, facts, elements)
+        for node in suspects[np.argsort(graph.rank[suspects])].tolist():
+            if search.element_type(node) in _HOST_TYPES:
+                limit(node)
     return _limited(groups, limited), tuple(causes)
 
 
@@ -69,27 +110,111 @@ def _limited(groups: Groups, roots: set[int]) -> Groups:
     return replace(groups, kind=kind, of_kind=of_kind, members=members)
 
 
-def _element_type(
-    graph: PlacementGraph, facts: Sequence[NodeFacts], elements: list[str | None], node: int
-) -> str | None:
-    """Element type of what a node's variant inputs carry, None if unknown."""
-    found: str | None = None
-    stack, visited = [node], set()
-    while stack:
-        current = stack.pop()
-        if current in visited:
-            continue
-        visited.add(current)
-        element = elements[graph.signature[current]]
-        if element is not None and element != "variant":
-            found = element
-        if found is not None:
-            continue
-        for edge in graph.in_edges(current):
-            output = int(graph.src_output[edge])
-            source = int(graph.src[edge])
-            if output == CONTROL or source in visited:
+def _forwarding_nodes(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> list[int]:
+    """The nodes that read variants and have an edge, be it a control edge, from what stays on the CPU."""
+    makes = np.array([_makes_host_data(fact) for fact in facts], dtype=bool)
+    follows = np.array([VARIANT in fact.input_kinds and _follows(fact) for fact in facts], dtype=bool)
+    ends = np.array([fact.signature.op_type not in _FORWARDING_OPS for fact in facts], dtype=bool)
+    if not makes.any() or not follows.any():
+        return []
+    may_follow, is_end = follows[graph.signature], ends[graph.signature]
+    waiting = np.flatnonzero(makes[graph.signature]).tolist()
+    typed: set[int] = set(waiting)
+    found: set[int] = set()
+    while waiting:
+        source = waiting.pop()
+        for edge in graph.out_edges(source):
+            reader = int(graph.dst[edge])
+            if not may_follow[reader]:
                 continue
-            if facts[graph.signature[source]].output_types[output].name == "variant":
-                stack.append(source)
-    return found
+            found.add(reader)
+            # Only a tensor tells its reader what it is.
+            if int(graph.src_output[edge]) != CONTROL and not is_end[reader] and reader not in typed:
+                typed.add(reader)
+                waiting.append(reader)
+    return sorted(found, key=lambda node: int(graph.rank[node]))
+
+
+def _follows(fact: NodeFacts) -> bool:
+    """Whether a node runs on the CPU if what it reads stays there."""
+    return fact.is_function or fact.signature.op_type in _FORWARDING_OPS | _ENDING_OPS
+
+
+def _makes_host_data(fact: NodeFacts) -> bool:
+    """Whether a node's variant is of a type that stays on the CPU."""
+    op_type = fact.signature.op_type
+    if op_type in _TYPES_OF:
+        types = fact.attrs.get(_TYPES_OF[op_type]) or ()
+        return any(dtype.name == "string" for dtype in (types if isinstance(types, tuple) else (types,)))
+    if op_type in _LIST_MAKERS:
+        return bool(fact.attrs["element_dtype"].name == "string")
+    return (fact.is_dataset and op_type not in _UNTYPED_OPS) or op_type in ("MutexLock", "WindowOp")
+
+
+class _Search:
+    """Element types of what the variant inputs of nodes carry.
+
+    A node that only hands one variant on carries what its producer carries, so that a chain is walked once.
+    """
+
+    def __init__(self, graph: PlacementGraph, facts: Sequence[NodeFacts], elements: list[str | None]) -> None:
+        self.graph = graph
+        self.facts = facts
+        self.elements = elements
+        self.known: dict[int, str | None] = {}
+        self.visits = 0
+
+    def element_type(self, node: int) -> str | None:
+        """Element type of what a node's variant inputs carry, None if unknown."""
+        path: dict[int, None] = {}
+        while node not in self.known and node not in path and self._element(node) is None:
+            path[node] = None
+            producers = dict.fromkeys(self._producers(node))
+            if len(producers) != 1:
+                break
+            node = next(iter(producers))
+        if node not in self.known:
+            self.known[node] = self._searched(node)
+        found = self.known[node]
+        self.known.update(dict.fromkeys(path, found))
+        return found
+
+    def _element(self, node: int) -> str | None:
+        """What a list op says; None for other ops and for a list of variants."""
+        element = self.elements[self.graph.signature[node]]
+        return None if element == "variant" else element
+
+    def _producers(self, node: int) -> list[int]:
+        graph, producers = self.graph, []
+        for edge in graph.in_edges(node):
+            source, output = int(graph.src[edge]), int(graph.src_output[edge])
+            if (
+                output != CONTROL
+                and self.facts[graph.signature[source]].output_types[output].name == "variant"
+            ):
+                producers.append(source)
+        return producers
+
+    def _searched(self, node: int) -> str | None:
+        found: str | None = None
+        stack, visited = [node], set()
+        while stack:
+            current = stack.pop()
+            if current in visited:
+                continue
+            visited.add(current)
+            element = self._element(current)
+            if element is not None:
+                found = element
+            if found is None:
+                stack.extend(source for source in self._producers(current) if source not in visited)
+        self.visits += len(visited)
+        if self.visits > _MAX_VISITS:
+            raise ResourceExhaustedError(
+                None,
+                None,
+                "Too many ways lead to the ops that say what lists hold",
+                facts={"reached at": self.graph.names[node], "nodes visited": str(self.visits)},
+                hint="do variants go through many nodes that merge several of them?",
+            )
+        return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpuplace.device.parsed_name import ParsedName
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.kernels.kernel_def import KernelDef
 from gpuplace.placer.node_facts import NodeFacts, SupportedTypes
 
@@ -69,8 +70,12 @@ def missing_kernel(placement: Placement, fact: NodeFacts, kind: str) -> str | No
     label = fact.attrs.get("_kernel")
     if isinstance(label, bytes) and label and not any(row.label.encode() == label for row in rows):
         return f"no {kind} kernel for {op_type} has the label '{label.decode(errors='replace')}'"
-    if any(row.admits(fact.attrs) for row in rows if all(name in fact.attrs for name, _ in row.constraints)):
-        return None
+    try:
+        fitting = [row for row in rows if all(name in fact.attrs for name, _ in row.constraints)]
+        if any(row.admits(fact.attrs) for row in fitting):
+            return None
+    except InvalidArgumentError:
+        return f"no {kind} kernel for {op_type} can tell by its attributes"
     constrained = sorted({name for row in rows for name, _ in row.constraints})
     mine = ", ".join(f"{name}={_text(fact.attrs[name])}" for name in constrained if name in fact.attrs)
     text = f"no {kind} kernel for {op_type} with {mine}"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from gpuplace.device.parsed_name import ParsedName, parse_name
 from gpuplace.errors import FailedPreconditionError, InternalError, InvalidArgumentError, OpError
+from gpuplace.graph.long_list import listed
 from gpuplace.placer import faults
 from gpuplace.placer.bindings import Conflict
 from gpuplace.placer.grouping import Binding
@@ -287,7 +288,7 @@ def _unsatisfiable(placement: Placement, node: int, requested: ParsedName) -> Op
     facts = _facts(placement, node, group=group)
     hint = _unsatisfiable_hint(placement, node, requested)
     if requested == ParsedName():
-        types = ", ".join(t.short_name for t in placement.facts_of(node).input_types)
+        types = listed(placement.facts_of(node).input_types, lambda dtype: str(dtype.short_name))
         detail = (
             f"Node had no OpKernel registered to support this operation: Operation was {graph.op_type(node)} and "
             f"inputs were [{types}].\n{_debug_info(placement, group)}"

@@ -14,7 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpuplace.dtypes import INVALID, DType
 from gpuplace.errors import OpError
+from gpuplace.graph.long_list import mapped
+from gpuplace.graph.op_def import OpDef
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.placement_graph import Signature
 
@@ -64,11 +67,11 @@ class NodeFacts:
     """The signature's attributes with the op's defaults filled in."""
     is_function: bool
     """The op is a function of the graph's library: it runs anywhere."""
-    input_types: tuple[Any, ...]
+    input_types: Sequence[Any]
     """Declared `DType` of each data input."""
-    output_types: tuple[Any, ...]
+    output_types: Sequence[Any]
     """Declared `DType` of each output."""
-    input_kinds: tuple[int, ...]
+    input_kinds: Sequence[int]
     """`PLAIN`, `REF`, `RESOURCE` or `VARIANT` for each data input."""
     is_generator: bool
     """No data input and exactly one output, by value: placed after, and if possible with, its consumers."""
@@ -92,6 +95,30 @@ def kind_of(dtype: Any) -> int:
     """`PLAIN`, `REF`, `RESOURCE` or `VARIANT`."""
     number = int(dtype.as_datatype_enum)
     return REF if number > _REF_ENUM else _KIND_OF_ENUM.get(number, PLAIN)
+
+
+def declared_types(op_def: OpDef, attrs: Mapping[str, Any]) -> tuple[Sequence[DType], Sequence[DType]]:
+    """Types of a node's inputs and outputs. As in TensorFlow, where a type is asked for anything else is no type.
+
+    Args:
+        op_def: the node's op, or function.
+        attrs: the node's attributes with defaults.
+
+    Raises:
+        InvalidArgumentError: more inputs or outputs than any node can have.
+    """
+    wrong: dict[str, Any] = {}
+    for attr in op_def.attrs:
+        if attr.element_type != "type" or attr.name not in attrs:
+            continue
+        value = attrs[attr.name]
+        if attr.is_list:
+            if not isinstance(value, tuple) or not all(isinstance(item, DType) for item in value):
+                wrong[attr.name] = ()
+        elif not isinstance(value, DType):
+            wrong[attr.name] = INVALID
+    sound = {**attrs, **wrong} if wrong else attrs
+    return op_def.input_types(sound), op_def.output_types(sound)
 
 
 def is_dataset_op(op_type: str, output_types: Sequence[Any]) -> bool:
@@ -131,10 +158,9 @@ def node_facts(
     elif op_def is None:
         op_def = catalogue.ops.lookup(op_type)
     attrs = {**op_def.defaults, **dict(signature.attrs)}
-    inputs, outputs = op_def.input_types(attrs), op_def.output_types(attrs)
-    input_kinds = tuple(kind_of(dtype) for dtype in inputs)
-    output_kinds = [kind_of(dtype) for dtype in outputs]
-    is_source = not inputs and len(outputs) == 1
+    inputs, outputs = declared_types(op_def, attrs)
+    is_source = not len(inputs) and len(outputs) == 1
+    output_kind = kind_of(outputs[0]) if is_source else PLAIN
     supported: list[tuple[str, int]] = []
     mismatch, error = False, None
     for device_type in device_types:
@@ -155,9 +181,9 @@ def node_facts(
         is_function=is_function,
         input_types=inputs,
         output_types=outputs,
-        input_kinds=input_kinds,
-        is_generator=is_source and output_kinds[0] != REF,
-        makes_state=is_source and output_kinds[0] in (REF, RESOURCE),
+        input_kinds=mapped(inputs, kind_of),
+        is_generator=is_source and output_kind != REF,
+        makes_state=output_kind in (REF, RESOURCE),
         is_metadata=op_type in METADATA_OPS,
         is_identity=op_type in IDENTITY_OPS,
         is_dataset=is_dataset_op(op_type, outputs),

@@ -87,7 +87,7 @@ def _type_name(dtype: DType) -> str:
 
 
 def _tensor_values(tensor: TensorValue, *, nested: bool) -> str:
-    array = tensor.array
+    array = tensor.shown(_SHOWN + 1)
     if array.size == 0:
         return ""
     if nested and array.ndim > 1:

@@ -185,6 +185,10 @@ def _follow_inputs(
     has_input = graph.in_start[deciders + 1] > graph.in_start[deciders]
     roots, deciders, rules = roots[has_input], deciders[has_input], rules[has_input]
     sources = graph.src[graph.in_start[deciders]].astype(np.int64)
+    if graph.first_edge:
+        for i, node in enumerate(deciders.tolist()):
+            if node in graph.first_edge:
+                sources[i] = graph.src[graph.first_edge[node]]
     rank = graph.rank
     # The source has to have its device already: generators get theirs later, unless they came with one.
     known = ~labels.is_generator[sources] & (rank[sources] < rank[deciders])
@@ -210,13 +214,16 @@ def _follow_inputs(
 
 
 def is_passing(graph: PlacementGraph, nodes: np.ndarray, sources: np.ndarray) -> np.ndarray:
-    """Which nodes have no request, one edge in and at most one out, and neighbours with equal requests.
+    """Which nodes have no request, one edge in and one out, and neighbours with equal requests.
 
     A node that nothing consumes leads to the graph's sink, which asks for nothing.
     """
     outs = graph.out_start[nodes + 1] - graph.out_start[nodes]
+    has_sink = outs == 0 if graph.leads_to_sink is None else graph.leads_to_sink[nodes]
     passing = (
-        (graph.in_start[nodes + 1] - graph.in_start[nodes] == 1) & (outs <= 1) & (graph.device[nodes] == 0)
+        (graph.in_start[nodes + 1] - graph.in_start[nodes] == 1)
+        & (outs + has_sink == 1)
+        & (graph.device[nodes] == 0)
     )
     request_after = np.zeros(len(nodes), dtype=graph.device.dtype)
     consumed = np.flatnonzero(outs == 1)
@@ -231,6 +238,8 @@ def _follow_consumers(labels: _Labels, roots: np.ndarray) -> None:
     deciders = labels.decider[roots]
     starts, stops = graph.out_start[deciders], graph.out_start[deciders + 1]
     used = stops > starts
+    if graph.leads_to_sink is not None:
+        used &= ~graph.leads_to_sink[deciders]
     roots, deciders, starts, stops = roots[used], deciders[used], starts[used], stops[used]
     if not len(roots):
         return

@@ -34,7 +34,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -43,6 +43,7 @@ import numpy as np
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.kernels.registry import Catalogue
+from gpuplace.shapes import TensorShape
 
 CONTROL = -1
 """Stands in `src_output` and `dst_input` of a control edge."""
@@ -71,6 +72,22 @@ class TensorInfo(NamedTuple):
     """The sizes, None where a size is unknown; None when the rank is."""
     nbytes: int | None
     """Size in bytes when everything is known."""
+
+
+_MAX_ELEMENTS = (1 << 63) - 1
+
+
+def known_bytes(dtype: DType | None, sizes: tuple[int | None, ...] | None) -> int | None:
+    """Bytes of a tensor; None where something is unknown, or where TensorFlow has no such tensor.
+
+    >>> from gpuplace.dtypes import float32
+    >>> known_bytes(float32, (2, 3)), known_bytes(float32, (None, 3)), known_bytes(float32, (1 << 62,) * 3)
+    (24, None, None)
+    """
+    count = TensorShape.of(sizes).num_elements()
+    if dtype is None or count is None or count > _MAX_ELEMENTS:
+        return None
+    return dtype.size * count
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +132,17 @@ class PlacementGraph:
     """The object that this was made from."""
     origin: Callable[[int], str | None] | None = None
     """For a node that was added before placing: what it was made from, in words."""
+    edge_turn: np.ndarray | None = None
+    """[edges] int64: when each data edge was made, where that is not node by node."""
+    inspections: Mapping[int, PlacementGraph] = field(default_factory=dict)
+    """For a call that gives back resources: the graph of its function, `_Arg` nodes first and `_Retval` nodes last."""
+    first_edge: Mapping[int, int] = field(default_factory=dict)
+    """Node -> the edge into it that was made first, where that is not its first input's."""
+    replaced: frozenset[str] = frozenset()
+    """The nodes that others now stand for, one of them with its name: devices that they were assigned are gone."""
+    leads_to_sink: np.ndarray | None = None
+    """[nodes] bool: which have an edge to TensorFlow's sink; all that nobody consumes where None. Added nodes have
+    none, and a node that got consumers later keeps its own."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -179,6 +207,13 @@ class PlacementGraph:
         if groups:
             attrs["_class"] = tuple((COLOCATION_PREFIX + name).encode() for name in groups)
         return attrs
+
+    def changed(self, **fields: Any) -> PlacementGraph:
+        """A copy with other values in some fields; the order of the nodes stays."""
+        made = replace(self, **fields)
+        if "order" in vars(self):
+            vars(made)["order"] = self.order
+        return made
 
     @cached_property
     def order(self) -> np.ndarray:

@@ -35,7 +35,7 @@ from gpuplace.device.device_set import DeviceSet
 from gpuplace.device.parsed_name import ANY, ParsedName, parse_name
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer import faults
-from gpuplace.placer.bindings import Bindings, Conflict, Groups, NodeMembers, form_groups
+from gpuplace.placer.bindings import Bindings, Conflict, Groups, Inside, NodeMembers, form_groups
 from gpuplace.placer.candidates import DeviceChooser
 from gpuplace.placer.decide import NOWHERE, Decisions, decide
 from gpuplace.placer.host_data import limit_to_host
@@ -92,19 +92,33 @@ def place_graph(
 class Placer:
     """A graph with what is known of it before any machine is.
 
+    Args:
+        graph: the nodes and edges.
+        catalogue: op definitions and kernels.
+        rules: rule set, `"1.15"` or `"2.21"`.
+        release: whose error sentences to use; `rules` by default.
+        bodies: placers of the functions that calls look into, shared by all graphs of one library.
+
     Raises:
         InvalidArgumentError: the graph is not sound: a cycle, a wrong input type, ...
         NotFoundError: an op is not registered.
     """
 
     def __init__(
-        self, graph: PlacementGraph, catalogue: Catalogue, *, rules: str = "1.15", release: str | None = None
+        self,
+        graph: PlacementGraph,
+        catalogue: Catalogue,
+        *,
+        rules: str = "1.15",
+        release: str | None = None,
+        bodies: dict[PlacementGraph, Placer] | None = None,
     ) -> None:
         self.graph = graph
         self.catalogue = catalogue
         self.rules = rules
         self.release = release or rules
         self._facts: dict[tuple[str, ...], tuple[NodeFacts, ...]] = {}
+        self._bodies = {} if bodies is None else bodies
         self.parsed: tuple[ParsedName | None, ...] = tuple(parse_name(device) for device in graph.devices)
         check_graph(graph, catalogue)
         self.bindings = Bindings(graph, self.facts(()), rules)
@@ -118,6 +132,16 @@ class Placer:
             found = self._facts[device_types] = tuple(
                 node_facts(signature, self.catalogue, device_types, self.rules, self.graph.functions)
                 for signature in self.graph.signatures
+            )
+        return found
+
+    def inside(self, call: int) -> Placer:
+        """The placer of the function that a call that gives back resources calls."""
+        body = self.graph.inspections[call]
+        found = self._bodies.get(body)
+        if found is None:
+            found = self._bodies[body] = Placer(
+                body, self.catalogue, rules=self.rules, release=self.release, bodies=self._bodies
             )
         return found
 
@@ -175,8 +199,12 @@ class _Run:
             keep,
         )
         self.default_local_device = default_local_device
-        self.assigned = {self.graph.index[name]: device for name, device in assigned.items()}
+        replaced = self.graph.replaced
+        self.assigned = {
+            self.graph.index[name]: device for name, device in assigned.items() if name not in replaced
+        }
         self.faults: list[faults.Fault] = []
+        self.looked_at: dict[Placer, Inside] = {}
         self.groups: Groups | None = None
         self.decisions: Decisions | None = None
         self.single: NodeMembers | None = None
@@ -195,19 +223,8 @@ class _Run:
         if not len(self.device_set):
             self._fault(faults.NoDevices())
             return self._placement()
-        positions = self._check_nodes()
-        requests = tuple(name or ANY for name in self.placer.parsed)
-        given = {node: self.device_set.devices[device].parsed for node, device in positions.items()}
-        self.single = NodeMembers(self.graph, self.facts, requests, given)
-        priority = self.device_set.type_priority
-        kinds = self.placer.kinds
-        if self.graph is not self.placer.graph:
-            kinds = kinds_of(self.graph, self.placer.bindings.component, self.placer.bindings.bound)
-        self.groups = form_groups(
-            self.placer.bindings, kinds, self.single, priority, soft=self.soft, on_conflict=self._fault
-        )
-        if self.placer.rules == "2.21":
-            self.groups, self.host_causes = limit_to_host(self.graph, self.facts, self.groups)
+        positions = self._form_groups()
+        assert self.groups is not None
         candidates = [self.chooser.candidates(member) for member in self.groups.members]
         self.decisions = decide(
             self.placer.outline(self.groups, positions),
@@ -218,6 +235,53 @@ class _Run:
         )
         self._check_decisions(self.groups, self.decisions)
         return self._placement()
+
+    def _form_groups(self) -> dict[int, int]:
+        """Forms the groups; gives node -> device position of the assigned ones."""
+        positions = self._check_nodes()
+        requests = tuple(name or ANY for name in self.placer.parsed)
+        given = {node: self.device_set.devices[device].parsed for node, device in positions.items()}
+        self.single = NodeMembers(self.graph, self.facts, requests, given)
+        priority = self.device_set.type_priority
+        kinds = self.placer.kinds
+        if self.graph is not self.placer.graph:
+            kinds = kinds_of(self.graph, self.placer.bindings.component, self.placer.bindings.bound)
+        self.groups = form_groups(
+            self.placer.bindings,
+            kinds,
+            self.single,
+            priority,
+            soft=self.soft,
+            on_conflict=self._fault,
+            look_inside=self._look_inside,
+        )
+        if self.placer.rules == "2.21":
+            self.groups, self.host_causes = limit_to_host(self.graph, self.facts, self.groups)
+        return positions
+
+    def _look_inside(self, call: int) -> Inside:
+        """What the function of a call that gives back resources says of the call's neighbours; once per function."""
+        placer = self.placer.inside(call)
+        found = self.looked_at.get(placer)
+        if found is None:
+            found = self.looked_at[placer] = self._inside(placer)
+        return found
+
+    def _inside(self, placer: Placer) -> Inside:
+        run = _Run(placer, self.device_set, self.soft, {}, self.default_local_device, keep=False)
+        run.looked_at = self.looked_at
+        run._form_groups()
+        groups, graph = run.groups, run.graph
+        assert groups is not None
+        numbers: dict[int, int] = {}
+
+        def group_of(node: int) -> int:
+            return numbers.setdefault(int(groups.root[node]), len(numbers))
+
+        kinds = [graph.op_type(node) for node in range(len(graph))]
+        arguments = tuple(group_of(node) for node, kind in enumerate(kinds) if kind == "_Arg")
+        results = tuple(group_of(node) for node, kind in enumerate(kinds) if kind == "_Retval")
+        return Inside(arguments, results, tuple(groups.constraints(root) for root in numbers))
 
     def _widen(self, types: tuple[str, ...]) -> None:
         """Lets nodes without any kernel here run elsewhere, if that is what they ask for.
@@ -252,7 +316,7 @@ class _Run:
             signature[both & (graph.signature == number) & (graph.device == device)] = len(facts)
             facts.append(replace(self.facts[number], supported=tuple((kind, 0) for kind in kinds)))
             signatures.append(signatures[number])
-        self.graph = replace(graph, signature=signature, signatures=tuple(signatures))
+        self.graph = graph.changed(signature=signature, signatures=tuple(signatures))
         self.facts = tuple(facts)
 
     def _fault(self, fault: faults.Fault) -> None:

@@ -59,7 +59,7 @@ _MEANINGS = {
     Rule.REQUESTS_DROPPED: "soft placement drops the parts in which two requests of a group differ",
     Rule.SOFT_PLACEMENT: "soft placement drops type and index of the requested device",
     Rule.SOFT_RESOURCE: "soft placement, as a last resort, moves a resource from the device asked for it",
-    Rule.HOST_DATA: "a node that reads a list of strings or handles runs on the CPU (2.x)",
+    Rule.HOST_DATA: "a node that reads a list of strings or handles, or passes a dataset on, runs on the CPU (2.x)",
     Rule.GROUP: "the first node of the group that is visited decides for all",
     Rule.GENERATOR: "a node without data inputs goes where all its consumers are",
     Rule.METADATA: "a node that reads only the size of its input goes where the input is",

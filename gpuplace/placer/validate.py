@@ -17,15 +17,17 @@ import numpy as np
 
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError, NotFoundError, OpError
+from gpuplace.graph.attr_check import kind_fault
+from gpuplace.graph.long_list import listed, mapped, pick
 from gpuplace.graph.op_def import OpDef, signature_fault
-from gpuplace.graph.op_notation import AttrDef, value_text
+from gpuplace.graph.op_notation import value_text
 from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer.node_facts import declared_types
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, Signature
 
 _REF_ENUM = 100
 
-MAX_LENGTH = 1 << 20
-"""Longest list of tensors that an input or output may be: a guard against absurd graphs."""
+_Types = tuple[Sequence[DType], Sequence[DType]]
 
 
 def check_graph(graph: PlacementGraph, catalogue: Catalogue) -> None:
@@ -41,15 +43,22 @@ def check_graph(graph: PlacementGraph, catalogue: Catalogue) -> None:
         op_def = catalogue.ops.get(signature.op_type) or graph.functions.get(signature.op_type)
         op_defs.append(op_def)
     first = _first_nodes(graph)
-    problems = {}
+    problems: dict[int, OpError] = {}
+    types: list[_Types] = []
     for number, (signature, op_def) in enumerate(zip(graph.signatures, op_defs, strict=True)):
-        error = _signature_error(graph, int(first[number]), signature, op_def, catalogue)
+        node = int(first[number])
+        error = _signature_error(graph, node, signature, op_def, catalogue)
+        if error is None:
+            assert op_def is not None
+            try:
+                types.append(declared_types(op_def, {**op_def.defaults, **dict(signature.attrs)}))
+            except InvalidArgumentError as found:
+                error = _at_node(InvalidArgumentError, found.message, graph.names[node], op_def)
         if error is not None:
             problems[number] = error
     if problems:
         raise problems[min(problems, key=lambda number: first[number])]
     _ = graph.order
-    types = [_types(signature, op_def) for signature, op_def in zip(graph.signatures, op_defs, strict=True)]
     _check_edges(graph, types)
 
 
@@ -58,12 +67,6 @@ def _first_nodes(graph: PlacementGraph) -> np.ndarray:
     first = np.full(len(graph.signatures), len(graph), dtype=np.int64)
     np.minimum.at(first, graph.signature, np.arange(len(graph)))
     return first
-
-
-def _types(signature: Signature, op_def: OpDef | None) -> tuple[Sequence[Any], Sequence[Any]]:
-    assert op_def is not None
-    attrs = {**op_def.defaults, **dict(signature.attrs)}
-    return op_def.input_types(attrs), op_def.output_types(attrs)
 
 
 def _signature_error(
@@ -81,48 +84,35 @@ def _signature_error(
     known: Mapping[str, Any] | None = None
     name = graph.names[node]
     for attr in op_def.attrs:
-        value = attrs.get(attr.name)
-        if attr.element_type != "type" and attr.name not in lengths:
+        is_length = attr.type == "int" and attr.name in lengths
+        if attr.element_type != "type" and not is_length:
             continue
+        value, is_given = attrs.get(attr.name), attr.name in attrs
         if value is None:
             known = graph.attrs(node) if known is None else known
-            value = known.get(attr.name)
-        message = _attr_message(attr, value, attr.name in lengths)
-        if message is not None:
-            kind = NotFoundError if value is None else InvalidArgumentError
-            return kind(
-                None,
-                None,
-                message + f"\n\t [[{{{{node {name}}}}}]]",
-                facts={"op": str(op_def)},
-                hint=f"give node {name} a sound attribute {attr.name}",
+            value, is_given = known.get(attr.name), is_given or attr.name in known
+        if not is_given:
+            return _at_node(
+                NotFoundError, f"No attr named '{attr.name}' in NodeDef:", name, op_def, attr.name
             )
+        message = kind_fault(attr, value) if is_length else None
+        if message is None and isinstance(value, int) and is_length and value < 0:
+            message = f"Value for number_attr() {value} < 0"
+        if message is not None:
+            return _at_node(InvalidArgumentError, message, name, op_def, attr.name)
     return None
 
 
-def _attr_message(attr: AttrDef, value: Any, is_length: bool) -> str | None:
-    """What is wrong with an attribute that decides the types of inputs and outputs."""
-    if value is None:
-        return f"No attr named '{attr.name}' in NodeDef:"
-    if is_length and attr.type == "int":
-        if not isinstance(value, int) or isinstance(value, bool):
-            return f"AttrValue had value with type '{_kind_name(value)}' when 'int' expected"
-        if value < 0:
-            return f"Value for number_attr() {value} < 0"
-        if value > MAX_LENGTH:
-            return f"Value for number_attr() {value} > {MAX_LENGTH}"
-        return None
-    values = value if attr.is_list else (value,)
-    if not isinstance(values, tuple) or not all(isinstance(item, DType) for item in values):
-        return f"AttrValue had value with type '{_kind_name(value)}' when '{attr.type}' expected"
-    return None
-
-
-def _kind_name(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"list({_kind_name(value[0])})" if value else "list"
-    kinds = ((bool, "bool"), (int, "int"), (float, "float"), (bytes, "string"), (DType, "type"))
-    return next((name for kind, name in kinds if isinstance(value, kind)), type(value).__name__)
+def _at_node(
+    kind: type[InvalidArgumentError | NotFoundError], message: str, node: str, op_def: OpDef, attr: str = ""
+) -> OpError:
+    return kind(
+        None,
+        None,
+        f"{message}\n\t [[{{{{node {node}}}}}]]",
+        facts={"op": str(op_def)},
+        hint=f"give node {node} a sound attribute {attr}" if attr else None,
+    )
 
 
 def attr_error(op_def: OpDef, attrs: Mapping[str, Any], name: str) -> OpError | None:
@@ -162,7 +152,7 @@ def _unknown_op(graph: PlacementGraph, node: int, op_type: str, catalogue: Catal
     )
 
 
-def _check_edges(graph: PlacementGraph, types: list[tuple[Sequence[Any], Sequence[Any]]]) -> None:
+def _check_edges(graph: PlacementGraph, types: list[_Types]) -> None:
     data = graph.dst_input != CONTROL
     num_inputs = np.array([len(inputs) for inputs, _ in types], dtype=np.int64)
     num_outputs = np.array([len(outputs) for _, outputs in types], dtype=np.int64)
@@ -172,15 +162,15 @@ def _check_edges(graph: PlacementGraph, types: list[tuple[Sequence[Any], Sequenc
     edges = np.flatnonzero(data)
     src_signature, dst_signature = graph.signature[graph.src[edges]], graph.signature[graph.dst[edges]]
     wrong_output = graph.src_output[edges] >= num_outputs[src_signature]
-    in_enum = np.array([t.as_datatype_enum for inputs, _ in types for t in inputs], dtype=np.int64)
-    out_enum = np.array([t.as_datatype_enum for _, outputs in types for t in outputs], dtype=np.int64)
-    in_offset = np.concatenate(([0], np.cumsum(num_inputs)))
-    out_offset = np.concatenate(([0], np.cumsum(num_outputs)))
     sound = ~wrong_output & ~wrong_count[graph.dst[edges]]
     wanted = np.zeros(len(edges), dtype=np.int64)
     passed = np.zeros(len(edges), dtype=np.int64)
-    wanted[sound] = in_enum[in_offset[dst_signature[sound]] + graph.dst_input[edges[sound]]]
-    passed[sound] = out_enum[out_offset[src_signature[sound]] + graph.src_output[edges[sound]]]
+    wanted[sound] = pick(
+        [_enums(inputs) for inputs, _ in types], dst_signature[sound], graph.dst_input[edges[sound]]
+    )
+    passed[sound] = pick(
+        [_enums(outputs) for _, outputs in types], src_signature[sound], graph.src_output[edges[sound]]
+    )
     # A reference serves where a value is asked for, not the other way round.
     wrong_type = (wanted != passed) & (wanted != passed - _REF_ENUM)
     suspects = np.unique(
@@ -191,15 +181,17 @@ def _check_edges(graph: PlacementGraph, types: list[tuple[Sequence[Any], Sequenc
         raise _input_error(graph, node, types)
 
 
-def _input_error(
-    graph: PlacementGraph, node: int, types: list[tuple[Sequence[Any], Sequence[Any]]]
-) -> InvalidArgumentError:
+def _enums(types: Sequence[DType]) -> Sequence[int]:
+    return mapped(types, lambda dtype: dtype.as_datatype_enum)
+
+
+def _input_error(graph: PlacementGraph, node: int, types: list[_Types]) -> InvalidArgumentError:
     name = graph.names[node]
     declared = types[graph.signature[node]][0]
     edges = [edge for edge in graph.in_edges(node) if graph.dst_input[edge] != CONTROL]
     facts = {
         "op": graph.op_type(node),
-        "declared inputs": ", ".join(t.short_name for t in declared) or "none",
+        "declared inputs": listed(declared, lambda dtype: str(dtype.short_name)) or "none",
     }
     for edge in edges:
         source, output = int(graph.src[edge]), int(graph.src_output[edge])

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.errors import ResourceExhaustedError
 from gpuplace.runtime.partition import Schedule
 from gpuplace.runtime.plan import PlanCode
 from gpuplace.runtime.session_errors import failed_step_error
@@ -65,10 +66,10 @@ class Plan:
     def failure(self, error: Exception) -> Exception:
         """The error of the node that was running, or ``error`` itself where none was."""
         frame = self._frame(error.__traceback__)
-        if frame is None:
-            return error
-        step = self.code.owners[frame.tb_lineno]
-        if step is None:
+        step = None if frame is None else self.code.owners[frame.tb_lineno]
+        if frame is None or step is None:
+            if isinstance(error, MemoryError):
+                return ResourceExhaustedError(None, None, f"OOM when fetching a value: {error}")
             return error
         found: Any = frame.tb_frame.f_locals
         shared = self.code.function.__globals__

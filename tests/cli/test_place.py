@@ -220,3 +220,42 @@ def test_blame_of_a_graph_that_cannot_be_placed_says_both(gpuplace, graph):
     assert result.returncode == 1
     assert "'/device:GPU:1' cannot be had" in result.stdout
     assert "was explicitly assigned to /device:GPU:1" in result.stderr
+
+
+def test_devices_are_cleared(gpuplace, graph):
+    rows = json.loads(gpuplace("place", graph, *TWO, "--clear-devices", "--format", "json").stdout)
+    assert {row["node"]: row["assigned"] for row in rows} == dict.fromkeys(("a", "b", "product"), f"{GPU}:0")
+
+
+def test_tags_and_a_signature_of_a_saved_model(gpuplace, tmp_path):
+    (tmp_path / "saved_model.pbtxt").write_text(
+        """
+        saved_model_schema_version: 1
+        meta_graphs { meta_info_def { tags: "serve" } graph_def { node { name: "plain" op: "NoOp" } } }
+        meta_graphs {
+          meta_info_def { tags: "serve" tags: "gpu" }
+          graph_def {
+            node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+            node { name: "other" op: "NoOp" }
+          }
+          signature_def { key: "s" value { outputs { key: "x" value { name: "x:0" } } } }
+        }
+        """
+    )
+
+    def nodes(*words):
+        result = gpuplace("place", tmp_path, *TWO, "--format", "json", *words)
+        return [row["node"] for row in json.loads(result.stdout)]
+
+    assert nodes() == ["plain"]
+    assert nodes("--tags", "serve,gpu") == ["x", "other"]
+    assert nodes("--tags", "serve,gpu", "--signature", "s") == ["x"]
+    result = gpuplace("place", tmp_path, *TWO, "--signature", "s")
+    assert result.returncode == 1
+    assert 'Could not find signature "s"' in result.stderr
+
+
+def test_tags_of_a_plain_graph_are_a_wrong_command_line(gpuplace, graph):
+    result = gpuplace("place", graph, *TWO, "--tags", "serve")
+    assert result.returncode == 2
+    assert "tags choose a MetaGraphDef of a SavedModel" in result.stderr

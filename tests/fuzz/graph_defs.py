@@ -3,15 +3,20 @@
     python -m tests.fuzz.graph_defs --executions 100000 [--processes 2] [--seed 0] [--save FOLDER]
     python -m tests.fuzz.graph_defs --seed 0 --case 4711      # one case again, with its traceback
 
-Each execution reads, places and imports one damaged graph (see `mutations`), under a time limit, in a process whose
-memory is limited. What is not an answer or an allowed error is a finding; findings are told apart by the error's class
-and the line that raised it. The exit code is the number of findings, at most 100.
+Each execution reads, places and imports one damaged graph (see `mutations`), some from files (see `forms`), functions
+and control flow written out, under a limit of processor time, in a process whose memory is limited. What is not an
+answer or an allowed error is a finding, running out of memory or time included; findings are told apart by the error's
+class and the line that raised it. At the end stand the findings, how many executions ended in which way, the slowest,
+and how much memory a process ever had. The exit code is the number of findings, at most 100.
 """
 
 from __future__ import annotations
 
 import argparse
+import atexit
+import base64
 import functools
+import gzip
 import json
 import mmap
 import os
@@ -19,8 +24,10 @@ import resource
 import signal
 import struct
 import sys
+import tempfile
 import time
 import traceback
+from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -28,17 +35,23 @@ from typing import Any
 import gpuplace as tf
 from gpuplace.errors import OpError
 from gpuplace.graphdef.load import load_graph_def
+from tests.fuzz.forms import formed
 from tests.fuzz.mutations import mutant
 from tests.oracle.corner_graphs import GRAPHS
 from tests.oracle.node_specs import graph_def
 
 DATA = Path(__file__).parent.parent / "data" / "graph_defs"
-TIME_LIMIT = 5.0
-"""Seconds of processor time for one case; the largest has a million entries."""
+TIME_LIMIT = 10.0
+"""Seconds of processor time for one case; the largest has a million entries or a hundred thousand nodes."""
 STALL_LIMIT = 60.0
 """Seconds without a new case after which a process is ended: something in C does not return."""
 MEMORY_LIMIT = 2 << 30
 """Bytes of address space beyond what the process has after its imports."""
+
+
+ANSWER = "answer"
+_MAX_SEED = 9000
+_REPORT_EVERY = 500
 
 
 class TooSlow(BaseException):
@@ -47,18 +60,23 @@ class TooSlow(BaseException):
 
 @functools.cache
 def seeds() -> tuple[bytes, ...]:
-    """The recorded GraphDefs and the corner graphs."""
-    return (*(path.read_bytes() for path in sorted(DATA.glob("*.pb"))), *map(graph_def, GRAPHS.values()))
+    """The recorded GraphDefs, the corner graphs, and functional graphs of a moderate size."""
+    functional = json.loads(gzip.decompress((DATA.parent / "lowering.json.gz").read_bytes()))
+    return (
+        *(path.read_bytes() for path in sorted(DATA.glob("*.pb"))),
+        *map(graph_def, GRAPHS.values()),
+        *(base64.b64decode(made["graph"]) for made in functional.values() if len(made["graph"]) < _MAX_SEED),
+    )
 
 
 def case(seed: int, number: int) -> tuple[Any, Random]:
     """The input of one case, and what its further choices come from."""
     random = Random(f"{seed}:{number}")
-    return mutant(seeds(), random), random
+    return formed(mutant(seeds(), random), random, _folder()), random
 
 
-def attempt(source: Any, random: Random) -> None:
-    """Reads, places and imports one graph.
+def attempt(source: Any, random: Random) -> tuple[str, ...]:
+    """Reads, places and imports one graph, and says how each of them ended: an error's class, or `"answer"`.
 
     Raises:
         Whatever is neither an error that such a graph may cause nor an answer.
@@ -66,27 +84,47 @@ def attempt(source: Any, random: Random) -> None:
     try:
         message = load_graph_def(source)
     except OpError as error:
-        str(error)
-        return
+        if "Out of memory" in error.message:
+            raise MemoryError(str(error)) from error
+        return (f"read: {_class_of(error)}",)
     release = random.choice(("1.0", "1.15", "2.21", "2.21"))
     config = tf.ConfigProto(allow_soft_placement=random.random() < 0.5)
     machine = random.choice(("cpu", "1x V100", "2x Tesla K40c"))
     try:
         placement = tf.place(message, machine, config, release, on_error=random.choice(("raise", "keep")))
     except OpError as error:
-        str(error)
+        placed = _class_of(error)
     else:
+        placed = f"placed, {_class_of(placement.errors[0])} kept" if placement.errors else ANSWER
         look_at(placement, random)
     tf.set_release("2.21" if release == "2.21" else "1.15")
     try:
         with tf.Graph().as_default() as graph:
             tf.import_graph_def(message, name=random.choice((None, "", "x")))
             graph.as_graph_def()
+        imported = ANSWER
     except OpError as error:
-        str(error)
+        imported = _class_of(error)
     except ValueError as error:
         if type(error) is not ValueError:
             raise
+        imported = "ValueError"
+    return f"place: {placed}", f"import: {imported}"
+
+
+def _class_of(error: Exception) -> str:
+    """An error's class; its text has to be one that can be made."""
+    assert str(error)
+    return type(error).__name__
+
+
+@functools.cache
+def _folder() -> Path:
+    """A folder of this process for files; in memory where the system has such a place."""
+    shared = Path("/dev/shm")
+    made = tempfile.TemporaryDirectory(prefix="fuzz-", dir=shared if os.access(shared, os.W_OK) else None)
+    atexit.register(made.cleanup)
+    return Path(made.name)
 
 
 def look_at(placement: Any, random: Random) -> None:
@@ -110,17 +148,58 @@ def finding(error: BaseException) -> dict[str, str]:
     return {"key": f"{type(error).__name__} at {at}", "message": str(error)[:300]}
 
 
-def run_case(seed: int, number: int, limit: float = TIME_LIMIT) -> dict[str, str] | None:
+class Tally:
+    """How the cases of a process ended, what the slowest took, and how much memory there ever was."""
+
+    def __init__(self) -> None:
+        self.ends: Counter[str] = Counter()
+        self.slowest = (0.0, -1)
+        self.memory = (0, -1)
+
+    def add(self, ends: tuple[str, ...], seconds: float, number: int) -> None:
+        """Counts a case."""
+        self.ends.update(ends)
+        self.slowest = max(self.slowest, (seconds, number))
+        self.memory = max(self.memory, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, -number))
+
+    def merge(self, ends: dict[str, int], slowest: tuple[float, int], memory: tuple[int, int]) -> None:
+        """Adds what another tally says."""
+        self.ends.update(ends)
+        self.slowest, self.memory = max(self.slowest, tuple(slowest)), max(self.memory, tuple(memory))
+
+    def take(self) -> dict[str, Any]:
+        """What was counted since the last time, as `merge` wants it."""
+        ends, self.ends = self.ends, Counter()
+        return {"ends": ends, "slowest": self.slowest, "memory": self.memory}
+
+    def __str__(self) -> str:
+        lines = [f"  {count:>9,}  {end}" for end, count in sorted(self.ends.items())]
+        return "\n".join(
+            [
+                *lines,
+                f"  slowest: {self.slowest[0]:.1f} s of processor time, case {self.slowest[1]}",
+                f"  most memory of a process: {self.memory[0] >> 20} MiB, reached in case {-self.memory[1]}",
+            ]
+        )
+
+
+def run_case(
+    seed: int, number: int, limit: float = TIME_LIMIT, tally: Tally | None = None
+) -> dict[str, str] | None:
     """One case under its time limit; None where nothing was found."""
     source, random = case(seed, number)
+    started = time.process_time()
+    ends: tuple[str, ...] = ("finding",)
     signal.setitimer(signal.ITIMER_PROF, limit)
     try:
-        attempt(source, random)
+        ends = attempt(source, random)
     except (Exception, TooSlow) as error:
         signal.setitimer(signal.ITIMER_PROF, 0)
         return finding(error)
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        if tally is not None:
+            tally.add(ends, time.process_time() - started, number)
     return None
 
 
@@ -139,12 +218,20 @@ def _work(arguments: argparse.Namespace, first: int, counter: mmap.mmap, slot: i
     """Runs every `processes`-th case; the counter says which one is under way."""
     signal.signal(signal.SIGPROF, _alarm)
     limit_memory()
-    for number in range(first, arguments.executions, arguments.processes):
+    tally = Tally()
+    for done, number in enumerate(range(first, arguments.executions, arguments.processes)):
         struct.pack_into("q", counter, 8 * slot, number)
-        found = run_case(arguments.seed, number, arguments.time_limit)
+        found = run_case(arguments.seed, number, arguments.time_limit, tally)
         if found is not None:
-            os.write(pipe, (json.dumps({"case": number, **found}) + "\n").encode())
+            _tell(pipe, {"case": number, **found})
+        if done % _REPORT_EVERY == 0:
+            _tell(pipe, tally.take())
+    _tell(pipe, tally.take())
     struct.pack_into("q", counter, 8 * slot, arguments.executions + slot)
+
+
+def _tell(pipe: int, what: dict[str, Any]) -> None:
+    os.write(pipe, (json.dumps(what) + "\n").encode())
 
 
 class Campaign:
@@ -155,6 +242,7 @@ class Campaign:
         self.counter = mmap.mmap(-1, 8 * arguments.processes)
         self.found: dict[str, dict[str, Any]] = {}
         self.times: dict[str, int] = {}
+        self.tally = Tally()
         self.read, self.write = os.pipe()
         os.set_blocking(self.read, False)
         self.rest = b""
@@ -184,6 +272,11 @@ class Campaign:
                     if status:
                         self._note({"case": at, "key": f"process ended with status {status}", "message": ""})
                         running[self._start(slot, at + self.arguments.processes)] = [slot, -1, now]
+            if self.arguments.seconds and now - started > self.arguments.seconds:
+                for process in running:
+                    os.kill(process, signal.SIGKILL)
+                    os.waitpid(process, 0)
+                break
             if now - told > 30:
                 told = now
                 print(
@@ -192,9 +285,10 @@ class Campaign:
                 )
         self._listen()
         seconds = time.monotonic() - started
-        print(f"{self.arguments.executions:,} executions in {seconds:.0f} s, {len(self.found)} findings")
+        print(f"{self._done():,} executions in {seconds:.0f} s, {len(self.found)} findings")
         for key, first in self.found.items():
             print(f"  {self.times[key]:>6} x {key}, first in case {first['case']}: {first['message']!r}")
+        print(self.tally, flush=True)
         return len(self.found)
 
     def _done(self) -> int:
@@ -222,7 +316,11 @@ class Campaign:
                 break
             *lines, self.rest = (self.rest + data).split(b"\n")
             for line in lines:
-                self._note(json.loads(line))
+                told = json.loads(line)
+                if "ends" in told:
+                    self.tally.merge(**told)
+                else:
+                    self._note(told)
 
     def _note(self, found: dict[str, Any]) -> None:
         key = found["key"]
@@ -235,8 +333,12 @@ class Campaign:
             folder = Path(self.arguments.save)
             folder.mkdir(parents=True, exist_ok=True)
             source, _ = case(self.arguments.seed, found["case"])
-            data = source if isinstance(source, bytes) else source.SerializeToString()
-            (folder / f"{self.arguments.seed}-{found['case']}.pb").write_bytes(data)
+            if isinstance(source, Path):
+                source = next(source.iterdir()) if source.is_dir() else source
+                data, ending = source.read_bytes(), "".join(source.suffixes)
+            else:
+                data, ending = source if isinstance(source, bytes) else source.SerializeToString(), ".pb"
+            (folder / f"{self.arguments.seed}-{found['case']}{ending}").write_bytes(data)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -250,14 +352,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--time-limit", type=float, default=TIME_LIMIT, help="seconds of processor time for one case"
     )
+    parser.add_argument("--seconds", type=float, default=0, help="end after so long, however far it got")
     parser.add_argument("--save", metavar="FOLDER", help="where the first graph of each finding is written")
     parser.add_argument("--case", type=int, help="run this case only, without limits")
     arguments = parser.parse_args(argv)
     if arguments.case is not None:
         source, random = case(arguments.seed, arguments.case)
         print(str(source)[:3000])
-        attempt(source, random)
-        print("nothing found")
+        print("; ".join(attempt(source, random)))
         return 0
     return min(Campaign(arguments).run(), 100)
 

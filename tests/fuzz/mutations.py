@@ -108,7 +108,7 @@ _OPS = default_catalogue("2.21").ops.names()
 def mutant(seeds: Sequence[bytes], random: Random) -> bytes | Any:
     """A damaged graph: serialised, or a message that was never serialised."""
     data = random.choice(seeds)
-    if random.random() < 0.3:
+    if random.random() < 0.2:
         return damaged_bytes(data, seeds, random)
     message = GraphDef.FromString(data)
     for _ in range(random.choice((1, 1, 1, 2, 3, 6))):
@@ -117,7 +117,7 @@ def mutant(seeds: Sequence[bytes], random: Random) -> bytes | Any:
     if random.random() < 0.3:
         return message
     try:
-        serialised = message.SerializeToString()
+        serialised = message.SerializeToString(deterministic=True)
     except EncodeError:  # nested too deeply to be written
         return message
     return damaged_bytes(serialised, seeds, random) if random.random() < 0.1 else serialised
@@ -151,6 +151,14 @@ def _node(message: Any, random: Random) -> Any:
     return random.choice(message.node)
 
 
+def _any_node(message: Any, random: Random) -> Any:
+    """A node of the graph or, where there are any, of a function's body."""
+    bodies = [function.node_def for function in message.library.function if function.node_def]
+    return (
+        random.choice(random.choice(bodies)) if bodies and random.random() < 0.4 else _node(message, random)
+    )
+
+
 def _name(message: Any, random: Random) -> str:
     known = [node.name for node in message.node]
     return random.choice(known) if known and random.random() < 0.7 else random.choice(NAMES)
@@ -164,17 +172,17 @@ def _edit_name(message: Any, random: Random) -> None:
 
 def _edit_op(message: Any, random: Random) -> None:
     functions = [function.signature.name for function in message.library.function]
-    _node(message, random).op = random.choice(
+    _any_node(message, random).op = random.choice(
         [*functions, random.choice(_OPS), random.choice(_OPS), "", "\0", "NoSuchOp"]
     )
 
 
 def _edit_device(message: Any, random: Random) -> None:
-    _node(message, random).device = random.choice(DEVICES)
+    _any_node(message, random).device = random.choice(DEVICES)
 
 
 def _edit_inputs(message: Any, random: Random) -> None:
-    node = _node(message, random)
+    node = _any_node(message, random)
     text = random.choice((random.choice(INPUTS), _name(message, random), f"^{_name(message, random)}",
                           f"{_name(message, random)}:{random.choice(INTS)}"))  # fmt: skip
     choice = random.randrange(5)
@@ -207,8 +215,8 @@ def _edit_nodes(message: Any, random: Random) -> None:
 
 
 def _edit_attr(message: Any, random: Random) -> None:
-    node = _node(message, random)
-    names = [*node.attr, random.choice(ATTRS)]
+    node = _any_node(message, random)
+    names = [*sorted(node.attr), random.choice(ATTRS)]
     name = random.choice(names)
     if random.random() < 0.15:
         node.attr.pop(name, None)
@@ -279,6 +287,10 @@ def _set_tensor(tensor: Any, random: Random) -> None:
         tensor.variant_val.add(type_name="x", metadata=b"\0")
     if random.random() < 0.1:
         tensor.int_val.append(random.choice((-1, -(1 << 31), (1 << 31) - 1, 70000)))
+    if random.random() < 0.1:
+        tensor.ClearField("tensor_shape")
+        tensor.tensor_shape.dim.add(size=random.choice((1 << 20, 1 << 29, 1 << 31, 1 << 40)))
+        tensor.float_val.extend([1] * random.choice((1, 2)))
 
 
 def _set_list(values: Any, random: Random) -> None:
@@ -317,7 +329,7 @@ def _set_function(function: Any, random: Random) -> None:
 
 
 def _edit_class(message: Any, random: Random) -> None:
-    groups = _node(message, random).attr["_class"].list.s
+    groups = _any_node(message, random).attr["_class"].list.s
     if random.random() < 0.7:
         groups.append(b"loc:@" + _name(message, random).encode())
     elif random.random() < 0.9:
@@ -363,6 +375,88 @@ def _edit_library(message: Any, random: Random) -> None:
         message.library.gradient.add(function_name="f", gradient_func="f")
 
 
+def _edit_body(message: Any, random: Random) -> None:
+    """A function's arguments, nodes or results do not fit each other any more."""
+    if not message.library.function:
+        return
+    function = random.choice(message.library.function)
+    choice = random.randrange(6)
+    if choice == 0 and function.node_def:
+        function.node_def.remove(random.choice(function.node_def))
+    elif choice == 1 and function.node_def:
+        function.node_def.add().CopyFrom(random.choice(function.node_def))
+    elif choice == 2:
+        key = random.choice([*sorted(function.ret), "y"])
+        function.ret[key] = random.choice([*INPUTS, "x", *(f"{node.name}:y:0" for node in function.node_def)])
+    elif choice == 3:
+        side = random.choice((function.signature.input_arg, function.signature.output_arg))
+        if side and random.random() < 0.5:
+            side.remove(random.choice(side))
+        else:
+            side.add(name=random.choice(("x", "y", "")), type=random.choice((1, 3, 7, 20)))
+    elif choice == 4:
+        function.control_ret[random.choice(NAMES)] = random.choice(NAMES)
+        function.signature.control_output.append(random.choice(sorted(function.control_ret)))
+    else:
+        _set_value(function.attr[random.choice(ATTRS)], random)
+
+
+def _edit_calls(message: Any, random: Random) -> None:
+    """Calls and control flow that are to be written out, of functions that fit or do not, in circles too."""
+    names = [function.signature.name for function in message.library.function] or ["f"]
+    node = _any_node(message, random)
+    kind = random.choice(("call", "PartitionedCall", "If", "While", "Case", "chain"))
+    if kind == "chain":
+        _chain(message, random)
+        return
+    if kind == "call":
+        node.op = random.choice(names)
+    else:
+        node.op = kind
+        for attr in {"PartitionedCall": "f", "If": "then_branch else_branch", "While": "cond body"}.get(
+            kind, ""
+        ).split():
+            node.attr[attr].func.name = random.choice(names)
+        if kind == "Case":
+            for _ in range(random.choice((0, 1, 3, 300))):
+                node.attr["branches"].list.func.add(name=random.choice(names))
+        for attr in ("T", "Tin", "Tout"):
+            node.attr[attr].list.type.extend([random.choice((1, 3, 10))] * random.choice((0, 1, 2, 300)))
+        node.attr["Tcond"].type = 10
+    for attr in ("_lower_as_multi_device_function", "_lower_using_switch_merge"):
+        node.attr[attr].b = random.random() < 0.9
+
+
+def _chain(message: Any, random: Random) -> None:
+    """Functions of which each calls the next some times: their bodies multiply."""
+    depth, times = random.choice(((2, 2), (5, 2), (4, 3), (30, 2), (40, 1)))
+    last = random.choice(("NoOp", "chain0", "chain1", "NoSuchOp"))
+    for level in range(depth):
+        function = message.library.function.add()
+        function.signature.name = f"chain{level}"
+        for number in range(times):
+            call = function.node_def.add(
+                name=f"c{number}", op=f"chain{level + 1}" if level + 1 < depth else last
+            )
+            call.attr["_lower_as_multi_device_function"].b = random.random() < 0.95
+    message.node.add(name="chain", op="chain0").attr["_lower_as_multi_device_function"].b = True
+
+
+def _edit_lengths(message: Any, random: Random) -> None:
+    """Nodes that declare many inputs or outputs, each another number of them."""
+    source = _name(message, random)
+    for number in range(random.choice((1, 1, 3, 40))):
+        op, attr = random.choice((("AddN", "N"), ("Unpack", "num"), ("Split", "num_split"), ("Pack", "N")))
+        node = message.node.add(name=f"long{len(message.node)}", op=op, input=[source])
+        node.attr["T"].type = random.choice((1, 3))
+        node.attr[attr].i = random.choice((*INTS, 65, (1 << 20) - number, (1 << 24) + number))
+        if random.random() < 0.3:
+            user = message.node.add(
+                name=f"user{len(message.node)}", op="Neg", input=[f"{node.name}:{1 << 19}"]
+            )
+            user.attr["T"].type = 1
+
+
 def _edit_versions(message: Any, random: Random) -> None:
     versions = message.versions
     limit = (1 << 31) - 1
@@ -391,6 +485,9 @@ _EDITS: tuple[Callable[[Any, Random], None], ...] = (
     _edit_attr,
     _edit_class,
     _edit_library,
+    _edit_body,
+    _edit_calls,
+    _edit_lengths,
     _edit_versions,
     _edit_cycle,
 )

@@ -1,14 +1,17 @@
 """Hostile graphs: some damaged ones at random, and each that once was neither refused nor placed."""
 
 import argparse
+import re
 from random import Random
 
 import pytest
 
 import gpuplace as tf
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.op_notation import value_text
 from gpuplace.graphdef.messages import GraphDef
 from gpuplace.graphdef.tensor_proto import tensor_value
+from gpuplace.placer.node_text import attr_text
 from tests.fuzz import graph_defs
 
 
@@ -58,7 +61,7 @@ def test_damaged_graphs_are_refused_or_placed():
 
 
 def test_a_campaign_finds_nothing_and_says_how_many_it_ran(capfd):
-    arguments = argparse.Namespace(executions=60, processes=2, seed=7, time_limit=10.0, save=None)
+    arguments = argparse.Namespace(executions=60, processes=2, seed=7, time_limit=10.0, seconds=0, save=None)
     assert graph_defs.Campaign(arguments).run() == 0
     assert "60 executions in" in capfd.readouterr().out
 
@@ -106,6 +109,80 @@ def test_a_function_of_an_ops_name():
     attempted(graph)
     with pytest.raises(ValueError, match="because an op with the same name already exists"):
         imported(graph)
+
+
+@pytest.mark.parametrize("output", [None, 1])
+def test_a_function_of_an_ops_name_is_refused_before_placing_too(output):
+    graph = message()
+    signature = graph.library.function.add().signature
+    signature.name = "NoOp"
+    if output:
+        signature.output_arg.add(name="y", type=output)
+    with pytest.raises(
+        InvalidArgumentError,
+        match="^Cannot add function 'NoOp' because an op with the same name already exists",
+    ):
+        tf.place(graph, "cpu")
+
+
+def test_two_functions_of_one_name():
+    graph = message()
+    add_function(graph).output_arg.add(name="y", type=1)
+    graph.library.function.add().CopyFrom(graph.library.function[0])
+    del graph.node[-1]
+    assert len(tf.place(attempted(graph), "cpu")) == 2
+    assert len(imported(graph).get_operations()) == 2
+    graph.library.function[1].signature.output_arg[0].type = 3
+    sentence = "Cannot add function 'f' because a different function with the same name already exists"
+    with pytest.raises(InvalidArgumentError, match=sentence):
+        tf.place(attempted(graph), "cpu")
+    with pytest.raises(ValueError, match=sentence):
+        imported(graph)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "placed", "refused"),
+    [
+        ("i", 1, "INVALID", "AttrValue had value with type 'int' when 'type' expected"),
+        ("s", b"x", "INVALID", "AttrValue had value with type 'string' when 'type' expected"),
+        ("b", True, "INVALID", "AttrValue had value with type 'bool' when 'type' expected"),
+        ("type", 0, "INVALID", "AttrValue has invalid DataType"),
+        ("type", 77, "unknown dtype enum (77)", "AttrValue has invalid DataType enum: 77"),
+        ("type", 9999, "unknown dtype enum (9899)_ref", "AttrValue has invalid DataType enum: 9999"),
+        ("type", 101, "float_ref", "AttrValue must not have reference type value of float_ref"),
+    ],
+)
+def test_a_type_that_is_none(field, value, placed, refused):
+    graph = message()
+    setattr(graph.node[1].attr["T"], field, value)
+    attempted(graph)
+    with pytest.raises(InvalidArgumentError) as error:
+        tf.place(graph, "cpu", release="2.21")
+    assert (
+        error.value.message
+        == f"Input 0 of node n was passed float from a:0 incompatible with expected {placed}."
+    )
+    with pytest.raises(ValueError, match=re.escape(refused) + r"\n\t for attr 'T'\n\t; NodeDef: {{node n}}"):
+        imported(graph)
+
+
+def test_a_type_that_is_none_where_no_kernel_asks_for_it():
+    graph = message()
+    graph.node[0].op = "Placeholder"
+    graph.node[0].attr["dtype"].i = 1
+    del graph.node[1]
+    del graph.node[0].attr["value"]
+    assert tf.place(attempted(graph), "1x V100")["a"].endswith("GPU:0")
+    user = graph.node.add(name="q", op="Neg", input=["a"])
+    user.attr["T"].i = 1
+    with pytest.raises(InvalidArgumentError) as error:
+        tf.place(attempted(graph), "1x V100", release="2.21")
+    text = error.value.message
+    assert text.startswith('KernelDef \'op: "Neg" device_type: "GPU" constraint { name: "T"')
+    assert (
+        "has constraint on attr 'T' that has value '1' that does not have type 'type' or 'list(type)'" in text
+    )
+    assert "in NodeDef '[T=1]'" in text
 
 
 @pytest.mark.parametrize("kind", ["type", "shape", "i", "list of types"])
@@ -167,18 +244,19 @@ def test_a_list_of_absurd_length(size):
     split.attr["num"].i = size
     split.attr["T"].type = 1
     attempted(graph)
-    with pytest.raises(InvalidArgumentError, match="number_attr"):
+    with pytest.raises(InvalidArgumentError, match="number_attr|Number of outputs is too big"):
         tf.place(graph, "cpu")
-    with pytest.raises(ValueError, match="number_attr|at least minimum"):
+    with pytest.raises(ValueError, match="Number of outputs is too big|at least minimum"):
         imported(graph)
 
 
-def test_sizes_beyond_64_bits_are_exact():
+@pytest.mark.parametrize("rank", [3, 254, 100_000])
+def test_sizes_that_no_tensor_can_have_are_unknown(rank):
     graph = message()
-    for _ in range(3):
+    for _ in range(rank):
         graph.node[0].attr["value"].tensor.tensor_shape.dim.add(size=1 << 62)
     (row,) = tf.place(attempted(graph), "cpu").blame()
-    assert row.nbytes == 4 << 186
+    assert (row.nbytes, row.unsized) == (0, 2)
 
 
 def test_functions_nested_without_end():
@@ -201,6 +279,62 @@ def test_a_library_function_nested_too_deeply_to_be_read():
     attempted(graph)
     with pytest.raises(ValueError, match="Function 'f' cannot be read"):
         imported(graph)
+
+
+@pytest.mark.parametrize("op", ["AccumulateNV2", "ParallelConcat"])
+def test_an_aggregate_without_its_type(op):
+    graph = message()
+    graph.node.add(name="acc", op=op)
+    attempted(graph)
+    with pytest.raises(InvalidArgumentError, match=f"Node 'acc' .{op}. does not fit its op"):
+        tf.place(graph, "cpu")
+
+
+def test_a_shape_of_another_type_than_its_constant_says():
+    graph = message()
+    shape = graph.node.add(name="s", op="Const")
+    shape.attr["dtype"].type = 3
+    shape.attr["value"].tensor.dtype = 18
+    shape.attr["value"].tensor.tensor_shape.SetInParent()
+    made = graph.node.add(name="r", op="Reshape", input=["a", "s"])
+    made.attr["T"].type, made.attr["Tshape"].type = 1, 3
+    attempted(graph)
+
+
+def test_a_tile_by_a_scalar():
+    graph = message()
+    graph.node[0].attr["value"].tensor.tensor_shape.dim.add(size=1)
+    count = graph.node.add(name="c", op="Const")
+    count.attr["dtype"].type = count.attr["value"].tensor.dtype = 3
+    count.attr["value"].tensor.tensor_shape.SetInParent()
+    tile = graph.node.add(name="t", op="Tile", input=["a", "c"])
+    tile.attr["T"].type, tile.attr["Tmultiples"].type = 1, 3
+    attempted(graph)
+    with pytest.raises(ValueError, match="Shape must be rank 1"):
+        imported(graph)
+
+
+def test_names_that_differ_in_case_only():
+    graph = GraphDef()
+    for number in range(1 << 12):
+        graph.node.add(
+            name="".join(c.upper() if number >> i & 1 else c for i, c in enumerate("abcdefghijkl")), op="NoOp"
+        )
+    names = [op.name for op in imported(graph).get_operations()]
+    assert names[:3] == ["abcdefghijkl", "Abcdefghijkl_1", "aBcdefghijkl_2"]
+    assert len({name.lower() for name in names}) == 1 << 12
+
+
+def test_a_chain_of_lists_of_strings_is_searched_once():
+    graph = GraphDef()
+    size = graph.node.add(name="i", op="Placeholder")
+    size.attr["dtype"].type = 3
+    made = graph.node.add(name="n0", op="EmptyTensorList", input=["i", "i"])
+    made.attr["element_dtype"].type, made.attr["shape_type"].type = 7, 3
+    for number in range(20_000):
+        graph.node.add(name=f"n{number + 1}", op="Identity", input=[f"n{number}"]).attr["T"].type = 21
+    placement = tf.place(graph, "1x V100", release="2.21")
+    assert placement["n20000"].endswith("CPU:0")
 
 
 def test_a_bias_gradient_of_a_scalar():
@@ -239,6 +373,20 @@ def test_huge_tensors_of_one_value_are_compared_by_it():
     tensor.float_val[0] = 2
     assert first == same
     assert first != tensor_value(tensor)
+
+
+@pytest.mark.parametrize(("values", "text"), [([], "0 0 0..."), ([5], "5 5 5..."), ([5, 6], "5 6 6...")])
+def test_the_text_of_a_huge_tensor(values, text):
+    graph = message()
+    tensor = graph.node[0].attr["value"].tensor
+    for size in (1 << 20, 1 << 11):
+        tensor.tensor_shape.dim.add(size=size)
+    tensor.float_val.extend(values)
+    value = tensor_value(tensor)
+    assert attr_text(value, "2.21") == f"Tensor<type: float shape: [1048576,2048] values: {text}>"
+    first, second = (text.split()[0], text.split()[1])
+    assert f"values: {first}.0 {second}.0 " in value_text(value)
+    assert not value.is_decoded
 
 
 def test_a_tensor_larger_than_any_memory():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from gpuplace import dtypes
-from gpuplace.errors import DataLossError, InvalidArgumentError, NotFoundError
+from gpuplace.errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.convert import make_constant
@@ -78,11 +78,17 @@ def test_short_value_lists_are_continued_by_their_last_value():
         "dtype: DT_COMPLEX64 tensor_shape { dim { size: 1 } } scomplex_val: 1",
         "dtype: DT_RESOURCE tensor_shape {}",
         "tensor_shape {}",
-        "dtype: DT_INT32 tensor_shape { dim { size: 99999999999 } } int_val: [1, 2]",
     ],
 )
 def test_corrupt_tensors(text):
     with pytest.raises(InvalidArgumentError, match="Cannot parse tensor from proto|Invalid data type"):
+        make_ndarray(text_format.Parse(text, TensorProto()))
+
+
+@pytest.mark.parametrize("values", ["", "1", "[1, 2]"])
+def test_an_array_larger_than_any_message_is_refused(values):
+    text = f"dtype: DT_INT32 tensor_shape {{ dim {{ size: 99999999999 }} }} {values and 'int_val: ' + values}"
+    with pytest.raises(ResourceExhaustedError, match=r"OOM when allocating tensor with shape\[99999999999\]"):
         make_ndarray(text_format.Parse(text, TensorProto()))
 
 

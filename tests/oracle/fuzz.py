@@ -73,6 +73,7 @@ TYPES = [
     "float16",
     "complex64",
     "resource",
+    "variant",
 ]
 SKIPPED_OPS = {
     "AccumulateNV2",

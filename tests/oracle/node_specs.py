@@ -10,10 +10,12 @@ TensorFlow reads.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from gpuplace.dtypes import DType, as_dtype
+from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.op_def import OpDef
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder
@@ -105,21 +107,26 @@ def _is_odd(value: Any) -> bool:
 
 def graph_def(specs: list[NodeSpec]) -> bytes:
     """The same graph for TensorFlow."""
-    message = _graph_def_class()()
+    message = graph_def_class()()
     message.versions.producer = PRODUCER
     for spec in specs:
-        made = message.node.add(name=spec.name, op=spec.op, device=spec.device)
-        made.input.extend(spec.inputs)
-        op_def = default_catalogue("2.21").ops.get(spec.op) or default_catalogue("1.15").ops.get(spec.op)
-        kinds = {} if op_def is None else {attr.name: attr.type for attr in op_def.attrs}
-        for name, value in spec.attrs.items():
-            _set_attr(made.attr[name], kinds.get(name, ""), value)
-        for group in spec.groups:
-            made.attr["_class"].list.s.append(f"loc:@{group}".encode())
+        add_node_def(message.node, spec, spec.inputs)
     return bytes(message.SerializeToString())
 
 
-def _graph_def_class() -> Any:
+def add_node_def(nodes: Any, spec: NodeSpec, inputs: Iterable[str]) -> None:
+    """Adds a node to the nodes of a GraphDef or a FunctionDef."""
+    made = nodes.add(name=spec.name, op=spec.op, device=spec.device)
+    made.input.extend(inputs)
+    op_def = default_catalogue("2.21").ops.get(spec.op) or default_catalogue("1.15").ops.get(spec.op)
+    kinds = {} if op_def is None else {attr.name: attr.type for attr in op_def.attrs}
+    for name, value in spec.attrs.items():
+        _set_attr(made.attr[name], kinds.get(name, ""), value)
+    for group in spec.groups:
+        made.attr["_class"].list.s.append(f"loc:@{group}".encode())
+
+
+def graph_def_class() -> Any:
     """The message class, from whichever package this environment has."""
     try:
         from tensorboard.compat.proto.graph_pb2 import GraphDef
@@ -150,7 +157,7 @@ def _set_attr(attr: Any, kind: str, value: Any) -> None:
             elif isinstance(item, Shape):
                 attr.list.shape.add()
             else:
-                attr.list.func.add(name="f")
+                _set_function(attr.list.func.add(), item)
     elif isinstance(value, DType):
         attr.type = value.as_datatype_enum
     elif isinstance(value, bool):
@@ -163,5 +170,13 @@ def _set_attr(attr: Any, kind: str, value: Any) -> None:
         attr.s = value
     elif isinstance(value, Shape):
         attr.shape.SetInParent()
+    elif isinstance(value, str):
+        attr.placeholder = value
     else:
-        attr.func.name = "f"
+        _set_function(attr.func, value)
+
+
+def _set_function(reference: Any, value: Any) -> None:
+    reference.name = value.name if isinstance(value, FunctionRef) else "f"
+    for name, inner in getattr(value, "attrs", {}).items():
+        _set_attr(reference.attr[name], "", inner)

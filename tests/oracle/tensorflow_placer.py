@@ -2,8 +2,8 @@
 
 Needs `tensorflow==2.21.0` (the wheel for x86-64 registers every GPU kernel, with or without a GPU) and g++. A small C++
 program against the wheel's headers makes devices that exist in name only and hands the graph to
-`GraphExecutionState::MakeForBaseGraph`, as a local session does, or, for graphs with nodes that are already
-assigned, to `Placer` itself.
+`GraphExecutionState::MakeForBaseGraph`, as a local session does; for graphs with nodes that are already assigned
+it takes that function's steps itself: assign, run the passes that come before placing, place.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ SOURCE = r"""
 #include "tensorflow/core/common_runtime/device_set.h"
 #include "tensorflow/core/common_runtime/graph_constructor.h"
 #include "tensorflow/core/common_runtime/graph_execution_state.h"
+#include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/common_runtime/placer.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/public/session_options.h"
@@ -74,13 +75,14 @@ static std::string Failed(const absl::Status& s) {
 }
 
 static std::string Place(const char* data, size_t size, const char* names, bool soft, const char* assigned,
-                         const char* preferred) {
+                         const char* preferred, const char* config, size_t config_size) {
   tf::GraphDef def;
   if (!def.ParseFromArray(data, size)) return "error\n3\nnot a GraphDef";
   Machine machine(names);
+  tf::SessionOptions session;
+  if (!session.config.ParseFromArray(config, config_size)) return "error\n3\nnot a ConfigProto";
+  session.config.set_allow_soft_placement(soft);
   if (!*assigned && !*preferred) {
-    tf::SessionOptions session;
-    session.config.set_allow_soft_placement(soft);
     tf::GraphExecutionStateOptions options;
     options.device_set = &machine.set;
     options.session_options = &session;
@@ -88,25 +90,33 @@ static std::string Place(const char* data, size_t size, const char* names, bool 
     absl::Status s = tf::GraphExecutionState::MakeForBaseGraph(std::move(def), options, &state);
     return s.ok() ? Listed(*state->full_graph()) : Failed(s);
   }
-  tf::Graph graph(tf::OpRegistry::Global());
-  absl::Status s = tf::ConvertGraphDefToGraph(tf::GraphConstructorOptions(), std::move(def), &graph);
+  auto made = std::make_unique<tf::Graph>(tf::OpRegistry::Global());
+  absl::Status s = tf::ConvertGraphDefToGraph(tf::GraphConstructorOptions(), std::move(def), made.get());
   if (!s.ok()) return Failed(s);
   std::istringstream lines(assigned);
   std::string line;
   while (std::getline(lines, line)) {
     size_t tab = line.find('\t');
-    for (tf::Node* n : graph.op_nodes())
+    for (tf::Node* n : made->op_nodes())
       if (n->name() == line.substr(0, tab)) n->set_assigned_device_name(line.substr(tab + 1));
   }
   const tf::Device* local = *preferred ? machine.set.FindDeviceByName(preferred) : nullptr;
-  tf::Placer placer(&graph, "", &graph.flib_def(), &machine.set, local, soft, false);
-  s = placer.Run(tf::GraphOptimizationPassOptions());
-  return s.ok() ? Listed(graph) : Failed(s);
+  tf::FunctionLibraryDefinition library(made->flib_def());
+  tf::GraphOptimizationPassOptions options;
+  options.session_options = &session;
+  options.graph = &made;
+  options.flib_def = &library;
+  options.device_set = &machine.set;
+  s = tf::OptimizationPassRegistry::Global()->RunGrouping(tf::OptimizationPassRegistry::PRE_PLACEMENT, options);
+  if (!s.ok()) return Failed(s);
+  tf::Placer placer(made.get(), "", &library, &machine.set, local, soft, false);
+  s = placer.Run(options);
+  return s.ok() ? Listed(*made) : Failed(s);
 }
 
 extern "C" char* ask(const char* data, size_t size, const char* names, int soft, const char* assigned,
-                     const char* preferred) {
-  return strdup(Place(data, size, names, soft, assigned, preferred).c_str());
+                     const char* preferred, const char* config, size_t config_size) {
+  return strdup(Place(data, size, names, soft, assigned, preferred, config, config_size).c_str());
 }
 
 extern "C" double time_placer(const char* data, size_t size, const char* names, int soft) {
@@ -155,6 +165,8 @@ def _library() -> Any:
         ctypes.c_int,
         ctypes.c_char_p,
         ctypes.c_char_p,
+        ctypes.c_char_p,
+        ctypes.c_size_t,
     ]
     library.ask.restype = ctypes.c_void_p
     library.free.argtypes = [ctypes.c_void_p]
@@ -169,6 +181,7 @@ def ask(
     soft: bool = False,
     assigned: Mapping[str, str] | None = None,
     preferred: str = "",
+    config: bytes = b"",
 ) -> dict[str, str] | tuple[str, str]:
     """Node name -> full device name, or (error class, message).
 
@@ -178,11 +191,19 @@ def ask(
         soft: whether soft placement is allowed.
         assigned: node name -> device that it has already.
         preferred: the default local device.
+        config: a serialised ConfigProto, for what the passes before placing read of it.
     """
     library = _library()
     given = "".join(f"{node}\t{device}\n" for node, device in (assigned or {}).items())
     pointer = library.ask(
-        graph, len(graph), "\n".join(devices).encode(), soft, given.encode(), preferred.encode()
+        graph,
+        len(graph),
+        "\n".join(devices).encode(),
+        soft,
+        given.encode(),
+        preferred.encode(),
+        config,
+        len(config),
     )
     kind, _, rest = ctypes.string_at(pointer).decode().partition("\n")
     library.free(pointer)

@@ -38,12 +38,17 @@ class Oracle(object):
             universal_newlines=True,
         )
 
-    def ask(self, graph, devices, soft=False):
+    def ask(self, graph, devices, soft=False, config=b""):
         """Node name -> full device name, or (error class, message); see `tensorflow_placer.ask`.
 
         The machine has `MASTER_DEVICES`, then `devices`.
         """
-        request = {"graph": base64.b64encode(graph).decode(), "devices": list(devices), "soft": bool(soft)}
+        request = {
+            "graph": base64.b64encode(graph).decode(),
+            "devices": list(devices),
+            "soft": bool(soft),
+            "config": base64.b64encode(config).decode(),
+        }
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
@@ -112,7 +117,7 @@ class Server(object):
         self.create = channel.unary_unary("/tensorflow.MasterService/CreateSession")
         self.close = channel.unary_unary("/tensorflow.MasterService/CloseSession")
 
-    def place(self, data, devices, soft):
+    def place(self, data, devices, soft, given=b""):
         """Answers one request."""
         self.status = b""
         for name in devices:
@@ -121,9 +126,10 @@ class Server(object):
                 name=name, device_type=kind, memory_limit=12 << 30, incarnation=random.getrandbits(60) + 1
             ).SerializeToString()
             self.status += b"\x0a" + varint(len(message)) + message
-        config = self.tf.ConfigProto(
-            log_device_placement=True, allow_soft_placement=soft, device_filters=["/job:localhost"]
-        ).SerializeToString()
+        message = self.tf.ConfigProto.FromString(given)
+        message.MergeFrom(self.tf.ConfigProto(log_device_placement=True, device_filters=["/job:localhost"]))
+        message.allow_soft_placement = soft
+        config = message.SerializeToString()
         request = b"\x0a" + varint(len(data)) + data + b"\x12" + varint(len(config)) + config
         self.answers.seek(0)
         self.answers.truncate()
@@ -157,7 +163,8 @@ def main():
     server = Server(answers)
     for line in sys.stdin:
         request = json.loads(line)
-        answer = server.place(base64.b64decode(request["graph"]), request["devices"], request["soft"])
+        graph, config = (base64.b64decode(request[key]) for key in ("graph", "config"))
+        answer = server.place(graph, request["devices"], request["soft"], config)
         out.write(json.dumps(answer) + "\n")
         out.flush()
     os._exit(0)

@@ -1,13 +1,15 @@
 """Every node of the corpus's graphs as TensorFlow's own placers of 1.15.5 and 2.21 place it, errors included.
 
-The graphs are real ones that both releases of TensorFlow wrote (`tests/oracle/corpus.py`); 1.15's rules are compared
-on 1.15's graphs, 2.21's on those of both.
+The graphs are real ones that both releases of TensorFlow wrote (`tests/oracle/corpus`); 1.15's rules are compared on
+1.15's graphs, 2.21's on those of both. Graphs with functions are compared as they are once their calls and functional
+control flow have been written out, added nodes included.
 """
 
 import io
 import json
 import lzma
 import tarfile
+import zlib
 from functools import cache
 from pathlib import Path
 
@@ -24,23 +26,25 @@ DATA = Path(__file__).parent.parent / "data"
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 RECORDED = json.loads(lzma.decompress((DATA / "corpus-answers.json.xz").read_bytes()))
 CASES = [(*key.split(), name) for key, graphs in RECORDED["answers"].items() for name in graphs]
+FUNCTION_CASES = [(*key.split(), name) for key, graphs in RECORDED["functions"].items() for name in graphs]
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Release that wrote them -> folder with its graphs."""
+    """Kind and release that wrote them -> folder with these graphs."""
     found = {}
-    for writer in ("1.15", "2.21"):
-        found[writer] = tmp_path_factory.mktemp(writer)
-        data = lzma.decompress((DATA / f"corpus-{writer}.tar.xz").read_bytes())
-        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            for member in archive:
-                target = found[writer] / member.name
-                if member.isdir():
-                    target.mkdir(parents=True, exist_ok=True)
-                else:
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_bytes(archive.extractfile(member).read())
+    for kind in ("corpus", "functions"):
+        for writer in ("1.15", "2.21"):
+            folder = found[kind, writer] = tmp_path_factory.mktemp(f"{kind}-{writer}")
+            data = lzma.decompress((DATA / f"{kind}-{writer}.tar.xz").read_bytes())
+            with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+                for member in archive:
+                    target = folder / member.name
+                    if member.isdir():
+                        target.mkdir(parents=True, exist_ok=True)
+                    else:
+                        target.parent.mkdir(parents=True, exist_ok=True)
+                        target.write_bytes(archive.extractfile(member).read())
     return found
 
 
@@ -74,27 +78,56 @@ def decoded(value, names, rules: str, machine: str):
     return {name: devices[DIGITS.index(digit)] for name, digit in zip(names, value, strict=True)}
 
 
-@pytest.mark.parametrize("writer, rules, name", CASES)
-def test_as_tensorflow_places_it(writer, rules, name, folders):
-    graph = load_placement_graph(source(folders[writer], name), default_catalogue(rules))
-    for machine, pair in RECORDED["answers"][f"{writer} {rules}"][name].items():
+def check(graph, names, rules: str, answers) -> None:
+    """Every answer to a graph, on all machines, is the recorded one."""
+    for machine, pair in answers.items():
         for soft, value in zip((False, True), pair, strict=True):
             got = comparable(answer(graph, rules, machine, soft))
-            recorded = comparable(decoded(value, graph.names, rules, machine))
+            recorded = comparable(decoded(value, names, rules, machine))
             if got != recorded and isinstance(got, dict) and isinstance(recorded, dict):
                 got, recorded = (
-                    {node: device for node, device in this.items() if other[node] != device}
+                    {node: device for node, device in this.items() if other.get(node) != device}
                     for this, other in ((got, recorded), (recorded, got))
                 )
             assert got == recorded, (machine, "soft" if soft else "hard")
 
 
+@pytest.mark.parametrize("writer, rules, name", CASES)
+def test_as_tensorflow_places_it(writer, rules, name, folders):
+    graph = load_placement_graph(source(folders["corpus", writer], name), default_catalogue(rules))
+    check(graph, graph.names, rules, RECORDED["answers"][f"{writer} {rules}"][name])
+
+
+@pytest.mark.parametrize("writer, rules, name", FUNCTION_CASES)
+def test_as_tensorflow_writes_functions_out_and_places_them(writer, rules, name, folders):
+    key = f"{writer} {rules}"
+    graph = load_placement_graph(source(folders["functions", writer], name), default_catalogue(rules), rules)
+    names = sorted(graph.names)
+    if name in RECORDED["names"][key]:
+        assert zlib.crc32("\n".join(names).encode()) == RECORDED["names"][key][name], "other nodes were added"
+    check(graph, names, rules, RECORDED["functions"][key][name])
+
+
+@pytest.mark.parametrize(
+    "name, signature", [(name, key) for name, found in RECORDED["signatures"].items() for key in found]
+)
+def test_a_signature_is_written_out_and_placed_as_tensorflow_does(name, signature, folders):
+    model = folders["functions", "2.21"] / name
+    graph = load_placement_graph(model, release="2.21", signature=signature)
+    names = sorted(graph.names)
+    number, answers = RECORDED["signatures"][name][signature]
+    assert zlib.crc32("\n".join(names).encode()) == number
+    check(graph, names, "2.21", answers)
+
+
 def test_size_of_the_corpus():
     counts = {key: len(graphs) for key, graphs in RECORDED["answers"].items()}
-    assert set(counts) == {"1.15 1.15", "1.15 2.21", "2.21 2.21"}
+    assert set(counts) == set(RECORDED["functions"]) == {"1.15 1.15", "1.15 2.21", "2.21 2.21"}
     assert min(counts.values()) >= 60
+    assert min(len(graphs) for graphs in RECORDED["functions"].values()) >= 25
     assert all(
         {"0 GPU", "1 GPU", "2 GPU", "4 GPU", "8 GPU"} <= set(machines)
-        for graphs in RECORDED["answers"].values()
+        for part in ("answers", "functions")
+        for graphs in RECORDED[part].values()
         for machines in graphs.values()
     )

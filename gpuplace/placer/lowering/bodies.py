@@ -8,15 +8,26 @@ Resolved, the body is a list of arguments, nodes and results in the order in whi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from gpuplace.dtypes import DType
-from gpuplace.errors import InvalidArgumentError
+from gpuplace.errors import InvalidArgumentError, NotFoundError
+from gpuplace.graph.attr_value import FunctionRef
+from gpuplace.graph.long_list import MAX_LENGTH
 from gpuplace.graph.op_def import ArgDef, OpDef
 from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer.node_facts import declared_types
 from gpuplace.placer.placement_graph import PlacementGraphBuilder, split_tensor_name
+
+CALL_ATTR = "_lower_as_multi_device_function"
+"""Marks the calls that are to be replaced."""
+
+CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+
+_MAX_SIZE = (1 << 40) + 1
+"""Nodes; more are not counted."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,8 @@ class FunctionBody:
     """Result argument -> what it is, in the form of an input."""
     control_returns: tuple[str, ...] = ()
     """Nodes that have to run even if no result needs them."""
+    stays_called: bool = False
+    """Whether its author asked that it be called and never copied (`_noinline`)."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,9 @@ class Instance:
 class Bodies:
     """Instances of the functions of a library.
 
+    Attributes:
+        written: how many nodes and inputs the functions looked at so far have in the library.
+
     Args:
         load: gives a function by name, None where there is none.
         op_defs: the signatures of all functions.
@@ -74,25 +90,79 @@ class Bodies:
         op_defs: Mapping[str, OpDef],
         catalogue: Catalogue,
     ) -> None:
-        self._load = load
+        self._source = load
+        self._seen: set[str] = set()
+        self.written = 0
         self._op_defs = op_defs
         self._catalogue = catalogue
         self._plain: dict[str, Instance] = {}
+        self._sizes: dict[str, int] = {}
+        self._open: set[str] = set()
 
     def __contains__(self, name: object) -> bool:
         return name in self._op_defs
 
-    def types(self, name: str, attrs: Mapping[str, Any]) -> tuple[tuple[DType, ...], tuple[DType, ...]]:
+    def _load(self, name: str) -> FunctionBody | None:
+        body = self._source(name)
+        if body is not None and name not in self._seen:
+            self._seen.add(name)
+            self.written += sum(1 + len(node.inputs) for node in body.nodes)
+        return body
+
+    def stays_called(self, name: str) -> bool:
+        """Whether calls of a function are left alone."""
+        body = self._load(name)
+        return body is not None and body.stays_called
+
+    def types(self, name: str, attrs: Mapping[str, Any]) -> tuple[Sequence[DType], Sequence[DType]]:
         """Types of a function's arguments and results."""
         op_def = self._op_defs[name]
-        given = {**op_def.defaults, **attrs}
-        return op_def.input_types(given), op_def.output_types(given)
+        return declared_types(op_def, _complete(op_def, attrs))
+
+    def least_size(self, name: str) -> int:
+        """At least so many nodes come from a call, those of the calls within included: told without making them."""
+        stack = [name]
+        while stack:
+            current = stack[-1]
+            body = self._load(current) if current not in self._sizes else None
+            if body is None:
+                self._sizes.setdefault(current, 0)
+                stack.pop()
+                continue
+            calls = [
+                call for call in map(self.called, body.nodes) if call is not None and call in self._op_defs
+            ]
+            missing = [call for call in calls if call not in self._sizes and call not in self._open]
+            if missing and current not in self._open:
+                self._open.add(current)
+                stack.extend(dict.fromkeys(missing))
+                continue
+            self._open.discard(current)
+            size = len(body.nodes) + sum(self._sizes.get(call, 0) for call in calls)
+            self._sizes[current] = min(size, _MAX_SIZE)
+            stack.pop()
+        return self._sizes[name]
+
+    @staticmethod
+    def called(node: BodyNode) -> str | None:
+        """The function that is to be copied in place of a node of a body, None where the node stays."""
+        if node.attrs.get(CALL_ATTR) is not True:
+            return None
+        function = node.attrs.get("f") if node.op_type in CALL_OPS else None
+        return function.name if isinstance(function, FunctionRef) else node.op_type
+
+    def passed(self, function: FunctionRef) -> list[bool]:
+        """For each argument, whether it is given back as it came."""
+        body = self.instance(function.name, function.attrs)
+        given = {position for position, _ in body.results}
+        return [i in given for i in range(len(body.args))]
 
     def instance(self, name: str, attrs: Mapping[str, Any]) -> Instance:
         """The body for a call with these attributes.
 
         Raises:
             InvalidArgumentError: the function is not sound.
+            NotFoundError: the call leaves an attribute out.
         """
         body = self._load(name)
         if body is None:
@@ -105,7 +175,7 @@ class Bodies:
         return instance
 
     def _resolve(self, body: FunctionBody, attrs: Mapping[str, Any]) -> Instance:
-        given = {**body.op_def.defaults, **attrs}
+        given = _complete(body.op_def, attrs)
         args = [name for arg in body.op_def.inputs for name in _argument_names(arg, given)]
         arguments = {name: (name, 0) for name in args}
         nodes = [_concrete(node, given) for node in body.nodes]
@@ -126,7 +196,7 @@ class Bodies:
                     None, None, f"Function {body.op_def.name}: input {text} is not found"
                 )
             first = outputs[argument].start if argument else 0
-            return node, first + (int(index) if index.isdigit() else 0)
+            return node, first + (min(int(index[:12]), MAX_LENGTH) if index.isdecimal() else 0)
 
         position = {name: i for i, name in enumerate([*args, *(node.name for node in nodes)])}
 
@@ -169,6 +239,49 @@ class Bodies:
         return op_def.output_ranges({**op_def.defaults, **node.attrs})
 
 
+def _complete(op_def: OpDef, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A call's attributes with those that the function has by default.
+
+    Raises:
+        NotFoundError: one is missing.
+        InvalidArgumentError: an argument's type is an attribute that the function does not have.
+    """
+    given = {**op_def.defaults, **attrs}
+    own = {attr.name for attr in op_def.attrs}
+    for arg in (*op_def.inputs, *op_def.outputs):
+        for name in (arg.type_attr, arg.number_attr, arg.type_list_attr):
+            if name is not None and name not in own:
+                raise InvalidArgumentError(
+                    None, None, f"No attr with name '{name}' for arg '{arg.name}' of function {op_def.name}"
+                )
+    for attr in op_def.attrs:
+        if attr.name not in given:
+            raise NotFoundError(
+                None,
+                None,
+                f"Attr {attr.name} is not found from {_summary(op_def)}",
+                hint="a call gives a function's attributes as its own, not inside its attribute f",
+            )
+    return given
+
+
+def _summary(op_def: OpDef) -> str:
+    """A signature as TensorFlow's messages have it."""
+
+    def listed(args: tuple[ArgDef, ...]) -> str:
+        return ", ".join(f"{arg.name}:{_type_text(arg)}" for arg in args)
+
+    attrs = "".join(f"; attr={attr.name}:{attr.type}" for attr in op_def.attrs)
+    signature = f"{listed(op_def.inputs)} -> {listed(op_def.outputs)}"
+    return f"Op<name={op_def.name}; signature={signature}{attrs}>"
+
+
+def _type_text(arg: ArgDef) -> str:
+    kind = arg.type.name if arg.type is not None else arg.type_attr or ""
+    kind = f"{arg.number_attr}*{kind}" if arg.number_attr else kind
+    return f"Ref({kind})" if arg.is_ref else kind
+
+
 def _order(
     args: list[str],
     nodes: list[BodyNode],
@@ -185,12 +298,10 @@ def _order(
     return [i for i in builder.build().order.tolist() if i >= len(args)]
 
 
-def _argument_names(arg: ArgDef, attrs: Mapping[str, Any]) -> list[str]:
-    if arg.number_attr:
-        return [f"{arg.name}_{i}" for i in range(attrs[arg.number_attr])]
-    if arg.type_list_attr:
-        return [f"{arg.name}_{i}" for i in range(len(attrs[arg.type_list_attr]))]
-    return [arg.name]
+def _argument_names(arg: ArgDef, attrs: Mapping[str, Any]) -> Iterator[str]:
+    if arg.is_list:
+        return (f"{arg.name}_{i}" for i in range(len(arg.types(attrs))))
+    return iter((arg.name,))
 
 
 def _concrete(node: BodyNode, given: Mapping[str, Any]) -> BodyNode:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.placer.lowering.bodies import CALL_ATTR
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output
-from gpuplace.placer.lowering.inlining import CALL_ATTR
 from gpuplace.placer.placement_graph import COLOCATION_PREFIX
 
 
@@ -45,7 +46,11 @@ def lower_branches(
         chosen_type: type of the first input, which chooses.
         types: types of the other inputs.
         fetchable: whether a node of the same name and outputs stays.
-        colocated: 2.21: the switches of an `If` are colocated with what they pass on.
+        colocated: 2.21: the switches of an `If` are colocated with what they pass on, its other nodes with what it
+            is colocated with itself.
+
+    Raises:
+        InvalidArgumentError: an `If` chooses by something else than a bool.
     """
     name, device = node.name, node.device
     is_if = "then_branch" in node.attrs
@@ -66,17 +71,29 @@ def lower_branches(
         )
         outputs_of = tuple(count)
     extra = {} if is_if else {"num_outs": len(functions)}
+    group = {"_class": node.attrs["_class"]} if colocated and is_if and node.attrs.get("_class") else {}
 
     def new(infix: str) -> str:
         return graph.new_name(f"{name}/{infix}")
 
     call_names = [new(call) for call in names.calls]
     choice = node.inputs[0]
+    chooser_name = new(names.chooser)
+    if is_if and chosen_type.base_dtype.name != "bool":
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Input 'pred' passed {chosen_type.short_name} expected bool while building NodeDef '{chooser_name}' using "
+            "Op<name=Switch; signature=data:T, pred:bool -> output_false:T, output_true:T; attr=T:type>",
+            facts={"node": name},
+            hint="choose by a bool, or leave _lower_using_switch_merge out",
+        )
+    chosen_type = chosen_type.base_dtype
     chooser = graph.add(
-        new(names.chooser), names.switch, {"T": chosen_type, **extra}, device, [choice, choice]
+        chooser_name, names.switch, {"T": chosen_type, **extra, **group}, device, [choice, choice]
     )
     pivots = [
-        graph.add(new(pivot), "Identity", {"T": chosen_type}, device, [(chooser, i)])
+        graph.add(new(pivot), "Identity", {"T": chosen_type, **group}, device, [(chooser, i)])
         for i, pivot in enumerate(names.pivots)
     ]
     inputs = []
@@ -103,13 +120,13 @@ def lower_branches(
     outputs: list[Output] = []
     for i, dtype in enumerate(out_types):
         merged: list[Output] = [(call, i) for call in calls]
-        attrs = {"T": dtype, "N": len(calls)}
+        attrs = {"T": dtype, "N": len(calls), **group}
         outputs.append((graph.add(new(names.merge), "Merge", attrs, device, merged), 0))
     order = reversed(pivots) if is_if else pivots
     executed = graph.add(
         new("branch_executed"),
         "Merge",
-        {"T": chosen_type, "N": len(calls)},
+        {"T": chosen_type, "N": len(calls), **group},
         device,
         [(pivot, 0) for pivot in order],
         calls,

@@ -7,29 +7,33 @@
 
 A copied node keeps the device that it asks for, completed by that of the call; without one it takes the call's.
 Arguments ask for the device of the node that they come from, control nodes for the call's. In 2.21 the Identity nodes
-are colocated with their sources too.
+are colocated with their sources too; in 1.15 nothing that comes out of a function is colocated with anything.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.placer.lowering.bodies import Bodies, BodyNode
+from gpuplace.placer.lowering.bodies import CALL_OPS, Bodies, BodyNode
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output
 from gpuplace.placer.placement_graph import COLOCATION_PREFIX
-
-CALL_ATTR = "_lower_as_multi_device_function"
-"""Marks the calls that are to be replaced."""
-
-CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 _PREFIX = COLOCATION_PREFIX.encode()
 
 
 def inline(
-    graph: FlowGraph, call: FlowNode, function: str, bodies: Bodies, *, fetchable: bool, colocated: bool
+    graph: FlowGraph,
+    call: FlowNode,
+    function: str,
+    bodies: Bodies,
+    *,
+    written: int,
+    fetchable: bool,
+    newer: bool,
+    one_device: bool = False,
 ) -> None:
     """Replaces a call by the function's nodes.
 
@@ -38,8 +42,12 @@ def inline(
         call: the call.
         function: name of the function.
         bodies: the library.
+        written: nodes and inputs that the graph was written with.
         fetchable: whether a node of the call's name and outputs stays.
-        colocated: 2.21: the Identity nodes are colocated with what they pass on.
+        newer: 2.21: the Identity nodes are colocated with what they pass on, and those of the arguments come before
+            the body, not after it; copied nodes stay colocated.
+        one_device: all copied nodes ask for the device of the call, whatever they ask for themselves, and the call is
+            over once its results are there.
 
     Raises:
         InvalidArgumentError: the function calls itself, or does not fit its call.
@@ -48,61 +56,90 @@ def inline(
         raise InvalidArgumentError(
             None, None, f"Function {function} calls itself: {' > '.join((*call.functions, function))}"
         )
-    body = bodies.instance(function, call.attrs)
-    if len(body.args) != len(call.inputs):
+    if function not in bodies:
+        raise InvalidArgumentError(None, None, f"Function {function} is not defined.")
+    least = bodies.least_size(function)
+    graph.allow(written + bodies.written)
+    graph.expect(least, call.name)
+    types = bodies.types(function, call.attrs)
+    if len(types[0]) != len(call.inputs):
         raise InvalidArgumentError(
             None,
             None,
-            f"Node '{call.name}' has {len(call.inputs)} inputs, function {function} {len(body.args)} arguments",
+            f"Node '{call.name}' has {len(call.inputs)} inputs, function {function} {len(types[0])} arguments",
         )
+    body = bodies.instance(function, call.attrs)
     prefix = f"{call.name}/"
     call.functions = (*call.functions, function)
 
     def control_node(name: str) -> FlowNode:
         return graph.add(graph.new_name(f"Func/{prefix}{name}"), "NoOp", None, call.device)
 
-    def identity(kind: str, source: Output, dtype: Any, device: str) -> FlowNode:
+    def identity(name: str, source: Output, dtype: Any, device: str) -> FlowNode:
         attrs: dict[str, Any] = {"T": dtype}
-        if colocated:
+        if newer and not one_device:
             attrs["_class"] = (_PREFIX + source[0].name.encode(),)
-        return graph.add(graph.new_name(f"Func/{prefix}{kind}"), "Identity", attrs, device, [source])
+        return graph.add(name, "Identity", attrs, device, [source])
 
-    types = bodies.types(function, call.attrs)
-    entry = control_node("input_control_node") if call.controls else None
+    # To TensorFlow, a node of the graph itself without any input waits for the graph's source.
+    waits = bool(call.controls) or (call.position >= 0 and not call.inputs)
+    entry = control_node("input_control_node") if waits else None
     if entry is not None:
         for control in call.controls:
             graph.add_control(control, entry)
-    nodes = [
-        identity("input", source, dtype, source[0].device)
-        for source, dtype in zip(call.inputs, types[0], strict=True)
-    ]
-    arguments = dict(zip(body.args, (node.name for node in nodes), strict=True))
-    own = {node.name for node in body.nodes}
+    names = [graph.new_name(f"Func/{prefix}input") for _ in call.inputs]
+
+    def add_arguments() -> list[FlowNode]:
+        return [
+            identity(name, source, dtype, call.device if one_device else source[0].device)
+            for name, source, dtype in zip(names, call.inputs, types[0], strict=True)
+        ]
+
+    def add_body() -> list[FlowNode]:
+        arguments = dict(zip(body.args, names, strict=True))
+        own = {node.name for node in body.nodes}
+        return [
+            graph.add(
+                prefix + node.name,
+                node.op_type,
+                _moved(node, arguments, own, prefix) if newer else _free(node),
+                call.device if one_device else body_device(node.device, call.device, newer=newer),
+            )
+            for node in body.nodes
+        ]
+
+    if newer:
+        nodes = add_arguments()
+        nodes += add_body()
+    else:
+        copies = add_body()
+        nodes = [*add_arguments(), *copies]
     count = len(body.args)
-    for node in body.nodes:
-        device = body_device(node.device, call.device)
-        nodes.append(
-            graph.add(prefix + node.name, node.op_type, _moved(node, arguments, own, prefix), device)
-        )
     for clone, node, inputs, controls in zip(
         nodes[count:], body.nodes, body.inputs, body.controls, strict=True
     ):
         for source, output in inputs:
             graph.feed(clone, (nodes[source], output))
+        clone.first = _first_edge(nodes, count, inputs, controls)
         is_call = node.op_type in CALL_OPS or node.op_type in bodies
         if entry is not None and not controls and (is_call or not inputs):
             graph.add_control(entry, clone)
         for position in controls:
             graph.add_control(nodes[position], clone)
+    for argument in nodes[:count]:
+        graph.connect_again(argument, nodes[count:])
     if entry is not None:
         for argument in nodes[:count]:
             graph.add_control(entry, argument)
     outputs: list[Output] = []
     for (position, output), dtype in zip(body.results, types[1], strict=True):
-        outputs.append((identity("output", (nodes[position], output), dtype, ""), 0))
+        name = graph.new_name(f"Func/{prefix}output")
+        device = call.device if one_device else ""
+        outputs.append((identity(name, (nodes[position], output), dtype, device), 0))
     leave = control_node("output_control_node")
-    for position in body.control_results:
-        graph.add_control(nodes[position], leave)
+    last = [node for node, _ in outputs] if one_device else [nodes[i] for i in body.control_results]
+    for before in last:
+        graph.add_control(before, leave)
     if not leave.controls and entry is not None:
         graph.add_control(entry, leave)
     if fetchable and outputs:
@@ -114,18 +151,40 @@ def inline(
     graph.remove(call)
 
 
-def body_device(device: str, call_device: str) -> str:
+def _first_edge(
+    nodes: list[FlowNode], count: int, inputs: Sequence[tuple[int, int]], controls: Sequence[int]
+) -> int | FlowNode:
+    """The first edge into a copied node: edges from arguments are connected after all others."""
+    for slot, (source, _) in enumerate(inputs):
+        if source >= count:
+            return slot
+    return next((nodes[position] for position in controls if position >= count), 0)
+
+
+def body_device(device: str, call_device: str, *, newer: bool = True) -> str:
     """The device that a copied node asks for.
+
+    In 2.21 what it leaves out is the call's. In 1.15 its type and number are its own, while its job, replica and task
+    give way to the call's.
 
     >>> body_device("/gpu:1", "/job:a/cpu:0"), body_device("", "/cpu:0"), body_device("/job:b", "/gpu:1")
     ('/job:a/device:GPU:1', '/cpu:0', '/job:b/device:GPU:1')
+    >>> body_device("/job:b/task:1", "/task:2/gpu:1", newer=False)
+    '/job:b/task:2'
     """
     if not device:
         return call_device
     own, outer = parse_name(device), parse_name(call_device)
     if own is None or outer is None:
         return device
-    return own.merge_unset(outer).to_string()
+    if newer:
+        return own.merge_unset(outer).to_string()
+    return outer._replace(type=None, id=None).merge_unset(own).to_string()
+
+
+def _free(node: BodyNode) -> Mapping[str, Any]:
+    """A node's attributes without its colocation."""
+    return {name: value for name, value in node.attrs.items() if name != "_class"}
 
 
 def _moved(node: BodyNode, arguments: dict[str, str], own: set[str], prefix: str) -> dict[str, Any]:

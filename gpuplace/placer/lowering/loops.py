@@ -1,22 +1,29 @@
 """A `While` node as Enter, Merge, Switch, Exit and NextIteration nodes around calls of its two functions.
 
 The drawing is in the package's docstring. Each loop variable's nodes have the device of the node that it comes from,
-those of the loop as a whole the device of the `While`. A resource goes round only in name: its Enter is constant, and
-the functions read it. 1.15 treats resources like other variables, and gives all nodes the device of the `While`.
+those of the loop as a whole the device of the `While`. A resource that the body gives back as it got it goes round only
+in name: its Enter is constant, and the functions read it. 1.15 treats resources like other variables, and gives all
+nodes the device of the `While`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplace.graph.attr_value import FunctionRef
+from gpuplace.placer.lowering.bodies import CALL_ATTR
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output
-from gpuplace.placer.lowering.inlining import CALL_ATTR
 
 
 def lower_while(
-    graph: FlowGraph, node: FlowNode, types: tuple[Any, ...], *, fetchable: bool, follows_sources: bool
+    graph: FlowGraph,
+    node: FlowNode,
+    types: tuple[Any, ...],
+    passed: Sequence[bool],
+    *,
+    fetchable: bool,
+    follows_sources: bool,
 ) -> None:
     """Writes a `While` out.
 
@@ -24,6 +31,7 @@ def lower_while(
         graph: the node's graph.
         node: the `While`.
         types: the types of the loop variables.
+        passed: for each loop variable, whether the body gives it back, be it for another one.
         fetchable: whether a node of the same name and outputs stays.
         follows_sources: 2.21: resources stay outside the loop, and a variable's nodes have its source's device.
     """
@@ -37,7 +45,10 @@ def lower_while(
 
     cond, body = node.attrs["cond"], node.attrs["body"]
     cond_name, body_name = new("cond"), new("body")
-    held = [follows_sources and dtype.name == "resource" for dtype in types]
+    held = [
+        follows_sources and dtype.name == "resource" and as_it_is
+        for dtype, as_it_is in zip(types, passed, strict=True)
+    ]
     enters = [
         graph.add(
             new("enter"),

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import as_dtype
-from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
+from gpuplace.dtypes import DType, as_dtype
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.lowering.aggregates import lower_accumulate, lower_parallel_concat
-from gpuplace.placer.lowering.bodies import Bodies, FunctionBody
+from gpuplace.placer.lowering.bodies import CALL_ATTR, CALL_OPS, Bodies, FunctionBody
 from gpuplace.placer.lowering.branches import lower_branches
-from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output
-from gpuplace.placer.lowering.inlining import CALL_ATTR, CALL_OPS, inline
+from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output, guarded
+from gpuplace.placer.lowering.inlining import inline
+from gpuplace.placer.lowering.isolation import body_graph, isolate_all
 from gpuplace.placer.lowering.loops import lower_while
+from gpuplace.placer.node_facts import declared_types
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, PlacementGraphBuilder, TensorInfo
 
 LOOP_OPS = frozenset({"While", "StatelessWhile"})
@@ -24,9 +27,8 @@ AGGREGATE_OPS = frozenset({"AccumulateNV2", "ParallelConcat"})
 SWITCH_MERGE_ATTR = "_lower_using_switch_merge"
 COMPILED_ATTRS = frozenset({"_xla_compile_id", "_tpu_replicate"})
 """Nodes with one of these are compiled as a whole, so that they stay."""
-
-MAX_ADDED = 1 << 20
-"""Added nodes; functions that call each other could come to any number."""
+MUST_COMPILE_ATTR = "_XlaMustCompile"
+"""The same in 2.21, where it is true."""
 
 
 def is_affected(graph: PlacementGraph) -> bool:
@@ -40,6 +42,8 @@ def lower(
     load: Callable[[str], FunctionBody | None],
     catalogue: Catalogue,
     rules: str,
+    *,
+    inline_all: bool = False,
 ) -> PlacementGraph:
     """The graph that TensorFlow's placer gets to see: the same one where there is nothing to rewrite.
 
@@ -48,29 +52,40 @@ def lower(
         load: gives a function of its library by name, None where there is none.
         catalogue: the ops.
         rules: "1.15" or "2.21".
+        inline_all: whether every call is written out, not only the marked ones: `do_function_inlining` of the session's
+            optimizer options.
 
     Raises:
         InvalidArgumentError: a node or a function is not sound, a function is missing or calls itself.
         NotFoundError: a function uses an unknown op.
-        ResourceExhaustedError: there would be more than `MAX_ADDED` new nodes.
+        ResourceExhaustedError: functions that call each other come to too many nodes.
     """
     kinds = {signature.op_type for signature in graph.signatures}
     known = all(kind in graph.functions or kind in catalogue.ops for kind in kinds)
     if not known or not is_affected(graph):
         return graph
-    run = _Lowering(graph, Bodies(load, graph.functions, catalogue), catalogue, rules)
+    run = _Lowering(graph, Bodies(load, graph.functions, catalogue), catalogue, rules, inline_all)
     return run.result() if run.run() else graph
 
 
 class _Lowering:
-    def __init__(self, graph: PlacementGraph, bodies: Bodies, catalogue: Catalogue, rules: str) -> None:
+    def __init__(
+        self, graph: PlacementGraph, bodies: Bodies, catalogue: Catalogue, rules: str, inline_all: bool
+    ) -> None:
         self.source = graph
+        self.inline_all = inline_all
         self.follows_sources = rules != "1.15"
         self.bodies = bodies
         self.catalogue = catalogue
         self.flow = _flow_graph(graph)
+        self.written = len(graph) + graph.num_edges
+        self.flow.allow(self.written)
         kinds = {signature.op_type for signature in graph.signatures}
         self.fetchable = kinds.isdisjoint({"_Arg", "_Retval"})
+        self.isolated: list[FlowNode] = []
+        self.inspected: dict[FunctionRef, PlacementGraph] = {}
+        self.own = list(self.flow.nodes())
+        self.unread = {node for node in self.flow.nodes() if not node.consumers}
 
     def run(self) -> bool:
         """Rewrites everything; says whether anything was."""
@@ -78,57 +93,56 @@ class _Lowering:
         for node in self.flow.nodes_as_they_grow():
             if not COMPILED_ATTRS.isdisjoint(node.attrs):
                 continue
+            if self.follows_sources and node.attrs.get(MUST_COMPILE_ATTR):
+                continue
             self.flow.made_for(node)
-            if len(self.flow) > len(self.source) + MAX_ADDED:
-                raise ResourceExhaustedError(
-                    None,
-                    None,
-                    f"Calls and control flow come to more than {MAX_ADDED} nodes",
-                    facts={"reached at": node.name, "nodes of the graph itself": str(len(self.source))},
-                    hint="do its functions call each other many times over?",
-                )
-            try:
-                changed = self._rewrite(node) or changed
-            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"Node '{node.name}' ({node.op_type}) does not fit its op or the functions that it calls",
-                    facts={"because": repr(error)},
-                ) from error
-        return self._rewrite_all("ParallelConcat", lower_parallel_concat) or changed
+            changed = guarded(node, self._rewrite) or changed
+        changed = self._rewrite_all("ParallelConcat", lower_parallel_concat) or changed
+        self.isolated = isolate_all(self.flow, self.bodies)
+        return bool(self.isolated) or changed
 
     def _rewrite_all(self, op_type: str, rewrite: Callable[[FlowGraph, FlowNode], None]) -> bool:
         found = [node for node in self.flow.nodes() if node.op_type == op_type]
         for node in found:
             self.flow.made_for(node)
-            rewrite(self.flow, node)
+            guarded(node, lambda node: rewrite(self.flow, node))
         return bool(found)
 
     def _rewrite(self, node: FlowNode) -> bool:
         function = self._called(node)
         if function is not None:
-            if not node.attrs.get(CALL_ATTR):
+            if not (self.inline_all or node.attrs.get(CALL_ATTR)) or self.bodies.stays_called(function):
                 return False
             inline(
                 self.flow,
                 node,
                 function,
                 self.bodies,
+                written=self.written,
                 fetchable=self.fetchable,
-                colocated=self.follows_sources,
+                newer=self.follows_sources,
+                one_device=node.op_type not in CALL_OPS and not node.attrs.get(CALL_ATTR),
             )
         elif node.op_type in LOOP_OPS and node.attrs.get(SWITCH_MERGE_ATTR):
             self._check(node, "cond", "body")
             types = tuple(node.attrs.get("T") or ())
             lower_while(
-                self.flow, node, types, fetchable=self.fetchable, follows_sources=self.follows_sources
+                self.flow,
+                node,
+                types,
+                self.bodies.passed(node.attrs["body"]),
+                fetchable=self.fetchable,
+                follows_sources=self.follows_sources,
             )
         elif node.op_type in BRANCH_OPS and node.attrs.get(SWITCH_MERGE_ATTR):
             is_if = node.op_type.endswith("If")
             self._check(node, *(("then_branch", "else_branch") if is_if else ("branches",)))
             chosen = node.attrs["Tcond"] if is_if else as_dtype("int32")
             types = tuple(node.attrs.get("Tin") or ())
+            if is_if:
+                source, output = node.inputs[0]
+                given = self._output_types(source)
+                chosen = given[output] if output < len(given) else chosen
             lower_branches(
                 self.flow, node, chosen, types, fetchable=self.fetchable, colocated=self.follows_sources
             )
@@ -140,6 +154,11 @@ class _Lowering:
         if node.op_type in CALL_OPS:
             return node.attrs["f"].name if "f" in node.attrs else None
         return node.op_type if node.op_type in self.bodies else None
+
+    def _output_types(self, node: FlowNode) -> Sequence[DType]:
+        """Types of a node's outputs, none where its op is not known."""
+        op_def = self.source.functions.get(node.op_type) or self.catalogue.ops.get(node.op_type)
+        return declared_types(op_def, {**op_def.defaults, **node.attrs})[1] if op_def is not None else ()
 
     def _check(self, node: FlowNode, *attrs: str) -> None:
         for attr in attrs:
@@ -174,9 +193,7 @@ class _Lowering:
             at = nodes[node].position
             if at >= 0 and source.tensor_info is not None:
                 return source.tensor_info(at, output)
-            op_type, attrs = nodes[node].op_type, nodes[node].attrs
-            op_def = source.functions.get(op_type) or self.catalogue.ops.get(op_type)
-            types = op_def.output_types({**op_def.defaults, **attrs}) if op_def is not None else ()
+            types = self._output_types(nodes[node])
             return TensorInfo(types[output] if output < len(types) else None, None, None)
 
         def source_line(node: int) -> str | None:
@@ -202,7 +219,65 @@ class _Lowering:
             source=source.source,
         )
         vars(lowered)["order"] = np.arange(len(lowered))  # added nodes come last, also those that feed others
-        return lowered
+        inspections = {position[node]: self._inspected(node.attrs["f"], ()) for node in self.isolated}
+        return lowered.changed(
+            edge_turn=_edge_turn(lowered, nodes),
+            inspections=inspections,
+            first_edge=_first_edges(lowered, nodes, position),
+            replaced=frozenset(self.source.names[node.position] for node in self.removed()),
+            leads_to_sink=np.array([node in self.unread for node in nodes], dtype=bool),
+        )
+
+    def removed(self) -> list[FlowNode]:
+        """The user's nodes that others now stand for."""
+        return [node for node in self.own if node not in self.flow]
+
+    def _inspected(self, function: FunctionRef, stack: tuple[str, ...]) -> PlacementGraph:
+        """A function's body as a graph to be placed, with those that it calls for resources; once per function."""
+        known = self.inspected.get(function)
+        if known is not None:
+            return known
+        flow = body_graph(function, self.bodies, stack)
+        isolated = isolate_all(flow, self.bodies)
+        nodes = list(flow.nodes())
+        position = {node: i for i, node in enumerate(nodes)}
+        builder = PlacementGraphBuilder(self.catalogue)
+        for node in nodes:
+            inputs = [(position[producer], output) for producer, output in node.inputs]
+            controls = [position[control] for control in node.controls]
+            builder.add_node(node.name, node.op_type, node.attrs, inputs, controls, node.device)
+        made = builder.build(functions=self.source.functions, node_attrs=lambda node: nodes[node].attrs)
+        vars(made)["order"] = np.arange(len(made))
+        deeper = (*stack, function.name)
+        inspections = {position[node]: self._inspected(node.attrs["f"], deeper) for node in isolated}
+        found = made.changed(edge_turn=_edge_turn(made, nodes), inspections=inspections)
+        return self.inspected.setdefault(function, found)
+
+
+def _first_edges(
+    graph: PlacementGraph, nodes: list[FlowNode], position: Mapping[FlowNode, int]
+) -> dict[int, int]:
+    """Node -> first edge into it, where that is not its first input."""
+    found = {}
+    for number, node in enumerate(nodes):
+        if node.first == 0:
+            continue
+        before = position.get(node.first) if isinstance(node.first, FlowNode) else None
+        for edge in graph.in_edges(number):
+            slot = int(graph.dst_input[edge])
+            if slot == node.first or (slot == CONTROL and before == graph.src[edge]):
+                found[number] = int(edge)
+                break
+    return found
+
+
+def _edge_turn(graph: PlacementGraph, nodes: list[FlowNode]) -> np.ndarray:
+    """[edges] when each data edge was made."""
+    turn = [
+        0 if slot == CONTROL else nodes[node].turns[slot]
+        for node, slot in zip(graph.dst.tolist(), graph.dst_input.tolist(), strict=True)
+    ]
+    return np.array(turn, dtype=np.int64)
 
 
 def _flow_graph(graph: PlacementGraph) -> FlowGraph:
@@ -224,4 +299,10 @@ def _flow_graph(graph: PlacementGraph) -> FlowGraph:
             else:
                 feed: Output = (producer, output)
                 flow.feed(node, feed)
+    made: set[FlowNode] = set()
+    for node in nodes.values():
+        made.add(node)
+        for slot, source in enumerate(node.inputs):
+            if source[0] not in made:  # what closes a loop is connected last
+                flow.set_input(node, slot, source)
     return flow

@@ -15,7 +15,7 @@ def test_consumers_move_to_the_replacement():
     graph.replace(old, [(new, 3), (new, 7)], done)
     graph.remove(old)
     assert reader.inputs == [(new, 7), (new, 0)]
-    assert reader.controls == [done]
+    assert list(reader.controls) == [done]
     assert list(old.consumers) == []
     assert list(done.consumers) == [reader]
     assert [node.name for node in graph.nodes()] == ["new", "done", "reader"]

@@ -79,8 +79,9 @@ def test_a_node_of_a_nested_branch_names_all_functions_on_the_way():
 
 
 def test_functions_that_multiply_come_to_an_end(monkeypatch):
-    monkeypatch.setattr("gpuplace.placer.lowering.rewrite.MAX_ADDED", 20)
-    with pytest.raises(ResourceExhaustedError, match="more than 20 nodes"):
+    monkeypatch.setattr("gpuplace.placer.lowering.flow_graph.MAX_ADDED", 20)
+    monkeypatch.setattr("gpuplace.placer.lowering.flow_graph.ADDED_PER_NODE", 0)
+    with pytest.raises(ResourceExhaustedError, match="too many nodes"):
         place(graph_bytes("while_in_while"), "1x Tesla K40c", release="2.21")
 
 

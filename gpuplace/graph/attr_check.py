@@ -1,0 +1,74 @@
+"""Whether an attribute's value is of the kind that an op declares, and TensorFlow's sentences where it is not.
+
+>>> from gpuplace.graph.op_notation import parse_attr
+>>> kind_fault(parse_attr("N: int >= 1"), 2.5)
+"AttrValue had value with type 'float' when 'int' expected"
+>>> kind_fault(parse_attr("N: int >= 1"), 2) is None
+True
+
+Source: AttrValueHasType in tensorflow/core/framework/attr_value_util.cc, releases 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.dtypes import INVALID, DType, UnknownDType
+from gpuplace.graph.attr_value import FunctionRef, TensorValue
+from gpuplace.graph.op_notation import AttrDef
+from gpuplace.shapes import TensorShape
+
+_KINDS: dict[str, type] = {
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "string": bytes,
+    "type": DType,
+    "shape": TensorShape,
+    "tensor": TensorValue,
+    "func": FunctionRef,
+}
+_NAMES = (("bool", bool), *((name, kind) for name, kind in _KINDS.items() if name != "bool"))
+
+
+def kind_name(value: Any) -> str:
+    """TensorFlow's word for the kind of a value: `"int"`, `"list(type)"`, ..., `""` for none."""
+    if isinstance(value, tuple):
+        return f"list({kind_name(value[0])})" if value else "list"
+    return next((name for name, kind in _NAMES if isinstance(value, kind)), "")
+
+
+def kind_fault(attr: AttrDef, value: Any) -> str | None:
+    """What is wrong with the kind of a value; None where it is right. Any list may be empty."""
+    if attr.is_list:
+        if isinstance(value, tuple) and all(_is_a(attr.element_type, item) for item in value):
+            return None
+    elif _is_a(attr.type, value):
+        return None
+    if isinstance(value, str):
+        return "AttrValue had value with unexpected type 'placeholder'"
+    if value is None or value == ():
+        return f"AttrValue missing value with expected type '{attr.type}'"
+    items = value if isinstance(value, tuple) else (value,)
+    other = next((item for item in items if not _is_a(attr.element_type, item)), items[0])
+    found = f"list({kind_name(other)})" if isinstance(value, tuple) else kind_name(value)
+    return f"AttrValue had value with type '{found}' when '{attr.type}' expected"
+
+
+def type_fault(value: Any) -> str | None:
+    """What is wrong with a type, or the types of a list: an attribute holds no references and nothing unknown."""
+    for item in value if isinstance(value, tuple) else (value,):
+        if isinstance(item, UnknownDType):
+            if item == INVALID:
+                return "AttrValue has invalid DataType"
+            return f"AttrValue has invalid DataType enum: {item.as_datatype_enum}"
+        if isinstance(item, DType) and item.is_ref_dtype:
+            return f"AttrValue must not have reference type value of {item.short_name}"
+    return None
+
+
+def _is_a(kind: str, value: Any) -> bool:
+    wanted = _KINDS.get(kind)
+    return (
+        wanted is not None and isinstance(value, wanted) and (kind == "bool" or not isinstance(value, bool))
+    )

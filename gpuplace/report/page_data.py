@@ -62,7 +62,8 @@ def page_data(
         "copyText": printable(summary_text(view).partition("; ")[2].partition("; ")[0]),
         "sources": _sources(view),
         "reasons": None if reasons is None else _safe(reasons.as_json()),
-        "groups": _groups(placement, view),
+        "groups": (groups := _groups(placement, view))[:_GROUPS],
+        "groupCount": len(groups),
         "blame": _blame(placement),
         "mapping": [
             [_text(cell) for cell in (*cells[:5], bytes_text(cells[5]) if cells[5] else "", cells[6])]
@@ -175,7 +176,7 @@ def _groups(placement: Any, view: PlacementView) -> list[list[Any]]:
     """``[members, how many, who decides, what they ask for]``, groups of many first."""
     if not hasattr(placement, "groups"):
         return []
-    found = sorted(placement.groups(), key=lambda group: -len(group.nodes))[:_GROUPS]
+    found = sorted(placement.groups(), key=lambda group: -len(group.nodes))
     index = view.index
     return [
         [

@@ -144,12 +144,12 @@ addEventListener("afterprint", () => ((printing = false), everything()));
 const all = Array.from({ length: COUNT }, (_, n) => n);
 const asked = (n) => (requestOf(n) ? `${unmet.has(n) ? "≠ " : ""}${requestOf(n)}` : "");
 const panels = [];
-const panel = (title, count, content) => panels.push({ title: count === null ? title : `${title} (${number(count)})`, content });
-const tablePanel = (title, columns, rows, node) => {
+const panel = (title, count, content) => panels.push({ title: count === null ? title : `${title} (${count})`, content });
+const tablePanel = (title, columns, rows, node, total = rows.length) => {
   if (!rows.length) return;
   const table = bigTable(columns, rows, { caption: title, node });
   drawers.push(table.draw);
-  panel(title, rows.length, table.element);
+  panel(title, total === rows.length ? number(total) : `first ${number(rows.length)} of ${number(total)}`, table.element);
 };
 
 if (DATA.errors.length) {
@@ -195,6 +195,7 @@ if (DATA.moves) {
     ],
     moves.rows,
     (row) => row[0],
+    moves.total,
   );
   if (!moves.rows.length) panel("Moves", 0, make("p", {}, `No node moves on ${DATA.against}.`));
 }
@@ -223,6 +224,7 @@ tablePanel(
   ],
   DATA.groups,
   (row) => row[2],
+  DATA.groupCount,
 );
 const devices = DATA.devices.filter((look) => look.nodes || look.name);
 const deviceTable = bigTable(

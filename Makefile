@@ -1,5 +1,5 @@
-# make demo              JupyterLab on the teaching notebooks
-# make demo HEADLESS=1   the first notebook executed, as HTML, in build/
+# make demo              JupyterLab on the index of the lessons
+# make demo HEADLESS=1   the first lesson executed, as HTML, in build/
 # make test              lint, types, doctests, unit tests, notebooks and browser tests
 # make lint | types | bench | venv | clean
 #
@@ -12,6 +12,7 @@ SHELL := bash
 
 VENV := .venv
 BIN := $(VENV)/bin
+INDEX := notebooks/00-index.ipynb
 FIRST_NOTEBOOK = $(firstword $(sort $(wildcard notebooks/01-*.ipynb)))
 
 # The first Python from 3.11 on; name another with `make test PYTHON=...`.
@@ -55,7 +56,7 @@ else
 demo: $(VENV)/stamp-lab
 	$(ACTIVATED) jupyter lab --notebook-dir=notebooks $$([ "$$(id -u)" = 0 ] && echo --allow-root) \
 		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.news_url=None \
-		"$(FIRST_NOTEBOOK)"
+		"$(INDEX)"
 endif
 
 lint: $(VENV)/stamp-test

@@ -18,6 +18,7 @@ from gpuplace.placer.blame import Blame
 from gpuplace.placer.diff import PlacementDiff
 from gpuplace.placer.explanation import Explanation
 from gpuplace.placer.placement import Placement
+from gpuplace.runtime.bfc_allocator import BFCAllocator
 from gpuplace.runtime.session import BaseSession
 
 
@@ -137,7 +138,17 @@ def attach() -> None:
     _attach(Blame, frame=_blame_frame)
     _attach(Explanation, frame=_explanation_frame)
     _attach(PlacementDiff, frame=_diff_frame)
-    for cls in (BaseSession, Machine, Tensor, Operation, OpError, Explanation, Blame, PlacementDiff):
+    for cls in (
+        BaseSession,
+        BFCAllocator,
+        Machine,
+        Tensor,
+        Operation,
+        OpError,
+        Explanation,
+        Blame,
+        PlacementDiff,
+    ):
         _attach(cls, _repr_mimebundle_=_mimebundle)
 
 

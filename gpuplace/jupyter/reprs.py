@@ -20,9 +20,11 @@ from gpuplace.placer.diff import PlacementDiff
 from gpuplace.placer.explanation import Explanation
 from gpuplace.placer.placement import Placement
 from gpuplace.report import html
+from gpuplace.report.memory_map import chunks_text, memory_html, memory_text
 from gpuplace.report.palette import device_label
 from gpuplace.report.tables import mapping_cells
 from gpuplace.report.text import bytes_text, counted, placement_text, table_text
+from gpuplace.runtime.bfc_allocator import BFCAllocator
 from gpuplace.runtime.place import place
 from gpuplace.runtime.process_state import current_machine
 
@@ -159,6 +161,12 @@ def _diff(diff: PlacementDiff) -> tuple[str, str]:
 @_shown.register
 def _error(error: OpError) -> tuple[str, str]:
     return html.error_html(error), f"{type(error).__name__}: {error}"
+
+
+@_shown.register
+def _allocator(allocator: BFCAllocator) -> tuple[str, str]:
+    plain = [memory_text(allocator), chunks_text(allocator)]
+    return memory_html(allocator), "\n".join(filter(None, plain))
 
 
 @_shown.register

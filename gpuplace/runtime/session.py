@@ -39,6 +39,7 @@ from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources
 from gpuplace.placer.placement import Placement
 from gpuplace.runtime.backends import make_backend
+from gpuplace.runtime.bfc_allocator import BFCAllocator
 from gpuplace.runtime.executor import Plan, PlanOnGPU
 from gpuplace.runtime.feeds import Feed, feedable, flat_feeds
 from gpuplace.runtime.fetches import FetchStructure
@@ -172,6 +173,11 @@ class BaseSession:
     def resources(self) -> SessionResources:
         """Variables and other state of this session."""
         return self._resources
+
+    @property
+    def allocators(self) -> dict[str, BFCAllocator]:
+        """Full device name -> allocator of its memory, for the simulated GPUs; all sessions of a process share them."""
+        return dict(self._devices.allocators)
 
     def list_devices(self) -> list[SessionDevice]:
         """The session's devices; CancelledError after ``close``."""

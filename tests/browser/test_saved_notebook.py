@@ -13,7 +13,7 @@ pytestmark = [
 
 def test_everything_can_be_read_before_anything_runs(page, lab, screenshots):
     base, _ = lab
-    open_notebook(page, base, "01-using-gpus.ipynb")
+    open_notebook(page, base, "10-the-whole-guide.ipynb")
     images = page.locator(".jp-OutputArea-output img[src^='data:image/svg+xml']")
     assert images.count() >= 6
     for image in images.all():

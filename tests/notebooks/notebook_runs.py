@@ -1,44 +1,102 @@
 """Runs notebooks in clean kernels, and keeps of their outputs what is the same on every machine.
 
 Notebooks are kept *with* outputs, so that they can be read without a kernel: pictures as images, widgets as their still
-picture. `python tests/notebooks/notebook_runs.py` runs them all and saves the outputs; a test runs them and compares.
+picture. The things to try have answers in folded blocks of Markdown, with a block of code and one of what it prints::
+
+    <details><summary>Answer</summary>
+
+    ```python
+    print(placement.counts())
+    ```
+
+    prints:
+
+    ```text
+    {'GPU:0': 3}
+    ```
+    </details>
+
+Answers run in the kernel of their notebook, where they stand. `python tests/notebooks/notebook_runs.py [NAME ...]` runs
+notebooks and saves the outputs, those of answers too; tests run them and compare.
 """
 
+import base64
 import os
 import re
+import sys
 from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
 
 import nbformat
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
+LESSONS = [path for path in NOTEBOOKS if "01" <= path.stem[:2] <= "09"]
 TIMEOUT_S = 180
 LIVE = ("application/vnd.jupyter.widget-view+json",)
 """Outputs that mean nothing without the kernel that made them."""
 
+ANSWER = re.compile(r"```python\n(?P<code>.*?)\n```(?:\s*prints:\s*```text\n(?P<text>.*?)```)?", re.DOTALL)
+_IMAGE = re.compile(r'src="data:image/svg\+xml;base64,([^"]*)"')
+_SVG = "{http://www.w3.org/2000/svg}"
 
-def execute(path: Path) -> nbformat.NotebookNode:
-    """The notebook with the outputs of a fresh kernel that has no settings of this process.
+
+class Answer(NamedTuple):
+    """The answer to a thing to try, after it ran."""
+
+    code: str
+    """What ran."""
+    expected: str
+    """What the notebook says that it prints."""
+    printed: str
+    """What it printed."""
+
+
+class Run(NamedTuple):
+    """A notebook with the outputs of a fresh kernel."""
+
+    notebook: nbformat.NotebookNode
+    answers: list[Answer]
+
+
+def execute(path: Path) -> Run:
+    """Runs a notebook and the answers in it, in a fresh kernel that has no settings of this process.
 
     Raises:
-        CellExecutionError: a cell failed.
+        CellExecutionError: a cell or an answer failed.
     """
     notebook = nbformat.read(path, as_version=4)
+    cells, expected = [], {}
     for cell in notebook.cells:
+        cells.append(cell)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
+        else:
+            for match in ANSWER.finditer(cell.source):
+                cells.append(nbformat.v4.new_code_cell(match["code"]))
+                expected[len(cells) - 1] = match["text"] or ""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("GPUPLACE_", "CUDA_"))}
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), env.get("PYTHONPATH")]))
     client = NotebookClient(
-        notebook,
+        nbformat.from_dict({**notebook, "cells": cells}),
         timeout=TIMEOUT_S,
         kernel_name="python3",
         resources={"metadata": {"path": str(path.parent)}},
         store_widget_state=False,
     )
     client.execute(env=env)
-    return notebook
+    done = client.nb.cells
+    notebook.cells = [cell for position, cell in enumerate(done) if position not in expected]
+    answers = [Answer(done[i].source, text, _printed(done[i])) for i, text in expected.items()]
+    return Run(notebook, answers)
+
+
+def _printed(cell: nbformat.NotebookNode) -> str:
+    """What an answer shows, as one text."""
+    told = [text.removeprefix("stdout: ").rstrip("\n") for text in texts(cell)]
+    return "".join(f"{text}\n" for text in told)
 
 
 def texts(cell: nbformat.NotebookNode) -> list[str]:
@@ -53,6 +111,63 @@ def texts(cell: nbformat.NotebookNode) -> list[str]:
         else:
             shown.append(output.data.get("text/plain", ""))
     return [*(f"{name}: {text}" for name, text in sorted(streams.items())), *shown]
+
+
+def pages(cell: nbformat.NotebookNode) -> list[str]:
+    """The HTML that a cell shows."""
+    return [
+        output.data["text/html"] for output in cell.get("outputs", ()) if "text/html" in output.get("data", {})
+    ]
+
+
+def without_pictures(page: str) -> str:
+    """HTML without the pictures in it: tables, reasons and descriptions."""
+    return _IMAGE.sub("", page)
+
+
+class Picture(NamedTuple):
+    """What a picture shows, wherever its layout puts it."""
+
+    boxes: frozenset[tuple[str, str, str]]
+    """Identifier, text and colour of each box; in a picture of memory kind, title and size of each bar."""
+    arrows: tuple[tuple[str, str], ...]
+    """Class and text of each arrow, sorted."""
+
+
+def pictures(cell: nbformat.NotebookNode) -> list[Picture]:
+    """The pictures that a cell shows, in their order."""
+    found = []
+    for page in pages(cell):
+        for data in _IMAGE.findall(page):
+            groups = list(ElementTree.fromstring(base64.b64decode(data)).iter(f"{_SVG}g"))
+            boxes = frozenset(
+                (group.get("id", ""), _text(group), _fill(group)) for group in groups if _is_a(group, "node")
+            )
+            arrows = sorted((group.get("class", ""), _text(group)) for group in groups if _is_a(group, "edge"))
+            found.append(Picture(boxes or frozenset(_bars(data)), tuple(arrows)))
+    return found
+
+
+def _bars(data: str) -> list[tuple[str, str, str]]:
+    """Kind, title and size of each bar of a picture of memory."""
+    bars = ElementTree.fromstring(base64.b64decode(data)).iter(f"{_SVG}rect")
+    return [
+        (bar.get("class", ""), bar.findtext(f"{_SVG}title", ""), f"{bar.get('x')} {bar.get('y')} {bar.get('width')}")
+        for bar in bars
+    ]
+
+
+def _is_a(group: ElementTree.Element, kind: str) -> bool:
+    return kind in group.get("class", "").split()
+
+
+def _text(group: ElementTree.Element) -> str:
+    return " ".join("".join(part.itertext()).strip() for part in group.iter(f"{_SVG}text"))
+
+
+def _fill(group: ElementTree.Element) -> str:
+    fills = (part.get("fill") for part in group.iter() if part.tag in (f"{_SVG}path", f"{_SVG}polygon"))
+    return next((fill for fill in fills if fill not in (None, "none")), "")
 
 
 def portable(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -86,6 +201,20 @@ def portable(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return notebook
 
 
+def with_answers(notebook: nbformat.NotebookNode, answers: list[Answer]) -> nbformat.NotebookNode:
+    """The notebook with what its answers printed written behind them."""
+    told = iter(answers)
+
+    def block(match: re.Match) -> str:
+        printed = next(told).printed
+        return f"```python\n{match['code']}\n```" + (f"\n\nprints:\n\n```text\n{printed}```" if printed else "")
+
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = ANSWER.sub(block, cell.source)
+    return notebook
+
+
 def code_cell(notebook: nbformat.NotebookNode, pattern: str) -> nbformat.NotebookNode:
     """The only code cell whose source has a match for the pattern."""
     (cell,) = [
@@ -96,5 +225,7 @@ def code_cell(notebook: nbformat.NotebookNode, pattern: str) -> nbformat.Noteboo
 
 if __name__ == "__main__":
     for path in NOTEBOOKS:
-        nbformat.write(portable(execute(path)), path)
-        print(path.name)
+        if not sys.argv[1:] or any(name in path.name for name in sys.argv[1:]):
+            done = execute(path)
+            nbformat.write(with_answers(portable(done.notebook), done.answers), path)
+            print(path.name)

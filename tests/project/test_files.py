@@ -35,9 +35,10 @@ def test_make_test_runs_every_check():
     assert "--require dot,notebook,browser" in steps
 
 
-def test_make_demo_opens_or_executes_the_first_notebook():
-    first = sorted((ROOT / "notebooks").glob("01-*.ipynb"))[0].name
-    assert "jupyter lab" in make("demo") and first in make("demo")
+def test_make_demo_opens_the_index_or_executes_the_first_lesson():
+    (first,) = [path.name for path in (ROOT / "notebooks").glob("01-*.ipynb")]
+    assert (ROOT / "notebooks" / "00-index.ipynb").is_file()
+    assert "jupyter lab" in make("demo") and '"notebooks/00-index.ipynb"' in make("demo")
     headless = make("demo", "HEADLESS=1")
     assert f'notebook_to_html.py "notebooks/{first}" build' in headless and "jupyter lab" not in headless
 

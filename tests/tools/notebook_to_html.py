@@ -1,6 +1,6 @@
 """Execute a notebook in a clean kernel and write it as one HTML page that needs no network.
 
-python tests/tools/notebook_to_html.py notebooks/01-using-gpus.ipynb build
+python tests/tools/notebook_to_html.py notebooks/01-devices-and-names.ipynb build
 """
 
 import argparse

@@ -1,0 +1,232 @@
+"""The nine lessons and their index: how they hang together, and that what they teach is in what they show."""
+
+import re
+
+import nbformat
+import pytest
+
+from tests.notebooks.notebook_runs import ANSWER, LESSONS, ROOT, code_cell, pictures, texts
+
+LOCAL = "/job:localhost/replica:0/task:0/device:"
+pytestmark = pytest.mark.notebook
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def read(number: str) -> nbformat.NotebookNode:
+    (path,) = (ROOT / "notebooks").glob(f"{number}-*.ipynb")
+    return nbformat.read(path, as_version=4)
+
+
+def markdown(notebook: nbformat.NotebookNode) -> str:
+    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+
+
+def test_there_are_nine_and_the_index_opens_with_links_to_them():
+    assert [path.stem[:2] for path in LESSONS] == [f"{number:02}" for number in range(1, 10)]
+    first = read("00").cells[0].source
+    assert LINK.findall(first)[:9] == [path.name for path in LESSONS]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_links_lead_to_files(path):
+    named = LINK.findall(markdown(nbformat.read(path, as_version=4)))
+    assert named
+    assert [name for name in named if not (path.parent / name).is_file()] == []
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_form_of_a_lesson(path):
+    """A title, a machine in the first cell of code, a picture, and at the end things to try with answers."""
+    notebook = nbformat.read(path, as_version=4)
+    assert len(notebook.cells) <= 24
+    title = notebook.cells[0].source.splitlines()[0]
+    assert title.startswith(f"# {int(path.stem[:2])}. ")
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert "tf.use_machine(" in code[0].source
+    assert any(map(pictures, code))
+    assert all(max(map(len, cell.source.splitlines())) < 125 for cell in code)
+    last = notebook.cells[-2].source
+    questions = last[last.index("## Things to try") :]
+    count = len(re.findall(r"^\d\. ", questions, re.MULTILINE))
+    answers = list(ANSWER.finditer(questions))
+    assert count == len(answers) == questions.count("<details>") == questions.count("</details>") >= 3
+    assert all(answer["text"] for answer in answers)
+    assert "Often misunderstood" in markdown(notebook)
+
+
+def stays(node: str, op_type: str, device: str) -> str:
+    return f"{node}: ({op_type}): {LOCAL}{device}"
+
+
+# Lesson, source of a code cell (pattern) -> parts of what it shows, in this order.
+FACTS = {
+    ("01", r"DeviceSpec"): ["/gpu:0  ", "/device:GPU:0\n", "/gpu:1  ", "/device:GPU:1\n"],
+    ("01", r"list_devices"): [f"{LOCAL}CPU:0 is a CPU", f"{LOCAL}GPU:0 is a GPU"],
+    ("01", r"^numbers"): ["[[22. 28.]\n [49. 64.]]", "3 nodes: 3 on GPU:0; nothing is copied"],
+    ("01", r"^placement\.explain"): ["GPU comes before CPU", "for CPU", "ask for '/device:CPU:0'"],
+    ("01", r"tf\.kernels"): ["CPU ", "int32, int64\n", "GPU complex128, complex64, double, float, half\n"],
+    ("01", r"4, 5, 6\], shape=\[3"): [
+        "-> /job:localhost/replica:0/task:0/device:CPU:0",
+        "kernels for MatMul with T=int32: CPU; none on GPU",
+    ],
+    ("01", r"blame"): ["3 of 3 nodes not on a GPU", "no GPU kernel for MatMul with T=int32"],
+    ("02", r"^a = "): [
+        "Device mapping:\n",
+        stays("MatMul", "MatMul", "GPU:0"),
+        stays("a", "Const", "GPU:0"),
+        stays("b", "Const", "GPU:0"),
+        "[[22. 28.]\n [49. 64.]]",
+    ],
+    ("02", r"explain"): ["generator", "all its consumers are on GPU:0: MatMul"],
+    ("02", r"make the session"): [
+        "--- make the session\nDevice mapping:",
+        "--- run\ny: ",
+        "x: ",
+        "--- run again\n--- run a larger graph\ny: ",
+        "z: ",
+        "x: ",
+        "--- end",
+    ],
+    ("02", r"RunMetadata"): ["GPU:0 MatMul = MatMul(a, b)", "_Send(", "CPU:0 MatMul/_3 = _Recv("],
+    ("02", r"for release in"): [
+        "MatMul: /job:localhost/replica:0/task:0/gpu:0",
+        f"MatMul: {LOCAL}GPU:0",
+        stays("MatMul", "MatMul", "GPU:0"),
+    ],
+    ("03", r"^with tf\.device"): [
+        stays("MatMul", "MatMul", "GPU:0"),
+        stays("a", "Const", "CPU:0"),
+        stays("b", "Const", "CPU:0"),
+        "[[22. 28.]\n [49. 64.]]",
+    ],
+    ("03", r"direction"): ["2 copies between devices, 48 B"],
+    ("03", r"is_copy"): ["a  MatMul  float32  (2, 3)      24", "b  MatMul  float32  (3, 2)      24"],
+    ("03", r"requested:"): ["'/device:CPU:0' ''", "device:CPU:0 device:GPU:0"],
+    ("03", r"outer"): [
+        "/job:localhost/device:GPU:0",
+        "/job:localhost/device:CPU:0",
+        "/job:localhost/task:0/device:GPU:0",
+        "''",
+    ],
+    ("03", r"_Recv"): [
+        "z/_5 is received by device:CPU:0\n",
+        "x/_1 is received by device:GPU:0\n",
+        "bias/_3 is received by device:GPU:0\n",
+    ],
+    ("03", r"diff"): ["missing device (2)", "y: ", "z: "],
+    ("04", r"total_bytes"): ["whole memory 11,439 MiB, free 11,363 MiB"],
+    ("04", r"no options"): ["4.0 MiB in use, 10.5 GiB taken from the GPU in 1 region, limit 10.5 GiB"],
+    ("04", r"\"allow_growth\""): ["4.0 MiB in use, 5.0 MiB taken from the GPU in 2 regions, limit 10.5 GiB"],
+    ("04", r"close"): ["'taken': 5242880, 'in use': 0"],
+    ("04", r"DataFrame"): ["10795.7  10795.7     4.0", "10795.7      5.0     4.0", "4575.9   4575.9     4.0"],
+    ("04", r"catch_warnings"): ["limit: 4575 MiB", "process-wide", "0.4 stays, 0.7 is ignored"],
+    ("04", r"too_large"): [
+        "OOM when allocating tensor with shape[6000,6000] and type float on",
+        f"{LOCAL}GPU:0 by allocator GPU_0_bfc",
+    ],
+    ("04", r"pieces"): ["free: 40 MiB", "address of 30 MiB more: None"],
+    ("05", r"^def on_third"): [
+        stays("MatMul", "MatMul", "GPU:2"),
+        stays("a", "Const", "GPU:2"),
+        "[[22. 28.]\n [49. 64.]]",
+    ],
+    ("05", r"^tf\.use_machine\(\"1x"): ["was explicitly assigned to /device:GPU:2 but available devices are"],
+    ("05", r"set_release\(\"1\.4\"\)"): [
+        "Cannot assign a device to node 'b': Could not satisfy explicit device specification '/device:GPU:2'",
+        '_device="/device:GPU:2"]()]]',
+    ],
+    ("05", r"^sess = .*allow_soft"): [
+        stays("MatMul", "MatMul", "GPU:0"),
+        "[[22. 28.]",
+    ],
+    ("05", r"display\("): ["GPU:0  False", "3 requests not met"],
+    ("05", r"^sess\.placement\.explain"): ["soft placement", "any device", "GPU comes before CPU"],
+    ("05", r"squared"): ["no supported kernel for GPU devices is available", "this node: T=int32"],
+    ("05", r"visible_devices"): ["was expli", "error: none", "{'a': 'GPU:0', 'b': 'GPU:0', 'MatMul': 'GPU:0'}"],
+    ("06", r"for d in"): [
+        "device: 3, name: Tesla K20m, pci bus id: 0000:84:00.0",
+        stays("MatMul", "MatMul", "GPU:2"),
+        stays("MatMul_1", "MatMul", "GPU:3"),
+        stays("AddN", "AddN", "CPU:0"),
+        stays("Const", "Const", "GPU:2"),
+        stays("Const_3", "Const", "GPU:3"),
+        "[[ 44.  56.]\n [ 98. 128.]]",
+    ],
+    ("06", r"^sess\.placement\.picture"): ["2 copies between devices, 32 B"],
+    ("06", r"^def model"): ["9 on CPU:0, 28 on GPU:0, 6 on GPU:1"],
+    ("06", r"careful\.picture"): ["9 on CPU:0, 17 on GPU:0, 17 on GPU:1"],
+    ("06", r"^def crossing"): ["careless     5.0  1056.0", "32.0", "careful      4.0  1024.0", "0.0"],
+    ("06", r"careless\.diff"): ["11 operations moved", "decided by    tower_1/MatMul"],
+    ("07", r"^def chain"): [
+        "=1        GPU 1 is /device:GPU:0\n",
+        "=0,1      GPU 0 is /device:GPU:0, GPU 1 is /device:GPU:1\n",
+        '="0,1"    GPU 0 is /device:GPU:0, GPU 1 is /device:GPU:1\n',
+        "=0,2,3    GPU 0 is /device:GPU:0, GPU 2 is /device:GPU:1, GPU 3 is /device:GPU:2\n",
+        "=         no GPU",
+    ],
+    ("07", r"too late"): [
+        f"{LOCAL}GPU:0 -> device: 0, name: Tesla K20m, pci bus id: 0000:83:00.0",
+        "['device:CPU:0', 'device:GPU:0']",
+        "CUDA_VISIBLE_DEVICES='3' has no effect",
+    ],
+    ("07", r"\"3,1\""): [
+        f"{LOCAL}GPU:0 -> device: 3, name: Tesla K20m, pci bus id: 0000:84:00.0",
+        f"{LOCAL}GPU:1 -> device: 1, name: Tesla K20m, pci bus id: 0000:03:00.0",
+    ],
+    ("07", r"\"2,0\""): ["GPU 1 is /device:GPU:1, GPU 3 is /device:GPU:0"],
+    ("07", r"VISIBLE_DEVICES=\"0\""): [
+        "'visible_device_list' listed an invalid GPU id '2' but visible device count is 1"
+    ],
+    ("07", r"for visible in"): ["(2, 3) -> {'x': 'GPU:0', 'y': 'GPU:1'}", "(3,) -> Cannot assign a device"],
+    ("07", r"AlreadyExistsError"): [
+        "TensorFlow device (GPU:0) is being mapped to multiple CUDA devices (2 now, and 1 previously)"
+    ],
+    ("07", r"set_release\(\"1\.4\"\)"): ["TensorFlow 1.4 does so silently"],
+    ("07", r"for number in range\(4\)"): [f"[10. 20.] {LOCAL}GPU:{number}\n" for number in range(4)],
+    ("08", r"^v = "): [f"1000.0 {LOCAL}GPU:0", f"1000.0 {LOCAL}GPU:1"],
+    ("08", r"sess1\.run\(b\)"): ["is not an element of this graph"],
+    ("08", r"counter"): ["one: 2.0 other: 0.0"],
+    ("08", r"write_graph"): [f"[3. 5.] {LOCAL}GPU:0", f"[3. 5.] {LOCAL}GPU:1"],
+    ("08", r"^tf\.reset.*\nfor number"): ["[array([3., 5.], dtype=float32), array([7., 9.], dtype=float32)]"],
+    ("08", r"asks for"): ["layer asks for /device:GPU:3", "result asks for /device:GPU:1"],
+    ("08", r"node\.device = ''"): ["[-1. -2.] {'GPU:1': 2}"],
+    ("09", r"doubled"): ["[[2. 2.]\n [2. 2.]]", "5 on CPU:0, 2 on GPU:1; 1 copy between devices, 16 B"],
+    ("09", r"weights/Assign"): ["with weights/Initializer/ones, weights, weights/read",
+        "decided by    weights",
+        "tied by       reference edge weights -> weights/Assign",
+    ],
+    ("09", r"name=\"update\""): ["update/value", "GPU:1", "AssignAdd  /device:CPU:0  CPU:0"],
+    ("09", r"^tf\.reset.*\n\n.*cpu:1"): ["was explicitly assigned to /device:CPU:1 but available devices are"],
+    ("09", r"\"CPU\": 3"): [*(f"{LOCAL}{name}\n" for name in ("CPU:0", "CPU:1", "CPU:2", "GPU:0")), "on", "CPU:1"],
+    ("09", r"\"GPU\": 0"): ["['device:CPU:0']"],
+    ("09", r"global_step"): ["no supported kernel for GPU devices is available", "this node: dtype=int32"],
+    ("09", r"Momentum"): ["w/Momentum", "GPU:0", "v/Momentum", "GPU:1", "update_w", "GPU:0", "update_v", "GPU:1"],
+    ("00", r"total"): ["1 on CPU:0, 2 on GPU:0, 1 on GPU:1; 3 copies between devices, 48 B"],
+}
+
+
+@pytest.mark.parametrize(("number", "pattern"), FACTS, ids=lambda part: part)
+def test_facts(number, pattern):
+    """In the saved text, which another test finds again in a clean kernel."""
+    notebook = read(number)
+    cells = [c for c in notebook.cells if c.cell_type == "code" and re.search(pattern, c.source, re.MULTILINE)]
+    shown = "\n".join(text for cell in cells for text in texts(cell))
+    position = 0
+    for part in FACTS[number, pattern]:
+        found = shown.find(part, position)
+        assert found >= 0, (part, shown)
+        position = found + len(part)
+
+
+def test_pictures_have_the_colours_of_the_devices():
+    from gpuplace.report.palette import device_style
+
+    cpu, gpu, third = (device_style(f"/device:{name}").fill for name in ("CPU:0", "GPU:0", "GPU:2"))
+    (all_on_gpu,) = pictures(code_cell(read("01"), r"^numbers"))
+    assert {fill for name, text, fill in all_on_gpu.boxes if "MatMul" in text or "Const" in text} == {gpu}
+    (constants_on_cpu,) = pictures(code_cell(read("03"), r"direction"))
+    assert {cpu, gpu} <= {fill for _, _, fill in constants_on_cpu.boxes}
+    assert sum("copy" in kind for kind, _ in constants_on_cpu.arrows) == 2
+    (towers,) = pictures(code_cell(read("06"), r"^sess\.placement\.picture"))
+    fills = [fill for name, text, fill in towers.boxes if "Const" in text or "MatMul" in text]
+    assert fills.count(third) == 3

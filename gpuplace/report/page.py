@@ -32,7 +32,7 @@ __all__ = ["page_html"]
 _STATIC = Path(__file__).parent / "static"
 _EXPLORER = Path(__file__).parents[1] / "jupyter" / "static"
 """Where the explorer's script and sheet lie; they are text here, and import nothing."""
-_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 _PLAIN_ROWS = 200
 """Rows that a browser without scripts shows."""
 

@@ -557,6 +557,7 @@ class Model {
     const { w, h } = this.drawn;
     if (Math.min(view.width / w, view.height / h) > LEAST_SCALE) return;
     const box = svg.viewBox.baseVal;
+    if (box.width < 0.98 * w || svg.parentElement.querySelector(".gp-map")) return; // the view does it itself
     box.width = Math.min(w, view.width / (2 * LEAST_SCALE));
     box.height = view.height / (2 * LEAST_SCALE);
     const item = this.drawn.items.get(this.state.selected_box);

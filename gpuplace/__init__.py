@@ -91,6 +91,7 @@ from gpuplace.views import (
     load_ipython_extension,
     make_ndarray,
     make_tensor_proto,
+    parse_log,
     unload_ipython_extension,
 )
 from gpuplace.views import lazy_attribute as __getattr__

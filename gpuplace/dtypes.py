@@ -328,7 +328,7 @@ def as_dtype(type_value: Any) -> DType:
         if type_value is None:  # NumPy's default, float64
             raise TypeError
         numpy_dtype = np.dtype(type_value)
-    except TypeError:
+    except (TypeError, ValueError):
         raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.") from None
     if numpy_dtype.kind in "SUO":
         return string

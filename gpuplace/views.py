@@ -54,18 +54,59 @@ def _mimebundle(self: Any, include: Any = None, exclude: Any = None) -> Any:
     return mimebundle(self, include, exclude)
 
 
-def _picture(self: Placement, **options: Any) -> Any:
+def _picture(self: Any, **options: Any) -> Any:
     """The graph coloured by assigned device; see ``gpuplace.jupyter.pictures.placement_picture``."""
     from gpuplace.jupyter.pictures import placement_picture
 
     return placement_picture(self, **options)
 
 
-def _frame(self: Placement) -> Any:
-    """A row a node as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.placement_frame``."""
-    from gpuplace.jupyter.frames import placement_frame
+def _frame(self: Placement, table: str = "nodes", **options: Any) -> Any:
+    """A table of the placement as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames`` for the columns.
 
-    return placement_frame(self)
+    Args:
+        table: ``"nodes"``, ``"devices"``, ``"edges"``, ``"copies"``, ``"groups"``, ``"scopes"``, ``"kernels"``,
+            ``"memory"`` or ``"errors"``.
+        options: ``depth=`` of ``"scopes"``.
+
+    Raises:
+        ValueError: there is no such table.
+    """
+    from gpuplace.jupyter.frames import frame
+
+    return frame(self, table, **options)
+
+
+def _machine_frame(self: Machine, config: Any = None, **options: Any) -> Any:
+    """The chain physical -> visible -> virtual as a ``DataFrame``; see ``gpuplace.jupyter.frames.mapping_frame``."""
+    from gpuplace.jupyter.frames import mapping_frame
+
+    return mapping_frame(self, config, **options)
+
+
+def _session_frame(self: BaseSession, table: str = "nodes", **options: Any) -> Any:
+    """A table of the session's placement, or ``"memory"`` and ``"chunks"``: what its GPUs' allocators hold now.
+
+    Raises:
+        ValueError: there is no such table.
+    """
+    from gpuplace.jupyter.frames import session_frame
+
+    return session_frame(self, table, **options)
+
+
+def _logged_frame(self: Any, table: str = "nodes") -> Any:
+    """A table of the log as a ``DataFrame``; see ``gpuplace.jupyter.log_frames`` for tables and columns."""
+    from gpuplace.jupyter.log_frames import logged_frame
+
+    return logged_frame(self, table)
+
+
+def _log_diff_frame(self: Any) -> Any:
+    """A row a node that differs as a ``DataFrame``; see ``gpuplace.jupyter.log_frames.log_diff_frame``."""
+    from gpuplace.jupyter.log_frames import log_diff_frame
+
+    return log_diff_frame(self)
 
 
 def _blame_frame(self: Blame) -> Any:
@@ -89,8 +130,23 @@ def _diff_frame(self: PlacementDiff) -> Any:
     return diff_frame(self)
 
 
+def parse_log(log: Any) -> Any:
+    """The placement in what TensorFlow printed with ``log_device_placement``; see ``gpuplace.report.log_parser``.
+
+    Args:
+        log: text, bytes, path, open file, or what ``%%capture`` kept of a cell.
+    """
+    from gpuplace.report.log_diff import LogDiff
+    from gpuplace.report.log_parser import parse_log as parse
+    from gpuplace.report.logged_placement import LoggedPlacement
+
+    _attach(LoggedPlacement, picture=_picture, frame=_logged_frame, _repr_mimebundle_=_mimebundle)
+    _attach(LogDiff, frame=_log_diff_frame)
+    return parse(log)
+
+
 def explore(x: Any = None, machine: Any = None, config: Any = None, release: str | None = None) -> Any:
-    """The interactive explorer of a graph, session, placement, GraphDef or file.
+    """The interactive explorer of a graph, session, placement, GraphDef, file or parsed log.
 
     Args:
         x: what to explore; the default graph where None.
@@ -135,6 +191,8 @@ def attach() -> None:
     )
     _attach(Operation, node_def=property(_node_def), __str__=_operation_text)
     _attach(Placement, picture=_picture, frame=_frame, _repr_mimebundle_=_mimebundle)
+    _attach(Machine, frame=_machine_frame)
+    _attach(BaseSession, frame=_session_frame)
     _attach(Blame, frame=_blame_frame)
     _attach(Explanation, frame=_explanation_frame)
     _attach(PlacementDiff, frame=_diff_frame)

@@ -126,3 +126,12 @@ def test_a_shape_is_filled_with_the_last_element():
         dtypes.as_array([1, 2], shape=[2, 2], verify_shape=True)
     with pytest.raises(ValueError, match="must be fully defined"):
         dtypes.as_array(1, shape=[None])
+
+
+def test_a_thing_with_a_type_is_no_type():
+    class Typed:
+        dtype = dtypes.float32
+
+    with pytest.raises(TypeError, match="Cannot convert value"):
+        dtypes.as_dtype(Typed())
+    assert dtypes.float32 != Typed()

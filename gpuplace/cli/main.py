@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from gpuplace.cli import commands, pages
+from gpuplace.cli import commands, log_command, pages
 from gpuplace.cli.parser import RUN_OPTIONS, build_parser
 from gpuplace.cli.run_script import split_arguments
 from gpuplace.cli.setup import UsageError
@@ -19,6 +19,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "explain": commands.explain,
     "blame": commands.blame,
     "diff": commands.diff,
+    "log": log_command.log,
     "devices": commands.devices,
     "report": pages.report,
     "explore": pages.explore,

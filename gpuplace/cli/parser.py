@@ -16,6 +16,7 @@ COMMANDS = {
     "explain": "say why a node is where it is",
     "blame": "rank the causes for everything that is not on a GPU",
     "diff": "place a graph on two machines, or as two releases, and print what moves",
+    "log": "read what TensorFlow printed with log_device_placement, and compare it with a graph",
     "report": "write a graph's placement as one HTML file: picture, tables and reasons",
     "explore": "open a graph in the explorer",
     "devices": "show how the machine's GPUs become /device:GPU:0, /device:GPU:1, ...",
@@ -29,6 +30,8 @@ SHOWN_WITH = ("lab", "voila", "page")
 """What ``explore`` can open a graph with."""
 
 FORMATS = ("table", "json", "csv", "log")
+
+LOG_TABLES = ("nodes", "devices", "gpus", "events", "sessions", "unparsed")
 
 MACHINE_HELP = (
     'such as "4x Tesla K20m", "2 CPU, 1x V100", "cpu" or "local"; default: GPUPLACE_MACHINE, else local'
@@ -84,6 +87,24 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _add_session_options(diff)
     diff.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
+
+    log = _command(commands, "log")
+    log.epilog = "With --against, nodes whose device differs; exit code 3 where any does."
+    log.add_argument(
+        "log", metavar="FILE", help="a log, stdout and stderr as they came; - for standard input"
+    )
+    log.add_argument(
+        "--show",
+        choices=LOG_TABLES,
+        default="nodes",
+        help="what to list; default: nodes. unparsed is the text that was not understood",
+    )
+    log.add_argument("--session", type=int, metavar="N", help="only the session of this number, from 0")
+    log.add_argument("--against", metavar="GRAPH", help=f"compare with {GRAPH_HELP}")
+    _add_machine(log)
+    _add_release(log)
+    _add_session_options(log)
+    log.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
 
     report = _command(commands, "report")
     _add_graph(report)

@@ -26,6 +26,7 @@ from gpuplace.errors import OpError
 from gpuplace.jupyter import render
 from gpuplace.jupyter.details import box_of_name, detail_of
 from gpuplace.jupyter.frames import placement_frame
+from gpuplace.jupyter.logged import LoggedState
 from gpuplace.jupyter.pictures import placement_picture
 from gpuplace.jupyter.views import STYLE, GraphView, TableView, look
 from gpuplace.jupyter.what_if import WhatIf
@@ -33,6 +34,7 @@ from gpuplace.jupyter.widget_rows import copy_rows, legend_notes, searcher, tabl
 from gpuplace.report import html
 from gpuplace.report.dot import dot_text
 from gpuplace.report.drawing import Drawing, draw, scope_tree
+from gpuplace.report.logged_placement import LoggedPlacement
 from gpuplace.report.placement_view import view_of
 from gpuplace.report.text import counted, placement_text, summary_text
 
@@ -72,7 +74,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         "", read_only=True, help="What is wrong with these settings; empty if nothing is."
     )
 
-    def __init__(self, what_if: WhatIf, **options: Any) -> None:
+    def __init__(self, what_if: WhatIf | LoggedState, **options: Any) -> None:
         self._what_if = what_if
         self._settling = True
         self._drawing: Drawing | None = None
@@ -444,7 +446,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
 
 def explore(x: Any, machine: Any = None, config: Any = None, release: str | None = None) -> Explorer:
-    """The explorer of a graph, session, placement, GraphDef or file.
+    """The explorer of a graph, session, placement, GraphDef, file or parsed log.
 
     Args:
         x: what to explore.
@@ -452,4 +454,6 @@ def explore(x: Any, machine: Any = None, config: Any = None, release: str | None
         config: ``ConfigProto`` with the settings to begin with.
         release: which TensorFlow; the process's where None.
     """
+    if isinstance(x, LoggedPlacement):
+        return Explorer(LoggedState(x))
     return Explorer(WhatIf(x, machine=machine, config=config, release=release))

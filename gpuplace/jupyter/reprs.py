@@ -20,6 +20,7 @@ from gpuplace.placer.diff import PlacementDiff
 from gpuplace.placer.explanation import Explanation
 from gpuplace.placer.placement import Placement
 from gpuplace.report import html
+from gpuplace.report.logged_placement import LoggedPlacement
 from gpuplace.report.memory_map import chunks_text, memory_html, memory_text
 from gpuplace.report.palette import device_label
 from gpuplace.report.tables import mapping_cells
@@ -34,6 +35,7 @@ _MOST_TYPES = 12
 _MOST_ROWS = 50
 _MOST_MOVES = 12
 _MOST_LINES = 200
+_MOST_LEFT = 100
 _PICTURE_NODES = 3000
 """Nodes up to which a graph that is merely shown is also drawn."""
 
@@ -61,6 +63,18 @@ def _shown(obj: Any) -> tuple[str, str] | None:
 def _placement(placement: Placement) -> tuple[str, str]:
     picture = placement_picture(placement)._repr_mimebundle_()
     return html.summary(placement) + picture["text/html"], placement_text(placement)
+
+
+@_shown.register
+def _logged(log: LoggedPlacement) -> tuple[str, str]:
+    """Nodes by device, the picture, and what was not understood."""
+    picture = placement_picture(log)._repr_mimebundle_()
+    left = [(left.line, left.text) for left in log.unparsed]
+    shown = f"<p>{html.escape(repr(log)[1:-1])}</p>{html.summary(log)}{picture['text/html']}"
+    if left:
+        title = f"{counted(len(left), 'piece')} of text not understood"
+        shown += f"<details><summary>{title}</summary>{html.table(('line', 'text'), left, limit=_MOST_LEFT)}</details>"
+    return shown, f"{log!r}\n{placement_text(log)}"
 
 
 @_shown.register

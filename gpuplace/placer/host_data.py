@@ -22,6 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gpuplace.dtypes import DType, string
 from gpuplace.errors import ResourceExhaustedError
 from gpuplace.placer.bindings import Groups
 from gpuplace.placer.node_facts import VARIANT, NodeFacts
@@ -47,7 +48,9 @@ _MAX_VISITS = 1 << 23
 
 _HOST_TYPES = frozenset({"string", "resource"})
 _FORWARDING_OPS = frozenset({"Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch"})
-_ENDING_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "_SwitchN"})
+_ENDING_OPS = frozenset(
+    {"PartitionedCall", "StatefulPartitionedCall", "_DeviceRetval", "_Retval", "_SwitchN"}
+)
 """They run where such data are, as functions of the graph do, but whoever reads from them need not."""
 _TYPES_OF = {
     "IteratorGetNextAsOptional": "output_types",
@@ -55,8 +58,12 @@ _TYPES_OF = {
     "RaggedTensorToVariant": "Tvalues",
 }
 """Op -> attribute with the types of what its variant carries."""
-_UNTYPED_OPS = frozenset({"FilterByLastComponentDataset"})
+_UNTYPED_OPS = frozenset({"FilterByLastComponentDataset", "SaveDatasetV2"})
 """Datasets that do not say so."""
+_MAKERS_BY_ANOTHER_NAME = frozenset(
+    {"MutexLock", "SnapshotDatasetReader", "SnapshotNestedDatasetReader", "WindowOp"}
+)
+"""Locks, and datasets whose name does not end so."""
 
 
 def what_is_read(op_type: str) -> str:
@@ -81,9 +88,7 @@ def limit_to_host(
 
     for node in _forwarding_nodes(graph, facts):
         limit(node)
-    elements = [
-        fact.attrs["element_dtype"].name if fact.signature.op_type in _LIST_OPS else None for fact in facts
-    ]
+    elements = [_element_type(fact) if fact.signature.op_type in _LIST_OPS else None for fact in facts]
     if _HOST_TYPES.intersection(filter(None, elements)):
         reads = np.array([VARIANT in fact.input_kinds for fact in facts])
         suspects = np.flatnonzero(reads[graph.signature])
@@ -92,6 +97,12 @@ def limit_to_host(
             if search.element_type(node) in _HOST_TYPES:
                 limit(node)
     return _limited(groups, limited), tuple(causes)
+
+
+def _element_type(fact: NodeFacts) -> str | None:
+    """What a list op's lists hold; None where the node does not say so."""
+    dtype = fact.attrs.get("element_dtype")
+    return dtype.name if isinstance(dtype, DType) else None
 
 
 def _limited(groups: Groups, roots: set[int]) -> Groups:
@@ -144,11 +155,11 @@ def _makes_host_data(fact: NodeFacts) -> bool:
     """Whether a node's variant is of a type that stays on the CPU."""
     op_type = fact.signature.op_type
     if op_type in _TYPES_OF:
-        types = fact.attrs.get(_TYPES_OF[op_type]) or ()
-        return any(dtype.name == "string" for dtype in (types if isinstance(types, tuple) else (types,)))
+        types = fact.attrs.get(_TYPES_OF[op_type])
+        return any(dtype is string for dtype in (types if isinstance(types, tuple) else (types,)))
     if op_type in _LIST_MAKERS:
-        return bool(fact.attrs["element_dtype"].name == "string")
-    return (fact.is_dataset and op_type not in _UNTYPED_OPS) or op_type in ("MutexLock", "WindowOp")
+        return _element_type(fact) == "string"
+    return (fact.is_dataset and op_type not in _UNTYPED_OPS) or op_type in _MAKERS_BY_ANOTHER_NAME
 
 
 class _Search:

@@ -91,7 +91,7 @@ def dot_text(
         f'  edge [fontname="{FONT}" fontsize=9 color="{theme.edge}" fontcolor="{theme.faint}"'
         " arrowsize=0.6 penwidth=1.1]",
     ]
-    if legend:
+    if legend and drawing.legend:
         lines.append(f"  label=<{_legend(drawing, theme)}> labelloc=b labeljust=l")
     inside: dict[int, list[str]] = {}
     position = {box.id: box for box in drawing.boxes}
@@ -147,7 +147,7 @@ def _op(box: Box, theme: Theme) -> str:
     request = box.requests[0] if box.requests else ""
     rows = [
         f"<B>{escape(shortened(box.label, _LABEL_WIDTH))}</B>",
-        _small(f"{shortened(box.op_type, _LABEL_WIDTH)} · {style.label}", INK),
+        _small(" · ".join(filter(None, (shortened(box.op_type, _LABEL_WIDTH), style.label))), INK),
     ]
     classes = ["op"]
     pen, colour = 1.0, theme.frame

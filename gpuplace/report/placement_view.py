@@ -88,6 +88,8 @@ class PlacementView:
     """What went wrong, the first of it in words."""
     release: str = "1.15"
     """Which TensorFlow decided."""
+    knows_edges: bool = True
+    """False for a log, which names nodes only."""
     _tensors: dict[tuple[int, int], TensorFact] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -199,10 +201,13 @@ class PlacementView:
 
 
 def view_of(placement: Any) -> PlacementView:
-    """The view of a `Placement`; a view is returned as it is. The same object for the same placement."""
+    """The view of a `Placement`, or of what has a `placement_view`; a view is returned as it is. The same object for
+    the same placement."""
     if isinstance(placement, PlacementView):
         return placement
-    known = placement.__dict__.get("_report_view")
+    known = getattr(placement, "placement_view", None)
+    if known is None:
+        known = placement.__dict__.get("_report_view")
     if known is None:
         known = placement.__dict__["_report_view"] = _view_of_placement(placement)
     return known

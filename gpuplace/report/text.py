@@ -132,7 +132,7 @@ def summary_text(placement: Any) -> str:
     sizes = [view.tensor_of(node, output).nbytes for node, output, _ in copies]
     known = sum(size for size in sizes if size is not None)
     unknown = sum(size is None for size in sizes)
-    told = "nothing is copied between devices"
+    told = "nothing is copied between devices" if view.knows_edges else "a log does not tell copies"
     if copies:
         told = f"{counted(len(copies), 'copy', 'copies')} between devices, "
         told += bytes_text(known) if unknown < len(copies) else "of unknown size"

@@ -14,6 +14,7 @@ from gpuplace.jupyter.frames import (
 )
 from gpuplace.report.placement_view import PlacementView
 from tests.jupyter.programs import layered, towers
+from tests.report.log_samples import SAMPLES
 
 LOCAL = "/job:localhost/replica:0/task:0/device:"
 
@@ -114,3 +115,106 @@ def test_blame_frame():
     assert list(frame["nodes"]) == [row.nodes for row in blame] and frame["nodes"].sum() == blame.nodes > 0
     assert frame["rule"].iloc[0] == "missing device" and frame["cause"].iloc[0] == "the machine has no GPU"
     assert len(tf.place(tf.Graph(), machine="1x V100").blame().frame().columns) == len(frame.columns)
+
+
+TABLES = ("nodes", "devices", "edges", "copies", "groups", "scopes", "kernels", "memory", "errors")
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table_of_a_placement_by_name(table):
+    full = tf.place(layered(2), machine="2x V100").frame(table)
+    empty = tf.place(tf.Graph(), machine="2x V100").frame(table)
+    shared = [name for name in empty.columns if table != "scopes" or name == "nodes"]
+    assert [full[name].dtype.name for name in shared] == [empty[name].dtype.name for name in shared]
+    assert full.index.name == empty.index.name
+
+
+def test_an_unknown_table_names_the_known_ones():
+    placement = tf.place(tf.Graph(), machine="cpu")
+    with pytest.raises(ValueError, match="nodes, devices, edges"):
+        placement.frame("node")
+    with pytest.raises(ValueError, match="sessions, unparsed"):
+        tf.parse_log("").frame("edges")
+
+
+def test_groups():
+    with tf.Graph().as_default() as graph:
+        with tf.device("/gpu:1"):
+            v = tf.Variable(tf.zeros([2]), name="v")
+        tf.assign(v, [1.0, 2.0], name="set")
+    frame = tf.place(graph, machine="2x V100").frame("groups")
+    assert set(frame.index) == {"v", "v/Assign", "v/read", "set"} and frame.index.name == "node"
+    assert set(frame["group"]) == {0} and set(frame["size"]) == {4}
+    assert set(frame["assigned"]) == {f"{LOCAL}GPU:1"} and frame["decided_by"].dtype == "string"
+
+
+def test_memory_of_a_placement(placement):
+    frame = placement.frame("memory")
+    assert frame["tensors"].tolist() == [0, 6, 0]
+    assert frame["bytes"].tolist() == [0, 4 * 24 + 2 * 16, 0] and frame["unsized"].sum() == 0
+    assert pd.isna(frame["memory_limit"].iloc[0]) and frame["bytes_in"].tolist() == [32, 0, 0]
+
+
+def test_errors():
+    frame = tf.place(towers(), machine="3x Tesla K20m", on_error="keep").frame("errors")
+    assert frame["error"].iloc[0] == "InvalidArgumentError" and frame["node"].iloc[0] in (
+        "Const_2",
+        "MatMul_1",
+    )
+    assert "/device:GPU:3" in frame["message"].iloc[0] and frame["hint"].notna().all()
+
+
+def test_kernels_of_a_graph(placement):
+    frame = placement.frame("kernels")
+    assert set(frame.index) == {"Const", "MatMul", "AddN"}
+    assert set(frame.loc["AddN", "device_type"]) >= {"CPU", "GPU"}
+
+
+def test_memory_and_chunks_of_a_session():
+    tf.use_machine("2x Tesla K40c")
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(tf.zeros([1000]), name="v")
+        session.run(v.initializer)
+        memory, chunks = session.frame("memory"), session.frame("chunks")
+        assert len(session.frame()) == 6 and len(session.frame("edges")) > 0
+    assert (
+        memory.loc[f"{LOCAL}GPU:0", "bytes_in_use"] >= 4000
+        and memory.loc[f"{LOCAL}GPU:1", "bytes_in_use"] == 0
+    )
+    used = chunks[chunks["in_use"]]
+    assert used["size"].sum() == memory["bytes_in_use"].sum() and "zeros" in set(used["label"].dropna())
+    assert used["allocation"].notna().all() and chunks[~chunks["in_use"]]["allocation"].isna().all()
+
+
+def test_machine_frame():
+    machine = tf.Machine.parse("4x Tesla K20m")
+    config = tf.ConfigProto(gpu_options=tf.GPUOptions(visible_device_list="1"))
+    expected = mapping_frame(machine, config, environ={})
+    pd.testing.assert_frame_equal(machine.frame(config, environ={}), expected)
+    assert expected["device"].notna().sum() == 1
+
+
+def test_frames_of_a_log():
+    log = tf.parse_log(SAMPLES["1.8 with memory, and a GPU not used"].text + SAMPLES["1.14 both"].text)
+    nodes = log.frame()
+    assert nodes.index.tolist() == ["MatMul", "a", "b"] and nodes.index.name == "node"
+    assert nodes["device"].cat.ordered and list(nodes["device"].cat.categories)[:2] == ["CPU:0", "GPU:0"]
+    assert nodes["line"].dtype == "int64" and nodes["type"].tolist() == ["MatMul", "Const", "Const"]
+    gpus = log.frame("gpus")
+    assert gpus["told"].tolist() == ["ignored", "created"] and gpus["memory_mb"].tolist() == [pd.NA, 10405]
+    assert "minimum required" in gpus["detail"][0]
+    devices = log.frame("devices")
+    assert devices["gpu"].tolist() == [pd.NA, pd.NA, 0] and devices["nodes"].tolist() == [0, 0, 2]
+    assert log.frame("sessions")["GPU:0"].tolist() == [2]
+    assert log.frame("unparsed")["line"].is_monotonic_increasing
+    assert tf.parse_log(SAMPLES["2.4 eager on both"].text).frame("events")["op"].tolist() == ["Fill", "Fill"]
+
+
+@pytest.mark.parametrize("table", ["nodes", "devices", "gpus", "events", "sessions", "unparsed"])
+def test_frames_of_an_empty_log(table):
+    empty = tf.parse_log("").frame(table)
+    full = tf.parse_log(SAMPLES["1.14 both"].text).frame(table)
+    shared = [name for name in empty.columns if name in full.columns]
+    assert [empty[name].dtype for name in shared if empty[name].dtype != "category"] == [
+        full[name].dtype for name in shared if full[name].dtype != "category"
+    ]

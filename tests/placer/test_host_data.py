@@ -49,3 +49,13 @@ def test_only_tensors_tell_their_reader_what_it_is():
     assert where(PLACEHOLDER, NUMBER, DATASET, by_data, last)["w"] == "CPU"
     found = where(PLACEHOLDER, other, NUMBER, DATASET, by_control, last)
     assert (found["m"], found["q"], found["w"]) == ("CPU", "CPU", "GPU")
+
+
+def test_datasets_by_another_name_and_results_of_functions():
+    reader = node("e", "SnapshotNestedDatasetReader", "q", N=1, output_types=("bool",))
+    other = node("q", "Placeholder", dtype="variant")
+    found = where(PLACEHOLDER, other, reader, node("w", "Identity", "p", "^e", T="variant"))
+    assert (found["p"], found["w"]) == ("CPU", "CPU")
+    result = node("w", "_Retval", "p", "^e", T="variant", index=0)
+    assert where(PLACEHOLDER, NUMBER, DATASET, result)["w"] == "CPU"
+    assert where(PLACEHOLDER, node("w", "_Retval", "p", T="variant", index=0))["w"] == "GPU"

@@ -1,0 +1,101 @@
+"""`gpuplace log`: what a log says, and where a graph would be placed otherwise."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any
+
+from gpuplace.cli.output import render
+from gpuplace.cli.setup import UsageError, config_of, machine_of, release_of
+from gpuplace.report.log_diff import LogMove
+from gpuplace.report.log_parser import parse_log
+from gpuplace.report.logged_placement import (
+    LoggedDevice,
+    LoggedEvent,
+    LoggedGPU,
+    LoggedNode,
+    LoggedPlacement,
+    Unparsed,
+)
+
+__all__ = ["log"]
+
+_DIFFERS = 3
+"""Exit code where the log and the graph's placement differ."""
+
+
+def log(arguments: argparse.Namespace) -> int:
+    """Prints a table of a log; with a graph, the nodes that gpuplace would place elsewhere."""
+    found = _read(arguments.log)
+    if arguments.session is not None:
+        if arguments.session not in found.numbers:
+            raise UsageError(f"the log has sessions {found.numbers[0]} to {found.numbers[-1]}")
+        found = found.sessions[arguments.session]
+    if arguments.against:
+        return _compare(found, arguments)
+    rows, columns = _table(found, arguments.show)
+    if arguments.format == "table":
+        print(repr(found)[1:-1])
+        if not rows:
+            return 0
+    print(render(rows, arguments.format, columns))
+    return 0
+
+
+def _read(path: str) -> LoggedPlacement:
+    try:
+        if path == "-":
+            return parse_log(sys.stdin.buffer.read())
+        with open(path, "rb") as stream:
+            return parse_log(stream.read())
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _table(found: LoggedPlacement, table: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """Rows of a table and its columns."""
+    records: dict[str, tuple[Any, Any]] = {
+        "nodes": (found.rows, LoggedNode),
+        "devices": (found.devices, LoggedDevice),
+        "gpus": (found.gpus, LoggedGPU),
+        "events": (found.events, LoggedEvent),
+        "unparsed": (found.unparsed, Unparsed),
+    }
+    if table == "sessions":
+        columns = ("session", "nodes", "events", "devices")
+        rows = [
+            {
+                "session": part.numbers[0],
+                "nodes": len(part),
+                "events": len(part.events),
+                "devices": ", ".join(f"{count} on {device}" for device, count in part.counts().items()),
+            }
+            for part in found.sessions
+        ]
+        return rows, columns
+    values, kind = records[table]
+    return [value._asdict() for value in values], kind._fields
+
+
+def _compare(found: LoggedPlacement, arguments: argparse.Namespace) -> int:
+    if not os.path.exists(arguments.against):
+        raise UsageError(f"cannot read {arguments.against}: No such file or directory")
+    machine = machine_of(arguments.machine) if arguments.machine else None
+    if machine is None and not found.device_names:
+        raise UsageError("the log names no device; give a --machine")
+    differences = found.compare(
+        arguments.against, machine=machine, config=config_of(arguments), release=release_of(arguments)
+    )
+    if arguments.format == "table":
+        print(differences)
+    else:
+        rows = [move._asdict() for move in differences]
+        rows += [
+            dict.fromkeys(LogMove._fields, "")
+            | {"node": name, "type": found.types[name], "logged": found[name]}
+            for name in differences.only_logged
+        ]
+        print(render(rows, arguments.format, LogMove._fields))
+    return _DIFFERS if differences.moves else 0

@@ -1,0 +1,209 @@
+r"""The sentences that TensorFlow prints about devices, as a small grammar.
+
+A rule is a sequence of terminals: literal texts, blanks, and classes of characters such as a node's name. Two matchers
+are made of each rule: one for the whole sentence, and one for a sentence that a line breaks off::
+
+    placed  =  NAME ":" " " "(" TYPE ")" ":" " " DEVICE        since 0.12; until 1.13 `(TYPE)DEVICE` on stderr
+    plain   =  NAME ":" " " DEVICE                             until 0.11
+    row     =  DEVICE "->" DESCRIPTION                         below "Device mapping:"
+    eager   =  "Executing op" OP "in device" DEVICE            since 1.14
+    DEVICE  =  "/job:" JOB "/replica:" N "/task:" N "/device:" KIND ":" N     or "/cpu:0", "/gpu:0" at the end
+
+No terminal can begin with a character in which the one before it may go on, so that matching never goes back and takes
+time in proportion to the text.
+
+>>> found = PLACED.match("MatMul: (MatMul)/job:localhost/replica:0/task:0/gpu:0")
+>>> found["name"], found["type"], found["device"]
+('MatMul', 'MatMul', '/job:localhost/replica:0/task:0/gpu:0')
+>>> PLACED.is_begun("MatMul: (MatMul): /job:localhost/repl"), PLACED.is_begun("some words")
+(True, False)
+
+Source: tensorflow/core/common_runtime/simple_placer.cc, releases 0.5 to 1.3; placer.cc, 1.4 to 2.21; local_session.cc
+and direct_session.cc; gpu/gpu_device.cc; eager/execute.cc.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+__all__ = [
+    "CREATED",
+    "DEVICE_NAME",
+    "EAGER",
+    "FOUND",
+    "HEADER",
+    "IGNORED",
+    "NAME_END",
+    "NO_DEVICES",
+    "PLACED",
+    "PHYSICAL",
+    "CAPABILITY",
+    "PLAIN",
+    "PLACED_LATER",
+    "PREFIX",
+    "PROMPT",
+    "PROPERTIES",
+    "ROW",
+    "Rule",
+]
+
+_NAME_CHARACTERS = r"""[^\s\x00-\x1f\x7f:,;'"`\[\]{}()]"""
+"""TensorFlow's own check lets fewer pass; names from rewritten graphs and functions hold others."""
+
+
+@dataclass(frozen=True)
+class Chars:
+    """A terminal of one or more characters of a class."""
+
+    pattern: str
+    """Regular expression of the whole terminal; matches without going back."""
+    begun: str = ""
+    """Regular expression of a beginning of it; the same where empty."""
+    group: str = ""
+    """Under which name a match keeps it."""
+
+    def named(self, group: str) -> Chars:
+        """The same terminal, kept."""
+        return Chars(self.pattern, self.begun, group)
+
+
+@dataclass(frozen=True)
+class Optional:
+    """A literal that may be absent."""
+
+    text: str
+
+
+Terminal = str | Chars | Optional
+NAME = Chars(rf"{_NAME_CHARACTERS}++")
+SIMPLE_NAME = Chars(r"[A-Za-z0-9._][\w.\\/>-]*+")
+WORD = Chars(r"[A-Za-z_]\w*+")
+OP = Chars(r"[^\s()]++")
+NUMBER = Chars(r"\d++")
+KIND = Chars(r"(?:device:)?[A-Za-z_]\w*+", r"(?:d(?:e(?:v(?:i(?:c(?:e:?)?)?)?)?)?|(?:device:)?[A-Za-z_]\w*+)")
+REST = Chars(r"[^\n]*\S")
+GAP = Chars(r"[ \t]++")
+LOOSE = Chars(r"[ \t]*+")
+FULL_DEVICE: tuple[Terminal, ...] = (
+    *("/job:", WORD, "/replica:", NUMBER, "/task:", NUMBER, "/", KIND, ":", NUMBER),
+)
+
+
+def _literal_begun(text: str, then: str) -> str:
+    """A beginning of the literal, or all of it and what may follow."""
+    made = then
+    for char in reversed(text):
+        made = f"(?:{re.escape(char)}{made})?"
+    return made
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A sentence.
+
+    Attributes:
+        terminals: in order; a tuple among them is a group kept under its first item's name.
+    """
+
+    terminals: tuple[Terminal | tuple[str, tuple[Terminal, ...]], ...]
+    certain: int = 1
+    """A sentence counts as begun when as many terminals are there."""
+
+    @cached_property
+    def pattern(self) -> str:
+        """Regular expression of the whole sentence."""
+        return "".join(map(_whole, self.terminals))
+
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        """The whole sentence, compiled."""
+        return re.compile(self.pattern, re.ASCII if "job" not in self.pattern else 0)
+
+    @cached_property
+    def _begun(self) -> re.Pattern[str]:
+        flat: list[Terminal] = []
+        for terminal in self.terminals:
+            flat += terminal[1] if isinstance(terminal, tuple) else (terminal,)
+        made = ""
+        for position, terminal in reversed(list(enumerate(flat))):
+            if position < self.certain:
+                made = _whole(terminal) + made
+            elif isinstance(terminal, str):
+                made = _literal_begun(terminal, made)
+            elif isinstance(terminal, Optional):
+                made = f"(?:{re.escape(terminal.text)})?{made}"
+            else:
+                made = f"(?:{terminal.pattern}{made}|{terminal.begun or terminal.pattern})?"
+        return re.compile(re.sub(r"\(\?P<\w+>", "(?:", made) + r"\Z")
+
+    def match(self, text: str, start: int = 0) -> re.Match[str] | None:
+        """The sentence at a position."""
+        return self.regex.match(text, start)
+
+    def is_begun(self, text: str, start: int = 0) -> bool:
+        """Whether the text from a position on is a beginning of the sentence."""
+        return self._begun.match(text, start) is not None
+
+
+def _whole(terminal: Terminal | tuple[str, tuple[Terminal, ...]]) -> str:
+    if isinstance(terminal, tuple):
+        return f"(?P<{terminal[0]}>{''.join(map(_whole, terminal[1]))})"
+    if isinstance(terminal, str):
+        return re.escape(terminal)
+    if isinstance(terminal, Optional):
+        return f"(?:{re.escape(terminal.text)})?"
+    return f"(?P<{terminal.group}>{terminal.pattern})" if terminal.group else terminal.pattern
+
+
+_DEVICE = ("device", FULL_DEVICE)
+_TYPE = Chars(r"[^\s():]++")
+DEVICE_NAME = Rule((_DEVICE,))
+PLACED = Rule(
+    (NAME.named("name"), ":", LOOSE, "(", _TYPE.named("type"), ")", Optional(":"), LOOSE, _DEVICE), certain=2
+)
+PLAIN = Rule((SIMPLE_NAME.named("name"), ":", GAP, _DEVICE), certain=2)
+ROW = Rule((_DEVICE, LOOSE, "->", LOOSE, REST.named("description")), certain=1)
+EAGER = Rule(("Executing op", GAP, OP.named("op"), GAP, "in", GAP, "device", GAP, _DEVICE), certain=1)
+HEADER = Rule(("Device mapping:", LOOSE))
+NO_DEVICES = Rule(("Device mapping:", GAP, "no", GAP, "known", GAP, "devices.", LOOSE), certain=1)
+FOUND = Rule(("Found device", GAP, NUMBER.named("physical_id"), GAP, "with properties:", LOOSE))
+
+_PHYSICAL: tuple[Terminal, ...] = (
+    *("device:", LOOSE, NUMBER.named("physical_id"), ",", LOOSE, "name:", GAP),
+    *(Chars(r"[^,\n]++").named("name"), ",", GAP, "pci", GAP, "bus", GAP, "id:", GAP),
+    Chars(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]|<[^>\n]*+>").named("pci_bus_id"),
+)
+PHYSICAL = Rule(_PHYSICAL)
+CAPABILITY = re.compile(r",[ \t]+compute[ \t]+capability:[ \t]+(\d+\.\d+)")
+CREATED = re.compile(
+    r"(?:Creat(?:ed|ing) TensorFlow device|Created device)[ \t]+\(?(?P<device>/[^\s()]++)"
+    r"(?:[ \t]+with[ \t]+(?P<memory>\d++)[ \t]+MB[ \t]+memory:?)?\)?:?[ \t]*->[ \t]*"
+    r"(?:physical (?:GPU|PluggableDevice)[ \t]+)?\(?"
+    rf"(?P<description>{PHYSICAL.pattern}(?:{CAPABILITY.pattern})?)\)?"
+)
+"""Since 0.5 `Creating`, since 1.5 `Created TensorFlow device`, since 2.5 `Created device`."""
+IGNORED = re.compile(
+    rf"Ignoring (?:visible )?gpu device \((?P<description>{PHYSICAL.pattern}(?:{CAPABILITY.pattern})?)\)"
+    r" with (?P<reason>[^\n]*\S)"
+)
+PROPERTIES = re.compile(
+    r"(?P<key>name|major|minor|memoryClockRate[ ]?\(GHz\)|pciBusID|[Tt]otal[ ]?[Mm]emory|[Ff]ree[ ]?[Mm]emory"
+    r"|computeCapability|coreClock|coreCount|deviceMemorySize|deviceMemoryBandwidth)(?P<colon>:?)[ ]"
+)
+"""What follows "Found device": keys of all releases."""
+
+_FILE = r"[^\s\]]++(?:(?<=:\d)|(?<=:\d\d)|(?<=:\d{3})|(?<=:\d{4})|(?<=:\d{5}))"
+PLACED_LATER = re.compile(rf"(?:(?<=\s)|(?<=>:)|(?<=\|)){PLACED.pattern}")
+"""A node's line behind other text on the same line; a name holds no blanks."""
+PREFIX = re.compile(
+    rf"(?:\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{1,9}}: )?[IWEF] (?P<file>{_FILE})\] ?"
+    rf"|[IWEF]\d{{4}} \d\d:\d\d:\d[\d.]{{1,20}} {{1,8}}\d{{1,12}} (?P<file2>{_FILE})\] ?"
+    r"|(?P<python>(?:WARNING|INFO|ERROR|DEBUG|FATAL|CRITICAL):(?:tensorflow|absl|root):)"
+)
+"""What stands before a line on stderr: until 1.0 severity and file; since 1.1 also the time; since 2.18 absl's form.
+Python's loggers have their own."""
+PROMPT = re.compile(r"(?:(?:>>> |\.\.\. |In \[\d*\]: |Out\[\d*\]: )++)?[ \t]*+")
+NAME_END = re.compile(rf"{_NAME_CHARACTERS}\Z")
+"""Whether a text ends in a character that a node's name could go on with."""

@@ -1,0 +1,185 @@
+r"""Reads what TensorFlow prints with `log_device_placement`, of any release from 0.5 to 2.x.
+
+Nodes, device mappings, GPUs and eager ops are understood in stdout, stderr or both mixed; whatever else is in the text
+is returned too. `log_grammar` has the sentences, `log_reader` undoes line wrapping and the mixing of the two copies,
+`log_sessions` puts the statements together.
+
+>>> log = parse_log('''Device mapping:
+... /job:localhost/replica:0/task:0/gpu:0 -> device: 0, name: Tesla K40c, pci bus
+... id: 0000:05:00.0
+... b: /job:localhost/replica:0/task:0/gpu:0
+... MatMul: /job:localhost/replica:0/task:0/gpu:0
+... [[ 22.  28.]
+... ''')
+>>> log["MatMul"], log.devices[0].name, [left.text for left in log.unparsed]
+('/job:localhost/replica:0/task:0/gpu:0', 'Tesla K40c', ['[[ 22.  28.]'])
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from gpuplace.report import log_grammar as grammar
+from gpuplace.report.log_reader import Kind, Statement, read_log
+from gpuplace.report.log_sessions import sessions_of
+from gpuplace.report.logged_placement import (
+    LoggedDevice,
+    LoggedEvent,
+    LoggedGPU,
+    LoggedNode,
+    LoggedPlacement,
+    Unparsed,
+)
+
+__all__ = ["log_text", "parse_log"]
+
+_PROPERTY = re.compile(
+    r"(?P<key>name|major|minor|pciBusID|computeCapability|[Tt]otal ?[Mm]emory|deviceMemorySize):? "
+    r"(?P<value>.*?)(?=$|\n| (?:major|minor|pciBusID|name|memoryClockRate|computeCapability|[Ff]ree ?[Mm]emory"
+    r"|core|deviceMemory))"
+)
+
+
+def log_text(log: Any) -> str:
+    """The text of a log.
+
+    Args:
+        log: a text of more than one line or that is no file's name, bytes, a path, an open file, or what IPython's
+            `%%capture` keeps (anything with `stdout` and `stderr`, which is read in this order).
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        TypeError: nothing of these.
+    """
+    if isinstance(log, bytes | bytearray):
+        return bytes(log).decode("utf-8", "replace")
+    if isinstance(log, str):
+        if "\n" in log or len(log) > 4096 or not os.path.isfile(log):
+            looks_like_path = log.endswith((".log", ".txt", ".out", ".err")) and not any(
+                map(str.isspace, log)
+            )
+            if not looks_like_path:
+                return log
+        log = os.fspath(log)
+    elif hasattr(log, "stdout") and hasattr(log, "stderr"):
+        parts = [log_text(part) for part in (log.stdout, log.stderr) if part is not None]
+        return "\n".join(part.removesuffix("\n") for part in parts if part)
+    elif hasattr(log, "read"):
+        content = log.read()
+        return content if isinstance(content, str) else log_text(content)
+    if isinstance(log, os.PathLike | str):
+        with open(log, encoding="utf-8", errors="replace", newline="") as stream:
+            return stream.read()
+    if isinstance(log, Iterable) and not hasattr(log, "keys"):
+        return "\n".join(str(line).removesuffix("\n") for line in log)
+    raise TypeError(f"a log is a text, a path, an open file or a captured cell, not {type(log).__name__}")
+
+
+def parse_log(log: Any) -> LoggedPlacement:
+    """The placement that TensorFlow printed.
+
+    Args:
+        log: text, bytes, path, open file, lines, or the result of `%%capture` in a notebook.
+
+    Raises:
+        FileNotFoundError: a path that does not exist.
+        TypeError: something else.
+    """
+    statements: list[Statement] = []
+    unparsed: list[Unparsed] = []
+    for piece in read_log(log_text(log)):
+        if piece.statement is not None:
+            statements.append(piece.statement)
+        elif not piece.is_understood:
+            unparsed.append(Unparsed(piece.line, piece.column, piece.text))
+    unparsed.sort()
+    sessions, hardware = sessions_of(statements)
+    rows: list[LoggedNode] = []
+    devices: list[LoggedDevice] = []
+    events: list[LoggedEvent] = []
+    for number, session in enumerate(sessions):
+        rows += [LoggedNode(node.name, node.type, node.device, number, node.line) for node in session.nodes]
+        devices += [
+            LoggedDevice(row.device, row.detail, *_physical(row.detail), number, row.line)
+            for row in session.rows
+        ]
+        events += [LoggedEvent(event.type, event.device, number, event.line) for event in session.events]
+    return LoggedPlacement(
+        tuple(rows),
+        tuple(devices),
+        tuple(events),
+        tuple(_gpus(hardware)),
+        tuple(unparsed),
+        tuple(range(len(sessions))) or (0,),
+    )
+
+
+def _physical(description: str) -> tuple[int | None, str, str, str]:
+    """Number, model, PCI bus id and compute capability in a description."""
+    found = grammar.PHYSICAL.match(description)
+    if found is None:
+        return None, "", "", ""
+    capability = grammar.CAPABILITY.search(description, found.end())
+    return (
+        int(found["physical_id"]),
+        found["name"],
+        found["pci_bus_id"],
+        capability[1] if capability is not None else "",
+    )
+
+
+def _gpus(hardware: Iterable[Statement]) -> list[LoggedGPU]:
+    """What is told of GPUs; said again word for word, once."""
+    gpus: dict[LoggedGPU, None] = {}
+    found: tuple[Statement, list[str]] | None = None
+
+    def close() -> None:
+        if found is not None:
+            gpus[_found_gpu(*found)] = None
+
+    for statement in hardware:
+        if statement.kind is Kind.PROPERTY:
+            if found is not None:
+                found[1].append(statement.detail)
+            continue
+        close()
+        found = None
+        if statement.kind is Kind.FOUND:
+            found = (statement, [])
+        else:
+            is_created = statement.kind is Kind.CREATED
+            gpu = LoggedGPU(
+                "created" if is_created else "ignored",
+                statement.device,
+                *_physical(statement.detail),
+                statement.memory_mb,
+                statement.detail if is_created else statement.name,
+                statement.line,
+            )
+            gpus[gpu] = None
+    close()
+    return list(gpus)
+
+
+def _found_gpu(statement: Statement, properties: list[str]) -> LoggedGPU:
+    text = "\n".join(properties)
+    told = {
+        found["key"].lower().replace(" ", ""): found["value"].strip() for found in _PROPERTY.finditer(text)
+    }
+    capability = told.get("computecapability", "")
+    if not capability and "major" in told and "minor" in told:
+        capability = f"{told['major']}.{told['minor']}"
+    return LoggedGPU(
+        "found",
+        "",
+        int(statement.name),
+        told.get("name", ""),
+        told.get("pcibusid", ""),
+        capability,
+        None,
+        text,
+        statement.line,
+    )

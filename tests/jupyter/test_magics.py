@@ -5,6 +5,7 @@ import os
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from traitlets.config import Config
 
 import gpuplace as tf
 from tests.jupyter.programs import towers
@@ -25,7 +26,9 @@ with tf.device("/gpu:7"):
 def shell():
     """An IPython with the extension loaded and `tf` imported."""
     InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(colors="nocolor")
+    config = Config()
+    config.HistoryManager.enabled = False  # no database that outlives the test
+    shell = InteractiveShell.instance(colors="nocolor", config=config)
     shell.user_ns["tf"] = tf
     shell.run_line_magic("load_ext", "gpuplace")
     yield shell

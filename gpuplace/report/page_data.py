@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.placer.log import EDGE_ORDERED_RELEASES, device_name
+from gpuplace.placer.placement import Placement
 from gpuplace.report.drawing import scope_tree
 from gpuplace.report.palette import device_style
 from gpuplace.report.placement_view import PlacementView, view_of
@@ -174,7 +175,7 @@ def _sources(view: PlacementView) -> dict[str, Any]:
 
 def _groups(placement: Any, view: PlacementView) -> list[list[Any]]:
     """``[members, how many, who decides, what they ask for]``, groups of many first."""
-    if not hasattr(placement, "groups"):
+    if not isinstance(placement, Placement):
         return []
     found = sorted(placement.groups(), key=lambda group: -len(group.nodes))
     index = view.index
@@ -191,7 +192,7 @@ def _groups(placement: Any, view: PlacementView) -> list[list[Any]]:
 
 def _blame(placement: Any) -> list[list[Any]]:
     """``[nodes, bytes, rule, cause, ops, example, remedy]`` for what is not on a GPU."""
-    if not hasattr(placement, "blame"):
+    if not isinstance(placement, Placement):
         return []
     return [
         [

@@ -88,9 +88,11 @@ from gpuplace.views import (
     explore,
     import_graph_def,
     kernels,
+    load_ipython_extension,
     make_ndarray,
     make_tensor_proto,
     parse_log,
+    unload_ipython_extension,
 )
 from gpuplace.views import lazy_attribute as __getattr__
 

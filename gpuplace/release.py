@@ -39,6 +39,11 @@ def get_release() -> str:
     return named
 
 
+def chosen_release() -> str | None:
+    """What ``set_release`` chose; None where nothing was chosen."""
+    return _chosen
+
+
 def set_release(release: str | None) -> None:
     """Chooses the release of this process; None goes back to the environment's or the default one."""
     global _chosen

@@ -173,6 +173,20 @@ def explore(x: Any = None, machine: Any = None, config: Any = None, release: str
     )
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext gpuplace``: the magics ``%%placement`` and ``%placement``; see ``gpuplace.jupyter.magics``."""
+    from gpuplace.jupyter.magics import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """``%unload_ext gpuplace``."""
+    from gpuplace.jupyter.magics import unload
+
+    unload(shell)
+
+
 def _attach(cls: type, **methods: Any) -> None:
     for name, method in methods.items():
         setattr(cls, name, method)
@@ -193,7 +207,17 @@ def attach() -> None:
     _attach(Blame, frame=_blame_frame)
     _attach(Explanation, frame=_explanation_frame)
     _attach(PlacementDiff, frame=_diff_frame, picture=_diff_picture)
-    for cls in (BaseSession, BFCAllocator, Machine, Tensor, Operation, OpError, Explanation):
+    for cls in (
+        BaseSession,
+        BFCAllocator,
+        Machine,
+        Tensor,
+        Operation,
+        OpError,
+        Explanation,
+        Blame,
+        PlacementDiff,
+    ):
         _attach(cls, _repr_mimebundle_=_mimebundle)
 
 
@@ -224,6 +248,8 @@ def lazy_attribute(name: str) -> Any:
         raise AttributeError(f"module 'gpuplace' has no attribute {name!r}")
     from gpuplace.graphdef import messages
 
+    if not hasattr(messages.RunMetadata, "_repr_mimebundle_"):
+        _attach(messages.RunMetadata, _repr_mimebundle_=_mimebundle)
     return getattr(messages, name)
 
 

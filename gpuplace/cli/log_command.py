@@ -7,8 +7,8 @@ import os
 import sys
 from typing import Any
 
-from gpuplace.cli.commands import UsageError, _config, _machine, _release
 from gpuplace.cli.output import render
+from gpuplace.cli.setup import UsageError, config_of, machine_of, release_of
 from gpuplace.report.log_diff import LogMove
 from gpuplace.report.log_parser import parse_log
 from gpuplace.report.logged_placement import (
@@ -82,11 +82,11 @@ def _table(found: LoggedPlacement, table: str) -> tuple[list[dict[str, Any]], tu
 def _compare(found: LoggedPlacement, arguments: argparse.Namespace) -> int:
     if not os.path.exists(arguments.against):
         raise UsageError(f"cannot read {arguments.against}: No such file or directory")
-    machine = _machine(arguments.machine) if arguments.machine else None
+    machine = machine_of(arguments.machine) if arguments.machine else None
     if machine is None and not found.device_names:
         raise UsageError("the log names no device; give a --machine")
     differences = found.compare(
-        arguments.against, machine=machine, config=_config(arguments), release=_release(arguments)
+        arguments.against, machine=machine, config=config_of(arguments), release=release_of(arguments)
     )
     if arguments.format == "table":
         print(differences)

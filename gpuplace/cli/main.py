@@ -7,9 +7,10 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from gpuplace.cli import commands, log_command
+from gpuplace.cli import commands, log_command, pages
 from gpuplace.cli.parser import RUN_OPTIONS, build_parser
 from gpuplace.cli.run_script import split_arguments
+from gpuplace.cli.setup import UsageError
 from gpuplace.errors import OpError
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
@@ -20,6 +21,8 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "diff": commands.diff,
     "log": log_command.log,
     "devices": commands.devices,
+    "report": pages.report,
+    "explore": pages.explore,
 }
 
 
@@ -41,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
         return code
-    except commands.UsageError as error:
+    except UsageError as error:
         return _fail(arguments.command, str(error), 2)
     except OpError as error:
         return _fail(arguments.command, f"{type(error).__name__}: {error}", 1)

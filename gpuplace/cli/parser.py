@@ -17,12 +17,17 @@ COMMANDS = {
     "blame": "rank the causes for everything that is not on a GPU",
     "diff": "place a graph on two machines, or as two releases, and print what moves",
     "log": "read what TensorFlow printed with log_device_placement, and compare it with a graph",
+    "report": "write a graph's placement as one HTML file: picture, tables and reasons",
+    "explore": "open a graph in the explorer",
     "devices": "show how the machine's GPUs become /device:GPU:0, /device:GPU:1, ...",
 }
 """Command -> what it does."""
 
 RUN_OPTIONS = ("--machine", "--release")
 """Options of ``run``, which may stand before or behind the script."""
+
+SHOWN_WITH = ("lab", "voila", "page")
+"""What ``explore`` can open a graph with."""
 
 FORMATS = ("table", "json", "csv", "log")
 
@@ -100,6 +105,39 @@ def build_parser() -> argparse.ArgumentParser:
     _add_release(log)
     _add_session_options(log)
     log.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
+
+    report = _command(commands, "report")
+    _add_graph(report)
+    report.add_argument(
+        "-o", "--output", metavar="FILE", default="report.html", help="default: report.html, here"
+    )
+    report.add_argument("--title", help="heading of the page; default: the file's name")
+    _add_machine(report)
+    report.add_argument("--against", metavar="MACHINE", help="another machine: the page lists what moves")
+    _add_release(report)
+    report.add_argument(
+        "--against-release",
+        choices=RELEASES,
+        metavar="RELEASE",
+        help="another release: the page lists what moves",
+    )
+    _add_session_options(report)
+
+    explore = _command(commands, "explore")
+    _add_graph(explore)
+    _add_machine(explore)
+    _add_release(explore)
+    _add_session_options(explore)
+    explore.add_argument(
+        "--with",
+        dest="shown_with",
+        choices=SHOWN_WITH,
+        help="lab: in JupyterLab, as a notebook to run; voila: the explorer alone; page: the file of `report`, without "
+        "a kernel; default: the first that is installed of lab and voila",
+    )
+    explore.add_argument("-o", "--output", metavar="FILE", help="keep the notebook, or the page, as FILE")
+    explore.add_argument("--port", type=int, help="of the server")
+    explore.add_argument("--no-browser", action="store_true", help="open no browser")
 
     devices = _command(commands, "devices")
     _add_machine(devices)

@@ -88,6 +88,20 @@ def reset_default_graph() -> None:
         _global_graph = None
 
 
+@contextlib.contextmanager
+def fresh_defaults() -> Iterator[None]:
+    """A ``with`` block of this thread without a default graph or session; those from before come back behind it."""
+    global _global_graph
+    graphs, sessions, outermost = graph_stack.stack, session_stack.stack, _global_graph
+    nesting = graph_stack.enforce_nesting, session_stack.enforce_nesting
+    graph_stack.stack, session_stack.stack, _global_graph = [], [], None
+    try:
+        yield
+    finally:
+        graph_stack.stack, session_stack.stack, _global_graph = graphs, sessions, outermost
+        graph_stack.enforce_nesting, session_stack.enforce_nesting = nesting
+
+
 def get_default_session() -> Any:
     """The innermost default session of this thread, or None."""
     return session_stack.get()

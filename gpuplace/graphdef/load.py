@@ -39,6 +39,7 @@ from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.lowering import lower
 from gpuplace.placer.node_facts import declared_types
 from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder, TensorInfo, known_bytes
+from gpuplace.progress import track
 from gpuplace.release import rules
 from gpuplace.shapes import TensorShape
 
@@ -302,7 +303,7 @@ def load_placement_graph(
     builder = PlacementGraphBuilder(catalogue)
     nodes = graph_def.node
     add_node = builder.add_node
-    for node in nodes:
+    for node in track(nodes, len(nodes), "reading nodes"):
         add_node(node.name, node.op, _LazyAttrs(node.attr), node.input, (), node.device)
     graph = builder.build(
         functions=functions,

@@ -11,10 +11,12 @@ from functools import singledispatch
 from typing import Any
 
 from gpuplace.device.machine import Machine
-from gpuplace.errors import OpError
+from gpuplace.errors import CancelledError, OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.jupyter.pictures import placement_picture
+from gpuplace.placer.blame import Blame
+from gpuplace.placer.diff import PlacementDiff
 from gpuplace.placer.explanation import Explanation
 from gpuplace.placer.placement import Placement
 from gpuplace.report import html
@@ -30,6 +32,9 @@ from gpuplace.runtime.process_state import current_machine
 __all__ = ["mimebundle"]
 
 _MOST_TYPES = 12
+_MOST_ROWS = 50
+_MOST_MOVES = 12
+_MOST_LINES = 200
 _MOST_LEFT = 100
 _PICTURE_NODES = 3000
 """Nodes up to which a graph that is merely shown is also drawn."""
@@ -47,6 +52,8 @@ def mimebundle(obj: Any, include: Any = None, exclude: Any = None) -> dict[str, 
 @singledispatch
 def _shown(obj: Any) -> tuple[str, str] | None:
     """HTML and text of an object; objects with a graph and `list_devices` are sessions."""
+    if hasattr(obj, "step_stats") and hasattr(obj, "SerializeToString"):
+        return _run_metadata(obj)
     if hasattr(obj, "list_devices") and hasattr(obj, "graph"):
         return _session(obj)
     return None
@@ -126,6 +133,46 @@ def _explanation(explanation: Explanation) -> tuple[str, str]:
 
 
 @_shown.register
+def _blame(blame: Blame) -> tuple[str, str]:
+    """The causes, that of most nodes first."""
+    title = f"{blame.nodes:,} of {counted(blame.total, 'node')} not on a {blame.device_type}"
+    columns = ("nodes", "bytes", "rule", "cause", "ops", "for example", "try")
+    rows = (
+        (
+            f"{row.nodes:,}",
+            bytes_text(row.nbytes) if row.nbytes or not row.unsized else bytes_text(None),
+            row.rule.value,
+            row.cause,
+            ", ".join(row.op_types[:_MOST_TYPES]),
+            row.example,
+            row.remedy,
+        )
+        for row in blame
+    )
+    table = html.table(columns, rows, limit=_MOST_ROWS) if len(blame) else ""
+    return f"<p><b>{html.escape(title)}</b></p>{table}", _first_lines(str(blame))
+
+
+@_shown.register
+def _diff(diff: PlacementDiff) -> tuple[str, str]:
+    """The nodes that move, by what moves them."""
+    title = f"{counted(len(diff), 'node')} {'moves' if len(diff) == 1 else 'move'}"
+    parts = [f"<p><b>{title}</b></p>"]
+    for rule, moves in diff.by_cause().items():
+        rows = ((move.node, html.chip(move.before), html.chip(move.after), move.note) for move in moves)
+        table = html.table(("node", "before", "after", "because"), rows, limit=_MOST_MOVES)
+        parts.append(
+            f"<details open><summary><b>{html.escape(rule.value)}</b>: {counted(len(moves), 'node')}; "
+            f"{html.escape(rule.meaning)}</summary>{table}</details>"
+        )
+    for names, where in ((diff.only_before, "before"), (diff.only_after, "after")):
+        if names:
+            shown = ", ".join(names[:_MOST_TYPES])
+            parts.append(f"<p>{counted(len(names), 'node')} only {where}: {html.escape(shown)}</p>")
+    return "".join(parts), _first_lines(str(diff))
+
+
+@_shown.register
 def _error(error: OpError) -> tuple[str, str]:
     return html.error_html(error), f"{type(error).__name__}: {error}"
 
@@ -163,8 +210,12 @@ def _operation(operation: Operation) -> tuple[str, str]:
 
 
 def _session(session: Any) -> tuple[str, str]:
-    """Devices, and the placement once something ran."""
-    devices = session.list_devices()
+    """Devices and their memory; of a closed session, that it is."""
+    try:
+        devices = session.list_devices()
+    except CancelledError:
+        title = f"{type(session).__name__}: closed"
+        return f"<p><b>{title}</b></p>", title
     rows = [(html.chip(device.name), device.name, _memory(device)) for device in devices]
     graph = counted(len(session.graph.get_operations()), "operation")
     title = f"{type(session).__name__}: {counted(len(devices), 'device')}, graph of {graph}"
@@ -173,5 +224,39 @@ def _session(session: Any) -> tuple[str, str]:
     return shown, f"{title}\n{table_text(('device', 'name', 'memory limit'), plain_rows)}"
 
 
+def _run_metadata(metadata: Any) -> tuple[str, str]:
+    """Devices with the ops that ran on each and their times; the slowest ops."""
+    stats = metadata.step_stats.dev_stats
+    ops = [
+        (stat.node_name, device.device, stat.all_end_rel_micros)
+        for device in stats
+        for stat in device.node_stats
+    ]
+    title = f"RunMetadata: {counted(len(ops), 'op')} on {counted(len(stats), 'device')}"
+    if metadata.partition_graphs:
+        title += f", {counted(len(metadata.partition_graphs), 'partition graph')}"
+    columns = ("device", "ops", "µs in ops", "µs from first to last")
+    rows = []
+    for device in stats:
+        starts = [stat.all_start_micros for stat in device.node_stats]
+        ends = [stat.all_start_micros + stat.all_end_rel_micros for stat in device.node_stats]
+        busy = sum(stat.all_end_rel_micros for stat in device.node_stats)
+        rows.append((device.device, len(starts), busy, max(ends) - min(starts) if starts else 0))
+    slowest = sorted(ops, key=lambda op: -op[2])[:_MOST_TYPES]
+    shown = f"<p><b>{title}</b></p>"
+    if ops:
+        shown += html.table(columns, [(html.chip(row[0]), *row[1:]) for row in rows], limit=_MOST_ROWS)
+        top = html.table(("op", "device", "µs"), [(name, html.chip(dev), us) for name, dev, us in slowest])
+        shown += f"<details><summary>The slowest ops</summary>{top}</details>"
+    plain = [(device_label(row[0]), *row[1:]) for row in rows]
+    return shown, "\n".join([title, *([table_text(columns, plain, _MOST_ROWS)] if ops else [])])
+
+
 def _memory(device: Any) -> str:
     return bytes_text(device.memory_limit_bytes) if device.device_type == "GPU" else ""
+
+
+def _first_lines(text: str) -> str:
+    lines = text.splitlines()
+    more = len(lines) - _MOST_LINES
+    return text if more <= 0 else "\n".join([*lines[:_MOST_LINES], f"... and {counted(more, 'more line')}"])

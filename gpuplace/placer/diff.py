@@ -17,6 +17,7 @@ import numpy as np
 from gpuplace.placer.deciding import deciding_rule
 from gpuplace.placer.moved_by import Comparer
 from gpuplace.placer.rules import Rule
+from gpuplace.progress import track
 
 if TYPE_CHECKING:
     from gpuplace.placer.placement import Placement
@@ -100,7 +101,8 @@ def diff(before: Placement, after: Placement) -> PlacementDiff:
     there = np.array([code[name] for name in new_names])[after.devices[pairs[:, 1]]]
     moves = []
     comparer = Comparer(before, after)
-    for i, k in pairs[here != there].tolist():
+    moved = pairs[here != there].tolist()
+    for i, k in track(moved, len(moved), "comparing"):
         cause, note = comparer.cause(i, k) or (deciding_rule(after, k), "")
         moves.append(
             Move(old.names[i], old_names[before.devices[i]], new_names[after.devices[k]], cause, note)

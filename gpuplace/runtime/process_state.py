@@ -22,12 +22,13 @@ Source: tensorflow/core/common_runtime/gpu/gpu_process_state.cc, gpu_id_manager.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -171,6 +172,19 @@ class ProcessState:
             self._forget_gpus()
             self._default = None
             reset_warning_counts()
+
+    @contextlib.contextmanager
+    def fresh(self) -> Iterator[None]:
+        """A ``with`` block in which nothing was chosen or made yet; what was before comes back behind it."""
+        with self._lock:
+            before = dict(self.__dict__)
+            self._chosen = self._default = None
+            self._forget_gpus()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.__dict__.update(before)
 
     def visibility(self) -> Visibility:
         """What CUDA shows this process: decided now if no device was made yet, else long ago."""

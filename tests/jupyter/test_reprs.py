@@ -64,6 +64,62 @@ def test_explanation():
     assert page.count(">GPU:3</span>") == 3 and "To have it on CPU" in page
 
 
+def test_a_closed_session():
+    session = tf.Session(graph=towers())
+    session.close()
+    assert shown(session) == ("<p><b>Session: closed</b></p>", "Session: closed")
+
+
+def test_blame_and_diff():
+    soft = tf.ConfigProto(allow_soft_placement=True)
+    here, there = tf.place(towers()), tf.place(towers(), machine="cpu", config=soft)
+    page, text = shown(here.blame())
+    assert "1 of 7 nodes not on a GPU" in page and "the program asks for" in page
+    assert text == str(here.blame())
+    page, text = shown(here.diff(there))
+    assert page.startswith("<p><b>6 nodes move</b></p>") and "GPU:3</span>" in page
+    assert text == str(here.diff(there))
+    assert shown(here.diff(here)) == ("<p><b>0 nodes move</b></p>", "no node moves")
+
+
+def test_run_metadata():
+    metadata = tf.RunMetadata()
+    assert shown(metadata)[1] == "RunMetadata: 0 ops on 0 devices"
+    graph = towers()
+    with tf.Session(graph=graph) as session:
+        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        session.run(graph.get_tensor_by_name("AddN:0"), options=options, run_metadata=metadata)
+    page, text = shown(metadata)
+    assert "µs from first to last" in page and "GPU:3</span>" in page and "The slowest ops" in page
+    assert "GPU:2   " in text
+
+
+def test_hostile_names_are_text():
+    graph_def = tf.GraphDef()
+    graph_def.node.add(name="first", op="NoOp", device='"><script>alert(1)</script>&<!--')
+    graph_def.node.add(name="next", op="NoOp", input=["^first"], device="/device:GPU:9")
+    placement = tf.place(graph_def, on_error="keep")
+    others = [placement.explain("first"), placement.blame(), *placement.errors]
+    for obj in [placement, placement.diff(tf.place(graph_def, "cpu", on_error="keep")), *others]:
+        page, _ = shown(obj)
+        assert "<script" not in page and "<b>'" not in page and "<!--" not in page
+
+
+def test_large_objects_are_quick_and_small():
+    graph = tf.Graph()
+    with graph.as_default():
+        for number in range(4000):
+            tf.no_op(name=f"n{number}")
+    for obj in (
+        graph,
+        tf.place(graph),
+        tf.place(graph).blame(),
+        tf.place(graph).diff(tf.place(graph, "cpu")),
+    ):
+        page, text = shown(obj)
+        assert len(page) < 200_000 and len(text) < 40_000
+
+
 def test_error():
     tf.use_machine("cpu")
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:

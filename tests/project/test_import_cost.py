@@ -17,6 +17,7 @@ HEAVY = (
     "pynvml",
     "tensorboard",
     "tensorflow",
+    "tqdm",
     "traitlets",
 )
 

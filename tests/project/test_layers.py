@@ -14,6 +14,7 @@ PACKAGE = ROOT / "gpuplace"
 # graphdef turns messages into the placer's arrays as well as into graphs, so it stands above the placer.
 LAYERS: dict[str, set[str]] = {
     "release": set(),
+    "progress": set(),
     "errors": {"release"},
     "shapes": {"errors", "release"},
     "dtypes": {"errors", "release", "shapes"},
@@ -56,6 +57,7 @@ OWNERS: dict[str, set[str]] = {
     "ipywidgets": {"gpuplace.jupyter"},
     "anywidget": {"gpuplace.jupyter"},
     "traitlets": {"gpuplace.jupyter"},
+    "tqdm": {"gpuplace.progress"},
     "IPython": {"gpuplace.jupyter"},
 }
 

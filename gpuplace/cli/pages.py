@@ -1,0 +1,184 @@
+"""``gpuplace report`` and ``gpuplace explore``: a graph as a page in a browser, without and with a kernel."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, release_of
+from gpuplace.device.machine import Machine
+from gpuplace.errors import OpError
+from gpuplace.placer.placement import Placement
+from gpuplace.report.page import page_html
+
+_MODULES = {"lab": "jupyterlab", "voila": "voila"}
+"""What serves the explorer, the first that is installed by default: Voila's own page asks a CDN for icons."""
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Writes the page; of a graph that cannot be placed, the page with the error, which is then told as well."""
+    placement, text = _page(arguments)
+    target = Path(arguments.output)
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {target}: {error.strerror}") from None
+    print(target)
+    _raise_first_error(placement)
+    return 0
+
+
+def explore(arguments: argparse.Namespace) -> int:
+    """Opens the explorer, or the page, in a browser; ends with the server."""
+    if not os.path.exists(arguments.graph):
+        raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
+    with_what = arguments.shown_with or _first_installed()
+    if with_what == "page":
+        return _open_page(arguments)
+    if importlib.util.find_spec(_MODULES[with_what]) is None:
+        name = {"voila": "voila", "lab": '"gpuplace[lab]"'}[with_what]
+        raise UsageError(f"{_MODULES[with_what]} is not installed: pip install {name}, or --with page")
+    machine_of(arguments.machine)
+    release_of(arguments)
+    with tempfile.TemporaryDirectory(prefix="gpuplace-") as folder:
+        path = Path(arguments.output or Path(folder) / "explorer.ipynb")
+        try:
+            path.write_text(json.dumps(_notebook(arguments), indent=1), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}") from None
+        with subprocess.Popen(_server(with_what, path.resolve(), arguments)) as server:
+            try:
+                return server.wait()
+            except KeyboardInterrupt:  # the server ends its kernels, and asks nothing
+                server.terminate()
+                server.wait()
+                return 0
+
+
+def _page(arguments: argparse.Namespace) -> tuple[Placement, str]:
+    release = release_of(arguments)
+    machine = machine_of(arguments.machine)
+    placement = placement_of(arguments, machine, release, on_error="keep")
+    settings = [("machine", str(machine)), ("TensorFlow", release)]
+    if placement.soft:
+        settings.append(("placed", "softly"))
+    against, against_text = _against(arguments, placement, machine, release)
+    if against_text:
+        settings.append(("compared with", against_text))
+    text = page_html(
+        placement,
+        title=getattr(arguments, "title", None) or Path(arguments.graph).resolve().name,
+        settings=settings,
+        mapping=machine.mapping(config_of(arguments), environ={}) if arguments.machine else machine.mapping(),
+        against=against,
+        against_text=against_text,
+    )
+    return placement, text
+
+
+def _against(
+    arguments: argparse.Namespace, placement: Placement, machine: Machine, release: str
+) -> tuple[Placement | None, str]:
+    """The other placement and what it is in words; None where none was asked for."""
+    there = getattr(arguments, "against", None)
+    other_release = getattr(arguments, "against_release", None)
+    if not there and not other_release:
+        return None, ""
+    other = machine_of(there) if there else machine
+    found = placement_of(arguments, other, other_release or release, on_error="keep")
+    told = [str(other)] if there else []
+    if other_release:
+        told.append(f"TensorFlow {other_release}")
+    return found, ", ".join(told)
+
+
+def _raise_first_error(placement: Placement) -> None:
+    if placement.errors:
+        error: OpError = placement.errors[0]
+        raise error
+
+
+def _first_installed() -> str:
+    for name, module in _MODULES.items():
+        if importlib.util.find_spec(module) is not None:
+            return name
+    raise UsageError(
+        "the explorer needs JupyterLab or Voila, and neither is installed: pip install "
+        '"gpuplace[lab]"; "--with page" opens a page that needs a browser alone'
+    )
+
+
+def _open_page(arguments: argparse.Namespace) -> int:
+    placement, text = _page(arguments)
+    if arguments.output:
+        path = Path(arguments.output)
+    else:
+        folder = tempfile.mkdtemp(prefix="gpuplace-")  # kept: the browser reads the file after we have ended
+        path = Path(folder) / "report.html"
+    path.write_text(text, encoding="utf-8")
+    print(path)
+    if not arguments.no_browser:
+        webbrowser.open(path.resolve().as_uri())
+    _raise_first_error(placement)
+    return 0
+
+
+def _notebook(arguments: argparse.Namespace) -> dict[str, Any]:
+    """A notebook whose one cell opens the explorer."""
+    options = {"machine": arguments.machine, "release": arguments.release}
+    words = [repr(str(Path(arguments.graph).resolve()))]
+    words += [f"{name}={value!r}" for name, value in options.items() if value]
+    lines = ["import gpuplace as tf", ""]
+    if arguments.config:
+        config_of(arguments)  # told now if it is none, not in the notebook
+        path = repr(str(Path(arguments.config).resolve()))
+        lines[:0] = ["from google.protobuf import text_format", ""]
+        lines.append(f"config = text_format.Parse(open({path}).read(), tf.ConfigProto())")
+        lines += ["config.allow_soft_placement = True"] if arguments.soft else []
+        words.append("config=config")
+    elif arguments.soft:
+        words.append("config=tf.ConfigProto(allow_soft_placement=True)")
+    chosen = {
+        "tags": arguments.tags,
+        "signature": arguments.signature,
+        "clear_devices": arguments.clear_devices,
+    }
+    chosen = {name: value for name, value in chosen.items() if value}
+    if chosen:
+        words += [f"{name}={value!r}" for name, value in chosen.items()] + ["on_error='keep'"]
+        lines.append(f"tf.explore(tf.place({', '.join(words)}))")
+    else:
+        lines.append(f"tf.explore({', '.join(words)})")
+    source = "\n".join(lines)
+    cell: dict[str, Any] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": "explorer",
+        "metadata": {},
+        "outputs": [],
+        "source": source.splitlines(keepends=True),
+    }
+    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    return {"cells": [cell], "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _server(with_what: str, path: Path, arguments: argparse.Namespace) -> list[str]:
+    """The command that serves the notebook."""
+    port = [f"--port={arguments.port}"] if arguments.port else []
+    quiet = ["--no-browser"] if arguments.no_browser else []
+    if with_what == "voila":
+        return [sys.executable, "-m", "voila", *port, *quiet, str(path)]
+    root = ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []
+    news = [
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.news_url=None",
+    ]
+    return [sys.executable, "-m", "jupyterlab", *port, *quiet, *root, *news, str(path)]

@@ -1,0 +1,75 @@
+"""What several commands need: the machine, the release, the ConfigProto and the placement that their options name."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from gpuplace import release as releases
+from gpuplace.device.machine import Machine, default_machine
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.placer.placement import Placement
+from gpuplace.runtime.place import place as place_graph
+
+
+class UsageError(Exception):
+    """The command line, or the environment that it reads, is wrong."""
+
+
+def machine_of(text: str | None) -> Machine:
+    """The machine of a text, else the process's."""
+    try:
+        return Machine.parse(text) if text else default_machine()
+    except InvalidArgumentError as error:
+        raise UsageError(str(error)) from None
+
+
+def release_of(arguments: argparse.Namespace) -> str:
+    """The release of --release, else the process's."""
+    try:
+        return releases.resolve(getattr(arguments, "release", None))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def config_of(arguments: argparse.Namespace) -> Any:
+    """The ConfigProto of --config and --soft; None where neither is given."""
+    soft = getattr(arguments, "soft", False)
+    if not arguments.config and not soft:
+        return None
+    from gpuplace.graphdef.messages import ConfigProto, text_format
+
+    config = ConfigProto()
+    if arguments.config:
+        try:
+            with open(arguments.config, encoding="utf-8") as stream:
+                text_format.Parse(stream.read(), config)
+        except OSError as error:
+            raise UsageError(f"cannot read {arguments.config}: {error.strerror}") from None
+        except (UnicodeDecodeError, text_format.ParseError) as error:
+            raise UsageError(f"{arguments.config} is no ConfigProto: {error}") from None
+    if soft:
+        config.allow_soft_placement = True
+    return config
+
+
+def placement_of(arguments: argparse.Namespace, machine: Machine, release: str, on_error: str) -> Placement:
+    """The placement of the graph that the command names."""
+    if not os.path.exists(arguments.graph):
+        raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
+    try:
+        return place_graph(
+            arguments.graph,
+            machine=machine,
+            config=config_of(arguments),
+            release=release,
+            on_error=on_error,
+            tags=arguments.tags,
+            signature=arguments.signature,
+            clear_devices=arguments.clear_devices,
+        )
+    except ValueError as error:
+        if arguments.tags is None and arguments.signature is None:
+            raise
+        raise UsageError(str(error)) from None

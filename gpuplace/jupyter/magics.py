@@ -1,0 +1,265 @@
+"""IPython's ``%load_ext gpuplace``: the cell magic ``%%placement`` and the line magic ``%placement``.
+
+::
+
+    %%placement --machine "2x Tesla K40c" --soft
+    with tf.device("/gpu:1"):
+        a = tf.constant([1.0, 2.0])
+
+runs the cell in a fresh default graph, on that machine, and shows where everything goes: picture, table and log. The
+process is afterwards as before, and the names that the cell defines stay. ``%placement x`` shows the same of a graph,
+session, placement or file that is there already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from types import SimpleNamespace
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, line_cell_magic, magics_class
+from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.display import display
+
+from gpuplace.device.gpu_models import GPU_MODELS
+from gpuplace.device.machine import Machine
+from gpuplace.device.visible import VISIBLE_DEVICES
+from gpuplace.errors import InvalidArgumentError, OpError
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.jupyter.cell_run import run_body, with_traceback_of
+from gpuplace.jupyter.placement_page import PlacementPage
+from gpuplace.placer.placement import Placement
+from gpuplace.release import RELEASES
+from gpuplace.report import html
+from gpuplace.runtime.fresh_process import fresh_process
+from gpuplace.runtime.place import place
+from gpuplace.runtime.process_state import current_machine
+
+__all__ = ["PlacementMagics", "complete", "load", "unload"]
+
+_COUNTS = ("1x", "2x", "4x", "8x")
+_FILES = (".pb", ".pbtxt")
+_THEMES = ("light", "dark")
+
+
+@magics_class
+class PlacementMagics(Magics):
+    """The magics of gpuplace."""
+
+    shell: Any
+
+    @line_cell_magic
+    @magic_arguments()
+    @argument(
+        "--machine",
+        "-m",
+        metavar="TEXT",
+        help='such as "4x Tesla K20m", "2 CPU, 1x V100 + 2x K40c" or cpu; the process\'s machine by default',
+    )
+    @argument("--release", "-r", choices=RELEASES, help="which TensorFlow to behave and speak as")
+    @argument("--soft", "-s", action="store_true", help="place softly (allow_soft_placement)")
+    @argument(
+        "--visible-devices", metavar="IDS", help="CUDA_VISIBLE_DEVICES while the cell runs, such as 2,0"
+    )
+    @argument("--open", metavar="SCOPE", action="append", help="a name scope to unfold; may be repeated")
+    @argument("--theme", choices=_THEMES, default="light", help="of the picture")
+    @argument("--rows", type=int, default=30, metavar="N", help="most rows of the table; default: 30")
+    @argument("--no-picture", action="store_true", help="without the picture")
+    @argument("--no-table", action="store_true", help="without the table")
+    @argument("--no-log", action="store_true", help="without the log")
+    @argument("--explore", "-e", action="store_true", help="show the explorer, with its switches, instead")
+    @argument("--into", metavar="NAME", help="the variable to keep the placement in")
+    @argument("expression", nargs="*", help="%%placement alone: a graph, session, placement or path")
+    def placement(self, line: str, cell: str | None = None) -> None:
+        """Shows on which device every op goes.
+
+        As a cell magic, it runs the cell in a fresh default graph and places what the cell made; the machine, the
+        release and the default graph outside stay as they are. As a line magic, it places what the expression
+        gives; the default graph where there is none.
+
+        Examples::
+
+            %%placement --machine "2x Tesla K40c"
+            %%placement -m "4x Tesla K20m" --visible-devices 2,3 --soft
+            %placement sess.graph --machine cpu --soft
+            %placement model.pb --no-picture
+        """
+        __tracebackhide__ = True
+        options = _parse(line)
+        if cell is None:
+            self._of_expression(options)
+            return
+        if options.expression:
+            raise UsageError(f"%%placement takes no {' '.join(options.expression)!r}; {_QUOTES}")
+        error = self._of_cell(options, line, cell)
+        if error is not None:
+            raise with_traceback_of(self.shell, error)
+
+    def _of_cell(self, options: argparse.Namespace, line: str, cell: str) -> Exception | None:
+        """Runs the cell, shows what it made, and hands its error over."""
+        environ = {} if options.visible_devices is None else {VISIBLE_DEVICES: options.visible_devices}
+        with fresh_process(_machine(options), options.release, environ):
+            error = run_body(self.shell, cell, f"%%placement {line}".rstrip())
+            graph = get_default_graph()
+            if error is None or graph.get_operations():
+                self._show(graph, options, error)
+        return error
+
+    def _of_expression(self, options: argparse.Namespace) -> None:
+        text = " ".join(options.expression)
+        found = self._value_of(text) if text else get_default_graph()
+        if (environ := options.visible_devices) is None and options.machine is None:
+            self._show(found, options)
+            return
+        variables = {} if environ is None else {VISIBLE_DEVICES: environ}
+        with fresh_process(_machine(options), options.release, variables):
+            self._show(found, options)
+
+    def _value_of(self, text: str) -> Any:
+        """A path as it is, else the expression's value."""
+        if os.path.exists(text):
+            return text
+        try:
+            code = compile(text, "<%placement>", "eval")
+        except SyntaxError as error:
+            raise UsageError(f"{text!r} is neither a file nor an expression ({error.msg})") from None
+        try:
+            return eval(code, self.shell.user_global_ns, self.shell.user_ns)
+        except (NameError, AttributeError, TypeError) as error:
+            if text.endswith(_FILES) or "/" in text:
+                raise UsageError(f"There is no file {text!r}, and as an expression: {error}") from None
+            raise
+
+    def _show(self, source: Any, options: argparse.Namespace, failed: Exception | None = None) -> None:
+        """Places and displays; an error of the graph itself is shown, and raised where nothing else was raised."""
+        settings = _config_of(source, options)
+        try:
+            if isinstance(source, Placement) and _says_nothing(options):
+                found = source
+            else:
+                found = place(source, config=settings, release=options.release, on_error="keep")
+        except OpError as error:
+            if failed is not None:
+                display({"text/html": html.error_html(error), "text/plain": str(error)}, raw=True)
+                return
+            raise
+        if options.into:
+            self.shell.user_ns[options.into] = found
+        if options.explore:
+            from gpuplace.jupyter.explorer import explore
+
+            display(explore(found, config=settings, release=options.release))
+            return
+        soft = ", placed softly" if found.soft else ""
+        before = "What the cell had made when it failed, on" if failed is not None else "Placed on"
+        where = f"{before} {_machine_text(found)} as TensorFlow {found.release}{soft}"
+        try:
+            page = PlacementPage(
+                found,
+                where,
+                rows=max(0, options.rows),
+                picture=not options.no_picture,
+                table=not options.no_table,
+                log=not options.no_log,
+                open=options.open,
+                theme=options.theme,
+            )
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        display(page)
+
+
+_QUOTES = 'write a text with blanks in quotes: --machine "4x Tesla K20m"'
+
+
+def _parser() -> Any:
+    magic: Any = PlacementMagics.placement
+    return magic.parser
+
+
+def _parse(line: str) -> argparse.Namespace:
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"{error}: {line}") from None
+    options: argparse.Namespace = _parser().parse_args(words)
+    if options.into is not None and not options.into.isidentifier():
+        raise UsageError(f"--into: {options.into!r} is no name of a variable")
+    return options
+
+
+def _machine(options: argparse.Namespace) -> Machine | None:
+    if options.machine is None:
+        return None
+    try:
+        return Machine.parse(options.machine)
+    except InvalidArgumentError as error:
+        raise UsageError(f"--machine: {error}\n{_QUOTES}") from None
+
+
+def _machine_text(placement: Placement) -> str:
+    gpus = [device for device in placement.device_set if device.device_type == "GPU"]
+    seen = "" if len(gpus) == 1 else "s"
+    return f"{current_machine()} ({len(gpus)} GPU device{seen})"
+
+
+def _config_of(source: Any, options: argparse.Namespace) -> Any:
+    """The options of a session as far as placement reads them, with ``--soft`` on top."""
+    known = getattr(source, "_config", None)
+    if not options.soft:
+        return known
+    names = ("gpu_options", "device_count", "log_device_placement")
+    kept = {name: getattr(known, name) for name in names if hasattr(known, name)}
+    return SimpleNamespace(allow_soft_placement=True, **kept)
+
+
+def _says_nothing(options: argparse.Namespace) -> bool:
+    return not (options.machine or options.release or options.soft or options.visible_devices is not None)
+
+
+def complete(shell: Any, event: Any) -> list[str]:
+    """Words that may follow on the magic's line: options, machines, releases, names of the user.
+
+    Args:
+        shell: IPython.
+        event: its completion event: ``line`` and ``symbol``, the word begun.
+    """
+    line, symbol = event.line, event.symbol
+    if line.count('"') % 2:
+        begun = line.rpartition('"')[2]
+        return [f'{name[len(begun) - len(symbol) :]}"' for name in _machines() if name.startswith(begun)]
+    before = line[: len(line) - len(symbol)].split()[-1]
+    flags = {flag: action for action in _parser()._actions for flag in action.option_strings}
+    action = flags.get(before)
+    if action is not None and action.dest == "machine":
+        found = [f'"{name}"' if " " in name else name for name in _machines()]
+    elif action is not None and action.nargs != 0:
+        found = list(action.choices or ())
+    elif symbol.startswith("-") or line.startswith("%%"):
+        found = [flag for flag in flags if flag.startswith("--")]
+    else:
+        found = [name for name in shell.user_ns if not name.startswith("_")]
+    return [word for word in found if word.startswith(symbol)]
+
+
+def _machines() -> list[str]:
+    return ["cpu", "local", *(f"{count} {model.name}" for count in _COUNTS for model in GPU_MODELS)]
+
+
+def load(shell: Any) -> None:
+    """What ``%load_ext gpuplace`` does."""
+    shell.register_magics(PlacementMagics)
+    for name in ("%placement", "%%placement"):
+        shell.set_hook("complete_command", complete, str_key=name)
+
+
+def unload(shell: Any) -> None:
+    """What ``%unload_ext gpuplace`` does."""
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop("placement", None)
+    shell.magics_manager.registry.pop("PlacementMagics", None)
+    for name in ("%placement", "%%placement"):
+        shell.strdispatchers["complete_command"].strs.pop(name, None)

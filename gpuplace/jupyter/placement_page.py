@@ -1,0 +1,78 @@
+"""A placement as one page of a notebook: what it was placed on, errors, picture, table and log, and all of it as text.
+
+The page is HTML without a script, so that a saved, untrusted or converted notebook shows it as well.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from gpuplace.jupyter.pictures import placement_picture
+from gpuplace.placer.placement import Placement
+from gpuplace.report import html
+from gpuplace.report.text import counted, placement_text
+
+__all__ = ["PlacementPage"]
+
+_LOG_LINES = 400
+_PRE = "max-height:24em;overflow:auto;margin:0;font-size:12px;line-height:1.45"
+
+
+class PlacementPage:
+    """What ``%%placement`` shows.
+
+    Args:
+        placement: complete or partial.
+        heading: the settings in words.
+        rows: most rows of the table.
+        picture: whether there is one.
+        table: whether there is one.
+        log: whether what ``log_device_placement`` prints is shown.
+        **options: for `placement_picture`: ``open``, ``theme``, ...
+    """
+
+    def __init__(
+        self,
+        placement: Placement,
+        heading: str = "",
+        *,
+        rows: int = 30,
+        picture: bool = True,
+        table: bool = True,
+        log: bool = True,
+        **options: Any,
+    ) -> None:
+        self.placement = placement
+        self.heading = heading
+        self._rows = rows if table else 0
+        self._picture = placement_picture(placement, table=False, **options) if picture else None
+        self._log = log
+
+    def __repr__(self) -> str:
+        return repr(self.placement)
+
+    def log_text(self) -> str:
+        """What ``log_device_placement`` prints, its first few hundred lines."""
+        lines = self.placement.log().splitlines()
+        kept = list(islice(lines, _LOG_LINES))
+        more = len(lines) - len(kept)
+        return "\n".join([*kept, *([f"... and {counted(more, 'more line')}"] if more else [])])
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        shown = [f"<p><b>{html.escape(self.heading)}</b></p>"] if self.heading else []
+        plain = [self.heading] if self.heading else []
+        shown.append(html.summary(self.placement))
+        plain.append(placement_text(self.placement, limit=self._rows))
+        if self._picture is not None:
+            shown.append(self._picture._repr_mimebundle_()["text/html"])
+        if self._rows:
+            nodes = html.node_table(self.placement, limit=self._rows)
+            shown.append(f"<details open><summary>Table</summary>{nodes}</details>")
+        if self._log:
+            log = self.log_text()
+            shown.append(
+                f'<details><summary>Log</summary><pre style="{_PRE}">{html.escape_lines(log)}</pre></details>'
+            )
+            plain.append(log)
+        return {"text/html": "".join(shown), "text/plain": "\n\n".join(plain)}

@@ -1,0 +1,46 @@
+"""A progress bar on what takes over a second: in notebooks, and on a terminal's standard error; elsewhere nothing.
+
+The bar is tqdm's, which is imported when there is something to show and not before. TQDM_DISABLE=1 switches it off.
+
+>>> sum(track(range(10), 10, "adding"))
+45
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TypeVar
+
+__all__ = ["is_seen", "track"]
+
+T = TypeVar("T")
+
+DELAY_S = 1.0
+"""Seconds until the bar appears."""
+_LEAST = 1000
+"""Items below which nothing takes that long."""
+
+
+def track(items: Iterable[T], total: int, what: str) -> Iterable[T]:
+    """The items, with a bar where somebody sees it and it takes long.
+
+    Args:
+        items: what is gone through.
+        total: how many there are.
+        what: what is being done, in a word or two.
+    """
+    if total < _LEAST or not is_seen():
+        return items
+    from tqdm.auto import tqdm
+
+    return tqdm(items, what, total, leave=False, delay=DELAY_S, unit=" nodes", unit_scale=True)
+
+
+def is_seen() -> bool:
+    """Whether a person watches: a notebook's kernel, or a terminal."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    if type(shell).__name__ == "ZMQInteractiveShell":
+        return True
+    return sys.stderr is not None and sys.stderr.isatty()

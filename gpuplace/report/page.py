@@ -1,0 +1,124 @@
+"""A placement as one HTML file that needs no kernel, no server and no network: picture, tables, reasons and log.
+
+The page is the explorer's picture (the same script and style sheet) with something else in the kernel's place: the
+placement's columns as JSON, and a script that folds and unfolds. Where the explorer has Graphviz, the page lays boxes
+out itself (``static/layout.js``): every folding is possible, and a file holds columns instead of the pictures of some
+foldings (one SVG of 60 boxes is 60 kB, and a graph of 10,000 nodes has hundreds of scopes to open).
+
+Names come from files that anybody may have written. They reach the page as JSON in a script element that is not
+executed, with every ``<`` written as an escape, and become text nodes there; the page forbids itself any request.
+
+>>> from gpuplace.report.placement_view import PlacementView
+>>> view = PlacementView.of_columns([("</script><b>", "Const", "/cpu:0", "/device:CPU:0")])
+>>> text = page_html(view, title="a<b")
+>>> "</script><b>" in text, "<h1>a&lt;b</h1>" in text
+(False, True)
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from gpuplace.report.html import error_html, escape, summary, table
+from gpuplace.report.page_data import page_data
+from gpuplace.report.placement_view import view_of
+from gpuplace.report.tables import node_rows
+
+__all__ = ["page_html"]
+
+_STATIC = Path(__file__).parent / "static"
+_EXPLORER = Path(__file__).parents[1] / "jupyter" / "static"
+"""Where the explorer's script and sheet lie; they are text here, and import nothing."""
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+_PLAIN_ROWS = 200
+"""Rows that a browser without scripts shows."""
+
+
+def page_html(placement: Any, *, title: str = "Placement", **options: Any) -> str:
+    """The page as text.
+
+    Args:
+        placement: a `Placement`, complete or partial, or a `PlacementView`.
+        title: its heading.
+        **options: for `gpuplace.report.page_data.page_data`.
+    """
+    data = page_data(placement, **options)
+    settings = "".join(
+        f"<div><dt>{escape(label)}</dt><dd>{escape(text)}</dd></div>" for label, text in data["settings"]
+    )
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="gpuplace">
+<title>{escape(title)} - gpuplace</title>
+<style>
+{_text(_EXPLORER, "explorer.css")}
+{_text(_STATIC, "page.css")}
+</style>
+</head>
+<body class="gp">
+<header>
+<h1>{escape(title)}</h1>
+<p>{escape(data["summary"])}</p>
+<dl>{settings}</dl>
+</header>
+<main>
+<section id="graph" aria-label="Graph"></section>
+<section id="tables" aria-label="Tables"></section>
+<noscript>{_without_scripts(placement)}</noscript>
+</main>
+<script type="application/json" id="data">{_json(data)}</script>
+<script>
+"use strict";
+{{
+const DATA = JSON.parse(document.getElementById("data").textContent);
+{_script()}
+}}
+</script>
+</body>
+</html>
+"""
+
+
+@lru_cache(maxsize=8)
+def _text(folder: Path, name: str) -> str:
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    """The modules as one script: a page that is opened as a file cannot import."""
+    layout = _text(_STATIC, "layout.js").replace("export { place, siblings };", "return { place, siblings };")
+    view = _text(_EXPLORER, "graph_view.js").replace("export default {", "return {").replace("export ", "")
+    return "\n".join(
+        (
+            f"const {{ place, siblings }} = (() => {{\n{layout}\n}})();",
+            f"const graphView = (() => {{\n{view}\n}})();",
+            _text(_STATIC, "page.js"),
+            _text(_STATIC, "tables.js"),
+        )
+    )
+
+
+def _json(data: Any) -> str:
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    for char in "<>&\u2028\u2029":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return text
+
+
+def _without_scripts(placement: Any) -> str:
+    """What can be read where scripts are switched off."""
+    view = view_of(placement)
+    rows = (
+        (row.node, row.type, ("≠ " if row.is_met is False else "") + row.requested, row.assigned)
+        for row in node_rows(view)
+    )
+    errors = "".join(error_html(error) for error in view.errors[1:])
+    nodes = table(("node", "type", "requested", "assigned"), rows, limit=_PLAIN_ROWS)
+    return f"<p>The picture needs JavaScript; nothing is fetched.</p>{summary(view)}{errors}{nodes}"

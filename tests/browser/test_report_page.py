@@ -1,0 +1,186 @@
+"""The report page, opened as a file: fold and unfold, reasons, search, tables, keyboard, dark and print; nothing asked.
+
+The seconds that pages take are printed (`pytest -s`), not asserted: machines are noisy.
+"""
+
+import time
+
+import pytest
+
+import gpuplace as tf
+from gpuplace.report.page import page_html
+from tests.browser.jupyterlab import Watch
+from tests.jupyter.programs import towers
+from tests.report.test_page import HOSTILE, hostile_view
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+
+def training(towers: int = 4, layers: int = 190) -> tf.Graph:
+    """About ten nodes a layer and tower, with variables."""
+    with tf.Graph().as_default() as graph:
+        for tower in range(towers):
+            with tf.device(f"/gpu:{tower}"), tf.name_scope(f"tower_{tower}"):
+                x = tf.placeholder(tf.float32, [8, 8], name="x")
+                for layer in range(layers):
+                    with tf.name_scope(f"layer_{layer}"):
+                        w = tf.Variable(tf.ones([8, 8]), name="w")
+                        x = tf.nn.relu(tf.matmul(x, w) + tf.reduce_sum(w), name="out")
+    return graph
+
+
+@pytest.fixture(params=["light", "dark"])
+def opened(request, browser, tmp_path, screenshots):
+    """`opened(placement)` writes the page and opens it; it may neither err nor ask for anything."""
+    pages, watches = [], []
+
+    def open_page(placement, name="page", fragment="", **options):
+        path = tmp_path / f"{name}.html"
+        path.write_text(page_html(placement, title=name, **options), encoding="utf-8")
+        page = browser.new_page(viewport={"width": 1400, "height": 1150}, color_scheme=request.param)
+        watches.append(Watch(path.as_uri()).over(page))
+        start = time.perf_counter()
+        page.goto(path.as_uri() + fragment)
+        page.wait_for_selector("html[data-ready=yes]")
+        seconds = time.perf_counter() - start
+        print(f"{name}: {path.stat().st_size:,} bytes, usable after {seconds:.2f} s")
+        page.shoot = lambda what: page.screenshot(path=screenshots / f"{name}-{what}-{request.param}.png")
+        pages.append(page)
+        return page
+
+    yield open_page
+    for page in pages:
+        page.close()
+    for watch in watches:
+        assert watch.errors == [] and watch.elsewhere == []
+
+
+def boxes(page):
+    return page.locator("#graph g.node")
+
+
+def test_the_guides_towers(opened):
+    from playwright.sync_api import expect
+
+    page = opened(tf.place(towers(), "4x Tesla K20m"))
+    expect(boxes(page)).to_have_count(7)
+    expect(page.locator("#graph g.edge.copy")).to_have_count(2)
+    expect(page.locator(".gp-legend")).to_contain_text("2 copies between devices, 32 B")
+    page.locator("#graph g.node").filter(has_text="MatMul_1").click()
+    expect(page.locator(".gp-why")).to_contain_text("asked for '/device:GPU:3'")
+    expect(page.locator(".gp-why")).to_contain_text("To have it on CPU")
+    expect(page.locator("#tables tr.gp-selected")).to_contain_text("MatMul_1")
+    page.shoot("chosen")
+    page.get_by_role("tab", name="Copies (2)").click()
+    page.locator("#tables [role=tabpanel]:visible tr.gp-pick").first.click()
+    expect(page.locator(".gp-why h3")).to_have_text("AddN")
+    page.get_by_role("tab", name="Log").click()
+    expect(page.locator(".gp-log")).to_contain_text(
+        "AddN: (AddN): /job:localhost/replica:0/task:0/device:CPU:0"
+    )
+
+
+def test_ten_thousand_nodes(opened):
+    from playwright.sync_api import expect
+
+    placement = tf.place(training(), "4x Tesla K20m")
+    other = tf.place(training(), "2x Tesla K20m", tf.ConfigProto(allow_soft_placement=True))
+    page = opened(placement, "large", against=other, against_text="2x Tesla K20m")
+    assert len(placement) > 8_000 and boxes(page).count() <= 10
+    boxes(page).filter(has_text="tower_1").dblclick()
+    expect(page.locator("#graph g.cluster")).to_contain_text("tower_1")
+    bundle = page.locator("#graph g.bundle")
+    expect(bundle).to_contain_text("× 190")
+    bundle.focus()
+    page.keyboard.press("Enter")
+    expect(boxes(page).filter(has_text="layer_189")).to_have_count(1)
+    assert boxes(page).count() <= 300
+    page.shoot("opened")
+    page.get_by_role("button", name="Fold all").click()
+    expect(boxes(page)).to_have_count(4)
+    find = page.get_by_label("Find an op by regular expression")
+    find.fill("tower_2/layer_150/w$")
+    find.press("Enter")
+    expect(page.locator(".gp-why h3")).to_have_text("tower_2/layer_150/w")
+    expect(page.locator("#graph g.node.gp-selected")).to_be_in_viewport()
+    expect(page.locator(".gp-why")).to_contain_text("Shares its device with")
+    page.shoot("found")
+    page.get_by_label("Filter Nodes by regular expression").fill("layer_7/.*Add|layer_7/add")
+    expect(page.locator(".gp-table-head:visible")).to_contain_text("4 of ")
+    page.get_by_label("Filter Nodes by regular expression").fill("")
+    expect(page.locator(".gp-table-head:visible")).not_to_contain_text(" of ")
+    rows = page.get_by_role("region", name="Nodes")
+    rows.evaluate("element => element.scrollTo(0, element.scrollHeight)")
+    expect(rows.locator("tbody:not([aria-hidden]) tr").last).to_contain_text("tower_3/layer_189")
+    assert rows.locator("tr").count() < 80
+    page.get_by_role("button", name="node", exact=True).first.click()
+    expect(page.get_by_role("tab", name="Moves")).to_be_visible()
+    page.get_by_role("tab", name="Moves").click()
+    expect(page.get_by_role("region", name="Moves")).to_contain_text("missing device")
+
+
+def test_reasons_by_likeness(opened):
+    from playwright.sync_api import expect
+
+    page = opened(
+        tf.place(training(2, 3), "4x Tesla K20m"), "alike", "#tower_1%2Flayer_2%2Fout", exact_nodes=5
+    )
+    expect(page.locator(".gp-why h3")).to_have_text("tower_1/layer_2/out")
+    expect(page.locator(".gp-why")).to_contain_text("As for tower_1/layer_0/out, which has the same op")
+
+
+def test_what_failed_is_marked(opened):
+    from playwright.sync_api import expect
+
+    page = opened(tf.place(towers(), "1x Tesla K40c", on_error="keep"), "failed")
+    expect(page.get_by_role("tab").first).to_have_text("Errors")
+    expect(page.locator(".gp-error").first).to_contain_text("was explicitly assigned to /device:GPU:2")
+    expect(page.locator("#graph g.node.guilty")).to_have_count(6)
+    page.shoot("errors")
+
+
+def test_hostile_names(opened):
+    from playwright.sync_api import expect
+
+    page = opened(hostile_view(), "hostile")
+    page.evaluate("void (window.alert = () => console.error('a name was executed'))")
+    expect(page.get_by_role("region", name="Nodes").locator("tbody:not([aria-hidden]) tr")).to_have_count(
+        len(HOSTILE)
+    )
+    page.get_by_role("button", name="Unfold").click()
+    for group in boxes(page).all():
+        group.dispatch_event("click")
+    assert page.locator("b, img, script:not([id])").count() <= 1 + page.locator(".gp-why b").count()
+    expect(page.locator("#tables")).to_contain_text("</script><script>alert(1)</script>")
+    expect(page.locator("#tables")).to_contain_text("a\\u202eevil")
+    page.shoot("names")
+
+
+def test_keyboard_and_labels(opened):
+    from playwright.sync_api import expect
+
+    page = opened(tf.place(towers(), "4x Tesla K20m"), "keys")
+    page.locator("#graph g.node[tabindex='0']").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator(".gp-why h3")).to_have_text("MatMul")
+    page.get_by_role("tab", name="Nodes").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Copies")).to_be_focused()
+    for group in boxes(page).all():
+        assert " on /job:localhost" in group.get_attribute("aria-label")
+    unlabelled = (
+        "[...document.querySelectorAll('button, input')].filter(e => !(e.ariaLabel || e.textContent.trim()))"
+    )
+    assert page.evaluate(f"{unlabelled}.length") == 0
+
+
+def test_print(opened, tmp_path):
+    page = opened(tf.place(towers(), "4x Tesla K20m"), "print")
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    shown = page.locator("[role=tabpanel]:visible")
+    assert shown.count() == page.get_by_role("tab", include_hidden=True).count() >= 5
+    assert page.locator(".gp-tools").is_hidden()
+    assert len(page.pdf()) > 10_000
+    page.shoot("paper")

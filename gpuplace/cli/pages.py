@@ -22,6 +22,9 @@ from gpuplace.report.page import page_html
 _MODULES = {"lab": "jupyterlab", "voila": "voila"}
 """What serves the explorer, the first that is installed by default: Voila's own page asks a CDN for icons."""
 
+_PATIENCE_S = 20
+"""How long a server may take to end."""
+
 
 def report(arguments: argparse.Namespace) -> int:
     """Writes the page; of a graph that cannot be placed, the page with the error, which is then told as well."""
@@ -59,7 +62,10 @@ def explore(arguments: argparse.Namespace) -> int:
                 return server.wait()
             except KeyboardInterrupt:  # the server ends its kernels, and asks nothing
                 server.terminate()
-                server.wait()
+                try:
+                    server.wait(_PATIENCE_S)
+                except subprocess.TimeoutExpired:
+                    server.kill()
                 return 0
 
 

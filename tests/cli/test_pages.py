@@ -135,7 +135,7 @@ def test_jupyterlab_serves_the_notebook(here, graph):
         assert _answers(address)
     finally:
         server.send_signal(signal.SIGINT)
-        assert server.wait(30) == 0
+        assert server.wait(60) == 0
         server.stderr.close()
     assert json.loads((here / "kept.ipynb").read_text())["nbformat"] == 4
 

@@ -213,8 +213,13 @@ class Bodies:
         inputs = [
             tuple(at(resolve(text)) for text in node.inputs if not text.startswith("^")) for node in nodes
         ]
+        # TensorFlow sorts them by their place in the function, each once.
         controls = [
-            tuple(control_at(text[1:].partition(":")[0]) for text in node.inputs if text.startswith("^"))
+            tuple(
+                sorted(
+                    {control_at(text[1:].partition(":")[0]) for text in node.inputs if text.startswith("^")}
+                )
+            )
             for node in nodes
         ]
         results = [

@@ -177,3 +177,24 @@ def test_an_argument_of_a_type_that_the_function_does_not_have():
     call.attr["f"].func.name = "f"
     with pytest.raises(InvalidArgumentError, match="No attr with name 'types' for arg 'x' of function f"):
         gpuplace.place(graph, TWO, release="2.21")
+
+
+@pytest.mark.parametrize("waits", [("^data", "^v"), ("^v", "^data")])
+def test_a_body_waits_in_the_order_of_its_nodes(waits):
+    """The first edge into a Shape is the one that it follows, here that from the variable, which stands first."""
+    graph = GraphDef()
+    body = function(graph, "f", [FLOAT], [3], ["shape:output:0"])
+    node(body.node_def, "v", "VariableV2", dtype=FLOAT).attr["shape"].shape.SetInParent()
+    node(body.node_def, "n", "Placeholder", dtype=9)
+    data = node(body.node_def, "data", "RangeDataset", *["n:output:0"] * 3)
+    data.attr["output_types"].list.type.append(3)
+    data.attr["output_shapes"].list.shape.add()
+    node(body.node_def, "shape", "Shape", "a0", *waits, T=FLOAT, out_type=3)
+    node(graph.node, "p", "Placeholder", dtype=FLOAT)
+    call = node(graph.node, "call", "PartitionedCall", "p")
+    call.attr["_lower_as_multi_device_function"].b = True
+    call.attr["Tin"].list.type.append(FLOAT)
+    call.attr["Tout"].list.type.append(3)
+    call.attr["f"].func.name = "f"
+    placement = gpuplace.place(graph, TWO, ConfigProto(allow_soft_placement=True), release="2.21")
+    assert placement["call/shape"] == LOCAL + "GPU:0"

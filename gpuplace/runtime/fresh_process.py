@@ -24,6 +24,7 @@ from gpuplace.device.machine import Machine
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
 from gpuplace.graph.stacks import fresh_defaults
 from gpuplace.runtime.process_state import process_state
+from gpuplace.runtime.session import InteractiveSession
 
 __all__ = ["fresh_process"]
 
@@ -63,6 +64,7 @@ def fresh_process(
         undo.enter_context(process_state.fresh())
         undo.callback(releases.set_release, releases.chosen_release())
         undo.enter_context(fresh_defaults())
+        undo.enter_context(InteractiveSession.none_active())
         process_state.use_machine(inside)
         releases.set_release(chosen_release)
         yield

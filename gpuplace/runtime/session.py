@@ -26,8 +26,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from gpuplace import release as releases
 from gpuplace.errors import CancelledError, InvalidArgumentError, NotFoundError, OpError
@@ -423,12 +423,12 @@ class InteractiveSession(BaseSession):
     """
 
     _place_pruned = True
-    _count_lock = threading.Lock()
-    _active = 0
+    _lock = threading.Lock()
+    _active: ClassVar[set[InteractiveSession]] = set()
 
     def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, _GrowingConfig() if config is None else config)
-        with InteractiveSession._count_lock:
+        with InteractiveSession._lock:
             if InteractiveSession._active:
                 warnings.warn(
                     "An interactive session is already active. This can cause out-of-memory errors in some cases. You"
@@ -436,7 +436,7 @@ class InteractiveSession(BaseSession):
                     " session(s).",
                     stacklevel=2,
                 )
-            InteractiveSession._active += 1
+            InteractiveSession._active.add(self)
         session_stack.enforce_nesting = False
         self._stack = contextlib.ExitStack()
         if graph is not None:
@@ -446,10 +446,22 @@ class InteractiveSession(BaseSession):
     def close(self) -> None:
         """Closes the session, which is the default one no longer."""
         if not self._closed:
-            with InteractiveSession._count_lock:
-                InteractiveSession._active -= 1
+            with InteractiveSession._lock:
+                InteractiveSession._active.discard(self)
             super().close()
             self._stack.close()
+
+    @staticmethod
+    @contextlib.contextmanager
+    def none_active() -> Iterator[None]:
+        """A block that sees none of the interactive sessions before it, nor is seen by those after it."""
+        with InteractiveSession._lock:
+            outside, InteractiveSession._active = InteractiveSession._active, set()
+        try:
+            yield
+        finally:
+            with InteractiveSession._lock:
+                InteractiveSession._active = outside
 
 
 class _GrowingConfig:

@@ -127,6 +127,7 @@ def test_jupyterlab_serves_the_notebook(here, graph):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # background jobs are deaf to it
     )
     try:
         line = next(line for line in server.stderr if "token=" in line)

@@ -1,6 +1,7 @@
 """`%load_ext gpuplace`: the cell magic and the line magic, in a real IPython shell."""
 
 import os
+import warnings
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -76,6 +77,9 @@ def test_the_process_is_as_before_and_names_stay(run, shell):
     assert tf.get_default_graph() is outer and not outer.get_operations()
     assert tf.get_default_session() is None and tf.get_release() == "1.15"
     assert str(tf.test.gpu_device_name()) == "/device:GPU:0" and "CUDA_VISIBLE_DEVICES" not in os.environ
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of a session that is still active
+        tf.InteractiveSession().close()
     assert shell.user_ns["a"].name == "a:0" and shell.user_ns["last"].name == "NoOp"
 
 

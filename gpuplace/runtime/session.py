@@ -423,12 +423,12 @@ class InteractiveSession(BaseSession):
     """
 
     _place_pruned = True
-    _lock = threading.Lock()
+    _active_lock = threading.Lock()
     _active: ClassVar[set[InteractiveSession]] = set()
 
     def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, _GrowingConfig() if config is None else config)
-        with InteractiveSession._lock:
+        with InteractiveSession._active_lock:
             if InteractiveSession._active:
                 warnings.warn(
                     "An interactive session is already active. This can cause out-of-memory errors in some cases. You"
@@ -446,7 +446,7 @@ class InteractiveSession(BaseSession):
     def close(self) -> None:
         """Closes the session, which is the default one no longer."""
         if not self._closed:
-            with InteractiveSession._lock:
+            with InteractiveSession._active_lock:
                 InteractiveSession._active.discard(self)
             super().close()
             self._stack.close()
@@ -455,12 +455,12 @@ class InteractiveSession(BaseSession):
     @contextlib.contextmanager
     def none_active() -> Iterator[None]:
         """A block that sees none of the interactive sessions before it, nor is seen by those after it."""
-        with InteractiveSession._lock:
+        with InteractiveSession._active_lock:
             outside, InteractiveSession._active = InteractiveSession._active, set()
         try:
             yield
         finally:
-            with InteractiveSession._lock:
+            with InteractiveSession._active_lock:
                 InteractiveSession._active = outside
 
 

@@ -78,7 +78,7 @@ def test_the_process_is_as_before_and_names_stay(run, shell):
     assert tf.get_default_session() is None and tf.get_release() == "1.15"
     assert str(tf.test.gpu_device_name()) == "/device:GPU:0" and "CUDA_VISIBLE_DEVICES" not in os.environ
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # of a session that is still active
+        warnings.filterwarnings("error", "An interactive session is already active")
         tf.InteractiveSession().close()
     assert shell.user_ns["a"].name == "a:0" and shell.user_ns["last"].name == "NoOp"
 

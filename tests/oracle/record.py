@@ -19,7 +19,14 @@ from tests.oracle.corner_graphs import GRAPHS
 from tests.oracle.node_specs import graph_def
 
 TARGET = Path(__file__).parent.parent / "data" / "placements.json.gz"
-MACHINES = {"0 GPU": (1, 0), "1 GPU": (1, 1), "2 GPU": (1, 2), "4 GPU": (1, 4), "2 CPU, 11 GPU": (2, 11)}
+MACHINES = {
+    "0 GPU": (1, 0),
+    "1 GPU": (1, 1),
+    "2 GPU": (1, 2),
+    "4 GPU": (1, 4),
+    "8 GPU": (1, 8),
+    "2 CPU, 11 GPU": (2, 11),
+}
 
 
 def first_sentence(message: str) -> str:

@@ -32,7 +32,11 @@ function render({ model, el }) {
 
   function make(field) {
     const id = `gp-${model.get("page")}-${field.name.replaceAll(/[^a-z0-9]+/gi, "-")}`;
-    const set = (value) => say({ type: "set", name: field.name, value });
+    const control = { pending: 0, place: null };
+    const set = (value) => {
+      say({ type: "set", name: field.name, value });
+      control.pending = number;
+    };
     let input;
     if (field.kind === "check") {
       input = element("input", { type: "checkbox", id, title: field.tip, onchange: () => set(input.checked) });
@@ -63,20 +67,25 @@ function render({ model, el }) {
     const error = element("div", { class: "gp-field-error", id: `${id}-error` });
     const row = field.kind === "check" ? [input, label] : [label, input, options, unset];
     const whole = element("div", { class: `gp-field gp-field-${field.kind}` }, element("span", { class: "gp-row" }, ...row), error);
-    return { input, label, options, unset, error, whole, place: null };
+    return Object.assign(control, { input, label, options, unset, error, whole });
   }
 
   function update(control, field) {
     const { input, label, options, unset, error, whole } = control;
     label.textContent = field.label;
-    if (field.kind === "check") input.checked = field.value;
-    else if (field.kind === "choice") {
+    // What is being typed stays, and what was just entered stands until it is answered: an answer to something earlier
+    // does not know of it.
+    const isTyped = field.kind !== "check" && field.kind !== "choice" && input.matches(":focus") && input.value !== (input.dataset.sent ?? "");
+    const isPending = control.pending > answered || isTyped;
+    if (field.kind === "check") {
+      if (!isPending) input.checked = field.value;
+    } else if (field.kind === "choice") {
       if (input.dataset.options !== field.options.join("\n")) {
         input.replaceChildren(...field.options.map((name) => element("option", { value: name }, name)));
         input.dataset.options = field.options.join("\n");
       }
-      input.value = field.value;
-    } else {
+      if (!isPending) input.value = field.value;
+    } else if (!isPending) {
       if (input.value !== field.value) input.value = field.value;
       input.dataset.sent = field.value;
       options?.replaceChildren(...field.options.map((name) => element("option", { value: name })));
@@ -193,6 +202,7 @@ function render({ model, el }) {
     }
     timers.forEach(clearTimeout);
     timers = [];
+    draw();
     if (!gone) note("fine");
   }
 

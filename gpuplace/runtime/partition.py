@@ -15,7 +15,7 @@ Source: tensorflow/core/graph/graph_partition.cc, graph/subgraph.cc and common_r
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from gpuplace.dtypes import resource
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.registry import KernelRegistry
+from gpuplace.runtime.folding import Folded, Folder
 from gpuplace.runtime.session_errors import no_loop_error
 
 __all__ = [
@@ -86,6 +87,16 @@ class Slot:
     """Where it lies."""
     is_ref: bool
     """Whether the value is a variable's storage and not an array."""
+    constant: str = ""
+    """Name of the constant that it is, where its operation was folded into constants of other names."""
+
+    @property
+    def name(self) -> str:
+        """The node and output that give it, as inputs of nodes are written."""
+        if self.constant:
+            return self.constant
+        output = self.tensor.value_index
+        return f"{self.tensor.op.name}:{output}" if output else self.tensor.op.name
 
 
 @dataclass(slots=True, eq=False)
@@ -102,6 +113,22 @@ class Step:
     """Which inputs are storages of variables of which the kernel wants the current value."""
     outputs: tuple[Slot, ...]
     """Values it makes."""
+    folded: Folded | None = None
+    """The value of the one output, where the operation is a constant in this plan."""
+
+    @property
+    def op_type(self) -> str:
+        """Type of the operation: ``Const`` where it was folded; "" for a copy."""
+        if self.op is None:
+            return ""
+        return self.op.type if self.folded is None else "Const"
+
+    @property
+    def control_inputs(self) -> Sequence[Operation]:
+        """Operations that have to run before."""
+        if self.folded is not None:
+            return self.folded.controls
+        return [] if self.op is None else self.op._control_inputs
 
     @property
     def is_copy(self) -> bool:
@@ -111,6 +138,8 @@ class Step:
     @property
     def name(self) -> str:
         """The node's name, or that of the node whose output is copied."""
+        if self.folded is not None:
+            return self.outputs[0].name
         return self.op.name if self.op is not None else self.inputs[0].tensor.op.name
 
 
@@ -147,6 +176,8 @@ class PartitionOptions:
     """Says which arguments are in host memory."""
     client: str
     """Full name of the device where feeds come from and fetches go to."""
+    folder: Folder | None = None
+    """Folds constants; nothing is folded without it."""
 
 
 def needed_operations(
@@ -225,6 +256,7 @@ class _Maker:
     home: dict[Tensor, Slot] = field(default_factory=dict)
     copies: dict[tuple[Tensor, Location], Slot] = field(default_factory=dict)
     hosted: dict[tuple[object, ...], frozenset[int]] = field(default_factory=dict)
+    folded: Mapping[Operation, Sequence[Folded]] = field(default_factory=dict)
 
     def slot(self, tensor: Tensor, location: Location, is_ref: bool) -> Slot:
         made = Slot(len(self.slots), tensor, location, is_ref)
@@ -255,6 +287,9 @@ class _Maker:
         is_cpu = device_type == "CPU"
         inputs: list[Slot] = []
         reads: list[bool] = []
+        if op in self.folded:
+            self.add_folded(op, self.folded[op], device, is_cpu, device_type)
+            return
         if op.inputs:
             hosted = frozenset() if is_cpu else self.on_host(op, device_type, outputs=False)
             wants_ref = _reference_inputs(op)
@@ -280,6 +315,18 @@ class _Maker:
                 outputs.append(slot)
                 self.home.setdefault(tensor, slot)  # a fed tensor keeps the value that was fed
         self.steps.append(Step(op, device, tuple(inputs), tuple(reads), tuple(outputs)))
+
+    def add_folded(
+        self, op: Operation, constants: Sequence[Folded], device: str, is_cpu: bool, device_type: str
+    ) -> None:
+        """Adds the constants that stand for an operation, one for each output that is used."""
+        hosted = frozenset() if is_cpu else self.on_host(op, device_type, outputs=True)
+        for folded in constants:
+            tensor = op.outputs[folded.output]
+            slot = self.slot(tensor, Location(device, is_cpu or folded.output in hosted), False)
+            slot.constant = folded.name
+            self.home[tensor] = slot
+            self.steps.append(Step(op, device, (), (), (slot,), folded))
 
 
 def _reference_inputs(op: Operation) -> frozenset[int] | set[int]:
@@ -307,7 +354,10 @@ def make_schedule(
     for tensor in feeds:
         maker.home[tensor] = maker.slot(tensor, client, False)
     given = tuple(maker.slots)
-    operations = needed_operations(fetches, targets, set(feeds))
+    fed = set(feeds)
+    operations: Sequence[Operation] = needed_operations(fetches, targets, fed)
+    if options.folder is not None:
+        operations, maker.folded = options.folder.fold(operations, fetches, targets, fed)
     for op in operations:
         maker.add(op)
     wanted = []

@@ -24,7 +24,7 @@ import numpy as np
 
 from gpuplace.dtypes import resource
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.operation import Operation
+from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import bind, find_compute, no_compute_error
 from gpuplace.runtime.fresh_ops import FRESH_OPS, SHARING_OPS
 from gpuplace.runtime.guards import Guards
@@ -82,9 +82,9 @@ class PlanCode:
 
 
 class Constants(Protocol):
-    """Where the values of ``Const`` nodes are kept for the life of a session."""
+    """Where the values of ``Const`` and folded nodes are kept for the life of a session."""
 
-    def __call__(self, op: Operation, backend: Backend, on_host: bool) -> Any:
+    def __call__(self, tensor: Tensor, value: Any, backend: Backend, on_host: bool) -> Any:
         """The value in the memory of the node's device."""
         ...
 
@@ -240,7 +240,7 @@ class PlanBuilder:
             return
         self._current = step
         found = [self._guard_of.get(slot) for slot in step.inputs]
-        controls = [] if op is None else [self._guard_of.get(control) for control in op.control_inputs]
+        controls = [self._guard_of.get(control) for control in step.control_inputs]
         if op is not None and op.type in MERGES:
             guard = self._guards.all_of([self._guards.any_of(found), *controls])
         else:
@@ -297,17 +297,21 @@ class PlanBuilder:
         op = step.op
         if op is None:
             self._add_copy(number, step)
-        elif op.type == "Const":
-            slot = step.outputs[0]
-            if self.is_used(slot):
-                value = self.constants(op, self.backends[step.device], slot.location.on_host)
-                self.names[slot] = self.bound("c", slot.index, value)
+        elif op.type == "Const" or step.folded is not None:
+            for slot in step.outputs:
+                if self.is_used(slot):
+                    self._add_constant(step, slot, op)
         elif op.type in SWITCHES:
             self._add_switch(number, step)
         elif op.type in MERGES:
             self._add_merge(number, step)
         else:
             self._add_kernel(number, step, op)
+
+    def _add_constant(self, step: Step, slot: Slot, op: Operation) -> None:
+        given = op.attrs["value"].array if step.folded is None else step.folded.value
+        value = self.constants(slot.tensor, given, self.backends[step.device], slot.location.on_host)
+        self.names[slot] = self.bound("c", slot.index, value)
 
     def expressions(self, step: Step) -> list[str]:
         """What the kernel is called with."""
@@ -448,7 +452,7 @@ class PlanBuilder:
     def _own_value(self, number: int, step: Step, value: str, memory: SimulatedMemory) -> str:
         """A constant's value as an array that a variable may keep: the constant stays in memory beside it."""
         producer = self._producers.get(step.inputs[1])
-        if producer is None or producer.op is None or producer.op.type != "Const":
+        if producer is None or producer.op_type != "Const":
             return value
         self.namespace["copied"] = np.array
         return f"{self.bound('a', number, _noting(memory, step.name, step.device))}(copied({value}))"
@@ -488,7 +492,7 @@ class PlanBuilder:
     def _makes_new(self, step: Step) -> bool:
         """Whether the step's results share no memory with its inputs, nor keep them."""
         if step.op is not None:
-            return step.op.type in FRESH_OPS
+            return step.op_type in FRESH_OPS
         return self.copier(step.inputs[0], step.outputs[0])[0] is not None
 
     def _fetched(self, slot: Slot, position: int) -> str:

@@ -43,6 +43,7 @@ from gpuplace.runtime.bfc_allocator import BFCAllocator
 from gpuplace.runtime.executor import Plan, PlanOnGPU
 from gpuplace.runtime.feeds import Feed, feedable, flat_feeds
 from gpuplace.runtime.fetches import FetchStructure
+from gpuplace.runtime.folding import Folder
 from gpuplace.runtime.partition import PartitionOptions, make_schedule
 from gpuplace.runtime.plan import PlanBuilder
 from gpuplace.runtime.process_state import session_devices
@@ -106,7 +107,8 @@ class BaseSession:
         self._client = self._devices.devices[0].name
         self._backends: dict[str, Any] = {}
         self._resources = SessionResources()
-        self._constants: dict[tuple[Operation, str, bool], Any] = {}
+        self._constants: dict[tuple[Tensor, str, bool], Any] = {}
+        self._folder = Folder(config, self._resources)
         self._runners: dict[Any, _Runner] = {}
         self._plans: dict[Signature, Plan] = {}
         self._traced_plans: dict[Signature, Plan] = {}
@@ -194,6 +196,7 @@ class BaseSession:
             self._closed = True
             self._runners = {}
             self._plans, self._traced_plans, self._constants = {}, {}, {}
+            self._folder.clear()
             self._resources.clear()
             for backend in self._backends.values():
                 if backend.memory is not None:
@@ -315,7 +318,9 @@ class BaseSession:
 
     def _make_plan(self, signature: Signature, is_traced: bool) -> Plan:
         device_of = self._placer.device_of(*signature)
-        options = PartitionOptions(device_of, self._types, self._catalogue.kernels, self._client)
+        options = PartitionOptions(
+            device_of, self._types, self._catalogue.kernels, self._client, self._folder
+        )
         schedule = make_schedule(*signature, options)
         used = {step.device for step in schedule.steps}
         used.update(slot.location.device for slot in schedule.slots)
@@ -332,17 +337,17 @@ class BaseSession:
             return PlanOnGPU(schedule, code, self._release, first, leave=leaves[0])
         return Plan(schedule, code, self._release, first)
 
-    def _constant(self, op: Operation, backend: Any, on_host: bool) -> Any:
-        """The value of a ``Const``, copied to its device once a session."""
-        key = op, backend.device, on_host
-        value = self._constants.get(key)
-        if value is None:
-            value = op.attrs["value"].array
-            if not on_host:
-                value = backend.from_host(value)
-                if backend.memory is not None:
-                    value = backend.memory.note(value, op.name, backend.device)
-            self._constants[key] = value
+    def _constant(self, tensor: Tensor, value: Any, backend: Any, on_host: bool) -> Any:
+        """The value of a ``Const`` or of a folded operation, copied to its device once a session."""
+        key = tensor, backend.device, on_host
+        known = self._constants.get(key)
+        if known is not None:
+            return known
+        if not on_host:
+            value = backend.from_host(value)
+            if backend.memory is not None:
+                value = backend.memory.note(value, tensor.op.name, backend.device)
+        self._constants[key] = value
         return value
 
     def make_callable(

@@ -180,7 +180,7 @@ def fill_step_stats(step_stats: Any, trace: Trace, first_transfer: int) -> None:
     for record in trace.records:
         step = schedule.steps[record.number]
         if step.op is not None:
-            label = f"{step.name} = {step.op.type}({', '.join(_input_names(step, edges, feeds))})"
+            label = f"{step.name} = {step.op_type}({', '.join(_input_names(step, edges, feeds))})"
             made = node(step.device, step.name, label, record.start_ns, record.end_ns)
             _add_outputs(made, step, record, trace.backends[step.device])
             continue
@@ -194,7 +194,7 @@ def fill_step_stats(step_stats: Any, trace: Trace, first_transfer: int) -> None:
     for position, slot in enumerate(schedule.fetches):
         assert client is not None
         name = retval_name(slot.tensor, position)
-        source = edges[slot][1] if slot in edges else feeds.get(slot, slot.tensor.op.name)
+        source = edges[slot][1] if slot in edges else feeds.get(slot) or slot.name.partition(":")[0]
         node(client, name, f"{name} = _Retval({source})", trace.end_ns, trace.end_ns)
 
 
@@ -207,11 +207,9 @@ def _input_names(
         elif slot in feeds:
             yield feeds[slot]
         else:
-            output = slot.tensor.value_index
-            yield f"{slot.tensor.op.name}:{output}" if output else slot.tensor.op.name
-    if step.op is not None:
-        for control in step.op.control_inputs:
-            yield f"^{control.name}"
+            yield slot.name
+    for control in step.control_inputs:
+        yield f"^{control.name}"
 
 
 def _node_stats(stats: Any, name: str, label: str, trace: Trace, start_ns: int, end_ns: int) -> Any:
@@ -287,6 +285,11 @@ def fill_partition_graphs(graphs: Any, schedule: Schedule, graph: Graph, first_t
         proto = node_def(step.op, partition(step.device).node.add())
         proto.device = step.device
         del proto.input[:]
+        if step.folded is not None:
+            proto.name, proto.op = step.name, "Const"
+            proto.attr.clear()
+            for key, value in step.folded.attrs.items():
+                encode_attr(value, proto.attr[key])
         proto.input.extend(_value_name(slot, edges, feeds) for slot in step.inputs)
         proto.input.extend(f"^{control.name}" for control in _same_device_controls(step, schedule, included))
     for position, slot in enumerate(schedule.fetches):
@@ -300,8 +303,7 @@ def _value_name(slot: Slot, edges: Mapping[Slot, tuple[str, str, str]], feeds: M
         return edges[slot][1]
     if slot in feeds:
         return feeds[slot]
-    output = slot.tensor.value_index
-    return f"{slot.tensor.op.name}:{output}" if output else slot.tensor.op.name
+    return slot.name
 
 
 def _add_transfer(add: Any, step: Step, names: tuple[str, str, str], source: str) -> None:
@@ -323,7 +325,5 @@ def _same_device_controls(step: Step, schedule: Schedule, included: set[Operatio
     assert step.op is not None
     devices = {other.op: other.device for other in schedule.steps if other.op is not None}
     return [
-        control
-        for control in step.op.control_inputs
-        if control in included and devices[control] == step.device
+        control for control in step.control_inputs if control in included and devices[control] == step.device
     ]

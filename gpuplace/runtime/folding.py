@@ -256,6 +256,7 @@ class Folder:
             candidates.difference_update(targets)
         wanted = [tensor for tensor in fetches if tensor not in feeds]
         taken = set(wanted)
+        running = set(operations)
         needed: set[Operation] = set()
         stack = [*targets, *(tensor.op for tensor in wanted)]
         controls: list[Operation] = []
@@ -266,7 +267,7 @@ class Folder:
                 op = controls.pop()
                 if op in candidates and not constant[op].controls:
                     continue  # without effect, and no condition on what waits for it
-            if op in needed:
+            if op in needed or op not in running:
                 continue
             needed.add(op)
             if op in candidates:

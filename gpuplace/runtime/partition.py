@@ -189,7 +189,10 @@ def needed_operations(
         InvalidArgumentError: the operations form a cycle.
         UnimplementedError: one belongs to a loop.
     """
-    found: set[Operation] = set()
+    fed = {
+        tensor.op for tensor in feeds if tensor.op.type in PLACEHOLDERS
+    }  # also what waits for them need them not
+    found: set[Operation] = set(fed)
     stack = [tensor.op for tensor in fetches if tensor not in feeds]
     stack.extend(targets)
     while stack:
@@ -199,13 +202,13 @@ def needed_operations(
         found.add(op)
         stack.extend([tensor.op for tensor in op.inputs if tensor not in feeds])
         stack.extend(op._control_inputs)
-    ordered = sorted(found, key=lambda op: op.index)
+    ordered = sorted(found - fed, key=lambda op: op.index)
     for op in ordered:
         if op.type in LOOP_OPS:
             raise no_loop_error(op)
     if all(_runs_after_its_inputs(op, feeds) for op in ordered):
         return ordered
-    return _sorted_by_edges(ordered, feeds)
+    return _sorted_by_edges(ordered, feeds, fed)
 
 
 def _runs_after_its_inputs(op: Operation, feeds: Collection[Tensor]) -> bool:
@@ -216,11 +219,14 @@ def _runs_after_its_inputs(op: Operation, feeds: Collection[Tensor]) -> bool:
     return all(control.index < index for control in op._control_inputs)
 
 
-def _sorted_by_edges(operations: Sequence[Operation], feeds: Collection[Tensor]) -> list[Operation]:
+def _sorted_by_edges(
+    operations: Sequence[Operation], feeds: Collection[Tensor], fed: Collection[Operation]
+) -> list[Operation]:
     waiting: dict[Operation, int] = {}
     consumers: dict[Operation, list[Operation]] = {}
     for op in operations:
         sources = {tensor.op for tensor in op.inputs if tensor not in feeds} | set(op._control_inputs)
+        sources.difference_update(fed)
         waiting[op] = len(sources)
         for source in sources:
             consumers.setdefault(source, []).append(op)

@@ -38,24 +38,18 @@ from gpuplace.graph.stacks import session_stack
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources
 from gpuplace.placer.placement import Placement
-from gpuplace.runtime.backends import make_backend
 from gpuplace.runtime.bfc_allocator import BFCAllocator
-from gpuplace.runtime.executor import Plan, PlanOnGPU
+from gpuplace.runtime.executor import Plan
 from gpuplace.runtime.feeds import Feed, feedable, flat_feeds
 from gpuplace.runtime.fetches import FetchStructure
-from gpuplace.runtime.folding import Folder
-from gpuplace.runtime.partition import PartitionOptions, make_schedule
-from gpuplace.runtime.plan import PlanBuilder
+from gpuplace.runtime.plan_maker import PlanMaker, Signature
 from gpuplace.runtime.process_state import session_devices
 from gpuplace.runtime.session_device import SessionDevice
 from gpuplace.runtime.session_errors import error_with_lines
 from gpuplace.runtime.session_placement import SessionPlacement
-from gpuplace.runtime.step_stats import Trace, TracedPlanBuilder, fill_partition_graphs, fill_step_stats
+from gpuplace.runtime.step_stats import Trace, fill_partition_graphs, fill_step_stats
 
 __all__ = ["BaseSession", "InteractiveSession", "Session"]
-
-Signature = tuple[tuple[Tensor, ...], tuple[Operation, ...], tuple[Tensor, ...]]
-"""Fetched tensors, target operations, fed tensors."""
 
 _ATOMS = frozenset((Tensor, Operation, str))
 """Types of fetches and keys of feeds that runners are remembered for."""
@@ -103,17 +97,20 @@ class BaseSession:
         self._catalogue = session_catalogue(self._release)
         self._config = config
         self._devices = session_devices(config)
-        self._types = {device.name: device.device_type for device in self._devices}
-        self._client = self._devices.devices[0].name
-        self._backends: dict[str, Any] = {}
         self._resources = SessionResources()
-        self._constants: dict[tuple[Tensor, str, bool], Any] = {}
-        self._folder = Folder(config, self._resources)
         self._runners: dict[Any, _Runner] = {}
         self._plans: dict[Signature, Plan] = {}
         self._traced_plans: dict[Signature, Plan] = {}
-        self._transfers = 0
         self._lock = threading.RLock()
+        self._maker = PlanMaker(
+            self._devices,
+            self._catalogue.kernels,
+            config,
+            self._release,
+            self._resources,
+            self._lock,
+            self._traced_plans,
+        )
         self._placer = SessionPlacement(
             self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned
         )
@@ -195,10 +192,10 @@ class BaseSession:
         with self._lock:
             self._closed = True
             self._runners = {}
-            self._plans, self._traced_plans, self._constants = {}, {}, {}
-            self._folder.clear()
+            self._plans = {}
+            self._maker.close()
             self._resources.clear()
-            for backend in self._backends.values():
+            for backend in self._maker.backends.values():
                 if backend.memory is not None:
                     backend.memory.collect()
 
@@ -282,7 +279,7 @@ class BaseSession:
             fetched = plan.run(values)
         else:
             plan = self._plan(signature, is_traced=True)
-            trace = Trace(plan.schedule, self._backends)
+            trace = Trace(plan.schedule, self._maker.backends)
             fetched = plan.run([trace.record, *values])
             trace.end()
             fill_step_stats(run_metadata.step_stats, trace, plan.first_transfer)
@@ -307,7 +304,8 @@ class BaseSession:
             plan = plans.get(signature)
             if plan is None:
                 try:
-                    plan = plans[signature] = self._make_plan(signature, is_traced)
+                    device_of = self._placer.device_of(*signature)
+                    plan = plans[signature] = self._maker.make(signature, device_of, is_traced)
                 except OpError as error:
                     if error.op is None or "{{node" in error.message:
                         raise error_with_lines(error, self._graph, self._release) from error.__cause__
@@ -315,40 +313,6 @@ class BaseSession:
             if self._placer.place_pruned:
                 self._placer.version = version
             return plan
-
-    def _make_plan(self, signature: Signature, is_traced: bool) -> Plan:
-        device_of = self._placer.device_of(*signature)
-        options = PartitionOptions(
-            device_of, self._types, self._catalogue.kernels, self._client, self._folder
-        )
-        schedule = make_schedule(*signature, options)
-        used = {step.device for step in schedule.steps}
-        used.update(slot.location.device for slot in schedule.slots)
-        used.add(self._client)
-        for name in used - self._backends.keys():
-            self._backends[name] = make_backend(self._devices, name)
-        backends = {name: self._backends[name] for name in self._types if name in used}
-        builder = TracedPlanBuilder if is_traced else PlanBuilder
-        code = builder(schedule, backends, self._resources, self._constant).build()
-        leaves = [backend.leave for backend in backends.values() if backend.leave is not None]
-        first = self._transfers
-        self._transfers += 2 * len(schedule.copies)
-        if leaves:
-            return PlanOnGPU(schedule, code, self._release, first, leave=leaves[0])
-        return Plan(schedule, code, self._release, first)
-
-    def _constant(self, tensor: Tensor, value: Any, backend: Any, on_host: bool) -> Any:
-        """The value of a ``Const`` or of a folded operation, copied to its device once a session."""
-        key = tensor, backend.device, on_host
-        known = self._constants.get(key)
-        if known is not None:
-            return known
-        if not on_host:
-            value = backend.from_host(value)
-            if backend.memory is not None:
-                value = backend.memory.note(value, tensor.op.name, backend.device)
-        self._constants[key] = value
-        return value
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False

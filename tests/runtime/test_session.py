@@ -372,6 +372,17 @@ def test_a_finalised_graph_runs():
         assert session.run(x) == 2.0
 
 
+def test_what_waits_for_a_placeholder_waits_for_its_feed():
+    x = tf.placeholder(tf.float32, [2])
+    with tf.control_dependencies([x]):
+        one = tf.constant(1.0)
+    with tf.Session() as session:
+        assert session.run(one, {x: [1, 2]}) == 1
+        assert session.run([one, x.op], {x: [1, 2]}) == [1, None]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed a value for placeholder"):
+            session.run(one)
+
+
 def test_control_dependencies_and_the_order_of_assignments():
     variable = tf.Variable(1.0)
     update = tf.assign(variable, 5.0)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.errors import ResourceExhaustedError
+from gpuplace.errors import DeadlineExceededError, ResourceExhaustedError
 from gpuplace.runtime.partition import Schedule
 from gpuplace.runtime.plan import PlanCode
 from gpuplace.runtime.session_errors import failed_step_error
@@ -65,6 +65,8 @@ class Plan:
 
     def failure(self, error: Exception, code: PlanCode | None = None) -> Exception:
         """The error of the node that was running, or ``error`` itself where none was."""
+        if isinstance(error, DeadlineExceededError):
+            return error
         code = code or self.code
         frame = self.frame_of(error.__traceback__, code)
         step = None if frame is None else code.owners[frame.tb_lineno]

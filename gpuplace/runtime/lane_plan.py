@@ -111,6 +111,11 @@ class LaneBuilder(PlanBuilder):
         """Whether the step's output is its input under another name."""
         return not isinstance(step, Handoff) and super().is_alias(step)
 
+    def add_check(self, number: int) -> None:
+        """Adds the question whether there is time for a step."""
+        if self.numbers[number] >= 0:
+            super().add_check(self.numbers[number])
+
     def add(self, number: int, step: Step) -> None:
         """Adds the lines of a step or a handoff."""
         if not isinstance(step, Handoff):

@@ -96,12 +96,14 @@ class PlanBuilder(MemoryLines):
         backends: full device name to the device.
         session: the session's resources, for kernels.
         constants: gives the values of constants.
+        is_timed: whether its function takes, first, what is called before every step.
     """
 
     schedule: Schedule
     backends: Mapping[str, Any]
     session: Any
     constants: Constants
+    is_timed: bool = False
     lines: list[str] = field(default_factory=list)
     owners: list[Step | None] = field(default_factory=lambda: [None, None])
     arguments: dict[int, tuple[str, ...]] = field(default_factory=dict)
@@ -139,7 +141,8 @@ class PlanBuilder(MemoryLines):
             if any(not self._makes_new(step) for step in self.readers.get(slot, ())):
                 self.namespace["copied"] = np.array
                 self.emit(None, f"{self.names[slot]} = copied({self.names[slot]})")
-        parameters = ", ".join([*self.parameters, *(self.names[slot] for slot in schedule.feeds)])
+        own = [*(["check"] if self.is_timed else []), *self.parameters]
+        parameters = ", ".join([*own, *(self.names[slot] for slot in schedule.feeds)])
         for number, step in enumerate(schedule.steps):
             is_early = self.retires_early and self.backends[step.device].memory is None
             if is_early:
@@ -235,6 +238,8 @@ class PlanBuilder(MemoryLines):
     def _add_guarded(self, number: int, step: Step) -> None:
         """Adds the lines of a step, in a branch of a conditional below an ``if``."""
         op = step.op
+        if self.is_timed:
+            self.add_check(number)
         if not self._guard_of and (op is None or op.type not in SWITCHES):
             self.add(number, step)
             return
@@ -265,6 +270,10 @@ class PlanBuilder(MemoryLines):
             self._entered = None  # nobody knows which device is the current one
         if made := [self.names[slot] for slot in step.outputs if self.names.get(slot, "")[:1] == "t"]:
             self.emit(step, f"else: {' = '.join(made)} = None")
+
+    def add_check(self, number: int) -> None:
+        """Adds the question whether there is time for a step."""
+        self.emit(None, f"check({number})")
 
     def _add_switch(self, number: int, step: Step) -> None:
         """Both outputs are the input; which of them is there, their guards say."""

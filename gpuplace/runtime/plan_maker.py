@@ -33,7 +33,10 @@ from gpuplace.runtime.process_state import SessionDevices
 from gpuplace.runtime.step_stats import TracedPlanBuilder
 from gpuplace.runtime.workers import Workers, available_cores, intra_op_threads, process_workers
 
-__all__ = ["PlanMaker", "Signature"]
+__all__ = ["TIMED", "TRACED", "PlanMaker", "Signature"]
+
+TRACED, TIMED = "traced", "timed"
+"""Kinds of plans."""
 
 Signature = tuple[tuple[Tensor, ...], tuple[Operation, ...], tuple[Tensor, ...]]
 """Fetched tensors, target operations, fed tensors."""
@@ -54,7 +57,7 @@ class PlanMaker:
         release: whose error texts to use.
         resources: the session's, for kernels.
         lock: the session's.
-        traced_plans: the session's plans that were made for traces; one is dropped when its plan is made anew.
+        other_plans: the session's plans of other kinds; they are dropped when their plain one is made anew.
     """
 
     def __init__(
@@ -65,7 +68,7 @@ class PlanMaker:
         release: str,
         resources: Any,
         lock: threading.RLock,
-        traced_plans: dict[Signature, Plan],
+        other_plans: dict[tuple[Signature, str], Plan],
     ) -> None:
         self.backends: dict[str, Any] = {}
         self._devices = devices
@@ -75,7 +78,7 @@ class PlanMaker:
         self._release = release
         self._resources = resources
         self._lock = lock
-        self._traced_plans = traced_plans
+        self._other_plans = other_plans
         self._folder = Folder(config, resources)
         self._constants: dict[tuple[Tensor, str, bool], Any] = {}
         self._measured: dict[Signature, Sequence[float]] = {}
@@ -90,15 +93,18 @@ class PlanMaker:
         """Gives up all constants; threads of its own end."""
         self._is_closed = True
         self._constants, self._measured = {}, {}
-        self._traced_plans.clear()
+        self._other_plans.clear()
         self._folder.clear()
         if self._own_workers is not None:
             self._own_workers.close()
 
-    def make(
-        self, signature: Signature, device_of: Callable[[Operation], str], is_traced: bool = False
-    ) -> Plan:
+    def make(self, signature: Signature, device_of: Callable[[Operation], str], kind: str = "") -> Plan:
         """The plan of a signature.
+
+        Args:
+            signature: what to fetch, run and feed.
+            device_of: the placement.
+            kind: "" for the plain one, ``TRACED``: it records every call, ``TIMED``: it may end early.
 
         Raises:
             InvalidArgumentError: the operations form a cycle.
@@ -111,18 +117,19 @@ class PlanMaker:
         first, self._transfers = self._transfers, self._transfers + 2 * len(schedule.copies)
         leaves = [backend.leave for backend in backends.values() if backend.leave is not None]
         if leaves:
-            code = self._builder(is_traced)(schedule, backends, self._resources, self._constant).build()
+            code = self._line(schedule, backends, kind)
             return PlanOnGPU(schedule, code, self._release, first, leave=leaves[0])
         arrangement, is_known = self._arrangement(signature, schedule, len(backends))
         if arrangement is not None:
-            return self._parallel(schedule, backends, arrangement, first, is_traced)
-        code = self._builder(is_traced)(schedule, backends, self._resources, self._constant).build()
-        if is_known or is_traced:
+            return self._parallel(schedule, backends, arrangement, first, kind)
+        code = self._line(schedule, backends, kind)
+        if is_known or kind:
             return Plan(schedule, code, self._release, first)
         return _MeasuringPlan(schedule, code, self._release, first, maker=self, signature=signature)
 
-    def _builder(self, is_traced: bool) -> type[PlanBuilder]:
-        return TracedPlanBuilder if is_traced else PlanBuilder
+    def _line(self, schedule: Schedule, backends: Mapping[str, Any], kind: str) -> PlanCode:
+        builder = TracedPlanBuilder if kind == TRACED else PlanBuilder
+        return builder(schedule, backends, self._resources, self._constant, is_timed=kind == TIMED).build()
 
     def _backends_of(self, schedule: Schedule) -> dict[str, Any]:
         used = {step.device for step in schedule.steps}
@@ -151,16 +158,22 @@ class PlanMaker:
         backends: Mapping[str, Any],
         arrangement: Arrangement,
         first: int,
-        is_traced: bool,
+        kind: str,
     ) -> Plan:
         uses = PlanBuilder(schedule, backends, self._resources, self._constant)
         uses.find_uses()
         whole = uses.producers, uses.readers
-        builder = TracedLaneBuilder if is_traced else LaneBuilder
+        builder = TracedLaneBuilder if kind == TRACED else LaneBuilder
         schedules = lane_schedules(schedule, arrangement)
         codes = [
             builder(
-                part, backends, self._resources, self._constant, numbers=lane.numbers, whole=whole
+                part,
+                backends,
+                self._resources,
+                self._constant,
+                is_timed=kind == TIMED,
+                numbers=lane.numbers,
+                whole=whole,
             ).build()
             for part, lane in zip(schedules, arrangement.lanes, strict=True)
         ]
@@ -204,8 +217,9 @@ class PlanMaker:
             if arrangement is None:
                 return None
             self._measured[signature] = costs
-            self._traced_plans.pop(signature, None)
-            return self._parallel(schedule, self._backends_of(schedule), arrangement, first, False)
+            for kind in (TRACED, TIMED):
+                self._other_plans.pop((signature, kind), None)
+            return self._parallel(schedule, self._backends_of(schedule), arrangement, first, "")
 
 
 @dataclass

@@ -30,7 +30,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from gpuplace import release as releases
-from gpuplace.errors import CancelledError, InvalidArgumentError, NotFoundError, OpError
+from gpuplace.errors import (
+    CancelledError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    ResourceExhaustedError,
+)
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
@@ -42,8 +48,9 @@ from gpuplace.runtime.bfc_allocator import BFCAllocator
 from gpuplace.runtime.executor import Plan
 from gpuplace.runtime.feeds import Feed, feedable, flat_feeds
 from gpuplace.runtime.fetches import FetchStructure
-from gpuplace.runtime.plan_maker import PlanMaker, Signature
+from gpuplace.runtime.plan_maker import TIMED, TRACED, PlanMaker, Signature
 from gpuplace.runtime.process_state import session_devices
+from gpuplace.runtime.run_options import deadline_check, error_with_usage
 from gpuplace.runtime.session_device import SessionDevice
 from gpuplace.runtime.session_errors import error_with_lines
 from gpuplace.runtime.session_placement import SessionPlacement
@@ -100,7 +107,8 @@ class BaseSession:
         self._resources = SessionResources()
         self._runners: dict[Any, _Runner] = {}
         self._plans: dict[Signature, Plan] = {}
-        self._traced_plans: dict[Signature, Plan] = {}
+        self._other_plans: dict[tuple[Signature, str], Plan] = {}
+        self._timeout_ms = max(int(getattr(config, "operation_timeout_in_ms", 0) or 0), 0)
         self._lock = threading.RLock()
         self._maker = PlanMaker(
             self._devices,
@@ -109,7 +117,7 @@ class BaseSession:
             self._release,
             self._resources,
             self._lock,
-            self._traced_plans,
+            self._other_plans,
         )
         self._placer = SessionPlacement(
             self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned
@@ -246,6 +254,8 @@ class BaseSession:
         values = [convert(*pair) for convert, pair in zip(converters, feeds.values(), strict=True)]
         if run_metadata is not None:
             return structure.build(self._run_with_metadata(signature, values, options, run_metadata))
+        if options is not None or self._timeout_ms:
+            return structure.build(self._run_with_options(signature, values, options))
         plan = self._plan(signature)
         self._remember(fetches, feed_dict, _Runner(plan.run, structure.build, converters))
         return structure.build(plan.run(values))
@@ -269,6 +279,23 @@ class BaseSession:
             if all(type(key) in _ATOMS for key in feed_dict or ()):
                 self._runners[_runner_key(fetches, feed_dict)] = runner
 
+    def _run_with_options(self, signature: Signature, values: list[Any], options: Any) -> list[Any]:
+        """Runs within the time that ``options`` or the config allow; lists tensors if they are asked for."""
+        limit = self._limit_ms(options)
+        plan = self._plan(signature, TIMED if limit else "")
+        first = {one.name: one.next_allocation_id() for one in self._devices.allocators.values()}
+        check = [deadline_check(limit, plan.schedule, self._graph, self._release)] if limit else []
+        try:
+            return plan.run([*check, *values])
+        except ResourceExhaustedError as error:
+            if not getattr(options, "report_tensor_allocations_upon_oom", False):
+                raise
+            raise error_with_usage(error, first) from error.__cause__
+
+    def _limit_ms(self, options: Any) -> int:
+        limit = int(getattr(options, "timeout_in_ms", 0) or 0)
+        return limit if limit > 0 else self._timeout_ms
+
     def _run_with_metadata(
         self, signature: Signature, values: list[Any], options: Any, run_metadata: Any
     ) -> list[Any]:
@@ -276,11 +303,11 @@ class BaseSession:
         run_metadata.Clear()
         if not getattr(options, "trace_level", 0):
             plan = self._plan(signature)
-            fetched = plan.run(values)
+            fetched = self._run_with_options(signature, values, options)
         else:
-            plan = self._plan(signature, is_traced=True)
+            plan = self._plan(signature, TRACED)
             trace = Trace(plan.schedule, self._maker.backends)
-            fetched = plan.run([trace.record, *values])
+            fetched = plan.run([self._within_limit(trace.record, plan, options), *values])
             trace.end()
             fill_step_stats(run_metadata.step_stats, trace, plan.first_transfer)
         if getattr(options, "output_partition_graphs", False):
@@ -289,11 +316,25 @@ class BaseSession:
             )
         return fetched
 
-    def _plan(self, signature: Signature, is_traced: bool = False) -> Plan:
+    def _within_limit(self, record: Callable[..., None], plan: Plan, options: Any) -> Callable[..., None]:
+        """What a traced step calls after every node: ``record``, and the question whether there is time for another."""
+        limit = self._limit_ms(options)
+        if not limit:
+            return record
+        check = deadline_check(limit, plan.schedule, self._graph, self._release)
+
+        def checked(number: int, *arguments: Any) -> None:
+            record(number, *arguments)
+            check(number)
+
+        return checked
+
+    def _plan(self, signature: Signature, kind: str = "") -> Plan:
         """The plan of a signature, made at its first use; as in TensorFlow it stays as it is when the graph grows."""
-        plans = self._traced_plans if is_traced else self._plans
+        plans: dict[Any, Plan] = self._other_plans if kind else self._plans
+        key = (signature, kind) if kind else signature
         if self._placer.version == self._graph._version:
-            plan = plans.get(signature)
+            plan = plans.get(key)
             if plan is not None:
                 return plan
         with self._lock:
@@ -301,11 +342,11 @@ class BaseSession:
             version = self._graph._version
             if not self._placer.place_pruned:
                 self._placer.current()
-            plan = plans.get(signature)
+            plan = plans.get(key)
             if plan is None:
                 try:
                     device_of = self._placer.device_of(*signature)
-                    plan = plans[signature] = self._maker.make(signature, device_of, is_traced)
+                    plan = plans[key] = self._maker.make(signature, device_of, kind)
                 except OpError as error:
                     if error.op is None or "{{node" in error.message:
                         raise error_with_lines(error, self._graph, self._release) from error.__cause__
@@ -339,6 +380,11 @@ class BaseSession:
             self._check_open()
             ready[0] = self._plan(signature).run
             return ready[0]
+
+        if self._timeout_ms:  # every call has a limit of its own
+            return lambda *arguments, **options: self.run(
+                fetches, dict(zip(tensors, arguments, strict=True)) or None, **options
+            )
 
         def call() -> Any:
             run = ready[0]

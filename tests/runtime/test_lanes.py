@@ -128,7 +128,7 @@ def test_unknown_shapes_are_measured_first():
         )
         metadata = tf.RunMetadata()
         session.run(total, {x: value}, tf.RunOptions(trace_level=3), metadata)
-        assert isinstance(next(iter(session._traced_plans.values())), ParallelPlan)
+        assert isinstance(next(iter(session._other_plans.values())), ParallelPlan)
     with tf.Session() as session:
         for _ in range(4):
             session.run(total, {x: value[:4, :4]})

@@ -13,14 +13,13 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from gpuplace.errors import DeadlineExceededError, ResourceExhaustedError
+from gpuplace.runtime.float_errors import restore, silence
 from gpuplace.runtime.partition import Schedule
 from gpuplace.runtime.plan import PlanCode
 from gpuplace.runtime.session_errors import failed_step_error
 
-__all__ = ["Plan", "PlanOnGPU"]
+__all__ = ["ConstantPlan", "Plan", "PlanOnGPU"]
 
 
 class Plan:
@@ -54,14 +53,16 @@ class Plan:
         Raises:
             OpError: a kernel failed; names its node, device, inputs and line.
         """
+        token = silence()
         try:
-            with np.errstate(all="ignore"):
-                return self._function(*feeds)
+            return self._function(*feeds)
         except Exception as error:
             failure = self.failure(error)
             if failure is error:
                 raise
             raise failure from error
+        finally:
+            restore(token)
 
     def failure(self, error: Exception, code: PlanCode | None = None) -> Exception:
         """The error of the node that was running, or ``error`` itself where none was."""
@@ -94,6 +95,14 @@ class Plan:
                 return trace
             trace = trace.tb_next
         return None
+
+
+class ConstantPlan(Plan):
+    """A plan that gives out constants and computes nothing."""
+
+    def run(self, feeds: Sequence[Any]) -> list[Any]:
+        """As ``Plan.run``."""
+        return self._function(*feeds)
 
 
 class PlanOnGPU(Plan):

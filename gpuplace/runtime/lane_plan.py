@@ -24,9 +24,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-import numpy as np
-
 from gpuplace.runtime.executor import Plan
+from gpuplace.runtime.float_errors import restore, silence
 from gpuplace.runtime.lanes import Arrangement, Handoff
 from gpuplace.runtime.partition import Schedule, Slot, Step
 from gpuplace.runtime.plan import PlanBuilder, PlanCode
@@ -198,10 +197,10 @@ class ParallelPlan(Plan):
 
         def run_lane(lane: int) -> Any:
             code = self.codes[lane]
+            token = silence()
             try:
-                with np.errstate(all="ignore"):
-                    taken = [feeds[position] for position in self._lane_feeds[lane]]
-                    return code.function(*given, exchange.give, exchange.take, *taken)
+                taken = [feeds[position] for position in self._lane_feeds[lane]]
+                return code.function(*given, exchange.give, exchange.take, *taken)
             except _Stopped:
                 return None
             except Exception as error:
@@ -211,6 +210,8 @@ class ParallelPlan(Plan):
             except BaseException:
                 exchange.fail()
                 raise
+            finally:
+                restore(token)
 
         pending: list[Any] = []
         try:

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.registry import KernelRegistry
 from gpuplace.runtime.backends import make_backend
-from gpuplace.runtime.executor import Plan, PlanOnGPU
+from gpuplace.runtime.executor import ConstantPlan, Plan, PlanOnGPU
 from gpuplace.runtime.folding import Folder
 from gpuplace.runtime.lane_plan import LaneBuilder, ParallelPlan, TracedLaneBuilder, lane_schedules
 from gpuplace.runtime.lanes import Arrangement, arrange, estimated_costs
@@ -123,6 +123,8 @@ class PlanMaker:
         if arrangement is not None:
             return self._parallel(schedule, backends, arrangement, first, kind)
         code = self._line(schedule, backends, kind)
+        if all(step.op_type == "Const" for step in schedule.steps) and not kind:
+            return ConstantPlan(schedule, code, self._release, first)
         if is_known or kind:
             return Plan(schedule, code, self._release, first)
         return _MeasuringPlan(schedule, code, self._release, first, maker=self, signature=signature)

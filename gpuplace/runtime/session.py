@@ -52,7 +52,7 @@ from gpuplace.runtime.plan_maker import TIMED, TRACED, PlanMaker, Signature
 from gpuplace.runtime.process_state import session_devices
 from gpuplace.runtime.run_options import deadline_check, error_with_usage
 from gpuplace.runtime.session_device import SessionDevice
-from gpuplace.runtime.session_errors import error_with_lines
+from gpuplace.runtime.session_errors import error_with_lines, with_lines
 from gpuplace.runtime.session_placement import SessionPlacement
 from gpuplace.runtime.step_stats import Trace, fill_partition_graphs, fill_step_stats
 
@@ -211,6 +211,12 @@ class BaseSession:
         """Makes this the thread's default session within a ``with`` block, without closing it at the end."""
         return session_stack.push(self)
 
+    def _check_not_cancelled(self, error: OpError) -> None:
+        """CancelledError where the error comes from a session that was closed while it ran."""
+        if self._closed:
+            message = with_lines("Run call was cancelled", self._graph, self._release)
+            raise CancelledError(None, None, message) from error
+
     def _check_open(self) -> None:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
@@ -237,10 +243,14 @@ class BaseSession:
         if options is None and run_metadata is None:
             runner = self._runner_of(fetches, feed_dict)
             if runner is not None:
-                if not feed_dict:
-                    return runner.build(runner.run(()))
-                pairs = zip(runner.converters, feed_dict.items())
-                return runner.build(runner.run([convert(value, key) for convert, (key, value) in pairs]))
+                try:
+                    if not feed_dict:
+                        return runner.build(runner.run(()))
+                    pairs = zip(runner.converters, feed_dict.items())
+                    return runner.build(runner.run([convert(value, key) for convert, (key, value) in pairs]))
+                except OpError as error:
+                    self._check_not_cancelled(error)
+                    raise
         self._check_open()
         if not self._graph._operations:
             gap = " " if self._release == "2.21" else "  "
@@ -258,7 +268,11 @@ class BaseSession:
             return structure.build(self._run_with_options(signature, values, options))
         plan = self._plan(signature)
         self._remember(fetches, feed_dict, _Runner(plan.run, structure.build, converters))
-        return structure.build(plan.run(values))
+        try:
+            return structure.build(plan.run(values))
+        except OpError as error:
+            self._check_not_cancelled(error)
+            raise
 
     def _runner_of(self, fetches: Any, feed_dict: Any) -> _Runner | None:
         """What an earlier run with the same fetches and fed keys made ready, unless the graph has changed since."""
@@ -277,7 +291,9 @@ class BaseSession:
         )
         if are_atoms and len(runner.converters) == len(feed_dict or ()):
             if all(type(key) in _ATOMS for key in feed_dict or ()):
-                self._runners[_runner_key(fetches, feed_dict)] = runner
+                with self._lock:
+                    if not self._closed:
+                        self._runners[_runner_key(fetches, feed_dict)] = runner
 
     def _run_with_options(self, signature: Signature, values: list[Any], options: Any) -> list[Any]:
         """Runs within the time that ``options`` or the config allow; lists tensors if they are asked for."""

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from gpuplace.dtypes import resource
 from gpuplace.graph.operation import Operation
 from gpuplace.runtime.costs import copy_cost_us, operation_cost_us
-from gpuplace.runtime.partition import MERGES, SWITCHES, Schedule, Slot, Step
+from gpuplace.runtime.partition import HOLDERS, MERGES, SWITCHES, Schedule, Slot, Step
 
 __all__ = ["Arrangement", "Handoff", "Lane", "arrange", "dependencies", "estimated_costs"]
 
@@ -43,7 +43,6 @@ _READERS = frozenset(
     "ReadVariableOp ResourceGather ResourceGatherNd VarIsInitializedOp VariableShape".split()
 )
 """Ops that take a resource and leave it as it is."""
-_HOLDERS = frozenset({"VariableV2", "Variable", "VarHandleOp"})
 _RANDOM = frozenset(
     """
     RandomUniform RandomUniformInt RandomStandardNormal TruncatedNormal ParameterizedTruncatedNormal RandomGamma
@@ -125,7 +124,7 @@ def dependencies(schedule: Schedule) -> list[set[int]]:
         if op is not None:
             positions[op] = number
             is_stateful = op.op_def is not None and op.op_def.is_stateful and step.folded is None
-            if is_stateful and not touches and op.type not in _RANDOM and op.type not in _HOLDERS:
+            if is_stateful and not touches and op.type not in _RANDOM and op.type not in HOLDERS:
                 if stateful >= 0:
                     before.add(stateful)
                 stateful = number
@@ -145,7 +144,7 @@ class _Touched:
     def note(self, number: int, step: Step, before: set[int]) -> bool:
         """Adds the steps that have to come before because of variables; returns whether there are variables."""
         op = step.op
-        if op is not None and op.type in _HOLDERS:
+        if op is not None and op.type in HOLDERS:
             name = op.attrs.get("shared_name") or op.name.encode()
             self._roots[step.outputs[0]] = name, op.attrs.get("container"), step.device
             return True

@@ -27,6 +27,7 @@ from gpuplace.runtime.folding import Folded, Folder
 from gpuplace.runtime.session_errors import no_loop_error
 
 __all__ = [
+    "HOLDERS",
     "LOOP_OPS",
     "MERGES",
     "SWITCHES",
@@ -51,6 +52,9 @@ SWITCHES = frozenset({"Switch", "RefSwitch"})
 
 MERGES = frozenset({"Merge", "RefMerge"})
 """Ops that take the input that is not dead."""
+
+HOLDERS = frozenset({"VariableV2", "Variable", "VarHandleOp"})
+"""Ops that give out variables."""
 
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 """Ops that only a feed can replace."""
@@ -178,12 +182,23 @@ class PartitionOptions:
     """Full name of the device where feeds come from and fetches go to."""
     folder: Folder | None = None
     """Folds constants; nothing is folded without it."""
+    done: Collection[Operation] = ()
+    """What has run already, in an earlier part of the step."""
 
 
 def needed_operations(
-    fetches: Iterable[Tensor], targets: Iterable[Operation], feeds: Collection[Tensor]
+    fetches: Iterable[Tensor],
+    targets: Iterable[Operation],
+    feeds: Collection[Tensor],
+    done: Collection[Operation] = (),
 ) -> list[Operation]:
     """What has to run for the fetches and targets, in an order that respects all edges; the graph's own if that does.
+
+    Args:
+        fetches: what is fetched.
+        targets: what has to run.
+        feeds: what is fed.
+        done: what has run already, in an earlier part of the step.
 
     Raises:
         InvalidArgumentError: the operations form a cycle.
@@ -192,6 +207,7 @@ def needed_operations(
     fed = {
         tensor.op for tensor in feeds if tensor.op.type in PLACEHOLDERS
     }  # also what waits for them need them not
+    fed.update(done)
     found: set[Operation] = set(fed)
     stack = [tensor.op for tensor in fetches if tensor not in feeds]
     stack.extend(targets)
@@ -361,7 +377,7 @@ def make_schedule(
         maker.home[tensor] = maker.slot(tensor, client, False)
     given = tuple(maker.slots)
     fed = set(feeds)
-    operations: Sequence[Operation] = needed_operations(fetches, targets, fed)
+    operations: Sequence[Operation] = needed_operations(fetches, targets, fed, options.done)
     if options.folder is not None:
         operations, maker.folded = options.folder.fold(operations, fetches, targets, fed)
     for op in operations:

@@ -98,20 +98,28 @@ class PlanMaker:
         if self._own_workers is not None:
             self._own_workers.close()
 
-    def make(self, signature: Signature, device_of: Callable[[Operation], str], kind: str = "") -> Plan:
+    def make(
+        self,
+        signature: Signature,
+        device_of: Callable[[Operation], str],
+        kind: str = "",
+        done: frozenset[Operation] = frozenset(),
+    ) -> Plan:
         """The plan of a signature.
 
         Args:
             signature: what to fetch, run and feed.
             device_of: the placement.
             kind: "" for the plain one, ``TRACED``: it records every call, ``TIMED``: it may end early.
+            done: what has run already, in an earlier part of the step.
 
         Raises:
             InvalidArgumentError: the operations form a cycle.
             UnimplementedError: a node cannot be computed.
             ResourceExhaustedError: a constant does not fit on its simulated GPU.
         """
-        options = PartitionOptions(device_of, self._types, self._kernels, self._client, self._folder)
+        folder = None if done else self._folder
+        options = PartitionOptions(device_of, self._types, self._kernels, self._client, folder, done)
         schedule = make_schedule(*signature, options)
         backends = self._backends_of(schedule)
         first, self._transfers = self._transfers, self._transfers + 2 * len(schedule.copies)

@@ -26,7 +26,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from gpuplace import release as releases
@@ -48,6 +48,7 @@ from gpuplace.runtime.bfc_allocator import BFCAllocator
 from gpuplace.runtime.executor import Plan
 from gpuplace.runtime.feeds import Feed, feedable, flat_feeds
 from gpuplace.runtime.fetches import FetchStructure
+from gpuplace.runtime.partial_run import PartialRuns
 from gpuplace.runtime.plan_maker import TIMED, TRACED, PlanMaker, Signature
 from gpuplace.runtime.process_state import session_devices
 from gpuplace.runtime.run_options import deadline_check, error_with_usage
@@ -122,6 +123,7 @@ class BaseSession:
         self._placer = SessionPlacement(
             self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned
         )
+        self._partial_runs = PartialRuns(self._graph, self._release, self._run_part)
         self._closed = False
 
     def _check_arguments(self, target: Any, graph: Any, config: Any) -> None:
@@ -370,6 +372,48 @@ class BaseSession:
             if self._placer.place_pruned:
                 self._placer.version = version
             return plan
+
+    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
+        """Begins a step that feeds and fetches piece by piece; returns the handle that ``partial_run`` takes.
+
+        Args:
+            fetches: all that will be fetched, as for ``run``.
+            feeds: the tensors that will be fed.
+        """
+        self._check_open()
+        structure = FetchStructure(self._graph, fetches, self._release)
+        tensors = [feedable(self._graph, key) for key in feeds or ()]
+        return self._partial_runs.set_up(structure.tensors, structure.operations, tensors)
+
+    def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
+        """Feeds and fetches a part of what ``partial_run_setup`` named; every node of the graph runs once.
+
+        Raises:
+            RuntimeError: the session is closed, or operations are among the fetches.
+            InvalidArgumentError: something that was not set up, or had its turn already, or needs more feeds.
+        """
+        self._check_open()
+        structure = FetchStructure(self._graph, fetches, self._release)
+        if structure.operations:
+            raise RuntimeError("partial_run() requires empty target_list.")
+        feeds = flat_feeds(self._graph, feed_dict, self._release) if feed_dict else {}
+        values = {tensor: Feed(tensor, self._release).convert(*pair) for tensor, pair in feeds.items()}
+        return structure.build(self._partial_runs.run(handle, structure.tensors, values))
+
+    def _run_part(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Mapping[Tensor, Any],
+        done: frozenset[Operation],
+    ) -> list[Any]:
+        signature = tuple(fetches), tuple(targets), tuple(feeds)
+        with self._lock:
+            self._check_open()
+            self._placer.current()
+            device_of = self._placer.device_of(*signature)
+            plan = self._maker.make(signature, device_of, done=done)
+        return plan.run(list(feeds.values()))
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False

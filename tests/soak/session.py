@@ -154,7 +154,7 @@ class Soak:
             with tf.device("/cpu:0"):
                 self.sum = tf.add(left, right, name="sum")
                 self.bad = tf.gather(self.x, self.n, name="bad")
-            self.large = tf.placeholder(tf.float32, [160, 160], name="large")
+            self.large = tf.placeholder(tf.float32, [256, 256], name="large")
             ends = []
             for index in range(2):
                 with tf.device(f"/gpu:{index}"):
@@ -163,7 +163,7 @@ class Soak:
             with tf.device("/cpu:0"):
                 self.towers = tf.add_n(ends, name="towers")
             self.start = tf.global_variables_initializer()
-        self.large_value = np.random.default_rng(0).standard_normal([160, 160], np.float32)
+        self.large_value = np.random.default_rng(0).standard_normal([256, 256], np.float32)
         self.session = tf.Session(graph=self.graph, config=tf.ConfigProto(device_count={"CPU": 2}))
         self.session.run(self.start)
         serial = tf.ConfigProto(inter_op_parallelism_threads=1, device_count={"CPU": 2})

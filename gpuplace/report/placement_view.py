@@ -187,9 +187,13 @@ class PlacementView:
             found = self._tensors[key] = self.tensor(node, output)
         return found
 
-    def copies(self) -> list[tuple[int, int, int]]:
-        """``(node, output, device)`` of each tensor sent to another device: once for all its consumers there."""
-        chosen = np.flatnonzero(self.is_copy)
+    def copies(self, edges: np.ndarray | None = None) -> list[tuple[int, int, int]]:
+        """``(node, output, device)`` of each tensor sent to another device: once for all its consumers there.
+
+        Args:
+            edges: [edges] bool, the edges to look at; all where None.
+        """
+        chosen = np.flatnonzero(self.is_copy if edges is None else self.is_copy & edges)
         rows = zip(
             self.src[chosen].tolist(),
             self.src_output[chosen].tolist(),

@@ -106,6 +106,30 @@ def _session_frame(self: BaseSession, table: str = "nodes", **options: Any) -> A
     return session_frame(self, table, **options)
 
 
+def _trace(self: Placement, of: Any, direction: str = "inputs") -> Any:
+    """All that an op depends on, as a `gpuplace.report.trace.Trace`: ``names``, ``counts``, ``copies``, ``.frame()``.
+
+    Args:
+        of: an `Operation`, a `Tensor`, or the name of an op or a name scope.
+        direction: ``"inputs"``, ``"consumers"`` (all that depends on it) or ``"both"``.
+
+    Raises:
+        KeyError: there is no such op; says which names are like it.
+        ValueError: an unknown direction.
+    """
+    from gpuplace.report.trace import Trace, trace_of
+
+    _attach(Trace, frame=_trace_frame)
+    return trace_of(self, of, direction)
+
+
+def _trace_frame(self: Any, table: str = "nodes") -> Any:
+    """The rows of a trace of ``"nodes"``, ``"edges"`` or ``"copies"``; see ``gpuplace.jupyter.frames``."""
+    from gpuplace.jupyter.frames import trace_frame
+
+    return trace_frame(self, table)
+
+
 def _logged_frame(self: Any, table: str = "nodes") -> Any:
     """A table of the log as a ``DataFrame``; see ``gpuplace.jupyter.log_frames`` for tables and columns."""
     from gpuplace.jupyter.log_frames import logged_frame
@@ -201,7 +225,7 @@ def attach() -> None:
         _repr_mimebundle_=_mimebundle,
     )
     _attach(Operation, node_def=property(_node_def), __str__=_operation_text)
-    _attach(Placement, picture=_picture, frame=_frame, _repr_mimebundle_=_mimebundle)
+    _attach(Placement, picture=_picture, frame=_frame, trace=_trace, _repr_mimebundle_=_mimebundle)
     _attach(Machine, frame=_machine_frame)
     _attach(BaseSession, frame=_session_frame)
     _attach(Blame, frame=_blame_frame)

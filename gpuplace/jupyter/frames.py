@@ -85,6 +85,7 @@ __all__ = [
     "placement_frame",
     "scopes_frame",
     "session_frame",
+    "trace_frame",
 ]
 
 
@@ -139,6 +140,24 @@ def edges_frame(placement: Any, *, copies_only: bool = False) -> pd.DataFrame:
             "control": is_control,
         }
     )
+
+
+def trace_frame(trace: Any, table: str = "nodes") -> pd.DataFrame:
+    """The rows of `placement_frame` or `edges_frame` that are in a `Trace`.
+
+    Args:
+        trace: what ``placement.trace("name")`` gave.
+        table: ``"nodes"``, ``"edges"`` (those that were gone along) or ``"copies"``.
+
+    Raises:
+        ValueError: there is no such table.
+    """
+    if table == "nodes":
+        return placement_frame(trace.view)[trace.nodes]
+    if table in ("edges", "copies"):
+        chosen = edges_frame(trace.view)[trace.edges]
+        return (chosen[chosen["copy"]] if table == "copies" else chosen).reset_index(drop=True)
+    raise ValueError(f"No table {table!r} of a trace: choose one of nodes, edges, copies")
 
 
 def _shape_text(fact: TensorFact | None) -> str | None:

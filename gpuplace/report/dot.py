@@ -38,6 +38,7 @@ NOTE_ROLES = {
     "control": "faint",
     "alarm": "alarm",
     "mark": "mark",
+    "trace": "mark",
     "path": "path",
     "moved": "ink",
     "plain": "faint",
@@ -45,8 +46,11 @@ NOTE_ROLES = {
 """Colours of the notes behind the legend."""
 BAR_WIDTH = 96
 """Width of a device-share bar in points."""
+_DIM = 0.72
+"""Share of the background in the colours of what a trace leaves out."""
 _ESCAPE = re.compile(r"\\([NGETHL])")
 """What Graphviz replaces in labels; a blank of no width between the two characters keeps it from that."""
+_COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 _CORNERS = {"square": "", "round": "rounded", "cut": "diagonals"}
 
 
@@ -179,11 +183,28 @@ def _box(face: Face, theme: Theme, patterns: bool) -> str:
         fill, styles = _stripes(look), ["striped", "dashed" if face.is_dashed else ""]
     box = face.box
     table = _table(rows, look.fill if look is not None and "striped" in styles else "")
-    return (
+    text = (
         f'{box.id} [id="{box.id}" class="{" ".join(face.classes)}" label=<{table}> tooltip={quote(face.tip)}'
         f' style="{",".join(filter(None, styles))}" fillcolor="{fill}"'
         f' color="{role_colour(face.stroke, theme)}" penwidth={face.pen:g} peripheries={face.outlines}]'
     )
+    return dimmed(text, theme) if face.is_dim else text
+
+
+def dimmed(text: str, theme: Theme) -> str:
+    """The text with every colour in it close to the background, for formats without opacity.
+
+    >>> dimmed('color="#000000"', LIGHT)
+    'color="#b8b8b8"'
+    """
+    ground = [int(theme.background[i : i + 2], 16) for i in (1, 3, 5)]
+
+    def mixed(match: re.Match[str]) -> str:
+        parts = [int(match[0][i : i + 2], 16) for i in (1, 3, 5)]
+        both = zip(parts, ground, strict=True)
+        return "#" + "".join(f"{round(one + (other - one) * _DIM):02x}" for one, other in both)
+
+    return _COLOUR.sub(mixed, text)
 
 
 def _tab(tab: Tab, theme: Theme) -> str:
@@ -234,7 +255,10 @@ def _link(wire: Wire, theme: Theme) -> str:
         attributes.append(f'class="{" ".join(classes)}"')
     tip = quote(wire.tip)
     attributes.append(f"tooltip={tip} labeltooltip={tip}")
-    return f"{wire.link.src} -> {wire.link.dst} [{' '.join(attributes)}]"
+    if wire.is_dim and not colour:
+        attributes.append(f'color="{theme.edge}"')
+    text = " ".join(attributes)
+    return f"{wire.link.src} -> {wire.link.dst} [{dimmed(text, theme) if wire.is_dim else text}]"
 
 
 def _swatch(category: Category, theme: Theme, patterns: bool) -> str:

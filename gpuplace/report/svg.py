@@ -25,6 +25,8 @@ __all__ = ["FAMILIES", "svg_text"]
 
 FAMILIES = "Arial,Helvetica,'Liberation Sans',sans-serif"
 """Fonts that a page tries in turn."""
+DIM = 0.28
+"""Opacity of what a trace leaves out."""
 _MARGIN = 8.0
 _LEGEND_WIDTH = 480.0
 """A legend is this wide at least, however small the picture is."""
@@ -112,9 +114,12 @@ class _Writer:
         )
         return f"<defs>{patterns}</defs>\n"
 
-    def _group(self, identity: str, classes: str, title: str, tip: str, inside: Iterable[str]) -> None:
+    def _group(
+        self, identity: str, classes: str, title: str, tip: str, inside: Iterable[str], is_dim: bool = False
+    ) -> None:
+        dim = f' opacity="{DIM}"' if is_dim else ""
         self.parts.append(
-            f'<g id="{identity}" class="{classes}">\n<title>{_xml(title)}</title>\n<g id="a_{identity}">'
+            f'<g id="{identity}" class="{classes}"{dim}>\n<title>{_xml(title)}</title>\n<g id="a_{identity}">'
             f'<a xlink:title="{_xml(tip)}">\n{"".join(inside)}</a>\n</g>\n</g>\n'
         )
 
@@ -161,7 +166,7 @@ class _Writer:
             inner = _outline(x, y, face.width - 5 * number, face.height - 5 * number, face.corners)
             inside.append(f'<path fill="none" stroke="{stroke}" stroke-width="1" d="{inner}"/>\n')
         inside += self._lines(face, x, y - face.height / 2)
-        self._group(box.id, " ".join(("node", *face.classes)), box.id, face.tip, inside)
+        self._group(box.id, " ".join(("node", *face.classes)), box.id, face.tip, inside, face.is_dim)
 
     def _tabs(self, tabs: tuple[Tab, ...], x: float, y: float, face: Face) -> None:
         """Edges to and from other scopes, on a strip of paper that hangs on the box."""
@@ -176,7 +181,7 @@ class _Writer:
         for number, tab in enumerate(tabs):
             colour = theme.copy if tab.has_copies else theme.faint
             text = _words(x, y + number * TAB_HEIGHT + 9, tab.text, TAB_SIZE, colour, anchor="middle")
-            self._group(tab.id, "node stub", tab.id, tab.tip, [text])
+            self._group(tab.id, "node stub", tab.id, tab.tip, [text], face.is_dim)
 
     def _hatch(self, look: Look | None) -> str:
         return look.pattern if self.patterns and look is not None else ""
@@ -269,7 +274,7 @@ class _Writer:
                 *(["path"] if wire.on_path else []),
             ]
             title = f"{wire.link.src}->{wire.link.dst}"
-            self._group(f"edge{number}", " ".join(classes), title, wire.tip, inside)
+            self._group(f"edge{number}", " ".join(classes), title, wire.tip, inside, wire.is_dim)
 
     def _label_places(self, routes: list[Route]) -> dict[int, Rectangle]:
         labelled = [number for number, wire in enumerate(self.sheet.wires) if wire.label]

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.jupyter.views import look
+from gpuplace.report.lighting import Lit
 from gpuplace.report.moves import Moves
 from gpuplace.report.placement_view import PlacementView
 from gpuplace.report.text import bytes_text
@@ -50,6 +51,12 @@ class Rows:
     def __init__(self, size: int) -> None:
         self.size = size
         self._chosen: np.ndarray | None = None
+        self.kept: np.ndarray | None = None
+        """[size] bool: the rows to arrange; all where None."""
+
+    def within(self, lit: Lit) -> np.ndarray | None:
+        """[size] bool: the rows of what is lit; None for rows of other things."""
+        return None
 
     def arrange(self, pattern: str = "", column: int | None = None, descending: bool = False) -> None:
         """Shows the rows with a match, in the order of a column; in their own order for None."""
@@ -63,6 +70,8 @@ class Rows:
             search = searcher(pattern)
             hits = np.fromiter((search(text) is not None for text in self.texts()), bool, self.size)
             chosen = np.flatnonzero(hits) if chosen is None else chosen[hits[chosen]]
+        if self.kept is not None:
+            chosen = np.flatnonzero(self.kept) if chosen is None else chosen[self.kept[chosen]]
         self._chosen = chosen
 
     @property
@@ -120,6 +129,9 @@ class NodeRows(Rows):
         self.view = view
         self._looks = [look(device) for device in (*view.devices, "")]
 
+    def within(self, lit: Lit) -> np.ndarray | None:
+        return lit.nodes if lit.nodes is not None and len(lit.nodes) == self.size else None
+
     def find(self, key: str) -> int:
         return self.view.index.get(key, -1)
 
@@ -170,6 +182,12 @@ class CopyRows(Rows):
         self.edges = np.flatnonzero(view.is_copy)
         super().__init__(len(self.edges))
         self.view = view
+
+    def within(self, lit: Lit) -> np.ndarray | None:
+        if lit.edges is None or len(lit.edges) != len(self.view.src):
+            return None
+        found: np.ndarray = lit.edges[self.edges]
+        return found
 
     def _ends(self, i: int) -> tuple[int, int, int]:
         edge = int(self.edges[i])

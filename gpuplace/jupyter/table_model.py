@@ -7,6 +7,7 @@ from typing import Any
 
 from gpuplace.jupyter.row_sources import Rows
 from gpuplace.jupyter.views import TableView
+from gpuplace.report.lighting import Lit
 
 __all__ = ["TableModel"]
 
@@ -32,6 +33,7 @@ class TableModel:
         self.view = TableView(columns=[list(column) for column in columns], caption=caption, plain=plain)
         self.rows = Rows(0)
         self._make: Callable[[], Rows] | None = None
+        self._lit: Lit | None = None
         self._is_front = False
         self._version = 0
         self._seen = (0, _WINDOW)
@@ -74,6 +76,14 @@ class TableModel:
         self._seen = (0, _WINDOW)
         self._show()
 
+    def limit(self, lit: Lit | None) -> None:
+        """Lists only the rows of what is lit; all for None."""
+        if lit is self._lit:
+            return
+        self._lit = lit
+        if self._is_front and self._make is None:
+            self._show()
+
     def _refill(self) -> None:
         assert self._make is not None
         self.rows, self._make = self._make(), None
@@ -81,6 +91,7 @@ class TableModel:
 
     def _show(self) -> None:
         order = self.view.order
+        self.rows.kept = None if self._lit is None else self.rows.within(self._lit)
         self.rows.arrange(self.view.pattern, order.get("column"), bool(order.get("descending")))
         self._version += 1
         first, count = self._seen

@@ -1,5 +1,5 @@
 // The picture of a placement and the card that says why. State comes from Python as traits:
-//   svg, selected_box, legend, notes, detail, summary, notice
+//   svg, selected_box, legend, notes, detail, summary, notice, and what lights.js reads
 // and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text},
 // {type: "fold", how}. Nothing is fetched from anywhere.
 
@@ -151,7 +151,8 @@ function render({ model, el }) {
     button("SVG", "Download the picture as SVG", () => save("svg")),
     button("PNG", "Download the picture as PNG", () => save("png")),
   );
-  const picture = element("div", { class: "gp-picture" }, tools, canvas, legend);
+  const lights = lightControls(model);
+  const picture = element("div", { class: "gp-picture" }, tools, lights.bar, canvas, legend);
   el.append(element("div", { class: "gp-body" }, picture, why));
 
   let svg = null;
@@ -164,7 +165,7 @@ function render({ model, el }) {
     if (!svg) return;
     let ground = getComputedStyle(picture).backgroundColor;
     if (/rgba\(.*, 0\)|transparent/.test(ground)) ground = "#ffffff";
-    const file = standalone(svg, whole, ground, model.get("legend"), model.get("notes"));
+    const file = standalone(svg, whole, ground, model.get("legend"), [...lights.notes(), ...model.get("notes")]);
     const blob = form === "png" ? await dots(file) : new Blob([file.text], { type: "image/svg+xml" });
     download(blob, `placement.${form}`);
   }
@@ -174,7 +175,8 @@ function render({ model, el }) {
     const boxes = nodes().map((group) => {
       const outline = group.querySelector("path, polygon");
       const { x, y, width, height } = outline.getBBox();
-      return shape("rect", { x, y, width, height, fill: getComputedStyle(outline).fill });
+      const dim = group.classList.contains("gp-off") ? "gp-off" : "";
+      return shape("rect", { x, y, width, height, fill: getComputedStyle(outline).fill, class: dim });
     });
     map.setAttribute("viewBox", `${whole.x} ${whole.y} ${whole.width} ${whole.height}`);
     const scale = Math.min(160 / whole.width, 110 / whole.height);
@@ -276,6 +278,7 @@ function render({ model, el }) {
     }
     mark();
     markStale();
+    lights.paint(svg, canvas);
     drawMap();
     canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1);
   }
@@ -406,6 +409,7 @@ function render({ model, el }) {
       element("h3", {}, detail.name),
       element("p", { class: "gp-hint" }, detail.kind),
       element("dl", {}, ...row("assigned", assigned), ...row("requested", asked), ...row("made at", detail.source || null)),
+      lights.buttons(),
       element("h4", {}, "Why is this op here?"),
       ...(detail.steps.length ? [steps(detail)] : [element("p", { class: "gp-reason" }, detail.reason)]),
       ...names("Shares its device with", detail.group, 0),
@@ -476,6 +480,8 @@ function render({ model, el }) {
       event.preventDefault();
       if (event.key === "Enter" && !group.classList.contains("op")) toggle(group.id);
       else select(group.id);
+    } else if (lights.key(event, () => group.id === model.get("selected_box") || select(group.id))) {
+      event.preventDefault();
     } else if (event.key === "Escape") {
       select("");
     } else if (event.key in ARROWS) {
@@ -511,6 +517,10 @@ function render({ model, el }) {
   model.on("change:legend", showLegend);
   model.on("change:notes", showLegend);
   model.on("change:detail", showDetail);
+  model.on("change:lit", () => {
+    lights.paint(svg, canvas);
+    if (svg) drawMap();
+  });
   draw();
   showLegend();
   showDetail();

@@ -18,6 +18,8 @@ from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.placer.placement import Placement
 from gpuplace.report.page import page_html
+from gpuplace.report.placement_view import view_of
+from gpuplace.report.step_times import measured_us
 
 _MODULES = {"lab": "jupyterlab", "voila": "voila"}
 """What serves the explorer, the first that is installed by default: Voila's own page asks a CDN for icons."""
@@ -79,8 +81,12 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement, str]:
     against, against_text = _against(arguments, placement, machine, release)
     if against_text:
         settings.append(("compared with", against_text))
+    step = _step(arguments, placement)
+    if step is not None:
+        settings.append(("measured step", arguments.run_metadata))
     text = page_html(
         placement,
+        run_metadata=step,
         title=getattr(arguments, "title", None) or Path(arguments.graph).resolve().name,
         settings=settings,
         mapping=machine.mapping(config_of(arguments), environ={}) if arguments.machine else machine.mapping(),
@@ -88,6 +94,21 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement, str]:
         against_text=against_text,
     )
     return placement, text
+
+
+def _step(arguments: argparse.Namespace, placement: Placement) -> Any:
+    """What --run-metadata names, of this graph; None where it is not given."""
+    path = getattr(arguments, "run_metadata", None)
+    if not path:
+        return None
+    from gpuplace.graphdef.run_metadata import load_run_metadata
+
+    step = load_run_metadata(path)
+    try:
+        measured_us(view_of(placement), step)
+    except ValueError as error:
+        raise UsageError(f"{path} is not of {arguments.graph}: {error}") from None
+    return step
 
 
 def _against(

@@ -121,6 +121,11 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="RELEASE",
         help="another release: the page lists what moves",
     )
+    report.add_argument(
+        "--run-metadata",
+        metavar="FILE",
+        help="what a step measured, a RunMetadata or StepStats (.pb, or .pbtxt as text): colours by time and memory",
+    )
     _add_session_options(report)
 
     explore = _command(commands, "explore")

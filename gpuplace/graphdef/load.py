@@ -136,6 +136,23 @@ def _own(message: Any, kind: Any) -> Any:
 
 
 def _load_path(path: Path) -> Any:
+    data, names, path = read_file(path)
+    kind: Any = GraphDef
+    if names in SAVED_MODEL_FILES:
+        kind = SavedModel
+    elif names.endswith(".meta"):
+        kind = MetaGraphDef
+    as_text = names.endswith((".pbtxt", ".txt", ".prototxt"))
+    return (_parse_text if as_text else _parse)(kind, data, str(path))
+
+
+def read_file(path: Path) -> tuple[bytes, str, Path]:
+    """A file's content, of a folder that of its SavedModel, decompressed; its small-letter name without .gz; and its path.
+
+    Raises:
+        NotFoundError, PermissionDeniedError, FailedPreconditionError: it cannot be read.
+        DataLossError, ResourceExhaustedError: it cannot be decompressed, or is too large.
+    """
     try:
         if path.is_dir():
             found = [path / name for name in SAVED_MODEL_FILES if (path / name).exists()]
@@ -158,13 +175,7 @@ def _load_path(path: Path) -> Any:
     if names.endswith(".gz"):
         names = names[: -len(".gz")]
         data = _decompressed(data, path)
-    kind: Any = GraphDef
-    if names in SAVED_MODEL_FILES:
-        kind = SavedModel
-    elif names.endswith(".meta"):
-        kind = MetaGraphDef
-    as_text = names.endswith((".pbtxt", ".txt", ".prototxt"))
-    return (_parse_text if as_text else _parse)(kind, data, str(path))
+    return data, names, path
 
 
 def _read(path: Path) -> bytes:

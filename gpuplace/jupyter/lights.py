@@ -65,9 +65,10 @@ class Lights(traitlets.HasTraits):
                 self.lit_only = only
 
     def _searched(self, pattern: str) -> None:
-        self.set_trait("pattern", pattern)
-        if self.light == "matches":
-            self._show_light()
+        with self._what_if.lock:
+            self.set_trait("pattern", pattern)
+            if self.light == "matches":
+                self._show_light()
 
     def _starts(self, view: PlacementView) -> np.ndarray:
         """Positions of the nodes that are selected: an op, those of a scope, or those of a bundle."""

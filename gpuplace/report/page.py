@@ -100,6 +100,7 @@ def _script() -> str:
             f"const {{ place, siblings }} = (() => {{\n{layout}\n}})();",
             f"const graphView = (() => {{\n{view}\n}})();",
             _text(_STATIC, "page.js"),
+            _text(_STATIC, "page_lights.js"),
             _text(_STATIC, "tables.js"),
         )
     )

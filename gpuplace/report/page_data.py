@@ -13,7 +13,9 @@ import numpy as np
 
 from gpuplace.placer.log import EDGE_ORDERED_RELEASES, device_name
 from gpuplace.placer.placement import Placement
+from gpuplace.report.attr_text import attr_columns
 from gpuplace.report.drawing import scope_tree
+from gpuplace.report.page_colours import colour_columns, path_columns
 from gpuplace.report.palette import device_style
 from gpuplace.report.placement_view import PlacementView, view_of
 from gpuplace.report.reasons import EXACT_NODES, Interner, reasons_of
@@ -37,6 +39,7 @@ def page_data(
     against: Any = None,
     against_text: str = "",
     exact_nodes: int = EXACT_NODES,
+    run_metadata: Any = None,
 ) -> dict[str, Any]:
     """Everything that the page of a placement shows.
 
@@ -47,6 +50,10 @@ def page_data(
         against: another `Placement` of the graph, to list what moves.
         against_text: what the other was made with.
         exact_nodes: nodes up to which each is explained for itself.
+        run_metadata: ``RunMetadata`` or ``StepStats`` of a step, for colours by time and memory.
+
+    Raises:
+        ValueError: the step holds none of the graph's nodes.
     """
     view = view_of(placement)
     reasons = reasons_of(placement, exact_nodes=exact_nodes)
@@ -73,6 +80,9 @@ def page_data(
         "moves": _moves(placement, against),
         "against": printable(against_text),
         "log": _log(placement, view),
+        "colours": colour_columns(view, run_metadata),
+        "paths": path_columns(view, run_metadata),
+        "attrs": attr_columns(placement),
         "errors": [_error(error) for error in view.errors],
     }
 

@@ -390,6 +390,10 @@ function render({ model, el }) {
             ),
           ]
         : [];
+    const attributes = (list) =>
+      list.length
+        ? [element("h4", {}, "Attributes"), element("dl", { class: "gp-code gp-attrs" }, ...list.flatMap(([label, text]) => row(label, text)))]
+        : [];
     const steps = (card) =>
       element(
         "ol",
@@ -414,6 +418,7 @@ function render({ model, el }) {
       ...(detail.steps.length ? [steps(detail)] : [element("p", { class: "gp-reason" }, detail.reason)]),
       ...names("Shares its device with", detail.group, 0),
       ...detail.remedies.flatMap(([kind, text]) => [element("h4", {}, `To have it on ${kind}`), element("p", {}, text)]),
+      ...attributes(detail.attrs ?? []),
       ...names("Inputs", detail.inputs, detail.more_inputs),
       ...names("Consumers", detail.outputs, detail.more_outputs),
       ...(detail.toggle

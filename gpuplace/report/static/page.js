@@ -50,7 +50,7 @@ function grouped(keys) {
   const order = new Int32Array(keys.length);
   const at = start.slice();
   keys.forEach((key, e) => (order[at[key]++] = e));
-  return { of: (n) => [...order.subarray(start[n], start[n + 1])] };
+  return { of: (n) => [...order.subarray(start[n], start[n + 1])], start, order };
 }
 const incoming = grouped(E.dst);
 const outgoing = grouped(E.src);
@@ -193,13 +193,16 @@ function linesOf(box) {
   if (box.kind === "op") {
     const n = box.nodes[0];
     const request = requestOf(n);
-    const lines = [[short(localName(n)), 11, INK, true], [short(`${typeOf(n)} · ${lookOf(n).label}`, 36), 9, INK]];
-    if (request) lines.push([`${unmet.has(n) ? "≠ asked" : "asked"} ${short(request)}`, 9, INK]);
-    if (guilty.has(n)) lines.push(["✖ cannot be placed", 9, "#9c1048", true]);
+    const ink = tintOf(n).ink ?? INK;
+    const lines = [[short(localName(n)), 11, ink, true], [short(`${typeOf(n)} · ${lookOf(n).label}`, 36), 9, ink]];
+    if (saidOf(n)) lines.push([saidOf(n), 9, ink]);
+    if (request) lines.push([`${unmet.has(n) ? "≠ asked" : "asked"} ${short(request)}`, 9, ink]);
+    if (guilty.has(n)) lines.push(["✖ cannot be placed", 9, colour ? ink : "#9c1048", true]);
     return lines;
   }
   const lines = [[`▸ ${short(labelOf(box))}`, 11, INK, true], [counted(box.count, "node"), 9, FAINT], ["bar"]];
-  lines.push([shareText(box.shares), 9, INK]);
+  const total = totalOf(box);
+  lines.push([total ? `${total} in all` : tintText(tintsOf(box)), 9, INK]);
   if (box.unmet) lines.push([`≠ ${counted(box.unmet, "request")} not met`, 9, "#c2185b"]);
   if (box.guilty) lines.push([`✖ ${number(box.guilty)} cannot be placed`, 9, "#c2185b"]);
   return lines;
@@ -225,8 +228,9 @@ function tipOf(box) {
   if (box.kind === "op") {
     const n = box.nodes[0];
     const request = requestOf(n);
+    const said = colour ? `\n${colour.title}: ${saidOf(n) || tintOf(n).label}` : "";
     const asked = request ? `\nasked for ${request}${unmet.has(n) ? ", which was not met" : ""}` : "";
-    return `${nameOf(n)}\n${typeOf(n)} on ${lookOf(n).name || "no device"}${asked}`;
+    return `${nameOf(n)}\n${typeOf(n)} on ${lookOf(n).name || "no device"}${asked}${said}`;
   }
   const name = box.kind === "scope" ? paths[box.scopes[0]] : labelOf(box);
   const more = box.rest ? "" : "\ndouble-click, or Enter, to unfold";
@@ -250,7 +254,7 @@ function rounded(x, y, w, h, r) {
 function boxSvg(item) {
   const { box, x, y, w, h } = item;
   const isOp = box.kind === "op";
-  const look = isOp ? lookOf(box.nodes[0]) : { corners: "round", fill: "#ffffff", outlines: box.kind === "bundle" ? 2 : 1 };
+  const look = isOp ? { ...lookOf(box.nodes[0]), fill: tintOf(box.nodes[0]).fill } : { corners: "round", fill: "#ffffff", outlines: box.kind === "bundle" ? 2 : 1 };
   const classes = ["node", box.kind, box.unmet ? "unmet" : "", box.guilty ? "guilty" : ""].filter(Boolean).join(" ");
   const stroke = box.guilty || (isOp && box.unmet) ? "#c2185b" : FRAME;
   const pen = box.guilty ? 3 : isOp && box.unmet ? 2.2 : 1.1;
@@ -266,9 +270,9 @@ function boxSvg(item) {
     const height = lineHeight(line);
     if (line[0] === "bar") {
       let left = x + (w - BAR) / 2;
-      for (const [d, n] of box.shares) {
+      for (const [tint, n] of tintsOf(box)) {
         const wide = (BAR * n) / box.count;
-        parts.push(`<rect x="${left}" y="${top + 2}" width="${Math.max(2, wide)}" height="8" fill="${deviceAt(d).fill}"${deviceAt(d).name ? "" : ` stroke="${FRAME}" stroke-width="0.6"`}/>`);
+        parts.push(`<rect x="${left}" y="${top + 2}" width="${Math.max(2, wide)}" height="8" fill="${tint.fill}"${tint.fill === "#ffffff" ? ` stroke="${FRAME}" stroke-width="0.6"` : ""}/>`);
         left += wide;
       }
     } else {
@@ -398,9 +402,11 @@ function drawing(opened, unbundled) {
   const above = place(root, links.map((link) => [link.src, link.dst]));
   const at = new Map(items);
   for (const frame of frames.values()) at.set(frame.id, frame);
+  const drawnAs = new Map(); // a line between two boxes -> the line between frames around them that stands for it
   if (boxes.length >= DEEP_FROM) {
     links = merged(links, (link) => {
       const pair = siblings(above, link.src, link.dst);
+      if (pair) drawnAs.set(`${link.src}->${link.dst}`, `${pair.src}->${pair.dst}`);
       return pair ? [pair.src, pair.dst] : [link.src, link.dst];
     });
   }
@@ -417,7 +423,8 @@ function drawing(opened, unbundled) {
   const svg =
     `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 ${w} ${h}"` +
     ` font-family="Arial,Helvetica,'Liberation Sans',sans-serif"><g class="graph">${parts.join("")}</g></svg>`;
-  return { svg, boxes, boxOf, byId, items, w, h };
+  const endsOf = (src, dst) => drawnAs.get(`${src}->${dst}`) ?? `${src}->${dst}`;
+  return { svg, boxes, boxOf, byId, items, w, h, endsOf };
 }
 
 // --------------------------------------------------------------------------------- what the picture asks of "Python"
@@ -468,6 +475,7 @@ function cardOf(n) {
     requested: requestOf(n),
     met: requestOf(n) ? N.device[n] >= 0 && !unmet.has(n) : null,
     source: sourceOf(n),
+    attrs: attrsOf(n),
     reason: reason ? "" : "A log tells where an op is, and not why.",
     steps,
     remedies: reason?.remedies ?? [],
@@ -514,12 +522,14 @@ class Model {
     this.unbundled = new Set();
     this.selected = "";
     this.last = "";
+    this.light = "";
+    this.state.lights = lightChoices();
     this.start = new Set(S.open);
     this.paint();
   }
 
   get(name) {
-    return this.state[name] ?? (name === "detail" ? {} : ["legend", "notes"].includes(name) ? [] : "");
+    return this.state[name] ?? (name === "detail" ? {} : ["legend", "notes", "lights"].includes(name) ? [] : ["lit"].includes(name) ? {} : "");
   }
 
   on(event, callback) {
@@ -538,8 +548,9 @@ class Model {
 
   paint() {
     this.drawn = drawing(this.opened, this.unbundled);
-    const legend = DATA.devices.filter((look) => look.nodes || look.name).map((look) => ({ ...look, count: look.nodes }));
-    const notes = [];
+    const devices = DATA.devices.filter((look) => look.nodes || look.name).map((look) => ({ ...look, count: look.nodes }));
+    const legend = colour ? colour.categories : devices;
+    const notes = colour ? [["plain", `coloured by ${colour.title}`]] : [];
     if (DATA.copies.length) notes.push(["copy", `╌╌ ${DATA.copyText}`]);
     if (unmet.size) notes.push(["alarm", `≠ ${counted(unmet.size, "request")} not met`]);
     if (guilty.size) notes.push(["alarm", `✖ ${counted(guilty.size, "node")} cannot be placed`]);
@@ -572,7 +583,27 @@ class Model {
     const chosen = n >= 0 ? `n${n}` : "";
     this.set({ selected_box: box?.id ?? "", detail: n >= 0 ? cardOf(n) : box ? boxCard(box) : {} });
     for (const listener of this.heard.selected ?? []) listener(n);
+    this.shine();
     if (chosen) history.replaceState(null, "", `#${encodeURIComponent(this.selected)}`);
+  }
+
+  /** Lights what is chosen; boxes, edges and tables follow. */
+  shine() {
+    const key = `${this.light} ${this.selected} ${this.selectedBox ?? ""} ${this.light === "matches" ? this.last : ""}`;
+    if (this.litKey !== key) {
+      this.litKey = key;
+      this.lit = litBy(this.light, this.starts(), this.selected || this.state.detail?.name || "", this.last);
+      for (const listener of this.heard.lit ?? []) listener();
+    }
+    this.set({ lit: litBoxes(this.lit, this.drawn) });
+  }
+
+  /** Nodes that are selected: an op, or those of a folded box. */
+  starts() {
+    const n = this.selected ? nodeAt(this.selected) : -1;
+    if (n >= 0) return [n];
+    const b = this.drawn.boxes.findIndex((box) => box.id === this.selectedBox);
+    return b < 0 ? [] : N.name.map((_, i) => i).filter((i) => this.drawn.boxOf[i] === b);
   }
 
   select(name) {
@@ -606,6 +637,16 @@ class Model {
       this.toggle(message.id);
     } else if (message.type === "find") {
       this.find(message.text);
+    } else if (message.type === "light") {
+      if (message.only === undefined) this.light = message.what;
+      else {
+        this.set({ lit_only: message.only });
+        for (const listener of this.heard.lit ?? []) listener();
+      }
+      this.shine();
+    } else if (message.type === "colour") {
+      setColour(message.name);
+      this.paint();
     } else if (message.type === "fold") {
       this.opened = message.how === "all" ? new Set() : new Set(this.start);
       this.unbundled.clear();
@@ -630,6 +671,7 @@ class Model {
     const pattern = searcher(text);
     const from = this.last === text && this.selected ? nodeAt(this.selected) + 1 : 0;
     this.last = text;
+    if (this.light === "matches") this.shine();
     for (let k = 0; k < COUNT; k += 1) {
       const n = (from + k) % COUNT;
       if (pattern.test(nameOf(n))) return void this.reveal(n);

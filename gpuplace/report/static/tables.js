@@ -24,9 +24,9 @@ function chipOf(look) {
  *
  * @param columns `{title, of(row) -> text or look, width, number}`; sorting and the filter use the text.
  * @param rows any values.
- * @param options caption; node(row) -> the node that a click selects, or -1.
+ * @param options caption; node(row) -> the node that a click selects, or -1; isLit(row, lit), where rows can be lit.
  */
-function bigTable(columns, rows, { caption, node = () => -1 }) {
+function bigTable(columns, rows, { caption, node = () => -1, isLit = null }) {
   let shown = rows;
   let sorted = null;
   const selected = { node: -1 };
@@ -87,6 +87,7 @@ function bigTable(columns, rows, { caption, node = () => -1 }) {
   function apply() {
     const pattern = filter.value ? searcher(filter.value) : null;
     shown = pattern ? rows.filter((row) => columns.some((column) => pattern.test(text(column, row)))) : rows;
+    if (isLit && model.get("lit_only") && model.lit?.nodes) shown = shown.filter((row) => isLit(row, model.lit));
     if (sorted) {
       const column = columns[sorted.column];
       const keyed = shown.map((row) => [column.number ? column.number(row) : text(column, row), row]);
@@ -122,6 +123,7 @@ function bigTable(columns, rows, { caption, node = () => -1 }) {
     waiting = setTimeout(apply, 120);
   });
   scroll.addEventListener("scroll", draw);
+  if (isLit) model.on("lit", () => (model.get("lit_only") || shown.length !== rows.length) && apply());
   model.on("selected", (n) => {
     selected.node = n;
     const at = n < 0 || panelHidden(scroll) ? -1 : shown.findIndex((row) => node(row) === n);
@@ -145,9 +147,9 @@ const all = Array.from({ length: COUNT }, (_, n) => n);
 const asked = (n) => (requestOf(n) ? `${unmet.has(n) ? "≠ " : ""}${requestOf(n)}` : "");
 const panels = [];
 const panel = (title, count, content) => panels.push({ title: count === null ? title : `${title} (${count})`, content });
-const tablePanel = (title, columns, rows, node, total = rows.length) => {
+const tablePanel = (title, columns, rows, node, total = rows.length, isLit = null) => {
   if (!rows.length) return;
-  const table = bigTable(columns, rows, { caption: title, node });
+  const table = bigTable(columns, rows, { caption: title, node, isLit });
   drawers.push(table.draw);
   panel(title, total === rows.length ? number(total) : `first ${number(rows.length)} of ${number(total)}`, table.element);
 };
@@ -167,7 +169,11 @@ const nodeColumns = [
   { title: "assigned", of: lookOf, width: 12 },
 ];
 if (DATA.sources.of.length) nodeColumns.push({ title: "made at", of: sourceOf, width: 16 });
-tablePanel("Nodes", nodeColumns, all, (n) => n);
+for (const { name, values, unit } of DATA.colours.filter((found) => found.values && found.measured)) {
+  const told = (n) => (values[n] === null ? "" : valueText(values[n], unit));
+  nodeColumns.push({ title: name, of: told, width: 9, number: (n) => values[n] ?? -1 });
+}
+tablePanel("Nodes", nodeColumns, all, (n) => n, all.length, (n, lit) => lit.nodes[n]);
 const factOf = (e) => DATA.edges.facts[E.fact[e]];
 tablePanel(
   "Copies",
@@ -181,6 +187,8 @@ tablePanel(
   ],
   DATA.copies,
   (e) => E.dst[e],
+  DATA.copies.length,
+  (e, lit) => lit.edges[e],
 );
 if (DATA.moves) {
   const moves = DATA.moves;
@@ -302,6 +310,12 @@ scheme.addEventListener("change", dress);
 dress();
 show(0);
 graphView.render({ model, el: document.getElementById("graph") });
+if (DATA.colours.length) {
+  const options = [["", "assigned"], ...DATA.colours.map((found) => [found.name, found.name])].map(([value, text]) => make("option", { value }, text));
+  const choice = make("select", { id: "colour-by", title: "What colours mean", onchange: () => model.send({ type: "colour", name: choice.value }) }, ...options);
+  document.querySelector("#graph .gp-lights").prepend(make("label", { for: "colour-by" }, "Colour by"), choice);
+  document.querySelector("#graph .gp-lights").hidden = false;
+}
 const wanted = decodeURIComponent(location.hash.slice(1));
 if (wanted && nodeAt(wanted) >= 0) model.reveal(nodeAt(wanted));
 setTimeout(() => {

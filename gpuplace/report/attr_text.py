@@ -32,6 +32,8 @@ _WIDTH = 120
 """Characters of one value."""
 _HIDDEN = ("_output_shapes",)
 """Attributes that say what is shown elsewhere."""
+_LEFT_OUT = ("_class",)
+"""Attributes that a page says in other words, the groups; with them nearly every node has texts of its own."""
 
 
 def attr_rows(placement: Any, node: int) -> list[tuple[str, str]]:
@@ -51,10 +53,15 @@ def attr_rows(placement: Any, node: int) -> list[tuple[str, str]]:
 
 
 def attr_columns(placement: Any) -> dict[str, Any]:
-    """For a page: ``rows``, the distinct lists of ``[name, value]``, and ``of``, the list of each node."""
+    """For a page: ``rows``, the distinct lists of ``[name, value]``, and ``of``, the list of each node.
+
+    What is in ``_class`` is left out: the groups say it.
+    """
     rows = Interner()
     count = len(getattr(getattr(placement, "graph", None), "names", ()))
-    of = [rows(tuple(attr_rows(placement, node))) for node in range(count)]
+    of = [
+        rows(tuple(row for row in attr_rows(placement, node) if row[0] not in _LEFT_OUT)) for node in range(count)
+    ]
     return {"rows": [list(map(list, row)) for row in rows.values], "of": of}
 
 

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import string
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from gpuplace.report.placement_view import PlacementView
 from gpuplace.report.text import printable
 
 __all__ = ["colour_columns", "path_columns"]
+
+_LETTERS = string.ascii_letters + string.digits
+"""One for each category: a column of 100,000 is as many characters."""
 
 
 def colour_columns(view: PlacementView, run_metadata: Any = None) -> list[dict[str, Any]]:
@@ -55,7 +59,7 @@ def _column(colours: Colouring, is_measured: bool) -> dict[str, Any]:
             }
             for category in colours.categories
         ],
-        "of": colours.category.tolist(),
+        "of": "".join(_LETTERS[category] for category in colours.category.tolist()),
     }
     if colours.values is not None and colours.scale is not None:
         column["measured"] = is_measured

@@ -155,3 +155,36 @@ def _answers(address: str) -> bool:
 def test_help_names_every_command():
     text = build_parser().format_help()
     assert "report" in text and "explore" in text
+
+
+def _write_step(path, *names):
+    import gpuplace as tf
+
+    step = tf.RunMetadata()
+    device = step.step_stats.dev_stats.add(device="/device:GPU:0")
+    for micros, name in enumerate(names, 1):
+        device.node_stats.add(node_name=name, all_end_rel_micros=micros)
+    path.write_bytes(step.SerializeToString())
+
+
+def test_report_with_a_measured_step(gpuplace, graph, tmp_path):
+    _write_step(tmp_path / "step.pb", "a", "b", "product")
+    result = gpuplace("report", graph, *TWO, "--run-metadata", "step.pb")
+    assert (result.returncode, result.stderr) == (0, "")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<dt>measured step</dt><dd>step.pb</dd>" in page
+    assert '"title":"time in the measured step"' in page and '"what":"path by time"' in page
+
+
+def test_report_with_a_file_that_is_no_step_of_the_graph(gpuplace, graph, tmp_path):
+    _write_step(tmp_path / "other.pb", "x", "y")
+    (tmp_path / "noise.pb").write_bytes(b"\xff\xff\xff noise")
+    for name, code, message in (
+        ("other.pb", 2, "other.pb is not of graph.pbtxt"),
+        ("noise.pb", 1, "as RunMetadata or StepStats"),
+        ("absent.pb", 1, "No such file"),
+    ):
+        result = gpuplace("report", graph, *TWO, "--run-metadata", name)
+        assert (result.returncode, "Traceback" in result.stderr) == (code, False), result.stderr
+        assert message in result.stderr
+        assert not (tmp_path / "report.html").exists()

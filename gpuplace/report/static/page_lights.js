@@ -4,6 +4,8 @@
 // ------------------------------------------------------------------------------------------------------------ colours
 /** Colours other than those of the assigned devices: a column of DATA.colours, or null. */
 let colour = null;
+const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+for (const found of DATA.colours) found.of = Uint8Array.from(found.of, (letter) => LETTERS.indexOf(letter));
 function setColour(name) {
   colour = DATA.colours.find((found) => found.name === name) ?? null;
 }

@@ -34,6 +34,7 @@ class TableModel:
         self.rows = Rows(0)
         self._make: Callable[[], Rows] | None = None
         self._lit: Lit | None = None
+        self._is_old = False
         self._is_front = False
         self._version = 0
         self._seen = (0, _WINDOW)
@@ -53,6 +54,8 @@ class TableModel:
         self._is_front = is_front
         if is_front and self._make is not None:
             self._refill()
+        elif is_front and self._is_old:
+            self._show()
         elif is_front:
             self._mark()
 
@@ -83,6 +86,8 @@ class TableModel:
         self._lit = lit
         if self._is_front and self._make is None:
             self._show()
+        else:
+            self._is_old = True
 
     def _refill(self) -> None:
         assert self._make is not None
@@ -94,6 +99,7 @@ class TableModel:
         self.rows.kept = None if self._lit is None else self.rows.within(self._lit)
         self.rows.arrange(self.view.pattern, order.get("column"), bool(order.get("descending")))
         self._version += 1
+        self._is_old = False
         first, count = self._seen
         if first >= self.rows.total:
             first = 0

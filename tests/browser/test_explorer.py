@@ -81,6 +81,49 @@ def test_a_click_on_an_op_says_why_and_selects_its_row(explorer, screenshots, la
     expect(why.locator(".gp-reason")).to_contain_text("asked for")
 
 
+def test_what_an_op_depends_on_is_lit(explorer, screenshots, lab, page):
+    from playwright.sync_api import expect
+
+    box = explorer.locator(f".gp-canvas {MATMUL_1}")
+    box.click()
+    why = explorer.locator(".gp-why")
+    button = why.get_by_role("button", name="Light up all that it depends on")
+    button.click()
+    told = explorer.locator(".gp-lit-text")
+    expect(told).to_have_text("what MatMul_1 depends on: 2 nodes on GPU:3; no copy between devices")
+    expect(explorer.locator(".gp-canvas g.node.gp-on")).to_have_count(3)
+    expect(explorer.locator(".gp-canvas g.edge.gp-on")).to_have_count(2)
+    expect(explorer.locator(".gp-canvas g.node.gp-off")).to_have_count(4)
+    expect(why.get_by_role("button", name="Light up all that it depends on")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    expect(box).to_have_attribute("aria-label", re.compile(", lit$"))
+    only = explorer.get_by_label("Only these in the tables")
+    only.check()
+    expect(explorer.locator("tr[data-key]:visible")).to_have_count(3)
+    shoot(explorer, screenshots, lab, "lit")
+    box.focus()
+    page.keyboard.press("c")  # the consumers
+    expect(told).to_contain_text("1 copy between devices, 16 B")
+    expect(explorer.get_by_label("Light up", exact=True)).to_have_value("consumers")
+    page.keyboard.press("p")  # the critical path
+    expect(told).to_have_text("critical path: 3 ops, the longest chain")
+    expect(explorer.locator("tr[data-key]:visible")).to_have_count(3)
+    only.uncheck()
+    find = explorer.get_by_label("Find an op by regular expression")
+    find.fill("^Const")
+    find.press("Enter")
+    explorer.get_by_label("Light up", exact=True).select_option("matches")
+    expect(told).to_have_text("4 matches of ^Const")
+    expect(explorer.locator(".gp-canvas g.node.gp-on")).to_have_count(4)
+    box.focus()
+    page.keyboard.press("l")  # nothing
+    expect(explorer.locator(".gp-canvas g.node.gp-off")).to_have_count(0)
+    expect(told).to_have_text("")
+    row(explorer, "Const").click()
+    expect(why.locator(".gp-attrs")).to_contain_text("float32 2×3: [[1, 2, 3], [4, 5, 6]]")
+
+
 def test_hiding_a_gpu_fails_visibly_and_soft_placement_repairs_it(explorer, screenshots, lab):
     from playwright.sync_api import expect
 

@@ -14,8 +14,8 @@ function lightControls(model) {
     onchange: () => say({ what: choice.value }),
     onkeydown: (event) => event.key !== "Tab" && event.stopPropagation(),
   });
-  const only = element("input", { type: "checkbox", id: `${id}-only`, onchange: () => say({ only: only.checked }) });
-  const follow = element("span", { class: "gp-lit-only" }, only, element("label", { for: `${id}-only` }, "Only these in the tables"));
+  const only = element("input", { type: "checkbox", id: `${id}-only`, "aria-label": "Only these in the tables", onchange: () => say({ only: only.checked }) });
+  const follow = element("span", { class: "gp-lit-only" }, only, element("label", { for: `${id}-only`, "aria-hidden": "true" }, "Only these in the tables"));
   const told = element("span", { class: "gp-lit-text", role: "status" });
   const bar = element(
     "div",

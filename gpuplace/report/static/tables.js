@@ -1,6 +1,7 @@
 // Tables and tabs of the report page. A table draws the rows in sight and no others, so that 100,000 scroll.
 
 const model = new Model();
+window.gpuplacePage = model; // for programs that drive the page
 
 function make(tag, properties = {}, ...content) {
   const node = document.createElement(tag);

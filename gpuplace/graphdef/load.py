@@ -147,7 +147,7 @@ def _load_path(path: Path) -> Any:
 
 
 def read_file(path: Path) -> tuple[bytes, str, Path]:
-    """A file's content, of a folder that of its SavedModel, decompressed; its small-letter name without .gz; and its path.
+    """A file's content, decompressed, its name in small letters without .gz, and its path; a folder's SavedModel.
 
     Raises:
         NotFoundError, PermissionDeniedError, FailedPreconditionError: it cannot be read.

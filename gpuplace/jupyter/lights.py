@@ -1,4 +1,4 @@
-"""What the explorer lights up, as state of its own: set from Python or by the page, and followed by picture and tables."""
+"""What the explorer lights up: set from Python or by the page, and followed by picture and tables."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import traitlets
 
 from gpuplace.jupyter.details import box_of_name
+from gpuplace.jupyter.explorer_views import Views
+from gpuplace.jupyter.what_if import WhatIf
 from gpuplace.report.drawing import scope_tree
 from gpuplace.report.lighting import LIGHTS, Lit, lights_for, lit_boxes, lit_by
 from gpuplace.report.placement_view import PlacementView, view_of
@@ -17,6 +19,10 @@ __all__ = ["Lights"]
 
 class Lights(traitlets.HasTraits):
     """The part of the explorer that says what is lit."""
+
+    _what_if: WhatIf
+    _views: Views
+    selected: Any
 
     light = traitlets.Unicode("", help="What is lit while the rest is dimmed; see `lights`.")
     lit_only = traitlets.Bool(False, help="Whether the tables of nodes and copies list only what is lit.")
@@ -37,7 +43,9 @@ class Lights(traitlets.HasTraits):
         if self._shown is None:
             return ()
         nodes = self._lit_now(self._shown).nodes
-        return () if nodes is None else tuple(self._shown.names[node] for node in np.flatnonzero(nodes).tolist())
+        return (
+            () if nodes is None else tuple(self._shown.names[node] for node in np.flatnonzero(nodes).tolist())
+        )
 
     @property
     def _shown(self) -> PlacementView | None:
@@ -80,8 +88,7 @@ class Lights(traitlets.HasTraits):
         if name and name in tree.index:
             return np.flatnonzero(tree.is_inside(tree.index[name]))
         drawing = self._views.drawing
-        box = box_of_name(drawing, view, name) if name and drawing is not None else None
-        if box is None:
+        if not name or drawing is None or (box := box_of_name(drawing, view, name)) is None:
             return np.zeros(0, dtype=np.int64)
         return np.flatnonzero(drawing.box_of == drawing.boxes.index(box))
 

@@ -240,7 +240,9 @@ def picture_sheet(
     """
     view = view_of(placement)
     if (trace is None) != (of is None):
-        raise ValueError(f"A trace needs a direction and an op: trace=({', '.join(map(repr, TRACES))}), of='name'")
+        raise ValueError(
+            f"A trace needs a direction and an op: trace=({', '.join(map(repr, TRACES))}), of='name'"
+        )
     found = find(view, pattern) if pattern else None
     if found is not None and found.any():
         tree = scope_tree(view)

@@ -60,7 +60,8 @@ def attr_columns(placement: Any) -> dict[str, Any]:
     rows = Interner()
     count = len(getattr(getattr(placement, "graph", None), "names", ()))
     of = [
-        rows(tuple(row for row in attr_rows(placement, node) if row[0] not in _LEFT_OUT)) for node in range(count)
+        rows(tuple(row for row in attr_rows(placement, node) if row[0] not in _LEFT_OUT))
+        for node in range(count)
     ]
     return {"rows": [list(map(list, row)) for row in rows.values], "of": of}
 

@@ -1,4 +1,4 @@
-"""What a page lights up while the rest is dimmed: a trace of the selected op, the critical path, or what a search found.
+"""What a page lights up while the rest is dimmed: a trace of the selected op, the critical path, or matches.
 
 ::
 

@@ -94,7 +94,9 @@ def _text(folder: Path, name: str) -> str:
 def _script() -> str:
     """The modules as one script: a page that is opened as a file cannot import."""
     layout = _text(_STATIC, "layout.js").replace("export { place, siblings };", "return { place, siblings };")
-    view = _text(_EXPLORER, "lights.js") + _text(_EXPLORER, "graph_view.js").replace("export default {", "return {").replace("export ", "")
+    view = _text(_EXPLORER, "lights.js") + _text(_EXPLORER, "graph_view.js").replace(
+        "export default {", "return {"
+    ).replace("export ", "")
     return "\n".join(
         (
             f"const {{ place, siblings }} = (() => {{\n{layout}\n}})();",

@@ -118,7 +118,9 @@ class Trace:
         size = ""
         if self.copies:
             size = f", {bytes_text(self.nbytes)}"
-            size += f" and {self.unsized:,} of unknown size" if self.unsized and self.nbytes is not None else ""
+            size += (
+                f" and {self.unsized:,} of unknown size" if self.unsized and self.nbytes is not None else ""
+            )
         told = _WORDS[self.direction].format(shortened(self.of, 60))
         return f"{told}: {where}" + (f"; {copies} between devices{size}" if total else "")
 
@@ -147,7 +149,9 @@ def trace_of(placement: Any, of: Any, direction: str = "inputs") -> Trace:
         starts = np.flatnonzero(tree.is_inside(tree.index[name]))
     else:
         alike = get_close_matches(name, view.names[:_SEARCHED], 3)
-        raise KeyError(f"no node and no name scope {name!r}" + (f"; there is {', '.join(alike)}" if alike else ""))
+        raise KeyError(
+            f"no node and no name scope {name!r}" + (f"; there is {', '.join(alike)}" if alike else "")
+        )
     return trace_from(view, starts, direction, name)
 
 

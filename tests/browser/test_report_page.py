@@ -218,9 +218,9 @@ def test_colours_of_a_measured_step(opened):
     head = page.locator("#tables th button", has_text="time")
     head.click()
     head.click()
-    expect(page.get_by_role("region", name="Nodes").locator("tbody:not([aria-hidden]) tr").first).to_contain_text(
-        "900 µs"
-    )
+    expect(
+        page.get_by_role("region", name="Nodes").locator("tbody:not([aria-hidden]) tr").first
+    ).to_contain_text("900 µs")
     page.shoot("time")
     for name in ("memory", "type", "requested", "group", "cause"):
         colours.select_option(name)

@@ -233,7 +233,9 @@ def test_what_an_op_depends_on_is_lit(opened, explorer, screenshots):
     print(f"{nodes} nodes: from a choice to the lit page", times, "ms")
     choice.select_option("inputs")
     told = explorer.locator(".gp-lit-text")
-    expect(told).to_contain_text(re.compile(r"what tower_1/layer_100/Relu depends on: [\d,]+ nodes on GPU:1; no copy"))
+    expect(told).to_contain_text(
+        re.compile(r"what tower_1/layer_100/Relu depends on: [\d,]+ nodes on GPU:1; no copy")
+    )
     number = int(re.search(r": ([\d,]+) nodes", told.inner_text())[1].replace(",", ""))
     assert number > 500
     badges = explorer.locator(".gp-canvas .gp-badge")

@@ -1,4 +1,4 @@
-"""What the explorer lights up: from Python, from the page, and what picture and tables make of it; traces as pictures."""
+"""What the explorer lights up, from Python and from the page, and what picture and tables make of it."""
 
 import pytest
 from traitlets import TraitError
@@ -21,7 +21,9 @@ def lit(explorer):
 def test_inputs_and_consumers_of_the_selected_op(explorer):
     assert lit(explorer) == {"what": "", "text": ""} and explorer.lit == ()
     explorer.light = "inputs"
-    assert explorer.lit_text == "Select an op, and all that it depends on is lit." and "boxes" not in lit(explorer)
+    assert explorer.lit_text == "Select an op, and all that it depends on is lit." and "boxes" not in lit(
+        explorer
+    )
     explorer.selected = "MatMul_1"
     assert explorer.lit == ("Const_2", "Const_3", "MatMul_1")
     assert explorer.lit_text == "what MatMul_1 depends on: 2 nodes on GPU:3; no copy between devices"

@@ -34,14 +34,21 @@ def test_the_guides_tower():
 
 
 def test_copies_are_counted_once_a_device_and_unknown_sizes_are_said():
-    rows = [
-        (name, "Neg", "", MACHINE[device]) for name, device in zip("abcde", (0, 1, 1, 2, 1), strict=True)
+    rows = [(name, "Neg", "", MACHINE[device]) for name, device in zip("abcde", (0, 1, 1, 2, 1), strict=True)]
+    edges = [
+        ("a", 0, "b", 0),
+        ("a", 0, "c", 0),
+        ("a", 1, "d", 0),
+        ("b", 0, "e", 0),
+        ("c", 0, "e", 1),
+        ("d", 0, "e", 2),
     ]
-    edges = [("a", 0, "b", 0), ("a", 0, "c", 0), ("a", 1, "d", 0), ("b", 0, "e", 0), ("c", 0, "e", 1), ("d", 0, "e", 2)]
     view = PlacementView.of_columns(rows, edges, {("a", 0): TensorFact("float32", (2,), 8)})
     found = trace_of(view, "e")
     assert len(found.copies) == 3 and (found.nbytes, found.unsized) == (8, 2)
-    assert found.text.endswith("4 nodes (CPU:0 1, GPU:0 2, GPU:1 1); 3 copies between devices, 8 B and 2 of unknown size")
+    assert found.text.endswith(
+        "4 nodes (CPU:0 1, GPU:0 2, GPU:1 1); 3 copies between devices, 8 B and 2 of unknown size"
+    )
 
 
 def test_control_edges_and_loops():
@@ -74,7 +81,9 @@ def test_of_a_scope():
     assert found.text.startswith("what tower_0/layer_1 depends on: 2 nodes on GPU:0")
 
 
-@pytest.mark.parametrize(("of", "direction", "error"), [("MatMu", "inputs", KeyError), ("AddN", "up", ValueError)])
+@pytest.mark.parametrize(
+    ("of", "direction", "error"), [("MatMu", "inputs", KeyError), ("AddN", "up", ValueError)]
+)
 def test_what_does_not_exist(of, direction, error):
     with pytest.raises(error, match="MatMul|'consumers'|consumers"):
         trace_of(towers(), of, direction)
@@ -86,7 +95,11 @@ def test_a_log_names_no_edges():
         trace_of(log, "MatMul")
 
 
-@given(st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), max_size=60), st.integers(0, 19), st.booleans())
+@given(
+    st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), max_size=60),
+    st.integers(0, 19),
+    st.booleans(),
+)
 def test_as_a_search_by_sets(edges, start, wide):
     """Also where a step from many nodes is taken by arrays."""
     copies = 100 if wide else 1

@@ -13,6 +13,7 @@ from gpuplace.jupyter.what_if import WhatIf
 from gpuplace.report.drawing import scope_tree
 from gpuplace.report.lighting import LIGHTS, Lit, lights_for, lit_boxes, lit_by
 from gpuplace.report.placement_view import PlacementView, view_of
+from gpuplace.report.trace import TRACES
 
 __all__ = ["Lights"]
 
@@ -91,6 +92,18 @@ class Lights(traitlets.HasTraits):
         if not name or drawing is None or (box := box_of_name(drawing, view, name)) is None:
             return np.zeros(0, dtype=np.int64)
         return np.flatnonzero(drawing.box_of == drawing.boxes.index(box))
+
+    def _as_marks(self) -> dict[str, Any]:
+        """What is lit as options of `placement_picture`, for readers without a kernel."""
+        view, step = self._shown, self._views.run_metadata
+        if view is None or not self.light:
+            return {}
+        if self.light in TRACES:
+            is_named = self.selected in view.index or self.selected in scope_tree(view).index
+            return {"trace": self.light, "of": self.selected} if self.selected and is_named else {}
+        if self.light == "matches":
+            return {"find": self.pattern} if self.pattern else {}
+        return {"critical_path": self.light.removeprefix("path by "), "run_metadata": step}
 
     def _lit_now(self, view: PlacementView) -> Lit:
         step = self._views.run_metadata

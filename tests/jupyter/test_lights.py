@@ -1,5 +1,8 @@
 """What the explorer lights up, from Python and from the page, and what picture and tables make of it."""
 
+import base64
+import re
+
 import pytest
 from traitlets import TraitError
 
@@ -115,6 +118,21 @@ def test_by_time_once_there_is_a_step():
     assert explorer.lit_text == "critical path: 3 ops, 911 µs, the longest chain by measured time"
     explorer.run_metadata = None
     assert explorer.light == "" and explorer.lit == ()
+
+
+def test_a_saved_notebook_shows_what_is_lit(explorer):
+    for light, told in (
+        ("inputs", "◉ what MatMul_1 depends on: 2 nodes on GPU:3"),
+        ("path by ops", "◆ critical path: 3 ops"),
+        ("matches", "● 4 matches of ^Const"),
+        ("", ""),
+    ):
+        explorer.find("^Const")
+        explorer.selected, explorer.light = "MatMul_1", light
+        html = explorer._repr_mimebundle_()["text/html"]
+        picture = base64.b64decode(re.search(r"base64,([^\"']+)", html)[1]).decode()
+        assert told in picture
+        assert ("opacity=" in picture) == (light == "inputs")
 
 
 def test_a_log_has_matches_alone():

@@ -107,7 +107,7 @@ def _tensor_text(value: TensorValue) -> str:
     head = f"{value.dtype.name} {shape or 'scalar'}"
     if not value.shape.num_elements():
         return f"{head}: no elements"
-    shown = value.shown(_VALUES)
+    shown = value.shown(_VALUES, most=_VALUES)
     flat = shown.reshape(-1)
     if shown.size <= _VALUES and shown.size == value.shape.num_elements():
         return f"{head}: {_nested(shown)}"

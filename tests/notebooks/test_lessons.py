@@ -169,7 +169,7 @@ FACTS = {
     ("05", r"^sess\.placement\.explain"): ["soft placement", "any device", "GPU comes before CPU"],
     ("05", r"squared"): ["no supported kernel for GPU devices is available", "this node: T=int32"],
     ("05", r"explorer\.pin"): [
-        "was explicitly a",
+        "Cannot assign a device for operation MatMul\n",
         "0 Turn on soft placement\n1 Show all GPUs (unset CUDA_VISIBLE_DEVICES)\n",
     ],
     ("05", r"apply_remedy"): [

@@ -118,7 +118,7 @@ FACTS = {
         "[[22. 28.]\n [49. 64.]]",
     ],
     ("03", r"direction"): ["2 copies between devices, 48 B"],
-    ("03", r"is_copy"): ["a  MatMul  float32  (2, 3)      24", "b  MatMul  float32  (3, 2)      24"],
+    ("03", r"frame\(\"copies"): ["a  MatMul  float32   2×3     24", "b  MatMul  float32   3×2     24"],
     ("03", r"requested:"): ["'/device:CPU:0' ''", "device:CPU:0 device:GPU:0"],
     ("03", r"outer"): [
         "/job:localhost/device:GPU:0",

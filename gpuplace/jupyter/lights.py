@@ -95,7 +95,7 @@ class Lights(traitlets.HasTraits):
 
     def _as_marks(self) -> dict[str, Any]:
         """What is lit as options of `placement_picture`, for readers without a kernel."""
-        view, step = self._shown, self._views.run_metadata
+        view = self._shown
         if view is None or not self.light:
             return {}
         if self.light in TRACES:
@@ -103,7 +103,7 @@ class Lights(traitlets.HasTraits):
             return {"trace": self.light, "of": self.selected} if self.selected and is_named else {}
         if self.light == "matches":
             return {"find": self.pattern} if self.pattern else {}
-        return {"critical_path": self.light.removeprefix("path by "), "run_metadata": step}
+        return {"critical_path": self.light.removeprefix("path by ")}
 
     def _lit_now(self, view: PlacementView) -> Lit:
         step = self._views.run_metadata

@@ -32,9 +32,9 @@ __all__ = ["Kind", "Piece", "Statement", "read_log"]
 
 _LONGEST_HELD = 2000
 """Characters up to which a sentence that a line breaks off is carried to the next."""
-_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])")
+_ANSI = re.compile(r"\x00+|\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])")
 _BLANKS = re.compile(r"\s+")
-_TELLING = re.compile(r":|evice|Executing|[\x1b\r]")
+_TELLING = re.compile(r":|evice|Executing|[\x00\x1b\r]")
 """What a line must have to be a sentence, or the beginning of one."""
 
 
@@ -194,7 +194,7 @@ def _line(text: str, line: int) -> tuple[_Text, list[Piece]]:
     if text.endswith("\r"):
         blanks.append(Piece(line, len(text) - 1, "\r", None, True))
         text = text[:-1]
-    if "\x1b" not in text:
+    if "\x1b" not in text and "\0" not in text:
         return _Text(text, [(0, line, 0)]), blanks
     parts, kept, at = [(0, line, 0)], [], 0
     length = 0

@@ -18,7 +18,7 @@ from gpuplace.report.palette import device_style
 from gpuplace.report.placement_view import PlacementView, view_of
 from gpuplace.report.reasons import EXACT_NODES, Interner, reasons_of
 from gpuplace.report.tables import device_rows, mapping_cells
-from gpuplace.report.text import bytes_text, printable, summary_text
+from gpuplace.report.text import bytes_text, printable, shortened, summary_text
 
 __all__ = ["LOG_LINES", "page_data"]
 
@@ -27,6 +27,9 @@ LOG_LINES = 100_000
 _MOVES = 20_000
 _GROUPS = 5_000
 _MEMBERS = 200
+_UNPARSED = 2_000
+"""Pieces of text that a log's page holds, the first ones; each at most `_WIDEST` characters."""
+_WIDEST = 500
 
 
 def page_data(
@@ -41,7 +44,7 @@ def page_data(
     """Everything that the page of a placement shows.
 
     Args:
-        placement: a `Placement` or a `PlacementView`.
+        placement: a `Placement`, a `LoggedPlacement` or a `PlacementView`.
         settings: ``(label, text)`` of what it was made with.
         mapping: rows of ``Machine.mapping``.
         against: another `Placement` of the graph, to list what moves.
@@ -73,6 +76,11 @@ def page_data(
         "moves": _moves(placement, against),
         "against": printable(against_text),
         "log": _log(placement, view),
+        "unparsed": [
+            [left.line, printable(shortened(left.text.expandtabs(2), _WIDEST))]
+            for left in getattr(placement, "unparsed", ())[:_UNPARSED]
+        ],
+        "unparsedCount": len(getattr(placement, "unparsed", ())),
         "errors": [_error(error) for error in view.errors],
     }
 
@@ -232,7 +240,7 @@ def _log(placement: Any, view: PlacementView) -> dict[str, Any]:
     lines: list[int | str] = []
     for line in all_lines[:LOG_LINES]:
         node = view.index.get(line.partition(": ")[0], -1)
-        kind = f"({view.op_type_of(node)}): " if typed else ""
+        kind = f"({view.op_type_of(node)}): " if typed and node >= 0 else ""
         is_plain = node >= 0 and line == f"{view.names[node]}: {kind}{devices[view.device[node]]}"
         lines.append(node if is_plain else printable(line))
     return {"lines": lines, "devices": devices, "typed": typed, "more": max(0, len(all_lines) - LOG_LINES)}

@@ -95,7 +95,9 @@ def measure(nodes: int, rounds: int, *, with_graph: bool) -> dict[str, float]:
             forget()
             gpuplace.explore(source, machine="4x Tesla K20m")
 
-        found["place"] = median(lambda: gpuplace.place(path, machine="4x Tesla K20m", on_error="keep"), rounds)
+        found["place"] = median(
+            lambda: gpuplace.place(path, machine="4x Tesla K20m", on_error="keep"), rounds
+        )
         found["load"] = median(lambda: explore(path), rounds)
         if with_graph:
             graph = towers(nodes)

@@ -15,7 +15,9 @@ from gpuplace.report.natural_order import natural_ranks
 
 def in_order(texts):
     """Sorted as plain lists of text and numbers."""
-    return sorted(texts, key=lambda text: [(int(p), p) if p.isdigit() else (0, p) for p in re.split(r"(\d+)", text)])
+    return sorted(
+        texts, key=lambda text: [(int(p), p) if p.isdigit() else (0, p) for p in re.split(r"(\d+)", text)]
+    )
 
 
 def by_ranks(texts):

@@ -1,4 +1,4 @@
-"""``gpuplace report`` and ``gpuplace explore``: a graph, or a log, as a page in a browser, without and with a kernel."""
+"""``gpuplace report`` and ``gpuplace explore``: a graph or a log as a page in a browser, without and with a kernel."""
 
 from __future__ import annotations
 

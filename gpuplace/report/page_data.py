@@ -13,6 +13,7 @@ import numpy as np
 
 from gpuplace.placer.log import EDGE_ORDERED_RELEASES, device_name
 from gpuplace.placer.placement import Placement
+from gpuplace.progress import track
 from gpuplace.report.drawing import scope_tree
 from gpuplace.report.palette import device_style
 from gpuplace.report.placement_view import PlacementView, view_of
@@ -128,7 +129,7 @@ def _nodes(view: PlacementView) -> dict[str, Any]:
     return {
         "name": [
             None if view.names[node] == tree.paths[scope] else printable(view.names[node].rpartition("/")[2])
-            for node, scope in enumerate(tree.scope_of.tolist())
+            for node, scope in enumerate(track(tree.scope_of.tolist(), len(view), "writing nodes"))
         ],
         "scope": tree.scope_of.tolist(),
         "type": view.op_type.tolist(),
@@ -157,7 +158,8 @@ def _edges(view: PlacementView) -> dict[str, Any]:
     """Columns; ``fact`` says what is known of the tensor, as a number into ``facts``, -1 for a control edge."""
     facts = Interner()
     fact = []
-    for src, output in zip(view.src.tolist(), view.src_output.tolist(), strict=True):
+    tensors = list(zip(view.src.tolist(), view.src_output.tolist(), strict=True))
+    for src, output in track(tensors, len(tensors), "writing edges", " edges"):
         known = None if output < 0 else view.tensor_of(src, output)
         fact.append(-1 if known is None else facts((printable(str(known)), known.nbytes)))
     return {
@@ -177,7 +179,8 @@ def _copies(view: PlacementView) -> list[int]:
 
 def _sources(view: PlacementView) -> dict[str, Any]:
     texts = Interner()
-    of = [texts(printable(view.source_line(node) or "")) for node in range(len(view))]
+    nodes = track(range(len(view)), len(view), "writing source lines")
+    of = [texts(printable(view.source_line(node) or "")) for node in nodes]
     return {"texts": texts.values, "of": of if len(texts.values) > 1 or texts.values != [""] else []}
 
 
@@ -238,7 +241,8 @@ def _log(placement: Any, view: PlacementView) -> dict[str, Any]:
     typed = view.release not in EDGE_ORDERED_RELEASES
     all_lines = placement.log().splitlines()
     lines: list[int | str] = []
-    for line in all_lines[:LOG_LINES]:
+    kept = all_lines[:LOG_LINES]
+    for line in track(kept, len(kept), "writing the log", " lines"):
         node = view.index.get(line.partition(": ")[0], -1)
         kind = f"({view.op_type_of(node)}): " if typed and node >= 0 else ""
         is_plain = node >= 0 and line == f"{view.names[node]}: {kind}{devices[view.device[node]]}"

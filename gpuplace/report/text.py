@@ -139,7 +139,7 @@ def _summary_text(view: PlacementView) -> str:
         for label, count in found
     )
     copies = view.copies()
-    sizes = [view.tensor_of(node, output).nbytes for node, output, _ in copies]
+    sizes = [fact.nbytes for fact in view.tensors_of([copy[:2] for copy in copies])]
     known = sum(size for size in sizes if size is not None)
     unknown = sum(size is None for size in sizes)
     told = "nothing is copied between devices" if view.knows_edges else "a log does not tell copies"

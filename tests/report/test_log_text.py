@@ -79,4 +79,4 @@ def test_damaged_and_exploding_files(tmp_path):
 
 def test_text_is_left_as_it_is():
     assert log_text("Grüße\r\n") == "Grüße\r\n"
-    assert decoded("a\0b".encode()) == "a\0b" and decoded(b"") == ""
+    assert decoded(b"a\0b") == "a\0b" and decoded(b"") == ""

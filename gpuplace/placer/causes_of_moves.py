@@ -43,16 +43,14 @@ def causes_of_moves(comparer: Comparer, old: np.ndarray, new: np.ndarray) -> lis
     come = ~gone & _is_missing(after, new, before.placement.device_set)
     classes = np.full(len(old), -1, dtype=np.int64)
     count = 0
-    for chosen, columns in (
-        (gone, lambda at: _asking(before, old[at])),
-        (come, lambda at: _asking(after, new[at])),
-        (~gone & ~come, lambda at: [*_everything(before, old[at]), *_everything(after, new[at])]),
-    ):
+    for which, chosen in enumerate((gone, come, ~(gone | come))):
         at = np.flatnonzero(chosen)
-        if len(at):
-            found = _classes(columns(at))
-            classes[at] = found + count
-            count += int(found.max()) + 1
+        if not len(at):
+            continue
+        columns = [_asking(before, old[at]), _asking(after, new[at])][which] if which < 2 else []
+        found = _classes(columns or [*_everything(before, old[at]), *_everything(after, new[at])])
+        classes[at] = found + count
+        count += int(found.max()) + 1
     _, first, kind = np.unique(classes, return_index=True, return_inverse=True)
     pairs = list(zip(old[first].tolist(), new[first].tolist(), strict=True))
     causes = [

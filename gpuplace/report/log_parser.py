@@ -1,8 +1,8 @@
 r"""Reads what TensorFlow prints with `log_device_placement`, of any release from 0.5 to 2.x.
 
 Nodes, device mappings, GPUs and eager ops are understood in stdout, stderr or both mixed; whatever else is in the text
-is returned too. `log_grammar` has the sentences, `log_reader` undoes line wrapping and the mixing of the two copies,
-`log_sessions` puts the statements together.
+is returned too. `log_text` finds the text, `log_grammar` has the sentences, `log_reader` undoes line wrapping and the
+mixing of the two copies, `log_sessions` puts the statements together.
 
 >>> log = parse_log('''Device mapping:
 ... /job:localhost/replica:0/task:0/gpu:0 -> device: 0, name: Tesla K40c, pci bus
@@ -23,7 +23,8 @@ from typing import Any
 
 from gpuplace.progress import track
 from gpuplace.report import log_grammar as grammar
-from gpuplace.report.log_reader import Kind, Statement, read_log
+from gpuplace.report.log_pieces import Kind, Statement
+from gpuplace.report.log_reader import read_log
 from gpuplace.report.log_sessions import sessions_of
 from gpuplace.report.log_text import check_is_text, log_text
 from gpuplace.report.logged_placement import (

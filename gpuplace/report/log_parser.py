@@ -54,20 +54,20 @@ def parse_log(log: Any) -> LoggedPlacement:
     Raises:
         FileNotFoundError: a path that does not exist.
         TypeError: something else.
-        DataLossError: no text at all, or a gzip file that is damaged.
+        DataLossError: a file or bytes that are no text at all, or a gzip file that is damaged.
         ResourceExhaustedError: a gzip file of a thousand times its size.
     """
     statements: list[Statement] = []
     unparsed: list[Unparsed] = []
     text = log_text(log)
-    if "/job:" not in text and "evice" not in text:
+    if text is not log and "/job:" not in text and "evice" not in text:
         check_is_text(text)
     for piece in track(read_log(text), text.count("\n") + 1, "reading the log", unit=" lines"):
         if piece.statement is not None:
             statements.append(piece.statement)
         elif not piece.is_understood:
             unparsed.append(Unparsed(piece.line, piece.column, piece.text))
-    if not statements:
+    if text is not log and not statements:
         check_is_text(text)
     unparsed.sort()
     sessions, hardware = sessions_of(statements)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 __all__ = ["Doubt", "Kind", "LogText", "Piece", "Statement", "line_of"]
 
-_ANSI = re.compile(r"\x00+|\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])")
+_ANSI = re.compile(r"\A\x00+|\x00+\Z|\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])")
 
 
 class Kind(Enum):

@@ -8,6 +8,7 @@ notebook library.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from gpuplace.device.machine import Machine
@@ -171,20 +172,26 @@ def parse_log(log: Any) -> Any:
     Args:
         log: text, bytes, path, open file, or what ``%%capture`` kept of a cell.
     """
-    from gpuplace.report.log_diff import LogDiff
     from gpuplace.report.log_parser import parse_log as parse
+
+    _attach_to_logs()
+    return parse(log)
+
+
+def _attach_to_logs() -> None:
+    """Attaches methods to what `import gpuplace` does not load."""
+    from gpuplace.report.log_diff import LogDiff
     from gpuplace.report.logged_placement import LoggedPlacement
 
     _attach(LoggedPlacement, picture=_picture, frame=_logged_frame, _repr_mimebundle_=_mimebundle)
     _attach(LogDiff, frame=_log_diff_frame)
-    return parse(log)
 
 
 def explore(x: Any = None, machine: Any = None, config: Any = None, release: str | None = None) -> Any:
-    """The interactive explorer of a graph, session, placement, GraphDef, file or parsed log.
+    """The interactive explorer of a graph, session, placement, GraphDef, file or log.
 
     Args:
-        x: what to explore; the default graph where None.
+        x: what to explore, a file of a graph or of a log among others; the default graph where None.
         machine: a ``Machine`` or its text; the current one where None.
         config: a ``ConfigProto`` with the settings to begin with.
         release: see ``gpuplace.release``.
@@ -192,6 +199,13 @@ def explore(x: Any = None, machine: Any = None, config: Any = None, release: str
     from gpuplace.graph.convert import get_default_graph
     from gpuplace.jupyter.explorer import explore as make_explorer
 
+    if isinstance(x, str | os.PathLike):
+        from gpuplace.report.graph_or_log import log_in_file
+
+        found = log_in_file(x)
+        if found is not None:
+            _attach_to_logs()
+            x = found
     return make_explorer(
         get_default_graph() if x is None else x, machine=machine, config=config, release=release
     )

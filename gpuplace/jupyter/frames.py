@@ -120,7 +120,8 @@ def edges_frame(placement: Any, *, copies_only: bool = False) -> pd.DataFrame:
     is_control = view.is_control[chosen]
     keys, tensor = np.unique(np.stack((src, output), axis=1), axis=0, return_inverse=True)
     tensor = tensor.reshape(-1)
-    facts = [None if port < 0 else view.tensor_of(node, port) for node, port in keys.tolist()]
+    known = iter(view.tensors_of(keys[keys[:, 1] >= 0].tolist()))
+    facts = [next(known) if port >= 0 else None for port in keys[:, 1].tolist()]
     dtypes = category("" if fact is None else fact.dtype for fact in facts)
     shapes = pd.array([_shape_text(fact) for fact in facts], dtype="string")
     sizes = pd.array([None if fact is None else fact.nbytes for fact in facts], dtype="Int64")

@@ -21,6 +21,7 @@ import numpy as np
 from gpuplace.jupyter.views import look
 from gpuplace.report.lighting import Lit
 from gpuplace.report.moves import Moves
+from gpuplace.report.natural_order import natural_ranks
 from gpuplace.report.placement_view import PlacementView
 from gpuplace.report.text import bytes_text
 
@@ -110,15 +111,6 @@ class Rows:
         return np.zeros(self.size)
 
 
-def _text_keys(values: Sequence[str]) -> np.ndarray:
-    """[values] their rank as text with the numbers in it as numbers."""
-    natural = [[(int(p) if p.isdecimal() else 0, p) for p in re.split(r"(\d+)", text)] for text in values]
-    order = sorted(range(len(values)), key=natural.__getitem__)
-    ranks = np.empty(len(values), dtype=np.int64)
-    ranks[order] = np.arange(len(values))
-    return ranks
-
-
 class NodeRows(Rows):
     """Nodes with their type, request and device."""
 
@@ -157,9 +149,9 @@ class NodeRows(Rows):
         if column == 0:
             return _name_ranks(view.names)
         if column == 1:
-            return _text_keys(view.op_types)[view.op_type]
+            return natural_ranks(view.op_types)[view.op_type]
         if column == 2:
-            return _text_keys(view.requests)[view.request]
+            return natural_ranks(view.requests)[view.request]
         return np.where(view.device < 0, len(view.devices), view.device)
 
 
@@ -169,7 +161,7 @@ _RANKS: list[tuple[Any, np.ndarray]] = []
 def _name_ranks(names: Sequence[str]) -> np.ndarray:
     """Ranks of node names; remembered, as all placements of a graph have the same."""
     if not _RANKS or _RANKS[0][0] is not names:
-        _RANKS[:] = [(names, _text_keys(names))]
+        _RANKS[:] = [(names, natural_ranks(names))]
     return _RANKS[0][1]
 
 
@@ -233,7 +225,7 @@ class CopyRows(Rows):
             return view.device[(view.src if column == 2 else view.dst)[self.edges]]
         facts = [view.tensor_of(src, output) for src, output, _ in map(self._ends, range(self.size))]
         if column == 4:
-            return _text_keys([str(fact) for fact in facts])
+            return natural_ranks([str(fact) for fact in facts])
         return np.array([-1 if fact.nbytes is None else fact.nbytes for fact in facts])
 
 
@@ -262,7 +254,7 @@ class MoveRows(Rows):
         return [" ".join(move) for move in self.moves]
 
     def sort_keys(self, column: int) -> np.ndarray:
-        return _text_keys([(m.node, m.before, m.after, m.cause, m.note)[column] for m in self.moves])
+        return natural_ranks([(m.node, m.before, m.after, m.cause, m.note)[column] for m in self.moves])
 
 
 class LogRows(Rows):

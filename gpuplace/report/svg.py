@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from gpuplace.report.sheet import BAR_HEIGHT, TAB_HEIGHT, TAB_SIZE, Face, Line, 
 from gpuplace.report.text import printable, shortened
 from gpuplace.report.text_width import text_width
 
-__all__ = ["FAMILIES", "svg_text"]
+__all__ = ["FAMILIES", "SvgOptions", "svg_text"]
 
 FAMILIES = "Arial,Helvetica,'Liberation Sans',sans-serif"
 """Fonts that a page tries in turn."""
@@ -45,26 +46,39 @@ _HATCHES = {
 }
 
 
+class SvgOptions(TypedDict, total=False):
+    """How a picture looks."""
+
+    theme: Theme
+    """Colours around the boxes; light ones where not given."""
+    legend: bool
+    """Whether to draw the legend below; True where not given."""
+    transparent: bool
+    """No background, for a page that has its own."""
+    patterns: bool
+    """Whether fills are hatched, so that print without colour tells them apart."""
+
+
 def svg_text(
     sheet: Sheet,
     layout: Layout,
-    *,
-    theme: Theme = LIGHT,
-    legend: bool = True,
-    transparent: bool = False,
-    patterns: bool = False,
+    **options: Unpack[SvgOptions],
 ) -> str:
     """The picture as one ``<svg>`` element.
 
     Args:
         sheet: what to draw.
         layout: where its boxes are.
-        theme: colours around the boxes.
-        legend: whether to draw the legend below.
-        transparent: no background, for a page that has its own.
-        patterns: whether fills are hatched, so that print without colour tells them apart.
+        options: how it looks.
     """
-    return _Writer(sheet, layout, theme, transparent, patterns).svg(legend)
+    writer = _Writer(
+        sheet,
+        layout,
+        options.get("theme", LIGHT),
+        options.get("transparent", False),
+        options.get("patterns", False),
+    )
+    return writer.svg(options.get("legend", True))
 
 
 class _Writer:

@@ -235,6 +235,16 @@ tablePanel(
   (row) => row[2],
   DATA.groupCount,
 );
+tablePanel(
+  "Not understood",
+  [
+    { title: "line", of: (row) => number(row[0]), width: 8, number: (row) => row[0] },
+    { title: "text", of: (row) => row[1], width: 92 },
+  ],
+  DATA.unparsed,
+  () => -1,
+  DATA.unparsedCount,
+);
 const devices = DATA.devices.filter((look) => look.nodes || look.name);
 const deviceTable = bigTable(
   [

@@ -24,9 +24,9 @@ function chipOf(look) {
  *
  * @param columns `{title, of(row) -> text or look, width, number}`; sorting and the filter use the text.
  * @param rows any values.
- * @param options caption; node(row) -> the node that a click selects, or -1.
+ * @param options caption; node(row) -> the node that a click selects, or -1; note, what a row is.
  */
-function bigTable(columns, rows, { caption, node = () => -1 }) {
+function bigTable(columns, rows, { caption, node = () => -1, note = "" }) {
   let shown = rows;
   let sorted = null;
   const selected = { node: -1 };
@@ -65,7 +65,7 @@ function bigTable(columns, rows, { caption, node = () => -1 }) {
           const value = column.of(row);
           const isLook = value !== null && typeof value === "object";
           const cell = make("td", { class: column.number ? "gp-number" : "" }, isLook ? chipOf(value) : String(value ?? ""));
-          if (!isLook) cell.title = String(value ?? "");
+          if (!isLook) cell.title = String(column.whole?.(row) ?? value ?? "");
           line.append(cell);
         }
         return line;
@@ -75,6 +75,7 @@ function bigTable(columns, rows, { caption, node = () => -1 }) {
     after.firstChild.firstChild.style.height = `${printing ? 0 : Math.max(0, shown.length - first - part.length) * ROW_PX}px`;
     const hidden = printing && shown.length > part.length ? `, the first ${number(part.length)} printed` : "";
     status.textContent = shown.length === rows.length ? `${counted(rows.length, "row")}${hidden}` : `${number(shown.length)} of ${counted(rows.length, "row")}${hidden}`;
+    if (note) status.textContent += `: ${note}`;
   }
 
   function sort(c) {
@@ -145,9 +146,9 @@ const all = Array.from({ length: COUNT }, (_, n) => n);
 const asked = (n) => (requestOf(n) ? `${unmet.has(n) ? "≠ " : ""}${requestOf(n)}` : "");
 const panels = [];
 const panel = (title, count, content) => panels.push({ title: count === null ? title : `${title} (${count})`, content });
-const tablePanel = (title, columns, rows, node, total = rows.length) => {
+const tablePanel = (title, columns, rows, node, total = rows.length, note = "") => {
   if (!rows.length) return;
-  const table = bigTable(columns, rows, { caption: title, node });
+  const table = bigTable(columns, rows, { caption: title, node, note });
   drawers.push(table.draw);
   panel(title, total === rows.length ? number(total) : `first ${number(rows.length)} of ${number(total)}`, table.element);
 };
@@ -166,9 +167,10 @@ const nodeColumns = [
   { title: "requested", of: asked, width: 22 },
   { title: "assigned", of: lookOf, width: 12 },
 ];
-if (DATA.sources.of.length) nodeColumns.push({ title: "made at", of: sourceOf, width: 16 });
+if (DATA.sources.of.length) nodeColumns.push({ title: "made at", of: (n) => sourceOf(n).replace(/^.*[/\\]/, ""), whole: sourceOf, width: 16 });
 tablePanel("Nodes", nodeColumns, all, (n) => n);
 const factOf = (e) => DATA.edges.facts[E.fact[e]];
+const sent = new Set(DATA.copies.map((e) => `${E.src[e]}:${E.output[e]}:${lookOf(E.dst[e]).name}`)).size;
 tablePanel(
   "Copies",
   [
@@ -181,6 +183,8 @@ tablePanel(
   ],
   DATA.copies,
   (e) => E.dst[e],
+  DATA.copies.length,
+  sent < DATA.copies.length ? `an op that reads a copy each; ${counted(sent, "copy", "copies")}, as one serves all ops of its device` : "",
 );
 if (DATA.moves) {
   const moves = DATA.moves;

@@ -457,7 +457,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             fields = fields_of(
                 state.settings,
                 self.visible_devices,
-                state.mapping,
+                state.mapping or (),
                 self.colours,
                 self.colour,
                 errors=errors,

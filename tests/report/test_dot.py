@@ -63,7 +63,7 @@ def test_nodes_that_cannot_be_placed_are_marked():
     object.__setattr__(view, "guilty", frozenset({5}))
     text = dot_text(draw(view))
     assert "cannot be placed" in line_of(text, "n5 [")
-    assert 'class="op guilty"' in line_of(text, "n5 [")
+    assert 'class="op blank guilty"' in line_of(text, "n5 [")
     assert "✖ 1 node cannot be placed" in text
 
 

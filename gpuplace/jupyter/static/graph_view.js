@@ -503,7 +503,12 @@ function render({ model, el }) {
     }
   });
 
-  const resized = new ResizeObserver(() => svg && start());
+  // Boxes have no size before they are on the page, so that the overview of the first picture is drawn here.
+  const resized = new ResizeObserver(() => {
+    if (!svg) return;
+    start();
+    drawMap();
+  });
   resized.observe(canvas);
   model.on("change:svg", draw);
   model.on("change:notice", draw);

@@ -193,13 +193,14 @@ if (DATA.moves) {
     [
       { title: "node", of: (row) => nameOf(row[0]), width: 36 },
       { title: "here", of: (row) => moves.devices[row[1]], width: 10 },
-      { title: `on ${DATA.against}`, of: (row) => moves.devices[row[2]], width: 12 },
+      { title: "there", of: (row) => moves.devices[row[2]], width: 12 },
       { title: "cause", of: (row) => row[3], width: 12 },
       { title: "because", of: (row) => row[4], width: 26 },
     ],
     moves.rows,
     (row) => row[0],
     moves.total,
+    `there: ${DATA.against}`,
   );
   if (!moves.rows.length) panel("Moves", 0, make("p", {}, `No node moves on ${DATA.against}.`));
 }
@@ -234,12 +235,12 @@ const devices = DATA.devices.filter((look) => look.nodes || look.name);
 const deviceTable = bigTable(
   [
     { title: "device", of: (look) => look, width: 10 },
-    { title: "name", of: (look) => look.name || "no device", width: 32 },
+    { title: "name", of: (look) => look.name || "no device", width: 25 },
     { title: "nodes", of: (look) => number(look.nodes), width: 7, number: (look) => look.nodes },
     { title: "copies to it", of: (look) => number(look.copies), width: 8, number: (look) => look.copies },
     { title: "bytes copied", of: (look) => look.bytes, width: 9 },
     { title: "memory limit", of: (look) => look.limit, width: 9 },
-    { title: "what it is", of: (look) => look.text, width: 25 },
+    { title: "what it is", of: (look) => look.text, width: 36 },
   ],
   devices,
   { caption: "Devices" },

@@ -248,13 +248,13 @@ def _bar(row: MemoryRow, widest: int) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------------------- devices
 
 
-def device_blocks(
-    mapping: Sequence[Any] | None, environ: Mapping[str, str], config_code: str
-) -> list[Block]:
+def device_blocks(mapping: Sequence[Any] | None, environ: Mapping[str, str], config_code: str) -> list[Block]:
     """The chain from GPUs to devices, None where the settings make none, and the settings."""
     settings = "\n".join([*(f"{name}={value}" for name, value in environ.items()), config_code])
     if not mapping:
-        told = "No devices can be made with these settings." if mapping is None else "This machine has no GPU."
+        told = (
+            "No devices can be made with these settings." if mapping is None else "This machine has no GPU."
+        )
         return [
             text_block(told, "status"),
             {"kind": "code", "text": settings, "label": "Settings"},

@@ -202,12 +202,13 @@ def _stripes(look: Look) -> str:
 def _bar(shares: tuple[tuple[Look, int], ...], theme: Theme) -> str:
     """Cells as wide as each category's share."""
     total = sum(count for _, count in shares) or 1
+    parts = [(fill_colour(look, theme), max(5, round(BAR_WIDTH * count / total))) for look, count in shares]
     cells = "".join(
-        f'<TD BGCOLOR="{fill_colour(look, theme)}" WIDTH="{max(5, round(BAR_WIDTH * count / total))}" HEIGHT="{BAR_HEIGHT:g}"'
-        f' FIXEDSIZE="TRUE"></TD>'
-        for look, count in shares
+        f'<TD BGCOLOR="{fill}" WIDTH="{width}" HEIGHT="{BAR_HEIGHT:g}" FIXEDSIZE="TRUE"></TD>'
+        for fill, width in parts
     )
-    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{cells}</TR></TABLE>'
+    size = f'FIXEDSIZE="TRUE" WIDTH="{sum(width for _, width in parts)}" HEIGHT="{BAR_HEIGHT:g}"'
+    return f'<TABLE {size} BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{cells}</TR></TABLE>'
 
 
 def cluster_tip(cluster: Cluster) -> str:
@@ -220,7 +221,11 @@ def _link(wire: Wire, theme: Theme) -> str:
     classes = [wire.kind] if wire.kind != "tensor" else []
     colour = ""
     if wire.kind == "copy":
-        label = "<BR/>".join(escape(line) for line in wire.label)
+        cell = "".join(f'{escape(line)}<BR ALIGN="LEFT"/>' for line in wire.label)
+        # Room around the words keeps their line away from them.
+        label = (
+            f'<TABLE BORDER="0" CELLBORDER="0" CELLPADDING="5"><TR><TD ALIGN="LEFT">{cell}</TD></TR></TABLE>'
+        )
         attributes.append(f'style=dashed fontcolor="{theme.copy}" label=<{label}>')
         colour = theme.copy
     elif wire.kind == "control":

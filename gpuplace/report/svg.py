@@ -355,7 +355,9 @@ class _Writer:
         for number in range(1, look.outlines):
             inner = _outline(middle, y + height / 2, width - 4 * number, height - 4 * number, look.corners, 5)
             parts.append(f'<path fill="none" stroke="{stroke}" stroke-width="0.8" d="{inner}"/>\n')
-        parts.append(_words(middle, y + height / 2 + 3.6, text, 10, role_colour("fill", theme, look), anchor="middle"))
+        parts.append(
+            _words(middle, y + height / 2 + 3.6, text, 10, role_colour("fill", theme, look), anchor="middle")
+        )
         return parts
 
 

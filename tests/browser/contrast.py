@@ -19,8 +19,10 @@ _FAINT = """([selector, least]) => {
         .reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0);
     const found = new Set();
     for (const element of document.querySelectorAll(`${selector} *`)) {
-        const words = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()).join(' ').trim();
-        if (!words || element.closest('svg, option, :disabled, [aria-hidden=true]') || !element.checkVisibility()) continue;
+        const texts = [...element.childNodes].filter((node) => node.nodeType === 3);
+        const words = texts.map((node) => node.data.trim()).join(' ').trim();
+        if (!words || element.closest('svg, option, :disabled, [aria-hidden=true]')) continue;
+        if (!element.checkVisibility()) continue;
         const around = [];
         for (let at = element; at; at = at.parentElement) around.unshift(getComputedStyle(at));
         let ground = [255, 255, 255, 1];

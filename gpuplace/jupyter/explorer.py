@@ -200,7 +200,14 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         error = "" if self._what_if.error is None else html.error_html(self._what_if.error)
         if self.placement is None:
             return {**bundle, "text/html": error, "text/plain": repr(self)}
-        picture = placement_picture(self.placement, open=self.opened)._repr_mimebundle_()
+        drawn = placement_picture(
+            self.placement,
+            open=self.opened,
+            colour=self.colour,
+            against=self._comparison.before,
+            run_metadata=self.run_metadata,
+        )
+        picture = drawn._repr_mimebundle_()
         return {
             **bundle,
             "text/html": f"<p>{html.escape(repr(self))}</p>{error}{picture['text/html']}",

@@ -246,8 +246,8 @@ class Comparer:
         own = self.before.graph.requested_device(old), self.after.graph.requested_device(new)
         if own[0] == own[1]:
             return None
-        words = [f"'{device}'" if device else "no device" for device in own]
-        return Rule.REQUEST, f"asks for {words[1]}, no longer for {words[0]}"
+        asked = f"asks for '{own[1]}'" if own[1] else "asks for no device"
+        return Rule.REQUEST, f"{asked}, no longer for '{own[0]}'" if own[0] else f"{asked}, before for none"
 
     def _requests(self, old: int, new: int) -> tuple[Rule, str] | None:
         if self.before.member(old).requested == self.after.member(new).requested:

@@ -59,6 +59,10 @@ class Kind(Enum):
     """A GPU that TensorFlow does not use."""
 
 
+_BELOW = {Kind.MAPPING: Kind.ROW, Kind.FOUND: Kind.PROPERTY}
+"""Header -> its rows."""
+
+
 class Statement(NamedTuple):
     """A sentence that was understood."""
 
@@ -284,7 +288,7 @@ class _Reader:
                 yield from self._consume(self._take_pending(), 0, False, "")
             yield from line.pieces(0, len(text), None, True)
             return
-        if self.block is not None and self.block[1] and self._sentence(line, 0, True, "") is not None:
+        if self._goes_on_below_header(line):
             yield from self._drop_held()
             yield from self._consume(line, 0, True, "")
             return
@@ -298,6 +302,13 @@ class _Reader:
             self.doubts.append(doubt)
         else:
             yield from self._consume(before + line, 0, False, "")
+
+    def _goes_on_below_header(self, line: _Text) -> bool:
+        """Whether a line without a prefix is a row of what stderr began; all else without one is of stdout."""
+        if self.block is None or not self.block[1]:
+            return False
+        found = self._sentence(line, 0, True, "")
+        return found is not None and found[1].kind is _BELOW[self.block[0]]
 
     def _take_pending(self) -> _Text:
         assert self.pending is not None
@@ -384,7 +395,7 @@ class _Reader:
                 continue
             end, statement = found
             is_first = False
-            doubt = self._wrapped_number(line, position, end, statement, breaks)
+            doubt = self._wrapped_number(line.cut(done, end), position - done, statement, breaks, done)
             if doubt is not None:
                 self.doubts.append(doubt)
             else:
@@ -402,18 +413,25 @@ class _Reader:
         yield from line.pieces(done, len(text), None, False)
 
     def _wrapped_number(
-        self, line: _Text, start: int, end: int, statement: Statement, breaks: set[int]
+        self, part: _Text, start: int, statement: Statement, breaks: set[int], before: int
     ) -> _Doubt | None:
-        """The readings of a statement whose device's number goes on behind a line break."""
+        """The readings of a statement, the last of a text, whose device's number goes on behind a line break.
+
+        Args:
+            part: text up to the statement's end.
+            start: where the statement begins in it.
+            statement: its longest reading.
+            breaks: positions of the line breaks in the whole line.
+            before: characters of the whole line before the part.
+        """
         if not breaks or statement.kind not in (Kind.NODE, Kind.EVENT):
             return None
-        number = len(statement.device) - len(statement.device.rpartition(":")[2])
-        first = end - (len(statement.device) - number)
+        end = len(part.text)
+        digits = len(statement.device.rpartition(":")[2])
         for at in breaks:
-            if first < at < end:
-                short = statement._replace(device=statement.device[: at - end])
-                part = line.cut(0, end)
-                return _Doubt(part, ((start, at, short), (start, end, statement)))
+            if end - digits < at - before < end:
+                short = statement._replace(device=statement.device[: at - before - end])
+                return _Doubt(part, ((start, at - before, short), (start, end, statement)))
         return None
 
     def _note(self, statement: Statement) -> None:

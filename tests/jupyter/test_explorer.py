@@ -1,5 +1,6 @@
 """The explorer without a browser: every control by its trait and by what the page sends, and every view."""
 
+import base64
 import re
 import threading
 
@@ -720,6 +721,18 @@ def test_what_a_saved_notebook_keeps(explorer):
     assert "MatMul_1  MatMul  /device:GPU:3  GPU:3" in bundle["text/plain"]
     explorer.machine = "cpu"
     assert 'role="alert"' in explorer._repr_mimebundle_()["text/html"]
+
+
+def test_a_saved_notebook_keeps_the_picture_that_was_shown(explorer):
+    def still():
+        data = re.search(r'base64,([^"]*)"', explorer._repr_mimebundle_()["text/html"])[1]
+        return base64.b64decode(data).decode()
+
+    explorer.colour = "type"
+    assert "MatMul: 2" in still() and "GPU:2: 3" not in still()
+    explorer.compare(machine="cpu", soft_placement=True)
+    explorer.colour = "moved"
+    assert len(re.findall(r'class="node [^"]*\bmoved\b', still())) == marked(explorer) == 6
 
 
 def test_sessions_and_placements_can_be_explored():

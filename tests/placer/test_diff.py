@@ -136,7 +136,7 @@ def test_another_program():
     before = placed([const("a"), neg("n", "a"), neg("m", "a", groups="n")], "1x Tesla K40c")
     after = placed([const("a"), neg("n", "a", device="/cpu:0"), neg("m", "a", groups="n")], "1x Tesla K40c")
     assert told(before.diff(after)) == {
-        "n": (Rule.REQUEST, "asks for '/cpu:0', no longer for no device"),
+        "n": (Rule.REQUEST, "asks for '/cpu:0', before for none"),
         "m": (Rule.GROUP, "n, tied to it, asks for '/cpu:0'"),
         "a": (Rule.GENERATOR, "follows n"),
     }

@@ -106,6 +106,16 @@ def test_results_between_the_lines(nodes, prints, seed):
 @given(NODES, st.integers(24, 140), st.booleans(), PREFIXES)
 @example({"tower_0/" + "x" * 80: ("Const", "/job:localhost/replica:0/task:0/device:GPU:1")}, 80, False, "")
 @example({"a": ("Const", "/job:localhost/replica:0/task:0/device:GPU:12")}, 55, False, "")
+@example(
+    {
+        "0": ("Const", "/job:localhost/replica:0/task:0/gpu:11"),
+        "00": ("Identity", "/job:ps/replica:0/task:10/gpu:11"),
+        "A00000000000000": ("VariableV2", "/job:worker/replica:0/task:0/device:CPU:10"),
+    },
+    24,
+    False,
+    "",
+)  # two sentences in one wrapped line, the second with a doubtful number
 def test_wrapped_lines(nodes, width, has_prefix, prefix):
     lines = [(prefix if has_prefix else "") + line for line in node_lines(nodes)]
     text = "\n".join(line[at : at + width] for line in lines for at in range(0, len(line), width))

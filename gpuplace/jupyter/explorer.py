@@ -471,7 +471,7 @@ class Explorer(Lights, ipywidgets.VBox):  # type: ignore[misc]
             fields = fields_of(
                 state.settings,
                 self.visible_devices,
-                state.mapping,
+                state.mapping or (),
                 self.colours,
                 self.colour,
                 errors=errors,

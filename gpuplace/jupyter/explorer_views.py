@@ -171,7 +171,9 @@ class Views:
         view = view_of(placement)
         self.nodes.fill(lambda: NodeRows(view), "The graph is empty.")
         nothing = "Nothing is copied between devices." if view.knows_edges else "A log names no copies."
-        self.copies.fill(lambda: CopyRows(view), nothing)
+        copies, reads = len(view.copies()), int(view.is_copy.sum())
+        shared = f"an op that reads a copy each; {copies:,} copies, as one serves all ops of its device"
+        self.copies.fill(lambda: CopyRows(view), nothing, shared if copies < reads else "")
         self.moves.fill(self._move_rows)
         self.log.fill(lambda: LogRows(self.what_if.log(), view.index), "No log: the placement failed.")
 

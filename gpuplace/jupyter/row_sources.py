@@ -168,7 +168,14 @@ def _name_ranks(names: Sequence[str]) -> np.ndarray:
 class CopyRows(Rows):
     """Tensors that cross between devices."""
 
-    columns = (("from", 3), ("to", 3), ("from device", 1.2), ("to device", 1.2), ("tensor", 2), ("size", 1.2))
+    columns = (
+        ("from", 3),
+        ("to", 4.5),
+        ("from device", 1.2),
+        ("to device", 1.2),
+        ("tensor", 1.6),
+        ("size", 1),
+    )
 
     def __init__(self, view: PlacementView) -> None:
         self.edges = np.flatnonzero(view.is_copy)

@@ -42,10 +42,10 @@ class TableModel:
         self._selected = ""
         self.view.on_msg(self._heard)
 
-    def fill(self, make: Callable[[], Rows], empty: str = "") -> None:
+    def fill(self, make: Callable[[], Rows], empty: str = "", note: str = "") -> None:
         """Sets what the rows are made by: now if the table is in front, else when it gets there."""
         self._make = make
-        self.view.empty = empty
+        self.view.empty, self.view.note = empty, note
         if self._is_front:
             self._refill()
 

@@ -99,6 +99,8 @@ class TableView(anywidget.AnyWidget):
     """Lines of text instead of a table."""
     empty = traitlets.Unicode("").tag(sync=True)
     """What to say where there are no rows."""
+    note = traitlets.Unicode("").tag(sync=True)
+    """What a row is, said beside how many there are."""
 
 
 class PanelView(anywidget.AnyWidget):

@@ -23,7 +23,7 @@ from gpuplace.report.colouring import Category
 from gpuplace.report.drawing import Cluster, Drawing, draw
 from gpuplace.report.palette import INK, LIGHT, PAPER, PATTERNS, Look, Theme
 from gpuplace.report.scopes import ROOT
-from gpuplace.report.sheet import BAR_HEIGHT, Face, Line, Sheet, Tab, Wire, role_colour, sheet_of
+from gpuplace.report.sheet import BAR_HEIGHT, Face, Line, Sheet, Tab, Wire, fill_colour, role_colour, sheet_of
 from gpuplace.report.stacking import in_rows, stacked
 from gpuplace.report.text import counted, printable, shortened
 
@@ -174,10 +174,10 @@ def _text(line: Line, theme: Theme, look: Look | None) -> str:
 def _box(face: Face, theme: Theme, patterns: bool) -> str:
     rows = [_text(line, theme, face.look) for line in face.lines]
     if face.bar:
-        rows.insert(2, _bar(face.bar))
+        rows.insert(2, _bar(face.bar, theme))
     rows = [*(_tab(tab, theme) for tab in face.above), *rows, *(_tab(tab, theme) for tab in face.below)]
     look = face.look
-    fill = theme.background if look is None else look.fill
+    fill = fill_colour(look, theme)
     styles = ["filled", _CORNERS[face.corners], "dashed" if face.is_dashed else ""]
     if patterns and look is not None and look.pattern:
         fill, styles = _stripes(look), ["striped", "dashed" if face.is_dashed else ""]
@@ -220,15 +220,16 @@ def _stripes(look: Look) -> str:
     return ":".join([look.fill, *(part for _ in range(count) for part in (f"{PAPER};{0.03}", look.fill))])
 
 
-def _bar(shares: tuple[tuple[Look, int], ...]) -> str:
+def _bar(shares: tuple[tuple[Look, int], ...], theme: Theme) -> str:
     """Cells as wide as each category's share."""
     total = sum(count for _, count in shares) or 1
+    parts = [(fill_colour(look, theme), max(5, round(BAR_WIDTH * count / total))) for look, count in shares]
     cells = "".join(
-        f'<TD BGCOLOR="{look.fill}" WIDTH="{max(5, round(BAR_WIDTH * count / total))}" HEIGHT="{BAR_HEIGHT:g}"'
-        f' FIXEDSIZE="TRUE"></TD>'
-        for look, count in shares
+        f'<TD BGCOLOR="{fill}" WIDTH="{width}" HEIGHT="{BAR_HEIGHT:g}" FIXEDSIZE="TRUE"></TD>'
+        for fill, width in parts
     )
-    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{cells}</TR></TABLE>'
+    size = f'FIXEDSIZE="TRUE" WIDTH="{sum(width for _, width in parts)}" HEIGHT="{BAR_HEIGHT:g}"'
+    return f'<TABLE {size} BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{cells}</TR></TABLE>'
 
 
 def cluster_tip(cluster: Cluster) -> str:
@@ -241,7 +242,11 @@ def _link(wire: Wire, theme: Theme) -> str:
     classes = [wire.kind] if wire.kind != "tensor" else []
     colour = ""
     if wire.kind == "copy":
-        label = "<BR/>".join(escape(line) for line in wire.label)
+        cell = "".join(f'{escape(line)}<BR ALIGN="LEFT"/>' for line in wire.label)
+        # Room around the words keeps their line away from them.
+        label = (
+            f'<TABLE BORDER="0" CELLBORDER="0" CELLPADDING="5"><TR><TD ALIGN="LEFT">{cell}</TD></TR></TABLE>'
+        )
         attributes.append(f'style=dashed fontcolor="{theme.copy}" label=<{label}>')
         colour = theme.copy
     elif wire.kind == "control":
@@ -265,7 +270,7 @@ def _swatch(category: Category, theme: Theme, patterns: bool) -> str:
     look = category.look
     edge = theme.alarm if category.label == "no device" else theme.frame
     rounded = ' STYLE="ROUNDED"' if look.corners == "round" else ""
-    text = f'<FONT COLOR="{look.ink}">{escape(category.label)}: {category.count:,}</FONT>'
+    text = f'<FONT COLOR="{role_colour("fill", theme, look)}">{escape(category.label)}: {category.count:,}</FONT>'
     cell = f"<TD>{text}</TD>"
     if patterns and look.pattern:
         count = PATTERNS.index(look.pattern) + 1
@@ -273,7 +278,7 @@ def _swatch(category: Category, theme: Theme, patterns: bool) -> str:
         cell = stripe * count + cell
     return (
         f'<TD><TABLE BORDER="{look.outlines}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="3"{rounded}'
-        f' BGCOLOR="{look.fill}" COLOR="{edge}"><TR>{cell}</TR></TABLE></TD>'
+        f' BGCOLOR="{fill_colour(look, theme)}" COLOR="{edge}"><TR>{cell}</TR></TABLE></TD>'
     )
 
 

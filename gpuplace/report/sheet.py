@@ -22,13 +22,24 @@ import numpy as np
 from gpuplace.report.colouring import Category, Colouring, colouring
 from gpuplace.report.drawing import Box, Drawing, Link, Stub
 from gpuplace.report.marks import NO_MARKS, Marks
-from gpuplace.report.palette import Look, Theme, device_style
+from gpuplace.report.palette import PAPER, Look, Theme, device_style
 from gpuplace.report.placement_view import UNKNOWN
 from gpuplace.report.text import bytes_text, counted, shortened
 from gpuplace.report.text_width import fitted, text_width
 from gpuplace.report.trace import Trace
 
-__all__ = ["Face", "Line", "Sheet", "Tab", "Wire", "legend_text", "lit_links", "role_colour", "sheet_of"]
+__all__ = [
+    "Face",
+    "Line",
+    "Sheet",
+    "Tab",
+    "Wire",
+    "fill_colour",
+    "legend_text",
+    "lit_links",
+    "role_colour",
+    "sheet_of",
+]
 
 LABEL_WIDTH = 30
 """Characters of a name in a box."""
@@ -158,9 +169,14 @@ class Sheet:
 def role_colour(role: str, theme: Theme, look: Look | None = None) -> str:
     """Colour of a role; text with the role ``"fill"`` stands on a category's colour."""
     if role == "fill":
-        return look.ink if look is not None else theme.ink
+        return look.ink if look is not None and look.fill != PAPER else theme.ink
     found: str = getattr(theme, role)
     return found
+
+
+def fill_colour(look: Look | None, theme: Theme) -> str:
+    """Fill of a box or of a part of its bar; what belongs to no category has the background's, and so recedes."""
+    return theme.background if look is None or look.fill == PAPER else look.fill
 
 
 def sheet_of(drawing: Drawing, colour: Colouring | None = None, marks: Marks = NO_MARKS) -> Sheet:
@@ -289,7 +305,7 @@ def _op(
         width = text_width(f"≠ asked {asked}", _SMALL)
         lines.append(Line(((f"{'≠ asked' if box.unmet else 'asked'} {asked}", "fill"),)))
     stroke, pen = "frame", 1.0
-    classes = ["op"]
+    classes = ["op", "blank"] if look.fill == PAPER else ["op"]
     if is_on_path:
         stroke, pen = "path", 3.0
         classes.append("path")

@@ -18,7 +18,18 @@ from gpuplace.report.drawing import Cluster
 from gpuplace.report.label_places import Rectangle, label_places, sampled
 from gpuplace.report.layout import CLUSTER_LABEL, Layout, Route
 from gpuplace.report.palette import INK, LIGHT, PATTERNS, Look, Theme
-from gpuplace.report.sheet import BAR_HEIGHT, TAB_HEIGHT, TAB_SIZE, Face, Line, Sheet, Tab, Wire, role_colour
+from gpuplace.report.sheet import (
+    BAR_HEIGHT,
+    TAB_HEIGHT,
+    TAB_SIZE,
+    Face,
+    Line,
+    Sheet,
+    Tab,
+    Wire,
+    fill_colour,
+    role_colour,
+)
 from gpuplace.report.text import printable, shortened
 from gpuplace.report.text_width import text_width
 
@@ -164,7 +175,7 @@ class _Writer:
         self._tabs(face.above, x, y - face.full_height / 2, face)
         y += (len(face.above) - len(face.below)) * TAB_HEIGHT / 2
         self._tabs(face.below, x, y + face.height / 2, face)
-        fill = theme.background if face.look is None else face.look.fill
+        fill = fill_colour(face.look, theme)
         dash = ' stroke-dasharray="5,2"' if face.is_dashed else ""
         stroke = role_colour(face.stroke, theme)
         inside = [
@@ -248,7 +259,7 @@ class _Writer:
         at = left
         for (look, _), share in zip(face.bar, shares.tolist(), strict=True):
             place = f'x="{at:.1f}" y="{y:.1f}" width="{share:.1f}" height="{BAR_HEIGHT:g}"'
-            parts.append(f'<rect {place} fill="{look.fill}"/>')
+            parts.append(f'<rect {place} fill="{fill_colour(look, self.theme)}"/>')
             hatch = self._hatch(look)
             if hatch:
                 parts.append(f'<rect {place} fill="url(#gp-{hatch})"/>')
@@ -347,7 +358,7 @@ class _Writer:
         middle, height = x + width / 2, _ROW - 4
         stroke = theme.alarm if text.startswith("no device") else theme.frame
         parts = [
-            f'<path fill="{look.fill}" stroke="{stroke}" stroke-width="1"'
+            f'<path fill="{fill_colour(look, theme)}" stroke="{stroke}" stroke-width="1"'
             f' d="{_outline(middle, y + height / 2, width, height, look.corners, 6)}">'
             f"<title>{_xml(note)}</title></path>\n"
         ]
@@ -363,7 +374,9 @@ class _Writer:
         for number in range(1, look.outlines):
             inner = _outline(middle, y + height / 2, width - 4 * number, height - 4 * number, look.corners, 5)
             parts.append(f'<path fill="none" stroke="{stroke}" stroke-width="0.8" d="{inner}"/>\n')
-        parts.append(_words(middle, y + height / 2 + 3.6, text, 10, look.ink, anchor="middle"))
+        parts.append(
+            _words(middle, y + height / 2 + 3.6, text, 10, role_colour("fill", theme, look), anchor="middle")
+        )
         return parts
 
 

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import open_notebook, run_all
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -185,6 +186,37 @@ def test_tabs_filter_and_release(explorer, screenshots, lab):
     shoot(explorer, screenshots, lab, "log")
     explorer.get_by_label("Release").select_option("1.15")
     expect(explorer.locator(".gp-lines")).to_contain_text("MatMul_1: (MatMul): /job:localhost")
+
+
+def test_all_words_of_every_view_stand_out(explorer, page, screenshots, lab):
+    """In the light and in the dark theme, also of what failed and of what is shown of earlier settings."""
+    from playwright.sync_api import expect
+
+    def look(name):
+        shoot(explorer, screenshots, lab, f"view-{name}")
+        assert faint_words(page, ".gp-explorer") == []
+
+    assert faint_words(page, ".gp-explorer", 22)  # the measure measures: nothing has as much
+    explorer.locator("summary", has_text="More settings").click()
+    explorer.locator(f".gp-canvas {MATMUL_1}").click()
+    for tab in ("Table", "Log", "Copies", "Memory", "Devices", "Compare", "Errors"):
+        explorer.get_by_role("tab", name=tab, exact=True).click()
+        page.wait_for_timeout(100)
+        look(tab.lower())
+    explorer.get_by_label("visible_device_list", exact=True).fill("0,7")
+    explorer.get_by_label("visible_device_list", exact=True).press("Enter")
+    expect(explorer.locator(".gp-stale-tag")).to_be_visible()
+    explorer.get_by_role("tab", name="Devices").click()
+    expect(explorer.locator(".gp-panel:visible").last).to_contain_text("No devices can be made")
+    look("stale")
+    explorer.get_by_label("visible_device_list", exact=True).fill("")
+    explorer.get_by_label("visible_device_list", exact=True).press("Enter")
+    expect(explorer.locator(".gp-stale-tag")).to_have_count(0)
+    explorer.get_by_label("GPU 3 ·").uncheck()
+    expect(explorer.get_by_role("alert")).to_contain_text("was explicitly assigned to /device:GPU:3")
+    explorer.get_by_role("tab", name="Errors").click()
+    look("failed")
+    explorer.locator("summary", has_text="More settings").click()
 
 
 def test_keyboard_alone(explorer, page):

@@ -9,6 +9,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.report.page import page_html
+from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import Watch
 from tests.jupyter.programs import towers
 from tests.report.test_page import HOSTILE, hostile_view
@@ -71,6 +72,9 @@ def test_the_guides_towers(opened):
     expect(page.locator(".gp-why")).to_contain_text("To have it on CPU")
     expect(page.locator("#tables tr.gp-selected")).to_contain_text("MatMul_1")
     page.shoot("chosen")
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        assert faint_words(page, "body") == []
     page.get_by_role("tab", name="Copies (2)").click()
     page.locator("#tables [role=tabpanel]:visible tr.gp-pick").first.click()
     expect(page.locator(".gp-why h3")).to_have_text("AddN")

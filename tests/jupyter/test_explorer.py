@@ -93,7 +93,7 @@ def test_hiding_a_gpu_is_an_error_that_leaves_everything_usable(explorer):
     explorer.visible_devices = (0, 1, 2)
     assert explorer.error.startswith("Cannot assign a device for operation MatMul_1")
     assert "was explicitly assigned to /device:GPU:3 but available devices are [" in explorer.error
-    assert 'class="node op guilty"' in explorer.svg
+    assert 'class="node op blank guilty"' in explorer.svg
     assert table(explorer)["MatMul_1"] == ("/device:GPU:3", "no device")
     assert table(explorer)["MatMul"] == ("/device:GPU:2", "GPU:2")
     error = explorer._views.status.blocks[0]

@@ -4,8 +4,8 @@
 // {type: "fold", how}. Nothing is fetched from anywhere.
 
 const DRAG_PX = 4;
-// Pixels a point of the picture: below the first nothing can be read, at the second everything.
-const SMALLEST = 0.3;
+// Pixels a point of the picture: below the first little can be read, at the second everything.
+const SMALLEST = 0.65;
 const READABLE = 0.8;
 
 function element(tag, properties = {}, ...children) {
@@ -23,6 +23,7 @@ export function chip(look, text) {
   const shape = look.outlines > 1 ? " gp-more" : "";
   const node = element("span", { class: `gp-chip gp-${look.corners}${shape}` }, text ?? look.label);
   node.style.background = look.fill;
+  node.classList.toggle("gp-blank", look.fill === "#ffffff");
   if (look.ink) node.style.color = look.ink;
   if (look.note && look.note !== look.label) node.title = look.note;
   return node;
@@ -283,7 +284,7 @@ function render({ model, el }) {
     canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1);
   }
 
-  // A picture of which nothing could be read if all of it was shown begins at its upper left part, readable.
+  // A picture of which little could be read if all of it was shown begins at its upper left part, readable.
   function start() {
     fit();
     const view = canvas.getBoundingClientRect();
@@ -513,7 +514,12 @@ function render({ model, el }) {
     }
   });
 
-  const resized = new ResizeObserver(() => svg && start());
+  // Boxes have no size before they are on the page, so that the overview of the first picture is drawn here.
+  const resized = new ResizeObserver(() => {
+    if (!svg) return;
+    start();
+    drawMap();
+  });
   resized.observe(canvas);
   model.on("change:svg", draw);
   model.on("change:notice", draw);

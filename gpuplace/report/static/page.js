@@ -313,8 +313,8 @@ function linkLook(link) {
   return { kind: "control", label: [], tip: `${name}\n${counted(link.controls, "control edge")}`, width: 1 };
 }
 
-/** A curve through the points, upright at each; labels are put where no other label is. */
-function linkSvg(link, a, b, bends, labels) {
+/** A curve through the points, upright at each. */
+function wireOf(link, a, b, bends) {
   const look = linkLook(link);
   const colour = look.kind === "copy" ? "#a8431a" : "#6b7480";
   const isBack = b.y < a.y + a.h;
@@ -333,33 +333,79 @@ function linkSvg(link, a, b, bends, labels) {
   const arrow = isBack ? `${x - 5},${y} ${x + 2},${y - 3.5} ${x + 2},${y + 3.5}` : `${x},${y + 5} ${x - 3.5},${y - 2} ${x + 3.5},${y - 2}`;
   const dash = look.kind === "copy" ? ' stroke-dasharray="6,3"' : look.kind === "control" ? ' stroke-dasharray="1.5,3"' : "";
   const hollow = look.kind === "control" ? `fill="none" stroke="${colour}"` : `fill="${colour}" stroke="none"`;
-  const at = look.label.length ? freePlace(look.label, segments, labels) : null;
+  const shape = `<path fill="none" stroke="${colour}" stroke-width="${look.width.toFixed(2)}"${dash} d="${curve}"/><polygon ${hollow} points="${arrow}"/>`;
+  return { link, look, colour, shape, samples: segments.flatMap(sampled) };
+}
+
+/** Points along a curve, close enough that none passes a label unseen. */
+function sampled([from, p, q, to]) {
+  const count = Math.max(4, Math.ceil(Math.hypot(to.x - from.x, to.y - from.y) / 4));
+  return Array.from({ length: count + 1 }, (_, i) => {
+    const t = i / count;
+    const u = 1 - t;
+    const mix = (axis) => u * u * u * from[axis] + 3 * u * u * t * p[axis] + 3 * u * t * t * q[axis] + t * t * t * to[axis];
+    return { x: mix("x"), y: mix("y") };
+  });
+}
+
+/** The wire with its label, which is put where there is neither a box nor a label, and the fewest lines. */
+function linkSvg({ link, look, colour, shape, samples }, labels, rows) {
+  const at = look.label.length ? freePlace(look.label, samples, labels, rows) : null;
   const text = at ? look.label.map((line, i) => `<text text-anchor="start" x="${at.x}" y="${at.y + 9 + 11 * i}" font-size="9" fill="${colour}" class="gp-halo">${esc(line)}</text>`).join("") : "";
   return (
     `<g class="edge ${look.kind}"><title>${link.src}-&gt;${link.dst}</title><g><a xlink:title="${esc(look.tip)}">` +
-    `<path fill="none" stroke="${colour}" stroke-width="${look.width.toFixed(2)}"${dash} d="${curve}"/><polygon ${hollow} points="${arrow}"/>${text}</a></g></g>`
+    `${shape}${text}</a></g></g>`
   );
 }
 
-/** A place beside the curve for a label where there is neither a box nor a label yet; null where there is none. */
-function freePlace(lines, segments, taken) {
+/** A place beside the curve for a label; null where each has a box or a label already. */
+function freePlace(lines, samples, taken, rows) {
   const w = Math.max(...lines.map((line) => widthOf(line, 9)));
   const h = 11 * lines.length + 2;
-  for (const [from, p, q, to] of segments) {
-    for (const t of [0.5, 0.35, 0.65, 0.2, 0.8]) {
-      const u = 1 - t;
-      const mix = (axis) => u * u * u * from[axis] + 3 * u * u * t * p[axis] + 3 * u * t * t * q[axis] + t * t * t * to[axis];
-      for (const side of [5, -w - 5]) {
-        const place = { x: mix("x") + side, y: mix("y") - h / 2, w, h };
-        const hits = (other) => place.x < other.x + other.w && other.x < place.x + w && place.y < other.y + other.h && other.y < place.y + h;
-        if (!taken.some(hits)) {
-          taken.push(place);
-          return place;
-        }
+  let best = null;
+  let least = Infinity;
+  for (const t of [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8]) {
+    const on = samples[Math.round(t * (samples.length - 1))];
+    for (const aside of [5, 14, 26]) {
+      for (const x of [on.x + aside, on.x - aside - w]) {
+        const place = { x, y: on.y - h / 2, w, h };
+        const hits = (other) => x < other.x + other.w && other.x < x + w && place.y < other.y + other.h && other.y < place.y + h;
+        if (taken.some(hits)) continue;
+        const crossed = crossings(place, rows);
+        if (crossed < least) [best, least] = [place, crossed];
+        if (!crossed) break;
       }
+      if (!least) break;
+    }
+    if (!least) break;
+  }
+  if (best) taken.push(best);
+  return best;
+}
+
+const BAND = 16;
+
+/** Points of lines by how far down they are. */
+function bandsOf(wires) {
+  const rows = new Map();
+  for (const { samples } of wires) {
+    for (const point of samples) {
+      const band = Math.floor(point.y / BAND);
+      if (!rows.has(band)) rows.set(band, []);
+      rows.get(band).push(point);
     }
   }
-  return null;
+  return rows;
+}
+
+function crossings({ x, y, w, h }, rows) {
+  let count = 0;
+  for (let band = Math.floor(y / BAND); band <= Math.floor((y + h) / BAND); band += 1) {
+    for (const point of rows.get(band) ?? []) {
+      if (x - 2 < point.x && point.x < x + w + 2 && y < point.y && point.y < y + h) count += 1;
+    }
+  }
+  return count;
 }
 
 function merged(links, ends) {
@@ -413,11 +459,12 @@ function drawing(opened, unbundled) {
   const parts = [];
   for (const s of open) if (s && frames.get(s).items.length) parts.push(frameSvg(frames.get(s)));
   const labels = [...items.values()].map(({ x, y, w, h }) => ({ x, y, w, h }));
-  for (const link of links) {
+  const wires = links.map((link) => {
     const pair = siblings(above, link.src, link.dst);
-    const bends = pair?.frame.bends.get(`${pair.src}\n${pair.dst}`) ?? [];
-    parts.push(linkSvg(link, at.get(link.src), at.get(link.dst), bends, labels));
-  }
+    return wireOf(link, at.get(link.src), at.get(link.dst), pair?.frame.bends.get(`${pair.src}\n${pair.dst}`) ?? []);
+  });
+  const rows = bandsOf(wires);
+  for (const wire of wires) parts.push(linkSvg(wire, labels, rows));
   for (const item of items.values()) parts.push(boxSvg(item));
   const [w, h] = [Math.max(root.w, 80), Math.max(root.h, 60)];
   const svg =

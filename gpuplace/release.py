@@ -10,6 +10,7 @@ kernels. ``"1.0"`` and ``"1.4"`` change texts only: their rules and catalogue ar
 from __future__ import annotations
 
 import os
+from typing import Any
 
 RELEASES = ("1.0", "1.4", "1.15", "2.21")
 """The releases that can be asked for, oldest first."""
@@ -18,6 +19,12 @@ DEFAULT_RELEASE = "1.15"
 ENVIRONMENT_VARIABLE = "GPUPLACE_RELEASE"
 
 _chosen: str | None = None
+
+_variables: Any = getattr(os.environ, "_data", None)
+"""The environment as ``os.environ`` keeps it. That one raises and catches two errors for a variable that is not set: too
+much for a question that is asked for every operation of a graph.
+"""
+_key: Any = os.environ.encodekey(ENVIRONMENT_VARIABLE) if _variables is not None else ENVIRONMENT_VARIABLE
 
 
 def resolve(release: str | None = None) -> str:
@@ -33,6 +40,8 @@ def get_release() -> str:
     """The release chosen by ``set_release``, else by the environment variable GPUPLACE_RELEASE, else 1.15."""
     if _chosen is not None:
         return _chosen
+    if _variables is not None and _key not in _variables:
+        return DEFAULT_RELEASE
     named = os.environ.get(ENVIRONMENT_VARIABLE) or DEFAULT_RELEASE
     if named not in RELEASES:
         raise ValueError(f"{ENVIRONMENT_VARIABLE}={named!r} is unknown: choose one of {', '.join(RELEASES)}")

@@ -61,4 +61,6 @@ def set_release(release: str | None) -> None:
 
 def rules(release: str | None = None) -> str:
     """The release, ``"1.15"`` or ``"2.21"``, whose placement rules and catalogue serve ``release``."""
+    if release is None and _chosen is None and _variables is not None and _key not in _variables:
+        return "1.15"
     return "2.21" if resolve(release) == "2.21" else "1.15"

@@ -81,10 +81,14 @@ class Signature:
         types: names of those attributes that hold one type.
         template: all attributes in order, by default where they have one; else ``MISSING``.
         missing: names of those without a default.
+        has_lists: whether an input is a list of tensors.
+        has_references: whether an input is taken by reference.
         plain_outputs: the outputs where each is a single tensor of a type that is fixed or in an attribute, else None.
     """
 
-    __slots__ = ("op_def", "inputs", "attributes", "types", "template", "missing", "plain_outputs")
+    __slots__ = (
+        "op_def", "inputs", "attributes", "types", "template", "missing", "plain_outputs", "has_lists", "has_references",
+    )  # fmt: skip
 
     def __init__(self, op_def: OpDef) -> None:
         self.op_def = op_def
@@ -93,6 +97,8 @@ class Signature:
         self.types = tuple([attr.name for attr in op_def.attrs if attr.type == "type"])
         self.template = {attr.name: attr.default for attr in op_def.attrs}
         self.missing = tuple([attr.name for attr in op_def.attrs if not attr.has_default])
+        self.has_lists = any(arg.is_list for arg in op_def.inputs)
+        self.has_references = any(arg.is_ref for arg in op_def.inputs)
         outputs = op_def.outputs
         self.plain_outputs = None if any(arg.is_list for arg in outputs) else outputs
 

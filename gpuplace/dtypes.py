@@ -488,7 +488,7 @@ def _plain_array(value: Any, given: DType | None) -> np.ndarray[Any, Any] | None
             least, most = min(value), max(value)
         elif kind is float:
             least, most = min(value), max(value)
-            if any([item != item for item in value]):
+            if any(item != item for item in value):
                 return None
         else:
             return None

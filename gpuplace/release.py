@@ -21,8 +21,8 @@ ENVIRONMENT_VARIABLE = "GPUPLACE_RELEASE"
 _chosen: str | None = None
 
 _variables: Any = getattr(os.environ, "_data", None)
-"""The environment as ``os.environ`` keeps it. That one raises and catches two errors for a variable that is not set: too
-much for a question that is asked for every operation of a graph.
+"""The environment as ``os.environ`` keeps it. That one raises and catches two errors for a variable that is not
+set: too much for a question that is asked for every operation of a graph.
 """
 _key: Any = os.environ.encodekey(ENVIRONMENT_VARIABLE) if _variables is not None else ENVIRONMENT_VARIABLE
 

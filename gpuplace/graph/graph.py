@@ -170,7 +170,9 @@ class Graph:
                 try:
                     dtypes = signature_of(op_def).output_types(attrs)
                 except KeyError as error:
-                    raise ValueError(f"NodeDef missing attr {error} from Op<{op_def}>; node: {name}") from None
+                    raise ValueError(
+                        f"NodeDef missing attr {error} from Op<{op_def}>; node: {name}"
+                    ) from None
             self._add_outputs(op, dtypes, compute_shapes)
             if compute_device and self._device_stack:
                 op._device = self._requested_device(op)
@@ -200,7 +202,7 @@ class Graph:
             scope.add_op(op)
 
     def _note_consumers(self) -> None:
-        """Completes the lists of consumers, which few programs ask for, with the operations added since the last time."""
+        """Completes the lists of consumers, which few programs ask for, by the operations since the last time."""
         with self._lock:
             operations = self._operations
             for index in range(self._noted, len(operations)):

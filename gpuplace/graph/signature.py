@@ -87,7 +87,8 @@ class Signature:
     """
 
     __slots__ = (
-        "op_def", "inputs", "attributes", "types", "template", "missing", "plain_outputs", "has_lists", "has_references",
+        "op_def", "inputs", "attributes", "types", "template", "missing", "plain_outputs",
+        "has_lists", "has_references",
     )  # fmt: skip
 
     def __init__(self, op_def: OpDef) -> None:

@@ -15,7 +15,6 @@ from gpuplace.graphdef.attr_values import encode_attr
 from gpuplace.graphdef.messages import FunctionDef, GraphDef, NodeDef, VersionDef, text_format
 from gpuplace.graphdef.node_bytes import NodeBytes
 
-
 _READ_BYTES = 1 << 26
 """Bytes that protobuf is given at a time."""
 

@@ -319,7 +319,9 @@ def _is_in_order(nodes: Sequence[ImportedNode], position: Mapping[str, int]) -> 
     return True
 
 
-def topological_order(nodes: Sequence[ImportedNode], external: Iterable[tuple[str, int]] = ()) -> Sequence[int]:
+def topological_order(
+    nodes: Sequence[ImportedNode], external: Iterable[tuple[str, int]] = ()
+) -> Sequence[int]:
     """Positions of the nodes, each after its inputs, the smallest that is ready first.
 
     Args:

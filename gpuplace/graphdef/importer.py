@@ -217,9 +217,11 @@ class _Import:
             node = self.nodes[index]
             kind = node.kind
             inputs = [self._input(node, *source) for source in node.inputs]
-            known = tuple(inputs) if None not in inputs else tuple([t for t in inputs if t is not None])
+            known = tuple([tensor for tensor in inputs if tensor is not None])
             self._check_inputs(node, inputs)
-            controls = list(dict.fromkeys(map(self._control, node.control_inputs)) if node.control_inputs else ())
+            controls = list(
+                dict.fromkeys(map(self._control, node.control_inputs)) if node.control_inputs else ()
+            )
             attrs = dict(kind.attrs)
             shapes = attrs.pop(OUTPUT_SHAPES, None)
             if node.groups is not None:

@@ -199,13 +199,13 @@ def _add_regularization(name: str, variable: Any, regularizer: Callable[[Any], A
 
 def _parameters(function: Callable[..., Any]) -> Sequence[inspect.Parameter]:
     if isinstance(function, Initializer):
-        return _parameters_of_call(type(function))
+        return _parameters_of_call(type(function).__call__)
     return list(inspect.signature(function).parameters.values())
 
 
 @cache
-def _parameters_of_call(kind: type[Initializer]) -> Sequence[inspect.Parameter]:
-    return list(inspect.signature(kind.__call__).parameters.values())[1:]
+def _parameters_of_call(method: Callable[..., Any]) -> Sequence[inspect.Parameter]:
+    return list(inspect.signature(method).parameters.values())[1:]
 
 
 def _takes(function: Callable[..., Any], keyword: str) -> bool:

@@ -242,7 +242,9 @@ def main() -> None:
             for _ in range(options.repeat)
         ]
         for name, (_, made) in turns[0]["gpuplace"].items():
-            row = {library: statistics.median(turn[library][name][0] for turn in turns) for library in pythons}
+            row = {
+                library: statistics.median(turn[library][name][0] for turn in turns) for library in pythons
+            }
             print_row(name, str(made), row)
     if not options.no_import:
         statements = {library: (python, f"import {library}") for library, python in pythons.items()}

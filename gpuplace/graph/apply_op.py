@@ -251,10 +251,9 @@ class _Call:
                     if name not in self.origin and attr.is_type:
                         _check_allowed(attr.attr, [inferred[name]], name)
                 elif given is not None:
+                    plain = attr.plain_value(given)
                     attrs[name] = (
-                        given
-                        if attr.is_free and type(given) is attr.plain
-                        else normalise_attr(attr.attr, given, self.op_def.name)
+                        plain if plain is not None else normalise_attr(attr.attr, given, self.op_def.name)
                     )
         for name in signature.missing:
             if attrs[name] is NO_DEFAULT:

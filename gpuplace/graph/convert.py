@@ -33,7 +33,8 @@ _conversions: list[tuple[int, int, Any, Conversion]] = []
 
 def get_default_graph() -> Graph:
     """The graph that operations made by this thread go to."""
-    return _default_graph(Graph)
+    stack = graph_stack.stack
+    return stack[-1] if stack else _default_graph(Graph)
 
 
 def register_tensor_conversion_function(

@@ -50,6 +50,9 @@ def names_of_types(attr: AttrDef) -> frozenset[str] | None:
     return None if attr.allowed is None else frozenset([getattr(item, "name", "") for item in attr.allowed])
 
 
+_PLAIN = {"bool": bool, "int": int, "float": float, "string": bytes}
+
+
 class Attribute:
     """An attribute.
 
@@ -57,18 +60,33 @@ class Attribute:
         attr: its definition.
         name: its name.
         is_type: whether it holds a type.
-        is_free: whether any value of its ``plain`` type is allowed.
-        plain: the Python type of which values are taken as they are; None where there is no such type.
     """
 
-    __slots__ = ("attr", "name", "is_type", "is_free", "plain")
+    __slots__ = ("attr", "name", "is_type", "_plain", "_element", "_allowed", "_minimum")
 
     def __init__(self, attr: AttrDef) -> None:
         self.attr = attr
         self.name = attr.name
         self.is_type = attr.type == "type"
-        self.is_free = attr.allowed is None and attr.minimum is None
-        self.plain = {"bool": bool, "int": int, "float": float, "string": bytes}.get(attr.type)
+        self._plain = None if attr.is_list else _PLAIN.get(attr.type)
+        self._element = _PLAIN.get(attr.element_type) if attr.is_list and attr.allowed is None else None
+        self._allowed = attr.allowed
+        self._minimum = attr.minimum
+
+    def plain_value(self, given: Any) -> Any:
+        """``given`` in the form in which it is kept, where that is plain and the value allowed; else None."""
+        kind = type(given)
+        if kind is str and self._plain is bytes:
+            kind, given = bytes, given.encode()
+        if kind is self._plain:
+            if self._allowed is not None and given not in self._allowed:
+                return None
+            return given if self._minimum is None or given >= self._minimum else None
+        if self._element is None or not (kind is list or kind is tuple):
+            return None
+        if len(given) < (self._minimum or 0) or any(type(item) is not self._element for item in given):
+            return None
+        return tuple(given)
 
 
 class Signature:

@@ -81,8 +81,8 @@ def test_lines_of_an_operation_are_looked_up_when_asked_for():
     first = inspect.currentframe().f_lineno + 1
     made = [make(), make()]
     assert [op.traceback[-2].lineno for op in made] == [first, first]
-    assert {op.traceback[-1].lineno for op in made} == {make.__code__.co_firstlineno + 2}
-    assert made[0].source == f"{__file__}:{make.__code__.co_firstlineno + 2}"
+    assert {op.traceback[-1].lineno for op in made} == {make.__code__.co_firstlineno + 1}
+    assert made[0].source == f"{__file__}:{make.__code__.co_firstlineno + 1}"
 
 
 def test_consumers_are_known_at_any_time(graph):

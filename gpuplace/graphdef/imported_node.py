@@ -18,15 +18,21 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_check import kind_fault, type_fault
 from gpuplace.graph.graph import GRAPH_DEF_VERSIONS
 from gpuplace.graph.op_def import AttrDef, OpDef
-from gpuplace.graph.operation import CLASS_ATTR
+from gpuplace.graph.operation import CLASS_ATTR, Tensor
 from gpuplace.graph.scopes import VALID_OP_NAME
 from gpuplace.graphdef.attr_values import decode_attr, decode_attrs
 from gpuplace.graphdef.export import extra_fields
 from gpuplace.placer.placement_graph import split_tensor_name
 from gpuplace.release import rules
+from gpuplace.shapes import TensorShape
 
 _MERGE = ("Merge", "RefMerge")
 _NEXT_ITERATION = ("NextIteration", "RefNextIteration")
+
+
+OUTPUT_SHAPES = "_output_shapes"
+_FEW = 16
+"""Inputs; what takes more is not common enough for a short way."""
 
 
 class NodeKind:
@@ -35,15 +41,28 @@ class NodeKind:
     Attributes:
         op_def: the signature.
         attrs: the attributes, defaults included, without ``_class``.
+        output_shapes: the shapes that another program found, None where it says nothing.
         extra_fields: what the ``NodeDef`` held besides, serialised.
     """
 
-    __slots__ = ("op_def", "attrs", "extra_fields", "_input_types", "_output_types")
+    __slots__ = (
+        "op_def",
+        "attrs",
+        "output_shapes",
+        "extra_fields",
+        "_input_types",
+        "_output_types",
+        "_plain",
+    )
 
     def __init__(self, op_def: OpDef, attrs: dict[str, Any], extra: bytes) -> None:
         self.op_def = op_def
         self.attrs = attrs
+        shapes = attrs.pop(OUTPUT_SHAPES, None)
+        are_shapes = isinstance(shapes, tuple) and all(isinstance(shape, TensorShape) for shape in shapes)
+        self.output_shapes: tuple[TensorShape, ...] | None = shapes if are_shapes else None
         self.extra_fields = extra
+        self._plain: list[DType] | None = None
         self._input_types: Sequence[DType] | None = None
         self._output_types: Sequence[DType] | None = None
 
@@ -52,6 +71,18 @@ class NodeKind:
         if self._input_types is None:
             self._input_types = self.op_def.input_types(self.attrs)
         return self._input_types
+
+    def takes(self, inputs: tuple[Tensor, ...]) -> bool:
+        """Whether these are the inputs that it needs, of just its types; False may also mean: look closer."""
+        if self._plain is None:
+            try:
+                types = self.input_types()
+            except KeyError:
+                return False
+            if len(types) > _FEW:
+                return False
+            self._plain = list(types)
+        return self._plain == [tensor.dtype for tensor in inputs]
 
     def output_types(self) -> Sequence[DType]:
         """The type of each output; KeyError for a missing attribute."""
@@ -108,7 +139,7 @@ class NodeReader:
 
     def read(self, proto: Any) -> ImportedNode:
         """One node; InvalidArgumentError where it does not fit its signature."""
-        name, op_type, device, texts = proto.name, proto.op, proto.device, proto.input
+        name, op_type, device, texts = proto.name, proto.op, proto.device, list(proto.input)
         if not VALID_OP_NAME.fullmatch(name):
             self._op_def_of(op_type, name)  # an unknown op comes first
             raise InvalidArgumentError(None, None, f"Node '{name}': Node name contains invalid characters")

@@ -33,9 +33,7 @@ from gpuplace.graphdef.load import load_graph_def
 from gpuplace.graphdef.messages import DecodeError, EncodeError, FunctionDef, GraphDef, Message
 from gpuplace.placer.placement_graph import split_tensor_name
 from gpuplace.release import rules
-from gpuplace.shapes import TensorShape
 
-OUTPUT_SHAPES = "_output_shapes"
 _MAX_OUTPUTS = 1 << 20
 """Outputs that all nodes together may have; every node allows 16 more, every input one."""
 _MAX_SCOPES = 1 << 16
@@ -213,31 +211,39 @@ class _Import:
         stack = capture_stack()
         names = self._unique_names()
         left = _MAX_OUTPUTS + 16 * len(self.nodes) + sum(len(node.inputs) for node in self.nodes)
+        tensors: dict[tuple[str, int], Tensor] = {}
+        renamed: dict[tuple[bytes, ...], tuple[bytes, ...]] = {}
+        looping: list[int] = []
         for index in topological_order(self.nodes, self.replaced):
             node = self.nodes[index]
             kind = node.kind
-            inputs = [self._input(node, *source) for source in node.inputs]
+            inputs: list[Tensor | None]
+            try:
+                inputs = [tensors[source] for source in node.inputs]
+            except KeyError:
+                inputs = [self._input(node, *source) for source in node.inputs]
             known = tuple([tensor for tensor in inputs if tensor is not None])
-            self._check_inputs(node, inputs)
-            controls = list(
-                dict.fromkeys(map(self._control, node.control_inputs)) if node.control_inputs else ()
-            )
+            if len(known) < len(inputs):
+                looping.append(index)
+            if not kind.takes(known):
+                self._check_inputs(node, inputs)
+            controls: list[Operation] = []
+            if node.control_inputs:
+                controls = list(dict.fromkeys(map(self._control, node.control_inputs)))
             attrs = dict(kind.attrs)
-            shapes = attrs.pop(OUTPUT_SHAPES, None)
-            if node.groups is not None:
-                attrs[CLASS_ATTR] = tuple([self._group(group, names) for group in node.groups])
+            groups = node.groups
+            if groups is not None:
+                if groups not in renamed:
+                    renamed[groups] = tuple([self._group(group, names) for group in groups])
+                attrs[CLASS_ATTR] = renamed[groups]
             op = Operation(graph, names[node.name], node.op_type, kind.op_def, known, controls, attrs)
             outputs = kind.output_types()
             left -= len(outputs)
             if left < 0:
                 raise _too_many_outputs(node, len(outputs))
             graph._add_outputs(op, outputs, compute_shapes=len(known) == len(inputs))
-            if (
-                isinstance(shapes, tuple)
-                and len(shapes) == len(op.outputs)
-                and all(isinstance(shape, TensorShape) for shape in shapes)
-            ):
-                for tensor, shape in zip(op.outputs, shapes):
+            if kind.output_shapes is not None and len(kind.output_shapes) == len(outputs):
+                for tensor, shape in zip(op.outputs, kind.output_shapes):
                     with contextlib.suppress(ValueError):  # an older graph may say less than is inferred now
                         tensor.set_shape(shape)
             op._device = node.device
@@ -245,18 +251,25 @@ class _Import:
             op._stack = stack
             self.made[node.name] = op
             self.in_order.append(op)
-        for node in self.nodes:
+            if not self.replaced:
+                for tensor in op.outputs:
+                    tensors[node.name, tensor.value_index] = tensor
+        for index in sorted(looping):
+            node = self.nodes[index]
             op = self.made[node.name]
-            if len(op.inputs) < len(node.inputs):
-                op.inputs = tuple(self._input(node, *source) for source in node.inputs)  # type: ignore[misc]
-                self._check_inputs(node, op.inputs)
+            op.inputs = tuple(self._input(node, *source) for source in node.inputs)  # type: ignore[misc]
+            self._check_inputs(node, op.inputs)
         self._set_devices()
 
     def _unique_names(self) -> dict[str, str]:
         """The name that each node gets; nothing is reserved before ``commit``."""
         prefix = f"{self.prefix}/" if self.prefix else ""
         in_use = self.graph._names_in_use
-        result: dict[str, str] = {}
+        result: dict[str, str] = {node.name: prefix + node.name for node in self.nodes}
+        lowered = {name.lower() for name in result.values()}
+        if len(lowered) == len(result) and in_use.keys().isdisjoint(lowered):
+            self.taken = list(lowered)
+            return result
         taken: set[str] = set()
         counts: dict[str, int] = {}
         for node in self.nodes:
@@ -379,14 +392,15 @@ class _Import:
             graph.versions.bad_consumers = tuple(
                 sorted({*graph.versions.bad_consumers, *versions.bad_consumers})
             )
+            in_use = graph._names_in_use
             for name in self.taken:
-                graph._names_in_use.setdefault(name, 1)
+                in_use.setdefault(name, 1)
             noted: set[str] = set()
             for op in self.in_order:
                 outer = op.name[: op.name.rfind("/") + 1]
                 if outer and outer not in noted:
                     for part in _scopes_of(op.name):
-                        graph._names_in_use.setdefault(part, 1)
+                        in_use.setdefault(part, 1)
                     if len(outer) < _SHORT_SCOPE:
                         noted.add(outer)
                 graph._register(op)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -56,78 +57,71 @@ class NodeBytes:
 
     def __init__(self) -> None:
         self._names: dict[Operation, bytes] = {}
-        self._texts: dict[tuple[bytes, str], bytes] = {}
+        self._types: dict[str, bytes] = {}
+        self._devices: dict[str, bytes] = {"": b""}
         self._attrs: dict[tuple[Any, ...], bytes] = {}
         self._shapes: dict[Any, bytes] = {}
         self._groups: dict[Any, bytes] = {}
 
     def node(self, op: Operation, more: Mapping[str, Any] | None = None) -> bytes:
         """The operation as an element of a ``GraphDef``, with ``more`` attributes."""
-        pieces = [_NAME, self._name(op), self._text(_OP, op.type)]
+        names, attrs = self._names, op.attrs
+        op_type = self._types.get(op.type)
+        if op_type is None:
+            op_type = self._types[op.type] = _OP + _with_length(op.type.encode())
+        name = names[op] = _with_length(op.name.encode())
+        pieces = [_NAME, name, op_type]
         for tensor in op.inputs:
             if tensor.value_index:
                 pieces += _INPUT, _with_length(f"{tensor.op.name}:{tensor.value_index}".encode())
             else:
-                pieces += _INPUT, self._names.get(tensor.op) or self._name(tensor.op)
+                pieces += _INPUT, names.get(tensor.op) or _with_length(tensor.op.name.encode())
         for control in op._control_inputs:
             pieces += _INPUT, _with_length(f"^{control.name}".encode())
-        if op._device:
-            pieces.append(self._text(_DEVICE, op._device))
-        pieces.append(self._all_attrs(op.attrs))
+        device = self._devices.get(op._device)
+        if device is None:
+            device = self._devices[op._device] = _DEVICE + _with_length(op._device.encode())
+        pieces.append(device)
+        if CLASS_ATTR in attrs or "value" in attrs:
+            own = (CLASS_ATTR, "value")  # which hardly two operations share
+            pieces += [self._one(attr, attrs[attr]) for attr in own if attr in attrs]
+            attrs = {attr: item for attr, item in attrs.items() if attr not in own}
+        # values are known again by identity: signatures share their defaults, and types are single objects
+        key = (*attrs, *map(id, attrs.values()))
+        common = self._attrs.get(key)
+        if common is None:
+            common = self._attrs[key] = b"".join([self._one(name, value) for name, value in attrs.items()])
+        pieces.append(common)
         if more:
             pieces += [_attr(name, encode_attr(value).SerializeToString()) for name, value in more.items()]
         pieces.append(op.extra_fields)
         return _NODE + _with_length(b"".join(pieces))
 
-    def _name(self, op: Operation) -> bytes:
-        name = self._names.get(op)
-        if name is None:
-            name = self._names[op] = _with_length(op.name.encode())
-        return name
-
-    def _text(self, field: bytes, text: str) -> bytes:
-        piece = self._texts.get((field, text))
-        if piece is None:
-            piece = self._texts[field, text] = field + _with_length(text.encode())
-        return piece
-
-    def _all_attrs(self, attrs: Mapping[str, Any]) -> bytes:
-        groups, value = attrs.get(CLASS_ATTR), attrs.get("value")
-        if groups is None and type(value) is not TensorValue:
-            return self._common(attrs)
-        own = (CLASS_ATTR, "value")  # which hardly two operations share
-        pieces = [self._one(name, attrs[name]) for name in own if name in attrs]
-        pieces.append(self._common({name: item for name, item in attrs.items() if name not in own}))
-        return b"".join(pieces)
-
-    def _common(self, attrs: Mapping[str, Any]) -> bytes:
-        # values are known again by identity: signatures share their defaults, and types are single objects
-        key = (*attrs, *map(id, attrs.values()))
-        found = self._attrs.get(key)
-        if found is None:
-            found = self._attrs[key] = b"".join([self._one(name, value) for name, value in attrs.items()])
-        return found
-
     def _one(self, name: str, value: Any) -> bytes:
-        if name == CLASS_ATTR:
+        kind = type(value)
+        if name == CLASS_ATTR and kind is tuple:
             known = self._groups.get(value)
             if known is None:
-                known = self._groups[value] = _attr(name, encode_attr(value).SerializeToString())
+                known = self._groups[value] = _attr(name, _groups(value))
             return known
-        if type(value) is TensorValue and value.encoded is None and value.dtype.name in AS_BYTES:
+        if kind is TensorValue and value.encoded is None and value.dtype.name in AS_BYTES:
             return _attr(name, b"B" + _with_length(self._tensor(value)))
+        if kind is TensorShape and value.sizes is not None:
+            return _attr(name, b":" + self._shape(value.sizes))
+        if kind is int:
+            return _attr(name, b"\x18" + varint(value))
         key = (name, id(value))
         piece = self._attrs.get(key)
         if piece is None:
             piece = _attr(name, encode_attr(value).SerializeToString())
-            if type(value) is not TensorValue:
+            if kind is not TensorValue:
                 self._attrs[key] = piece
         return piece
 
     def _tensor(self, value: TensorValue) -> bytes:
         """A ``TensorProto``, of a type that ``tensor_content`` holds."""
         array, dtype = value.array, value.dtype
-        start = b"\x08" + varint(dtype.as_datatype_enum) + self._shape(array.shape)
+        start = b"\x08" + varint(dtype.as_datatype_enum) + b"\x12" + self._shape(array.shape)
         if array.size > 1:
             return start + b'"' + _with_length(np.ascontiguousarray(array).tobytes())
         if not array.size:
@@ -139,12 +133,20 @@ class NodeBytes:
             return start + b"2" + _with_length(struct.pack("<d", number))
         return start + _INTEGER_FIELDS.get(dtype.name, b":") + _with_length(varint(number))
 
-    def _shape(self, sizes: tuple[int, ...]) -> bytes:
+    def _shape(self, sizes: tuple[int | None, ...]) -> bytes:
+        """A ``TensorShapeProto`` of known rank, behind its length."""
         piece = self._shapes.get(sizes)
         if piece is None:
             shape = encode_attr(TensorShape.of(sizes)).shape.SerializeToString()
-            piece = self._shapes[sizes] = b"\x12" + _with_length(shape)
+            piece = self._shapes[sizes] = _with_length(shape)
         return piece
+
+
+def _groups(value: tuple[Any, ...]) -> bytes:
+    """The ``AttrValue`` of a list of strings."""
+    if not value or any(type(item) is not bytes for item in value):
+        return encode_attr(value).SerializeToString()  # type: ignore[no-any-return]
+    return b"\n" + _with_length(b"".join([b"\x12" + _with_length(item) for item in value]))
 
 
 _INTEGER_FIELDS = {"int64": b"R", "uint32": b"\x82\x01", "uint64": b"\x8a\x01"}
@@ -152,4 +154,9 @@ _INTEGER_FIELDS = {"int64": b"R", "uint32": b"\x82\x01", "uint64": b"\x8a\x01"}
 
 
 def _attr(name: str, value: bytes) -> bytes:
-    return _ATTR + _with_length(_KEY + _with_length(name.encode()) + _VALUE + _with_length(value))
+    return _ATTR + _with_length(_key(name) + _with_length(value))
+
+
+@lru_cache(maxsize=4096)
+def _key(name: str) -> bytes:
+    return _KEY + _with_length(name.encode()) + _VALUE

@@ -215,7 +215,9 @@ def in_process(python: str, library: str, case: str) -> Figures:
     """Figures of one case, in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
     command = [python, "-m", "tests.benchmarks.bench_graph_building", "--measure", library, "--only", case]
-    done = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
     return json.loads(done.stdout.splitlines()[-1])
 
 

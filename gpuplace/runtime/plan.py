@@ -328,7 +328,7 @@ class PlanBuilder:
             return fail
         if find_compute(op.type, backend.device_type) is None:
             raise no_compute_error(op.type, backend.device_type, op)
-        xp = np if backend.xp is np or self._is_on_host(step) else backend.xp
+        xp = np if self._is_on_host(step) else backend.xp
         return bind(op.type, backend.device_type, xp, op, self.session, step.device)
 
     def _is_on_host(self, step: Step) -> bool:

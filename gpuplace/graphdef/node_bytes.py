@@ -145,7 +145,7 @@ class NodeBytes:
 def _groups(value: tuple[Any, ...]) -> bytes:
     """The ``AttrValue`` of a list of strings."""
     if not value or any(type(item) is not bytes for item in value):
-        return encode_attr(value).SerializeToString()  # type: ignore[no-any-return]
+        return encode_attr(value).SerializeToString()
     return b"\n" + _with_length(b"".join([b"\x12" + _with_length(item) for item in value]))
 
 

@@ -32,7 +32,8 @@ import gpuplace as tf
 
 STUCK_SECONDS = 60.0
 MAX_GROWN_OBJECTS = 2_000
-MAX_GROWN_RSS = 16 << 20
+MAX_GROWN_RSS = 32 << 20
+"""Bytes; the more objects a grown graph has, the more garbage Python lets gather between two searches for it."""
 MAX_GROWN_TRACED = 64 << 10
 
 

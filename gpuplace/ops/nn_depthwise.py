@@ -14,8 +14,9 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops import array
+from gpuplace.ops.convolving import wide
 from gpuplace.ops.gradient_registry import gradient
-from gpuplace.ops.nn_conv import channels_of, conv2d, image_sizes, wide
+from gpuplace.ops.nn_conv import channels_of, conv2d, image_sizes
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.ops.windows import format_of, from_nhwc, image_shape, require_nhwc_on_cpu, to_nhwc, window_of

@@ -15,8 +15,9 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
 from gpuplace.ops import array, cast, constant, elementwise, reduction, unary
+from gpuplace.ops.convolving import wide
 from gpuplace.ops.gradient_registry import gradient
-from gpuplace.ops.nn_conv import channels_of, wide
+from gpuplace.ops.nn_conv import channels_of
 from gpuplace.ops.shape_rules import merge_shapes, require_rank
 from gpuplace.ops.support import new
 from gpuplace.ops.windows import format_of

@@ -17,8 +17,9 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
 from gpuplace.ops import array, constant
+from gpuplace.ops.convolving import wide
 from gpuplace.ops.gradient_registry import gradient
-from gpuplace.ops.nn_conv import channels_of, four, wide
+from gpuplace.ops.nn_conv import channels_of, four
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.ops.windows import (

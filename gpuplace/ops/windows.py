@@ -69,10 +69,20 @@ class Window:
             pads.append((before, after))
         return sizes[0], sizes[1], (pads[0], pads[1])
 
-    def view(self, xp: Any, images: Any, fill: Any = 0) -> Any:
-        """All windows of NHWC ``images``, to be read only: ``[batch, height, width, rows, columns, channels]``."""
+    def view(self, xp: Any, images: Any, fill: Any = 0, rows: slice | None = None) -> Any:
+        """All windows of NHWC ``images``, to be read only: ``[batch, height, width, rows, columns, channels]``.
+
+        Args:
+            xp: numpy or cupy.
+            images: the images.
+            fill: what the border consists of.
+            rows: of the output, to get the windows of these alone.
+        """
         batch, height, width, channels = images.shape
         out_height, out_width, pads = self.geometry(height, width)
+        if rows is not None and (rows.start, rows.stop) != (0, out_height):
+            images, pads = self._strip(images, rows, pads)
+            out_height = rows.stop - rows.start
         images = padded(xp, images, pads, fill)
         s0, s1, s2, s3 = images.strides
         (down, right), (gap_down, gap_right) = self.strides, self.dilations
@@ -81,6 +91,17 @@ class Window:
             (batch, out_height, out_width, self.rows, self.columns, channels),
             (s0, s1 * down, s2 * right, s1 * gap_down, s2 * gap_right, s3),
         )
+
+    def _strip(
+        self, images: Any, rows: slice, pads: tuple[tuple[int, int], tuple[int, int]]
+    ) -> tuple[Any, tuple[tuple[int, int], tuple[int, int]]]:
+        """What some rows of the output see of the images, and the border of that."""
+        height = images.shape[1]
+        start = rows.start * self.strides[0] - pads[0][0]
+        stop = (rows.stop - 1) * self.strides[0] - pads[0][0] + (self.rows - 1) * self.dilations[0] + 1
+        first, last = min(max(0, start), height), min(max(0, stop), height)
+        above = max(0, min(0, stop) - start)
+        return images[:, first:last], ((above, stop - start - above - (last - first)), pads[1])
 
     def scatter(self, xp: Any, parts: Any, shape: Sequence[int]) -> Any:
         """Adds up what belongs to each pixel: the way back from ``view``.

@@ -114,13 +114,20 @@ class Window:
         batch, height, width, channels = shape
         out_height, out_width, ((top, bottom), (left, right)) = self.geometry(height, width)
         images = xp.zeros((batch, height + top + bottom, width + left + right, channels), parts.dtype)
-        for row in range(self.rows):
-            for column in range(self.columns):
-                vertical, horizontal = self._along(0, row, out_height), self._along(1, column, out_width)
-                images[:, vertical, horizontal] += parts[:, :, :, row, column]
+        taps = ((row, column) for row in range(self.rows) for column in range(self.columns))
+        for where, (row, column) in zip(self.positions(out_height, out_width), taps, strict=True):
+            images[where] += parts[:, :, :, row, column]
         return xp.ascontiguousarray(images[:, top : top + height, left : left + width])
 
-    def _along(self, axis: int, offset: int, count: int) -> slice:
+    def positions(self, out_height: int, out_width: int) -> list[tuple[slice, slice, slice]]:
+        """For each position in a window, row by row, where the pixels there lie in padded NHWC images."""
+        return [
+            (slice(None), self.along(0, row, out_height), self.along(1, column, out_width))
+            for row in range(self.rows)
+            for column in range(self.columns)
+        ]
+
+    def along(self, axis: int, offset: int, count: int) -> slice:
         """Where the pixels at one position of all windows lie in the padded image."""
         start, stride = offset * self.dilations[axis], self.strides[axis]
         return slice(start, start + (count - 1) * stride + 1, stride)

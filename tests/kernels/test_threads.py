@@ -1,3 +1,5 @@
+"""The pool of threads: every piece once, errors, callers at once, forks."""
+
 import os
 import subprocess
 import sys

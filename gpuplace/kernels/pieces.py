@@ -16,6 +16,7 @@ goes over the array piece by piece; on the CPU the pieces run on the threads of 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from gpuplace.kernels.threads import share
 
-__all__ = ["cuts", "in_turn", "is_small_product", "over", "product"]
+__all__ = ["cuts", "by_element", "in_turn", "is_small_product", "over", "product"]
 
 PIECE_BYTES = 2 << 20
 """What a piece takes of memory at most, about, while it is worked on: a core's second cache."""
@@ -33,6 +34,9 @@ WHOLE_BYTES = 1 << 18
 
 _ALIKE = 4
 """Pieces come in multiples of this, so that few threads get the same number of them."""
+
+_LINE = 1024
+"""Vectors along the last axis are repeated up to this length: NumPy's loops run along the last axis."""
 
 _PRODUCT_TERMS = 1_000_000
 """Products of up to this many terms OpenBLAS computes on the calling thread, without copying the factors first, on
@@ -65,6 +69,27 @@ def over(xp: Any, count: int, nbytes: int, piece: Callable[[slice], Any]) -> Non
         piece(parts[0])
     else:
         share(lambda index: piece(parts[index]), len(parts))
+
+
+def by_element(xp: Any, function: Callable[..., Any], x: Any, other: Any, out: Any) -> Any:
+    """``function(x, other, out=out)`` of an array and a number, or a vector along its last axis, in pieces if large."""
+    if xp is not np or x.nbytes <= WHOLE_BYTES or not x.flags.c_contiguous:
+        return function(x, other, out=out)
+    out = xp.empty_like(x) if out is None else out
+    if not out.flags.c_contiguous:
+        return function(x, other, out=out)
+    width = 1
+    if other.ndim:
+        repeat = math.gcd(x.size // x.shape[-1], max(1, _LINE // x.shape[-1]))
+        other = np.tile(other, repeat)
+        width = len(other)
+    lines, results = (array.reshape(-1, width) if width > 1 else array.reshape(-1) for array in (x, out))
+
+    def piece(part: slice) -> None:
+        function(lines[part], other, out=results[part])
+
+    over(xp, len(lines), 2 * lines.strides[0], piece)
+    return out
 
 
 def in_turn(xp: Any, piece: Callable[[int], Any], count: int, *, products_are_small: bool) -> None:

@@ -16,6 +16,7 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_sc
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.kernels.pieces import by_element
 from gpuplace.ops import (
     array,
     cast,
@@ -94,10 +95,10 @@ def _bias_add_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("BiasAdd")
-def _bias_add(xp: Any, value: Any, bias: Any, *, data_format: bytes) -> Any:
+def _bias_add(xp: Any, value: Any, bias: Any, *, data_format: bytes, out: Any = None) -> Any:
     if data_format == b"NCHW":
-        return value + bias.reshape(-1, *(1,) * (value.ndim - 2))
-    return value + bias
+        return xp.add(value, bias.reshape(-1, *(1,) * (value.ndim - 2)), out=out)
+    return by_element(xp, xp.add, value, bias, out)
 
 
 @gradient("BiasAdd")

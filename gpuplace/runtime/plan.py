@@ -26,7 +26,7 @@ from gpuplace.dtypes import resource
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import bind, find_compute, no_compute_error
-from gpuplace.runtime.fresh_ops import FRESH_OPS, SHARING_OPS
+from gpuplace.runtime.fresh_ops import FRESH_OPS, SHARING_OPS, has_room_for_result
 from gpuplace.runtime.guards import Guards
 from gpuplace.runtime.partition import MERGES, PLACEHOLDERS, SWITCHES, Schedule, Slot, Step, retval_name
 from gpuplace.runtime.session_errors import missing_feed_error
@@ -343,7 +343,10 @@ class PlanBuilder:
         values = self.expressions(step)
         if memory is not None and op.type in _ASSIGNMENTS:
             values[1] = self._own_value(number, step, values[1], memory)
-        call = f"{self.bound('k', number, self.kernel(step, op))}({', '.join(values)})"
+        function = self.kernel(step, op)
+        if (reused := self._reused(number, step, op, function)) is not None:
+            values.append(f"out={self.names[reused]}")
+        call = f"{self.bound('k', number, function)}({', '.join(values)})"
         self.enter(step, backend)
         reservation = self._reserve(number, step, memory)
         if len(step.outputs) == 1:
@@ -367,6 +370,38 @@ class PlanBuilder:
             self.emit(step, f"del {reservation}")
         if memory is not None:
             self._account_for_variables(number, step, memory)
+
+    def _reused(self, number: int, step: Step, op: Operation, function: Any) -> Slot | None:
+        """The input whose array the result is written to: one that is large, made in this step and read by it alone."""
+        backend = self.backends[step.device]
+        if (
+            not self.retires_early
+            or backend.memory is not None
+            or backend.xp is not np
+            or len(step.outputs) != 1
+        ):
+            return None
+        entry = find_compute(op.type, backend.device_type)
+        if not isinstance(function, np.ufunc) and not (entry is not None and entry.takes_out):
+            return None
+        for slot, reads in zip(step.inputs, step.reads, strict=True):
+            producer = self._producers.get(slot)
+            if (
+                not reads
+                and not slot.is_ref
+                and self.names[slot][0] == "t"
+                and slot not in self._roots
+                and self._last[slot] == number
+                and set(map(id, self._readers[slot])) == {id(step)}
+                and producer is not None
+                and producer.op is not None
+                and self._makes_new(producer)
+                and has_room_for_result(
+                    slot.tensor, [other.tensor for other in step.inputs], step.outputs[0].tensor
+                )
+            ):
+                return slot
+        return None
 
     def call(
         self, number: int, step: Step, call: str, outputs: tuple[Slot, ...], arguments: tuple[str, ...]

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -24,15 +25,15 @@ import numpy as np
 
 from gpuplace.kernels.threads import share
 
-__all__ = ["cuts", "by_element", "in_turn", "is_small_product", "over", "product"]
+__all__ = ["cuts", "by_element", "in_turn", "is_small_product", "over", "product", "scratch"]
 
-PIECE_BYTES = 2 << 20
-"""What a piece takes of memory at most, about, while it is worked on: a core's second cache."""
+PIECE_BYTES = 4 << 20
+"""What a piece takes of memory at most, about, while it is worked on: the threads share the last cache."""
 
 WHOLE_BYTES = 1 << 18
 """Work on less memory is not cut: to wake a thread takes as long."""
 
-_ALIKE = 4
+_ALIKE = 2
 """Pieces come in multiples of this, so that few threads get the same number of them."""
 
 _LINE = 1024
@@ -47,6 +48,9 @@ Source: OpenBLAS 0.3.31, kernel/x86_64/sgemm_small_kernel_permit_skylakex.c and 
 
 _LEAST_ROWS = 8
 """A product is not taken apart into blocks of fewer rows."""
+
+
+_local = threading.local()
 
 
 def cuts(count: int, nbytes: int) -> list[slice]:
@@ -102,6 +106,21 @@ def in_turn(xp: Any, piece: Callable[[int], Any], count: int, *, products_are_sm
     else:
         for index in range(count):
             piece(index)
+
+
+def scratch(xp: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array for use within one piece, holding anything.
+
+    The next one of that name on the same thread lies in the same memory: fresh memory costs more than what is done
+    with it, as the system clears it first.
+    """
+    nbytes = math.prod(shape) * dtype.itemsize
+    if xp is not np or not nbytes or nbytes > 2 * PIECE_BYTES:
+        return xp.empty(shape, dtype)
+    buffers: dict[str, Any] = _local.__dict__
+    if name not in buffers or buffers[name].nbytes < nbytes:
+        buffers[name] = np.empty(nbytes, np.uint8)
+    return buffers[name][:nbytes].view(dtype).reshape(shape)
 
 
 def is_small_product(xp: Any, depth: int, columns: int) -> bool:

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.kernels.pieces import cuts, in_turn, is_small_product, product
+from gpuplace.kernels.pieces import PIECE_BYTES, cuts, in_turn, is_small_product, product, scratch
 from gpuplace.ops.windows import Window
 
-__all__ = ["convolve", "filter_gradient", "images_gradient", "wide"]
+__all__ = ["convolve", "cut_output", "filter_gradient", "images_gradient", "wide"]
 
 _SUMMED_ROWS = 256
 """Of so many windows at a time the gradient of a filter is summed, where that makes small products."""
@@ -50,16 +50,16 @@ def convolve(xp: Any, images: Any, filter: Any, window: Window) -> Any:
     matrix = wide(filter).reshape(-1, filters)
     out_height, out_width, _ = window.geometry(height, width)
     result = xp.empty((batch, out_height, out_width, filters), images.dtype)
-    spans = _spans(xp, images, window)
+    spans = cut_output(xp, images, window)
 
     def piece(index: int) -> None:
         part, lines = spans[index]
-        seen = window.view(xp, wide(images[part]), rows=lines).reshape(-1, rows * columns * deep)
+        seen = window.matrix(xp, wide(images[part]), lines)
         target = result[part, lines]
         if target.dtype == matrix.dtype:
             product(xp, seen, matrix, target.reshape(-1, filters))
         else:
-            found = xp.empty((len(seen), filters), matrix.dtype)
+            found = scratch(xp, "products", (len(seen), filters), matrix.dtype)
             product(xp, seen, matrix, found)
             target[...] = found.reshape(target.shape)
 
@@ -91,7 +91,7 @@ def images_gradient(xp: Any, shape: tuple[int, ...], filter: Any, grad: Any, win
     def piece(index: int) -> None:
         part = spans[index]
         some = wide(grad[part])
-        products = xp.empty((some.size // filters, matrix.shape[1]), matrix.dtype)
+        products = scratch(xp, "products", (some.size // filters, matrix.shape[1]), matrix.dtype)
         product(xp, some.reshape(-1, filters), matrix, products)
         parts = products.reshape(*some.shape[:3], rows, columns, deep)
         result[part] = window.scatter(xp, parts, (len(some), *shape[1:]))
@@ -135,7 +135,7 @@ def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, win
             for i in range(groups)
         ]
         return xp.concatenate(parts, axis=3)
-    spans = _spans(xp, images, window)
+    spans = cut_output(xp, images, window)
     parts = cuts(len(spans), PART_BYTES) if xp is np else [slice(0, len(spans))]
     sums: list[Any] = [None] * len(parts)
     depth = rows * columns * deep
@@ -145,7 +145,7 @@ def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, win
         total = xp.zeros((depth, filters), wide(grad[:0]).dtype)
         found = xp.empty_like(total)
         for part, lines in spans[parts[index]]:
-            seen = window.view(xp, wide(images[part]), rows=lines).reshape(-1, depth)
+            seen = window.matrix(xp, wide(images[part]), lines)
             some = wide(grad[part, lines]).reshape(-1, filters)
             step = _SUMMED_ROWS if small else max(1, len(seen))
             for start in range(0, len(seen), step):
@@ -159,7 +159,7 @@ def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, win
     return sum(sums[1:], sums[0]).reshape(shape).astype(grad.dtype, copy=False)
 
 
-def _spans(xp: Any, images: Any, window: Window) -> list[tuple[slice, slice]]:
+def cut_output(xp: Any, images: Any, window: Window) -> list[tuple[slice, slice]]:
     """Cuts the output into pieces: slices of the images, and of the rows where images are large."""
     batch, height, width, channels = images.shape
     out_height, out_width, _ = window.geometry(height, width)
@@ -167,6 +167,6 @@ def _spans(xp: Any, images: Any, window: Window) -> list[tuple[slice, slice]]:
         return [(slice(0, batch), slice(0, out_height))]
     row_bytes = out_width * window.rows * window.columns * channels * max(4, images.dtype.itemsize)
     lines = cuts(out_height, row_bytes)
-    if len(lines) <= 4:
+    if len(lines) == 1 or (batch > 1 and out_height * row_bytes <= PIECE_BYTES):
         return [(part, slice(0, out_height)) for part in cuts(batch, out_height * row_bytes)]
     return [(slice(image, image + 1), some) for image in range(batch) for some in lines]

@@ -11,28 +11,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gpuplace.kernels.pieces import over
+from gpuplace.kernels.pieces import over, scratch
 from gpuplace.ops.convolving import wide
 from gpuplace.ops.windows import Window, padded
 
-__all__ = ["at_largest", "largest", "largest_gradient", "means", "means_gradient"]
+__all__ = ["at_largest", "largest", "largest_gradient", "largest_of", "means", "means_gradient"]
 
 
 def largest(xp: Any, images: Any, window: Window) -> Any:
     """The largest element of each window."""
     batch, height, width, channels = images.shape
-    out_height, out_width, pads = window.geometry(height, width)
+    out_height, out_width, _ = window.geometry(height, width)
     result = xp.empty((batch, out_height, out_width, channels), images.dtype)
 
     def piece(part: slice) -> None:
-        some = padded(xp, images[part], pads, _lowest(xp, images.dtype))
-        views = [some[:, window.along(0, row, out_height)] for row in range(window.rows)]
-        lines = _combined(xp.maximum, views, None)
-        views = [lines[:, :, window.along(1, column, out_width)] for column in range(window.columns)]
-        _combined(xp.maximum, views, result[part])
+        largest_of(xp, images[part], window, result[part])
 
     over(xp, batch, 2 * _image_bytes(images), piece)
     return result
+
+
+def largest_of(xp: Any, images: Any, window: Window, target: Any) -> None:
+    """Writes ``largest`` of a few images to ``target``."""
+    out_height, out_width, pads = window.geometry(images.shape[1], images.shape[2])
+    images = padded(xp, images, pads, _lowest(xp, images.dtype))
+    views = [images[:, window.along(0, row, out_height)] for row in range(window.rows)]
+    buffer = scratch(xp, "lines", views[0].shape, images.dtype) if len(views) > 1 else None
+    lines = _combined(xp.maximum, views, buffer)
+    views = [lines[:, :, window.along(1, column, out_width)] for column in range(window.columns)]
+    _combined(xp.maximum, views, target)
 
 
 def means(xp: Any, images: Any, window: Window) -> Any:
@@ -103,7 +110,7 @@ def at_largest(xp: Any, images: Any, values: Any, window: Window) -> Any:
     result = xp.zeros((batch, out_height, out_width, channels), values.dtype)
 
     def piece(part: slice) -> None:
-        some, target = padded(xp, values[part], pads), result[part]
+        some, target = padded(xp, values[part], pads, name="values"), result[part]
         for where, hits in _hits(xp, images[part], window):
             xp.copyto(target, some[where], where=hits)
 

@@ -12,6 +12,7 @@ Source: tensorflow/core/framework/common_shape_fns.cc (output sizes), release 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 from gpuplace.errors import UnimplementedError
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import KernelContext
+from gpuplace.kernels.pieces import scratch
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.shapes import TensorShape
 
@@ -92,6 +94,13 @@ class Window:
             (s0, s1 * down, s2 * right, s1 * gap_down, s2 * gap_right, s3),
         )
 
+    def matrix(self, xp: Any, images: Any, rows: slice | None = None) -> Any:
+        """``view`` as the rows of a matrix, in ``scratch``."""
+        view = self.view(xp, images, rows=rows)
+        result = scratch(xp, "windows", view.shape, view.dtype)
+        result[...] = view
+        return result.reshape(math.prod(view.shape[:3]), math.prod(view.shape[3:]))
+
     def _strip(
         self, images: Any, rows: slice, pads: tuple[tuple[int, int], tuple[int, int]]
     ) -> tuple[Any, tuple[tuple[int, int], tuple[int, int]]]:
@@ -133,14 +142,22 @@ class Window:
         return slice(start, start + (count - 1) * stride + 1, stride)
 
 
-def padded(xp: Any, images: Any, pads: tuple[tuple[int, int], tuple[int, int]], fill: Any = 0) -> Any:
-    """NHWC images with a border."""
+def padded(
+    xp: Any, images: Any, pads: tuple[tuple[int, int], tuple[int, int]], fill: Any = 0, name: str = "padded"
+) -> Any:
+    """NHWC images with a border, where there is one in ``scratch`` of that name."""
     (top, bottom), (left, right) = pads
     if not (top or bottom or left or right):
         return images
     batch, height, width, channels = images.shape
-    result = xp.full((batch, height + top + bottom, width + left + right, channels), fill, images.dtype)
-    result[:, top : top + height, left : left + width] = images
+    shape = (batch, height + top + bottom, width + left + right, channels)
+    result = scratch(xp, name, shape, images.dtype)
+    result[:, :top] = fill
+    result[:, top + height :] = fill
+    inner = result[:, top : top + height]
+    inner[:, :, :left] = fill
+    inner[:, :, left + width :] = fill
+    inner[:, :, left : left + width] = images
     return result
 
 

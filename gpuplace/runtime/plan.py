@@ -26,6 +26,8 @@ from gpuplace.dtypes import resource
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import bind, find_compute, no_compute_error
+from gpuplace.ops.fused_conv import chain_functions
+from gpuplace.runtime.chains import convolution_chains
 from gpuplace.runtime.fresh_ops import FRESH_OPS, SHARING_OPS, has_room_for_result
 from gpuplace.runtime.guards import Guards
 from gpuplace.runtime.partition import MERGES, PLACEHOLDERS, SWITCHES, Schedule, Slot, Step, retval_name
@@ -117,6 +119,8 @@ class PlanBuilder:
     _producers: dict[Slot, Step] = field(default_factory=dict)
     _roots: dict[Slot, Slot] = field(default_factory=dict)
     _bound: dict[int, str] = field(default_factory=dict)
+    _chained: dict[int, tuple[list[Step], int]] = field(default_factory=dict)
+    _functions: dict[int, list[Callable[..., Any]]] = field(default_factory=dict)
     _locals: int = 0
     _entered: str | None = None
     _indent: str = ""
@@ -184,6 +188,12 @@ class PlanBuilder:
                 self._readers.setdefault(slot, []).append(step)
         for slot in schedule.fetches:
             self._last[slot] = self._last[self._roots.get(slot, slot)] = len(schedule.steps)
+
+        def is_open(slot: Slot) -> bool:
+            return self._last[slot] < len(schedule.steps)
+
+        for chain in convolution_chains(schedule, self._readers, is_open, self._is_free):
+            self._chained.update((id(step), (chain, position)) for position, step in enumerate(chain))
 
     # Lines and names
 
@@ -343,7 +353,7 @@ class PlanBuilder:
         values = self.expressions(step)
         if memory is not None and op.type in _ASSIGNMENTS:
             values[1] = self._own_value(number, step, values[1], memory)
-        function = self.kernel(step, op)
+        function = self._in_chain(step, op) or self.kernel(step, op)
         if (reused := self._reused(number, step, op, function)) is not None:
             values.append(f"out={self.names[reused]}")
         call = f"{self.bound('k', number, function)}({', '.join(values)})"
@@ -371,15 +381,26 @@ class PlanBuilder:
         if memory is not None:
             self._account_for_variables(number, step, memory)
 
+    def _is_free(self, step: Step) -> bool:
+        """Whether a step on the CPU may be computed otherwise than op by op: nothing is measured or accounted for."""
+        backend = self.backends[step.device]
+        return self.retires_early and backend.memory is None and backend.xp is np
+
+    def _in_chain(self, step: Step, op: Operation) -> Callable[..., Any] | None:
+        """The function of a step that is computed together with others."""
+        found = self._chained.get(id(step))
+        if found is None:
+            return None
+        chain, position = found
+        if position == 0:
+            ops = [part.op for part in chain if part.op is not None]
+            self._functions[id(chain)] = chain_functions(ops, self.kernel(step, op))
+        return self._functions[id(chain)][position]
+
     def _reused(self, number: int, step: Step, op: Operation, function: Any) -> Slot | None:
         """The input whose array the result is written to: one that is large, made in this step and read by it alone."""
         backend = self.backends[step.device]
-        if (
-            not self.retires_early
-            or backend.memory is not None
-            or backend.xp is not np
-            or len(step.outputs) != 1
-        ):
+        if not self._is_free(step) or len(step.outputs) != 1 or id(step) in self._chained:
             return None
         entry = find_compute(op.type, backend.device_type)
         if not isinstance(function, np.ufunc) and not (entry is not None and entry.takes_out):

@@ -1,4 +1,4 @@
-"""Chains of steps that are computed together: a convolution with its bias, relu and pooling.
+"""Chains of steps that are computed together: convolutions with their bias, relu and pooling.
 
 Only values that nothing else takes are left out, and on the CPU alone. Plans that trace or that account for memory
 have none of it: they show every op.
@@ -29,13 +29,14 @@ def convolution_chains(
         is_open: whether a slot's value is needed by what reads it alone, and not by the caller.
         is_wanted: whether a step is on a device where chains are computed together.
     """
-    chains = []
+    chains: list[list[Step]] = []
+    seen: set[int] = set()
     for step in schedule.steps:
-        if _type(step) != "Conv2D" or not is_wanted(step) or not _is_plain(step.op):
+        if _type(step) != "Conv2D" or id(step) in seen or not is_wanted(step) or not _is_plain(step.op):
             continue
         chain = [step]
         allowed = list(FOLLOWERS)
-        while allowed:
+        while True:
             slot = chain[-1].outputs[0]
             following = readers.get(slot, ())
             if len(following) != 1 or not is_open(slot):
@@ -43,16 +44,18 @@ def convolution_chains(
             (reader,) = following
             kind = _type(reader)
             if (
-                kind not in allowed
+                (kind not in allowed and kind != "Conv2D")
                 or reader.device != step.device
                 or reader.inputs[0] is not slot
+                or reader.inputs.count(slot) > 1
                 or not _is_plain(reader.op)
             ):
                 break
-            del allowed[: allowed.index(kind) + 1]
+            allowed = list(FOLLOWERS[FOLLOWERS.index(kind) + 1 if kind in FOLLOWERS else 0 :])
             chain.append(reader)
         if len(chain) > 1:
             chains.append(chain)
+            seen.update(map(id, chain))
     return chains
 
 

@@ -26,7 +26,7 @@ from gpuplace.dtypes import resource
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import bind, find_compute, no_compute_error
-from gpuplace.ops.fused_conv import chain_functions
+from gpuplace.ops.fused_conv import chain_function
 from gpuplace.runtime.chains import convolution_chains
 from gpuplace.runtime.fresh_ops import FRESH_OPS, SHARING_OPS, has_room_for_result
 from gpuplace.runtime.guards import Guards
@@ -119,8 +119,7 @@ class PlanBuilder:
     _producers: dict[Slot, Step] = field(default_factory=dict)
     _roots: dict[Slot, Slot] = field(default_factory=dict)
     _bound: dict[int, str] = field(default_factory=dict)
-    _chained: dict[int, tuple[list[Step], int]] = field(default_factory=dict)
-    _functions: dict[int, list[Callable[..., Any]]] = field(default_factory=dict)
+    _chained: dict[int, bool] = field(default_factory=dict)
     _locals: int = 0
     _entered: str | None = None
     _indent: str = ""
@@ -193,7 +192,7 @@ class PlanBuilder:
             return self._last[slot] < len(schedule.steps)
 
         for chain in convolution_chains(schedule, self._readers, is_open, self._is_free):
-            self._chained.update((id(step), (chain, position)) for position, step in enumerate(chain))
+            self._chained.update((id(step), step is chain[-1]) for step in chain)
 
     # Lines and names
 
@@ -388,14 +387,8 @@ class PlanBuilder:
 
     def _in_chain(self, step: Step, op: Operation) -> Callable[..., Any] | None:
         """The function of a step that is computed together with others."""
-        found = self._chained.get(id(step))
-        if found is None:
-            return None
-        chain, position = found
-        if position == 0:
-            ops = [part.op for part in chain if part.op is not None]
-            self._functions[id(chain)] = chain_functions(ops, self.kernel(step, op))
-        return self._functions[id(chain)][position]
+        is_last = self._chained.get(id(step))
+        return None if is_last is None else chain_function(op, is_last, self.kernel(step, op))
 
     def _reused(self, number: int, step: Step, op: Operation, function: Any) -> Slot | None:
         """The input whose array the result is written to: one that is large, made in this step and read by it alone."""

@@ -15,6 +15,7 @@ from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.channels import channel_sums
 from gpuplace.kernels.compute import compute
 from gpuplace.kernels.pieces import by_element
 from gpuplace.ops import (
@@ -117,6 +118,8 @@ def _bias_add_grad_shape(op: Operation) -> list[TensorShape]:
 @compute("BiasAddGrad")
 def _bias_add_grad(xp: Any, grad: Any, *, data_format: bytes) -> Any:
     channel = _channel_axis(data_format, grad.ndim)
+    if channel == grad.ndim - 1:
+        return channel_sums(xp, grad)
     return grad.sum(axis=tuple(axis for axis in range(grad.ndim) if axis != channel), dtype=grad.dtype)
 
 

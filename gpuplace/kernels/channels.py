@@ -50,7 +50,9 @@ def sums_of(count: int, line_bytes: int, channels: int, piece: Callable[[slice],
 
     def add_up(index: int) -> None:
         lines = piece(parts[index])
-        found[index] = lines.sum(axis=0).reshape(-1, channels).sum(axis=0)
+        found[index] = (
+            lines.sum(axis=0, dtype=lines.dtype).reshape(-1, channels).sum(axis=0, dtype=lines.dtype)
+        )
 
     share(add_up, len(parts))
     return sum(found[1:], found[0])

@@ -58,7 +58,9 @@ class Pending:
                 images = stage._alone(images)
             return images
         result = np.empty(self.shape, images.dtype)
-        parts = cuts(len(images), image_bytes)
+        parts = cuts(
+            len(images), image_bytes // 2
+        )  # the fewer pieces the better, as each goes through many calls
 
         def piece(index: int) -> None:
             part = parts[index]

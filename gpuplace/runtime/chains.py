@@ -32,7 +32,7 @@ def convolution_chains(
     chains: list[list[Step]] = []
     seen: set[int] = set()
     for step in schedule.steps:
-        if _type(step) != "Conv2D" or id(step) in seen or not is_wanted(step) or not _is_plain(step.op):
+        if step.op_type != "Conv2D" or id(step) in seen or not is_wanted(step) or not _is_plain(step.op):
             continue
         chain = [step]
         allowed = list(FOLLOWERS)
@@ -42,7 +42,7 @@ def convolution_chains(
             if len(following) != 1 or not is_open(slot):
                 break
             (reader,) = following
-            kind = _type(reader)
+            kind = reader.op_type
             if (
                 (kind not in allowed and kind != "Conv2D")
                 or reader.device != step.device
@@ -57,10 +57,6 @@ def convolution_chains(
             chains.append(chain)
             seen.update(map(id, chain))
     return chains
-
-
-def _type(step: Step) -> str:
-    return "" if step.op is None else step.op.type
 
 
 def _is_plain(op: Operation | None) -> bool:

@@ -42,6 +42,7 @@ from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import session_stack
+from gpuplace.kernels import threads
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources
 from gpuplace.placer.placement import Placement
@@ -49,6 +50,7 @@ from gpuplace.runtime.bfc_allocator import BFCAllocator
 from gpuplace.runtime.executor import Plan
 from gpuplace.runtime.feeds import Feed, feedable, flat_feeds
 from gpuplace.runtime.fetches import FetchStructure
+from gpuplace.runtime.host_memory import keep_freed_memory
 from gpuplace.runtime.partial_run import PartialRuns
 from gpuplace.runtime.plan_maker import TIMED, TRACED, PlanMaker, Signature
 from gpuplace.runtime.process_state import session_devices
@@ -105,6 +107,8 @@ class BaseSession:
         self._target = target.decode() if isinstance(target, bytes) else target or ""
         self._catalogue = session_catalogue(self._release)
         self._config = config
+        threads.configure(getattr(config, "intra_op_parallelism_threads", 0))
+        keep_freed_memory()
         self._devices = session_devices(config)
         self._resources = SessionResources()
         self._runners: dict[Any, _Runner] = {}

@@ -13,10 +13,11 @@ import numpy as np
 
 from gpuplace.report.placement_view import PlacementView
 
-__all__ = ["measured_bytes", "measured_us"]
+__all__ = ["devices_of", "measured_bytes", "measured_us"]
 
 
-def _devices(run_metadata: Any) -> Any:
+def devices_of(run_metadata: Any) -> Any:
+    """The lists of a ``RunMetadata`` or ``StepStats``; TypeError for anything else."""
     stats = getattr(run_metadata, "step_stats", run_metadata)
     devices = getattr(stats, "dev_stats", None)
     if devices is None:
@@ -32,7 +33,7 @@ def measured_us(view: PlacementView, run_metadata: Any) -> np.ndarray:
         ValueError: it holds none of the graph's nodes.
     """
     found = np.full(len(view), np.nan)
-    for device in _devices(run_metadata):
+    for device in devices_of(run_metadata):
         here: dict[int, float] = {}
         for stats in device.node_stats:
             node = view.index.get(stats.node_name, view.index.get(stats.node_name.partition(":")[0]))
@@ -55,7 +56,7 @@ def measured_bytes(view: PlacementView, run_metadata: Any) -> np.ndarray:
         TypeError: `run_metadata` holds no ``dev_stats``.
     """
     found = np.full(len(view), np.nan)
-    for device in _devices(run_metadata):
+    for device in devices_of(run_metadata):
         for stats in device.node_stats:
             node = view.index.get(stats.node_name)
             if node is not None:

@@ -17,15 +17,18 @@ transfer       bool                whether it sends, receives or copies
 critical       bool                whether it is on the critical path
 =============  ==================  =========================================================================
 
-Further tables by name. ``"copies"``, a row a tensor that crossed between devices: ``tensor`` (string), ``source``,
-``target`` (category, full names), ``start``, ``end``, ``duration`` (float64), ``bytes`` (Int64). ``"devices"``, indexed by
-full name: ``nodes`` (int64), ``busy``, ``share`` (float64, 0 to 1), ``copies_in``, ``bytes_in`` (int64), ``longest_gap``
-(float64). ``"gaps"``, the longest times in which a device had nothing to do: ``device`` (category), ``start``, ``end``,
-``duration`` (float64), ``node`` (string, what ran next), ``waits_for`` (string, what it had last). ``"path"``, the critical
-path in order: the columns of the events, and ``weight`` (float64, what it adds). ``"hints"``, a row a change that was
-tried: ``node`` (string), ``op`` (category), ``before``, ``after`` (category, full names), ``waits`` (string), ``wait``
-(float64), ``tensor`` (string), ``bytes`` (Int64), ``copies_before``, ``copies_after``, ``bytes_before``, ``bytes_after``
-(int64), ``text`` (string).
+Further tables by name:
+
+- ``"copies"``, a row a tensor that crossed between devices: ``tensor`` (string), ``source``, ``target`` (category, full
+  names), ``start``, ``end``, ``duration`` (float64), ``bytes`` (Int64).
+- ``"devices"``, indexed by full name: ``nodes`` (int64), ``busy``, ``share`` (float64, 0 to 1), ``copies_in``,
+  ``bytes_in`` (int64), ``longest_gap`` (float64).
+- ``"gaps"``, the longest times in which a device had nothing to do: ``device`` (category), ``start``, ``end``,
+  ``duration`` (float64), ``node`` (string, what ran next), ``waits_for`` (string, what it had last).
+- ``"path"``, the critical path in order: the columns of the events, and ``weight`` (float64, what each adds).
+- ``"hints"``, a row a change that was tried: ``node`` (string), ``op`` (category), ``before``, ``after`` (category, full
+  names), ``waits`` (string), ``wait`` (float64), ``tensor`` (string), ``bytes`` (Int64), ``copies_before``,
+  ``copies_after``, ``bytes_before``, ``bytes_after`` (int64), ``text`` (string).
 """
 
 from __future__ import annotations
@@ -78,7 +81,9 @@ def _events(timeline: StepTimeline) -> pd.DataFrame:
 
 def _copies(timeline: StepTimeline) -> pd.DataFrame:
     rows = timeline.copies
-    start, end = (np.array([getattr(row, name) for row in rows], dtype=float) for name in ("start_us", "end_us"))
+    start, end = (
+        np.array([getattr(row, name) for row in rows], dtype=float) for name in ("start_us", "end_us")
+    )
     return pd.DataFrame(
         {
             "tensor": _text(row.tensor for row in rows),
@@ -109,7 +114,9 @@ def _devices(timeline: StepTimeline) -> pd.DataFrame:
 
 def _gaps(timeline: StepTimeline) -> pd.DataFrame:
     rows = timeline.gaps
-    start, end = (np.array([getattr(row, name) for row in rows], dtype=float) for name in ("start_us", "end_us"))
+    start, end = (
+        np.array([getattr(row, name) for row in rows], dtype=float) for name in ("start_us", "end_us")
+    )
     return pd.DataFrame(
         {
             "device": category(row.device for row in rows),

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -88,7 +88,9 @@ class MoveHint:
         change = f"{self.node} could ask for {self.request}: {self.op} has a kernel there."
         moved = ""
         if self.also:
-            others = ", ".join(self.also[:4]) + (f" and {len(self.also) - 4:,} more" if len(self.also) > 4 else "")
+            others = ", ".join(self.also[:4]) + (
+                f" and {len(self.also) - 4:,} more" if len(self.also) > 4 else ""
+            )
             moved = f" ({others} {'moves' if len(self.also) == 1 else 'move'} with it)"
         was, now = self.was, self.now
         effect = (
@@ -200,7 +202,10 @@ class _Search:
             ran[node] = True
         chosen = np.flatnonzero(ran[view.src] & ran[view.dst] & ~view.is_control)
         rows = zip(
-            view.src[chosen].tolist(), view.src_output[chosen].tolist(), view.dst[chosen].tolist(), strict=True
+            view.src[chosen].tolist(),
+            view.src_output[chosen].tolist(),
+            view.dst[chosen].tolist(),
+            strict=True,
         )
         fed = {node for node, _ in self.fed}
         return [row for row in rows if row[2] not in fed]

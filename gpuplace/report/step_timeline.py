@@ -207,13 +207,17 @@ class StepTimeline:
             lane.device == device and lane.kind == ("stream" if "stream" in kinds else "device")
             for lane in self.lanes
         ]
-        chosen = np.array(counts or [False])[self.lane] & ~self.is_transfer if len(self) else np.zeros(0, bool)
+        chosen = (
+            np.array(counts or [False])[self.lane] & ~self.is_transfer if len(self) else np.zeros(0, bool)
+        )
         spans = np.stack((self.start_us[chosen], self.end_us[chosen]), axis=1)
         if not len(spans):
             return spans
         ends = np.maximum.accumulate(spans[:, 1])
         first = np.concatenate(([True], spans[1:, 0] > ends[:-1]))
-        return np.stack((spans[first, 0], ends[np.concatenate((np.flatnonzero(first)[1:] - 1, [-1]))]), axis=1)
+        return np.stack(
+            (spans[first, 0], ends[np.concatenate((np.flatnonzero(first)[1:] - 1, [-1]))]), axis=1
+        )
 
     @cached_property
     def uses(self) -> tuple[DeviceUse, ...]:
@@ -276,7 +280,9 @@ class StepTimeline:
         """The copy that an event received, or made another one wait for; None where there is none."""
         if self.ops[before] in ("_Recv", "_HostRecv"):
             sends = self.inputs(before)
-            return next((self._copy_of[send, before] for send in sends if (send, before) in self._copy_of), None)
+            return next(
+                (self._copy_of[send, before] for send in sends if (send, before) in self._copy_of), None
+            )
         return self._copy_of.get((before, after))
 
     def waits_for(self, event: int) -> str:
@@ -305,9 +311,7 @@ class StepTimeline:
         known = sum(size for size in moved if size is not None)
         copies = f"; {counted(len(moved), 'copy', 'copies')}, {bytes_text(known)}" if moved else "; no copies"
         ops = int((~self.is_transfer).sum()) if len(self) else 0
-        return (
-            f"{counted(ops, 'op')} on {counted(len(self.devices), 'device')} in {time_text(self.total_us)}{copies}"
-        )
+        return f"{counted(ops, 'op')} on {counted(len(self.devices), 'device')} in {time_text(self.total_us)}{copies}"
 
     def __repr__(self) -> str:
         return f"<StepTimeline of {self.text}>"

@@ -35,8 +35,8 @@ import numpy as np
 
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.report.palette import device_label
-from gpuplace.report.step_times import devices_of
 from gpuplace.report.step_timeline import Copy, Lane, StepTimeline
+from gpuplace.report.step_times import devices_of
 
 __all__ = ["step_timeline"]
 
@@ -94,7 +94,9 @@ class _Reader:
                 self._read_stream(device, stream[1], stream[2])
             else:
                 self.found += [
-                    _event(device.device, stats) for stats in device.node_stats if stats.node_name not in _ENDS
+                    _event(device.device, stats)
+                    for stats in device.node_stats
+                    if stats.node_name not in _ENDS
                 ]
         self._read_partitions(getattr(run_metadata, "partition_graphs", ()))
         for event in self.found:
@@ -294,7 +296,9 @@ def _lane(device: str, kind: str, number: int) -> Lane:
     elif kind != "device":
         label += f" {kind.replace(':', ' ')}"
     return Lane(
-        device, f"{label} ({number + 1})" if number else label, kind if kind in ("device", "copies") else "stream"
+        device,
+        f"{label} ({number + 1})" if number else label,
+        kind if kind in ("device", "copies") else "stream",
     )
 
 
@@ -349,14 +353,16 @@ class _Links:
         if sent is None:
             return
         base = sent[1]
-        source = self._last([other for other in self.anywhere.get(base, ()) if other.device != event.device], event)
+        source = self._last(
+            [other for other in self.anywhere.get(base, ()) if other.device != event.device], event
+        )
         if source is None:
             return
         self._edge(source, event)
         if event.op == "Identity" and event.nbytes == 0 and event.name.startswith(f"{base}/_"):
             return  # the empty tensor of a control edge
-        tensor = self.ports.get(name, base)
-        self._copy(tensor, source, event, source, source.end, event.start)
+        port = self.ports.get(name, "").partition(":")[2]
+        self._copy(f"{base}:{port}" if port else base, source, event, source, source.end, event.start)
 
     def _send(self, event: _Event) -> None:
         base = _RECEIVED.match(event.name)
@@ -381,17 +387,21 @@ class _Links:
             return  # between the two memories of one GPU
         base = _RECEIVED.match(event.name)
         name = base[1] if base is not None else event.name
-        port = next(iter(event.slots), 0)
-        tensor = self.ports.get(event.name) or (f"{name}:{port}" if port else name)
+        told = f":{next(iter(event.slots), 0) or ''}"
+        port = self.ports.get(event.name, told).partition(":")[2]
+        tensor = f"{name}:{port}" if port else name
         source = self._last(self.by_node.get((send.device, name)), send) or send
         self._copy(tensor, send, event, source, send.start, event.end)
 
-    def _copy(self, tensor: str, sent: _Event, received: _Event, source: _Event, start: int, end: int) -> None:
-        _, _, port = tensor.partition(":")
-        size = received.slots and received.op in _RECEIVES and sum(received.slots.values())
-        if size is False or size == {}:
-            sizes = source.slots
-            size = sizes.get(int(port or 0)) if port or len(sizes) == 1 or ":" in tensor else None
+    def _copy(
+        self, tensor: str, sent: _Event, received: _Event, source: _Event, start: int, end: int
+    ) -> None:
+        port = tensor.partition(":")[2]
+        size: int | None
+        if received.slots and received.op in _RECEIVES:
+            size = sum(received.slots.values())
+        else:
+            size = source.slots.get(int(port or 0)) if port or len(source.slots) == 1 else None
         key = (tensor, sent.device, received.device, sent.number)
         if key not in self.copies:
             self.copies[key] = Copy(

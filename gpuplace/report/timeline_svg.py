@@ -216,7 +216,9 @@ class _Picture:
                 continue
             yield from self.arrow(copy, first, last, taken if number < _MOST_SIZES else None)
 
-    def arrow(self, copy: Copy, first: int, last: int, taken: list[tuple[float, float]] | None) -> Iterator[str]:
+    def arrow(
+        self, copy: Copy, first: int, last: int, taken: list[tuple[float, float]] | None
+    ) -> Iterator[str]:
         down = last > first
         x1, x2 = self.x(copy.start_us), self.x(copy.end_us)
         y1 = self.tops[first] + (_BAR if down else 0)
@@ -242,7 +244,10 @@ class _Picture:
         yield f'<text x="8" y="15" font-weight="bold">{escape(timeline.text)}</text>'
         x = 8.0
         entries = [
-            (f'<rect class="box path" fill="{look.scope}" x="{{x}}" y="21" width="14" height="11"/>', timeline.path_text)
+            (
+                f'<rect class="box path" fill="{look.scope}" x="{{x}}" y="21" width="14" height="11"/>',
+                timeline.path_text,
+            )
         ]
         if timeline.copies:
             mark = '<path class="copy" marker-end="url(#head)" d="M{x} 27h15"/>'

@@ -1,8 +1,8 @@
 """The cost graph of a ``RunMetadata``: every node of the partitions with what it took, as far as it was measured.
 
-Filled in where the config has ``graph_options.build_cost_model``: a number n above 0 measures every n-th run of the same
-fetches and feeds, after the first ``build_cost_model_after`` ones, whatever the ``trace_level``; of a node's times the
-longest so far counts. A partition of three nodes::
+Filled in where the config has ``graph_options.build_cost_model``: a number n above 0 measures every n-th run of the
+same fetches and feeds, after the first ``build_cost_model_after`` ones, whatever the ``trace_level``; of a node's times
+the longest so far counts. A partition of three nodes::
 
     id  name       control_input       input_info   output_info              compute_cost
     0   _SOURCE

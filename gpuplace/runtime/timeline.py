@@ -201,9 +201,9 @@ class _Analysis:
         if tensor is None:
             return
         tensor.last = max(tensor.last, op.end - 1)
-        time, *place = tensor.source
-        if shows_dataflow and place != [op.pid, op.tid]:
-            self.trace.event("s", "DataFlow", name, *place, time, id=self.flows)
+        time, pid, tid = tensor.source
+        if shows_dataflow and (pid, tid) != (op.pid, op.tid):
+            self.trace.event("s", "DataFlow", name, pid, tid, time, id=self.flows)
             self.trace.event("t", "DataFlow", name, op.pid, op.tid, op.start, id=self.flows)
             self.flows += 1
 
@@ -233,7 +233,7 @@ def kernel_of(stats: Any, rules: str = "2.21") -> tuple[str, str]:
     """Node and op type of a kernel that a tracer of GPUs noted.
 
     Args:
-        stats: ``NodeExecStats`` of a stream; its name is ``node:type``, or from 2.x on ``...@@node:type#...`` is in its label.
+        stats: ``NodeExecStats`` of a stream; its name is ``node:type``; in 2.x its label may hold ``@@node:type#``.
         rules: ``"1.15"`` or ``"2.21"``.
     """
     text = stats.node_name
@@ -265,8 +265,8 @@ class Timeline:
         Args:
             show_dataflow: adds an arrow for every tensor that goes to another device or lane.
             show_memory: adds tensors with their sizes and lives, and a counter of bytes for every allocator.
-            op_time: ``"schedule"`` shows an op as long as its device's list says; where kernels ran on streams of a GPU,
-                ``"gpu"`` shows it from its first to the end of its last one, and ``"all"`` from its own start.
+            op_time: ``"schedule"`` shows an op as long as its device's list says; where kernels ran on streams,
+                ``"gpu"`` shows it from the begin of the first to the end of the last, and ``"all"`` from its own start.
         """
         analysis = _Analysis(self._devices(op_time), releases.rules())
         analysis.name_processes()

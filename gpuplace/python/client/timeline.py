@@ -5,4 +5,4 @@
 'gpuplace.runtime.timeline'
 """
 
-from gpuplace.runtime.timeline import AllocationMaximum, StepStatsAnalysis, Timeline
+from gpuplace.runtime.timeline import *

@@ -26,8 +26,8 @@ Further tables by name:
 - ``"gaps"``, the longest times in which a device had nothing to do: ``device`` (category), ``start``, ``end``,
   ``duration`` (float64), ``node`` (string, what ran next), ``waits_for`` (string, what it had last).
 - ``"path"``, the critical path in order: the columns of the events, and ``weight`` (float64, what each adds).
-- ``"hints"``, a row a change that was tried: ``node`` (string), ``op`` (category), ``before``, ``after`` (category, full
-  names), ``waits`` (string), ``wait`` (float64), ``tensor`` (string), ``bytes`` (Int64), ``copies_before``,
+- ``"hints"``, a row a change that was tried: ``node`` (string), ``op`` (category), ``before``, ``after`` (category,
+  full names), ``waits`` (string), ``wait`` (float64), ``tensor`` (string), ``bytes`` (Int64), ``copies_before``,
   ``copies_after``, ``bytes_before``, ``bytes_after`` (int64), ``text`` (string).
 """
 

@@ -113,7 +113,8 @@ class TimelineView(anywidget.AnyWidget):
 def _page_of(timeline: StepTimeline | None, colour: str) -> tuple[bytes, dict[str, Any]]:
     """The columns and all the rest."""
     if timeline is None:
-        empty = {"count": 0, "total": 0, "text": "", "path_text": ""}
+        nothing = "No step was measured: run one with trace_level FULL_TRACE, and set explorer.run_metadata"
+        empty = {"count": 0, "total": 0, "text": nothing, "path_text": ""}
         lists = ("names", "ops", "lanes", "copies", "path", "hints", "gaps", "fills", "legend")
         return b"", {**empty, **{name: [] for name in lists}}
     names, name = _numbered(timeline.names)
@@ -161,10 +162,10 @@ def _page_of(timeline: StepTimeline | None, colour: str) -> tuple[bytes, dict[st
 
 
 def _gap_text(gap: Any) -> str:
-    text = f"{device_label(gap.device)} has nothing to do for {time_text(gap.end_us - gap.start_us)}"
+    text = f"{device_label(gap.device)} had nothing to do for {time_text(gap.end_us - gap.start_us)}"
     if not gap.node:
         return f"{text}, up to the end"
-    return f": {text} before it" + (f"; last to come: {gap.waits_for}" if gap.waits_for else "")
+    return f"before it {text}" + (f"; last to come: {gap.waits_for}" if gap.waits_for else "")
 
 
 def _numbered(values: Any) -> tuple[list[str], np.ndarray]:

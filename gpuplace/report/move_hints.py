@@ -8,13 +8,17 @@ request, has the node there, and fewer bytes (or as many, in fewer copies) cross
                                                             MatMul asks for CPU:0: 64 MiB and 4 B less
 
 Copies count between nodes that ran in the step: what is fed comes from the client's device and what is fetched goes
-there, wherever the nodes are. Sizes are those that were measured, and static ones where nothing was. How long a node
-would take on another device was not measured, and is not told.
+there, wherever the nodes are. Sizes are those that were measured, and static ones where nothing was.
+
+How long a node would take on another type of device was not measured, and is not told. So nothing goes to a type that
+the placer prefers less, as from a GPU to a CPU, unless the node took less time than the copy that it would spare. Where
+the step ran elsewhere than the placement says, there are no hints.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,6 +39,8 @@ __all__ = ["MoveHint", "Traffic", "move_hints"]
 
 _TRIED = 8
 """Copies whose ways out are tried, those that are waited for longest first."""
+_TIME_LIMIT_S = 2.0
+"""Time after which no further copy is looked at."""
 _END = re.compile(r"_(arg|retval)_(.*)_(\d+)_\d+$")
 
 
@@ -65,6 +71,8 @@ class MoveHint:
     """The node that waits."""
     wait_us: float
     """For how long it had everything that was not copied, and did not have this."""
+    took_us: float
+    """How long the node itself took."""
     was: Traffic
     now: Traffic
     also: tuple[str, ...]
@@ -85,7 +93,8 @@ class MoveHint:
             f"{self.waits} on {where} waits {time_text(self.wait_us)} for a {size}copy of {copy.tensor} from "
             f"{device_label(copy.source)}."
         )
-        change = f"{self.node} could ask for {self.request}: {self.op} has a kernel there."
+        change = f"{self.node} could ask for {self.request}: {self.op} has a kernel there"
+        change += f", and took {time_text(self.took_us)} on {device_label(self.before)}."
         moved = ""
         if self.also:
             others = ", ".join(self.also[:4]) + (
@@ -105,11 +114,19 @@ def move_hints(timeline: StepTimeline) -> tuple[MoveHint, ...]:
     if not isinstance(timeline.placement, Placement) or timeline.placement.faults:
         return ()
     search = _Search(timeline, timeline.placement)
-    found: dict[tuple[str, str], MoveHint] = {}
+    if not search.is_of_this_step():
+        return ()
+    hints: list[MoveHint] = []
+    begin = time.monotonic()
     for wait, waiting, copy in search.waits()[:_TRIED]:
-        for hint in search.ways_out(wait, waiting, copy):
-            found.setdefault((hint.node, hint.after), hint)
-    return tuple(sorted(found.values(), key=lambda hint: (hint.now.nbytes - hint.was.nbytes, -hint.wait_us)))
+        hints += search.ways_out(wait, waiting, copy)
+        if time.monotonic() - begin > _TIME_LIMIT_S:
+            break
+    hints.sort(key=lambda hint: (hint.now.nbytes - hint.was.nbytes, -hint.wait_us))
+    found: dict[str, MoveHint] = {}
+    for hint in hints:
+        found.setdefault(hint.node, hint)
+    return tuple(found.values())
 
 
 class _Search:
@@ -126,6 +143,17 @@ class _Search:
             if end is not None and end[2] in self.view.index:
                 self.client = timeline.lanes[timeline.lane[event]].device
                 (self.fed if end[1] == "arg" else self.fetched).add((self.view.index[end[2]], int(end[3])))
+
+    def is_of_this_step(self) -> bool:
+        """Whether all that ran did so where the placement has it."""
+        timeline, view = self.timeline, self.view
+        labels = [device_label(lane.device) for lane in timeline.lanes]
+        ran = {
+            (name, labels[lane])
+            for name, lane in zip(timeline.names, timeline.lane.tolist(), strict=True)
+            if name in view.index
+        }
+        return bool(ran) and all(device_label(self.placement[name]) == label for name, label in ran)
 
     def waits(self) -> list[tuple[float, str, Copy]]:
         """How long which node had all that was not copied while a copy went on, the longest first."""
@@ -159,6 +187,10 @@ class _Search:
         kinds = {found.name: found.device_type for found in self.placement.device_set}
         if device not in kinds or kinds[device] not in dict(self.placement.facts_of(node).supported):
             return
+        order = [kind for kind, _ in self.placement.device_set.prioritized_types()]
+        took, here = self.took_us(name), self.view.device_of(node)
+        if order.index(kinds[device]) > order.index(kinds[here]) and took > copy.end_us - copy.start_us:
+            return
         again = self._placed(node, device)
         if again is None or again[name] != device:
             return
@@ -167,8 +199,13 @@ class _Search:
             return
         moved = np.flatnonzero(again.devices != self.placement.devices).tolist()
         also = tuple(self.view.names[other] for other in moved if other != node)
-        op, here = self.view.op_type_of(node), self.view.device_of(node)
-        yield MoveHint(name, op, here, device, copy, waiting, wait, was, now, also)
+        op = self.view.op_type_of(node)
+        yield MoveHint(name, op, here, device, copy, waiting, wait, took, was, now, also)
+
+    def took_us(self, name: str) -> float:
+        """Time of a node in the step."""
+        chosen = [event for event, known in enumerate(self.timeline.names) if known == name]
+        return float(self.timeline.weight_us[chosen].sum())
 
     def _placed(self, node: int, device: str) -> Placement | None:
         """The graph with another request at one node; None where that cannot be placed."""

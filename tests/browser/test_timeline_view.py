@@ -23,7 +23,11 @@ state.columns = new DataView(raw.buffer);
 window.sent = [];
 const heard = {};
 window.set = (key, value) => { state[key] = value; (heard[`change:${key}`] ?? []).forEach((act) => act()); };
-const model = { get: (key) => state[key], on: (what, act) => (heard[what] ??= []).push(act), send: (message) => window.sent.push(message) };
+const model = {
+  get: (key) => state[key],
+  on: (what, act) => (heard[what] ??= []).push(act),
+  send: (message) => window.sent.push(message),
+};
 render({ model, el: document.getElementById("el") });
 </script></body></html>"""
 

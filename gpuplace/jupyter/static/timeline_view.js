@@ -189,7 +189,8 @@ function render({ model, el }) {
       pen.fillStyle = look.faint;
       // Close up, times are told from the left edge on.
       const text = apart < span[0] / 1e4 ? `+${timeText(tick - span[0])}` : timeText(Math.abs(tick) < apart / 1e6 ? 0 : tick);
-      if (at > LABELS + 14 || tick === 0) pen.fillText(text, Math.min(at, LABELS + room() - 12), 9);
+      pen.textAlign = at < LABELS + 16 ? "left" : "center";
+      pen.fillText(text, at < LABELS + 16 ? Math.max(at, LABELS) : Math.min(at, LABELS + room() - 12), 9);
     }
   }
 
@@ -515,6 +516,10 @@ function render({ model, el }) {
   // ------------------------------------------------------------------------------------------------------ around it
   function showAround() {
     summary.replaceChildren(element("b", {}, step.text), element("span", { class: "gp-timeline-path" }, step.path_text));
+    tools.hidden = !step.count;
+    said.hidden = !step.count;
+    legend.hidden = !step.count;
+    scroller.hidden = !step.count;
     const known = step.colours ?? [];
     colour.replaceChildren(...known.map((name) => element("option", { value: name, selected: name === step.coloured }, name)));
     legend.replaceChildren(...step.legend.map((look) => chip(look, look.text)), element("span", { class: "gp-hint" }, "Drag to move, Ctrl and wheel to zoom; arrows go from event to event, + and − zoom, C follows the critical path."));

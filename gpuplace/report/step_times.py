@@ -7,13 +7,17 @@ place are added up (a loop runs a node more than once), and of several places th
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 
+from gpuplace.report.palette import device_label
 from gpuplace.report.placement_view import PlacementView
 
-__all__ = ["devices_of", "measured_bytes", "measured_us"]
+__all__ = ["devices_of", "measured_bytes", "measured_us", "received_us"]
+
+_RECEIVE = re.compile(r"(.+)/_\d+ = _(?:Host)?Recv\(")
 
 
 def devices_of(run_metadata: Any) -> Any:
@@ -65,4 +69,21 @@ def measured_bytes(view: PlacementView, run_metadata: Any) -> np.ndarray:
                     for output in stats.output
                 )
                 found[node] = np.fmax(found[node], size)
+    return found
+
+
+def received_us(run_metadata: Any) -> dict[tuple[str, int, str], float]:
+    """Node, output and short name of the device it went to -> microseconds of that copy, where a ``_Recv`` tells.
+
+    Raises:
+        TypeError: `run_metadata` holds no ``dev_stats``.
+    """
+    found = {}
+    for device in devices_of(run_metadata):
+        for stats in device.node_stats:
+            name = _RECEIVE.match(getattr(stats, "timeline_label", ""))
+            if name is not None:
+                slot = stats.output[0].slot if stats.output else 0
+                lasted = stats.all_end_rel_nanos / 1000 or stats.all_end_rel_micros
+                found[name[1], slot, device_label(device.device)] = lasted
     return found

@@ -359,8 +359,9 @@ class _Links:
         if source is None:
             return
         self._edge(source, event)
-        if event.op == "Identity" and event.nbytes == 0 and event.name.startswith(f"{base}/_"):
-            return  # the empty tensor of a control edge
+        is_empty = event.op == "Identity" and event.nbytes == 0 and event.name.startswith(f"{base}/_")
+        if is_empty or text.startswith("^"):
+            return  # a control edge
         port = self.ports.get(name, "").partition(":")[2]
         self._copy(f"{base}:{port}" if port else base, source, event, source, source.end, event.start)
 

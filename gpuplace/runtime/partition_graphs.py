@@ -22,7 +22,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.runtime.partition import Schedule, Slot, Step, arg_name, retval_name
 from gpuplace.shapes import TensorShape
 
-__all__ = ["control_transfers", "end_names", "fill_partition_graphs", "transfer_names", "transfer_ops"]
+__all__ = ["control_numbers", "end_names", "fill_partition_graphs", "transfer_names", "transfer_ops"]
 
 
 def transfer_names(schedule: Schedule, first_transfer: int) -> dict[Slot, tuple[str, str, str]]:
@@ -37,6 +37,20 @@ def transfer_names(schedule: Schedule, first_transfer: int) -> dict[Slot, tuple[
             f"edge_{number}_{source}",
         )
     return names
+
+
+def control_numbers(schedule: Schedule, first_transfer: int) -> dict[tuple[Operation, str], int]:
+    """For each operation that something on another device waits for, and that device: number of the first of the four
+    nodes between them."""
+    devices = {step.op: step.device for step in schedule.steps if step.op is not None}
+    number = first_transfer + 2 * len(schedule.copies)
+    found: dict[tuple[Operation, str], int] = {}
+    for op, device in devices.items():
+        for control in op.control_inputs:
+            if devices.get(control, device) != device and (control, device) not in found:
+                found[control, device] = number
+                number += 4
+    return found
 
 
 def end_names(slots: Iterable[Slot], name: Callable[[Tensor, int], str]) -> dict[Slot, str]:
@@ -80,11 +94,12 @@ class _Partitions:
         self.graphs, self.schedule, self.rules = graphs, schedule, rules
         self.versions = version_def(graph)
         self.edges = transfer_names(schedule, first_transfer)
-        self.next_transfer = first_transfer + 2 * len(schedule.copies)
+        self.numbers = control_numbers(schedule, first_transfer)
         self.feeds = end_names(schedule.feeds, arg_name)
         self.devices = {step.op: step.device for step in schedule.steps if step.op is not None}
         self.by_device: dict[str, Any] = {}
-        self.controls: dict[tuple[Operation, str], str] = {}
+        self.sent: set[tuple[Operation, str]] = set()
+        """Operations that what runs on a device waits for, as far as they have been sent there."""
         self.readers: dict[Slot, str] = {}
         """Value -> the first node that takes it."""
         for step in schedule.steps:
@@ -174,16 +189,16 @@ class _Partitions:
             if self.devices[control] == device:
                 found.append(f"^{control.name}")
                 continue
-            name = self.controls.get((control, device))
-            if name is None:
-                name = self.controls[control, device] = self.send_control(control, device, op.name)
-            found.append(f"^{name}")
+            number = self.numbers[control, device]
+            if (control, device) not in self.sent:
+                self.sent.add((control, device))
+                self.send_control(control, device, number, op.name)
+            found.append(f"^{control.name}/_{number + 3}")
         return found
 
-    def send_control(self, control: Operation, device: str, consumer: str) -> str:
-        """Adds the four nodes of a control edge between devices; returns the name of the last."""
-        source, first = control.name, self.next_transfer
-        self.next_transfer += 4
+    def send_control(self, control: Operation, device: str, first: int, consumer: str) -> None:
+        """Adds the four nodes of a control edge between devices, which are numbered from `first` on."""
+        source = control.name
         empty = f"{source}/_{first}" if self.rules == "1.15" else f"{source}/ctrl/_{first}"
         send, receive, last = (f"{source}/_{first + i}" for i in (1, 2, 3))
         dtype, sender = as_dtype("float32"), self.devices[control]
@@ -193,20 +208,6 @@ class _Partitions:
         self.add(sender, send, "_Send", [empty], {"T": dtype, **attrs}, source)
         self.add(device, receive, "_Recv", (), {"tensor_type": dtype, **attrs}, source)
         self.add(device, last, "Identity", [receive], {"T": dtype}, source)
-        return last
-
-
-def control_transfers(schedule: Schedule) -> int:
-    """How many control edges cross between devices, those from one node to one device counted once."""
-    devices = {step.op: step.device for step in schedule.steps if step.op is not None}
-    return len(
-        {
-            (control, device)
-            for op, device in devices.items()
-            for control in op.control_inputs
-            if devices.get(control, device) != device
-        }
-    )
 
 
 def value_name(slot: Slot, edges: Mapping[Slot, tuple[str, str, str]], feeds: Mapping[Slot, str]) -> str:

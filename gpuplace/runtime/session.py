@@ -45,7 +45,7 @@ from gpuplace.runtime.executor import Plan, PlanOnGPU
 from gpuplace.runtime.feeds import Feed, feedable, flat_feeds
 from gpuplace.runtime.fetches import FetchStructure
 from gpuplace.runtime.partition import PartitionOptions, make_schedule
-from gpuplace.runtime.partition_graphs import control_transfers, fill_partition_graphs
+from gpuplace.runtime.partition_graphs import control_numbers, fill_partition_graphs
 from gpuplace.runtime.plan import PlanBuilder
 from gpuplace.runtime.process_state import session_devices
 from gpuplace.runtime.session_device import SessionDevice
@@ -352,7 +352,7 @@ class BaseSession:
         code = builder(schedule, backends, self._resources, self._constant).build()
         leaves = [backend.leave for backend in backends.values() if backend.leave is not None]
         first = self._transfers
-        self._transfers += 2 * len(schedule.copies) + 4 * control_transfers(schedule)
+        self._transfers += 2 * len(schedule.copies) + 4 * len(control_numbers(schedule, 0))
         if leaves:
             return PlanOnGPU(schedule, code, self._release, first, leave=leaves[0])
         return Plan(schedule, code, self._release, first)

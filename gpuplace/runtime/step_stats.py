@@ -25,7 +25,13 @@ from gpuplace.dtypes import as_dtype
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.resources import VariableStorage
 from gpuplace.runtime.partition import Schedule, Slot, Step, arg_name, retval_name
-from gpuplace.runtime.partition_graphs import end_names, transfer_names, transfer_ops
+from gpuplace.runtime.partition_graphs import (
+    control_numbers,
+    end_names,
+    transfer_names,
+    transfer_ops,
+    value_name,
+)
 from gpuplace.runtime.plan import PlanBuilder
 from gpuplace.runtime.tracer_stats import add_tracer_stats
 
@@ -156,6 +162,8 @@ class _Writer:
     trace: Trace
     edges: Mapping[Slot, tuple[str, str, str]]
     feeds: Mapping[Slot, str]
+    controls: Mapping[tuple[Operation, str], int]
+    """Numbers of the nodes between an operation and a device where something waits for it."""
     devices: dict[str, Any] = field(default_factory=dict)
     ready: dict[Slot | Operation, int] = field(default_factory=dict)
     """When a value was there, or an operation was over."""
@@ -194,7 +202,7 @@ class _Writer:
         scheduled = min(scheduled, start)
         if step.op is not None:
             self.ready[step.op] = end
-            inputs = ", ".join(_input_names(step, self.edges, self.feeds))
+            inputs = ", ".join(_input_names(step, self.edges, self.feeds, self.controls))
             made = self.node(
                 step.device, step.name, f"{step.name} = {step.op.type}({inputs})", start, end, scheduled
             )
@@ -257,7 +265,8 @@ def fill_step_stats(
     """
     schedule = trace.schedule
     edges = transfer_names(schedule, first_transfer)
-    writer = _Writer(step_stats, trace, edges, end_names(schedule.feeds, arg_name))
+    feeds, controls = end_names(schedule.feeds, arg_name), control_numbers(schedule, first_transfer)
+    writer = _Writer(step_stats, trace, edges, feeds, controls)
     client = schedule.fetches[0].location.device if schedule.fetches else None
     for slot, tensor in zip(schedule.feeds, trace.feeds, strict=True):
         writer.feed(slot, tensor)
@@ -273,19 +282,16 @@ def fill_step_stats(
 
 
 def _input_names(
-    step: Step, edges: Mapping[Slot, tuple[str, str, str]], feeds: Mapping[Slot, str]
+    step: Step,
+    edges: Mapping[Slot, tuple[str, str, str]],
+    feeds: Mapping[Slot, str],
+    controls: Mapping[tuple[Operation, str], int],
 ) -> Iterable[str]:
     for slot in step.inputs:
-        if slot in edges:
-            yield edges[slot][1]
-        elif slot in feeds:
-            yield feeds[slot]
-        else:
-            output = slot.tensor.value_index
-            yield f"{slot.tensor.op.name}:{output}" if output else slot.tensor.op.name
-    if step.op is not None:
-        for control in step.op.control_inputs:
-            yield f"^{control.name}"
+        yield value_name(slot, edges, feeds)
+    for control in step.op.control_inputs if step.op is not None else ():
+        number = controls.get((control, step.device))
+        yield f"^{control.name}" if number is None else f"^{control.name}/_{number + 3}"
 
 
 def _node_stats(

@@ -22,19 +22,20 @@ _LEAST = 1000
 """Items below which nothing takes that long."""
 
 
-def track(items: Iterable[T], total: int, what: str) -> Iterable[T]:
+def track(items: Iterable[T], total: int, what: str, unit: str = " nodes") -> Iterable[T]:
     """The items, with a bar where somebody sees it and it takes long.
 
     Args:
         items: what is gone through.
         total: how many there are.
         what: what is being done, in a word or two.
+        unit: what an item is, with a blank before it.
     """
     if total < _LEAST or not is_seen():
         return items
     from tqdm.auto import tqdm
 
-    return tqdm(items, what, total, leave=False, delay=DELAY_S, unit=" nodes", unit_scale=True)
+    return tqdm(items, what, total, leave=False, delay=DELAY_S, unit=unit, unit_scale=True)
 
 
 def is_seen() -> bool:

@@ -8,6 +8,7 @@ notebook library.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from gpuplace.device.machine import Machine
@@ -106,6 +107,30 @@ def _session_frame(self: BaseSession, table: str = "nodes", **options: Any) -> A
     return session_frame(self, table, **options)
 
 
+def _trace(self: Placement, of: Any, direction: str = "inputs") -> Any:
+    """All that an op depends on, as a `gpuplace.report.trace.Trace`: ``names``, ``counts``, ``copies``, ``.frame()``.
+
+    Args:
+        of: an `Operation`, a `Tensor`, or the name of an op or a name scope.
+        direction: ``"inputs"``, ``"consumers"`` (all that depends on it) or ``"both"``.
+
+    Raises:
+        KeyError: there is no such op; says which names are like it.
+        ValueError: an unknown direction.
+    """
+    from gpuplace.report.trace import Trace, trace_of
+
+    _attach(Trace, frame=_trace_frame)
+    return trace_of(self, of, direction)
+
+
+def _trace_frame(self: Any, table: str = "nodes") -> Any:
+    """The rows of a trace of ``"nodes"``, ``"edges"`` or ``"copies"``; see ``gpuplace.jupyter.frames``."""
+    from gpuplace.jupyter.frames import trace_frame
+
+    return trace_frame(self, table)
+
+
 def _logged_frame(self: Any, table: str = "nodes") -> Any:
     """A table of the log as a ``DataFrame``; see ``gpuplace.jupyter.log_frames`` for tables and columns."""
     from gpuplace.jupyter.log_frames import logged_frame
@@ -147,20 +172,26 @@ def parse_log(log: Any) -> Any:
     Args:
         log: text, bytes, path, open file, or what ``%%capture`` kept of a cell.
     """
-    from gpuplace.report.log_diff import LogDiff
     from gpuplace.report.log_parser import parse_log as parse
+
+    _attach_to_logs()
+    return parse(log)
+
+
+def _attach_to_logs() -> None:
+    """Attaches methods to what `import gpuplace` does not load."""
+    from gpuplace.report.log_diff import LogDiff
     from gpuplace.report.logged_placement import LoggedPlacement
 
     _attach(LoggedPlacement, picture=_picture, frame=_logged_frame, _repr_mimebundle_=_mimebundle)
     _attach(LogDiff, frame=_log_diff_frame)
-    return parse(log)
 
 
 def explore(x: Any = None, machine: Any = None, config: Any = None, release: str | None = None) -> Any:
-    """The interactive explorer of a graph, session, placement, GraphDef, file or parsed log.
+    """The interactive explorer of a graph, session, placement, GraphDef, file or log.
 
     Args:
-        x: what to explore; the default graph where None.
+        x: what to explore, a file of a graph or of a log among others; the default graph where None.
         machine: a ``Machine`` or its text; the current one where None.
         config: a ``ConfigProto`` with the settings to begin with.
         release: see ``gpuplace.release``.
@@ -168,6 +199,13 @@ def explore(x: Any = None, machine: Any = None, config: Any = None, release: str
     from gpuplace.graph.convert import get_default_graph
     from gpuplace.jupyter.explorer import explore as make_explorer
 
+    if isinstance(x, str | os.PathLike):
+        from gpuplace.report.graph_or_log import log_in_file
+
+        found = log_in_file(x)
+        if found is not None:
+            _attach_to_logs()
+            x = found
     return make_explorer(
         get_default_graph() if x is None else x, machine=machine, config=config, release=release
     )
@@ -264,7 +302,7 @@ def attach() -> None:
         _repr_mimebundle_=_mimebundle,
     )
     _attach(Operation, node_def=property(_node_def), __str__=_operation_text)
-    _attach(Placement, picture=_picture, frame=_frame, _repr_mimebundle_=_mimebundle)
+    _attach(Placement, picture=_picture, frame=_frame, trace=_trace, _repr_mimebundle_=_mimebundle)
     _attach(Machine, frame=_machine_frame)
     _attach(BaseSession, frame=_session_frame, timeline=_session_timeline)
     _attach(Blame, frame=_blame_frame)

@@ -1,4 +1,4 @@
-"""``gpuplace report`` and ``gpuplace explore``: a graph as a page in a browser, without and with a kernel."""
+"""``gpuplace report`` and ``gpuplace explore``: a graph or a log as a page in a browser, without and with a kernel."""
 
 from __future__ import annotations
 
@@ -17,10 +17,29 @@ from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, 
 from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.placer.placement import Placement
+from gpuplace.report.graph_or_log import log_in_file
+from gpuplace.report.logged_placement import LoggedPlacement
 from gpuplace.report.page import page_html
+from gpuplace.report.placement_view import view_of
+from gpuplace.report.step_times import measured_us
+from gpuplace.report.text import counted
 
 _MODULES = {"lab": "jupyterlab", "voila": "voila"}
 """What serves the explorer, the first that is installed by default: Voila's own page asks a CDN for icons."""
+
+_OF_GRAPHS = (
+    "machine",
+    "against",
+    "against_release",
+    "run_metadata",
+    "release",
+    "config",
+    "soft",
+    "tags",
+    "signature",
+    "clear_devices",
+)
+"""Options that say how a graph is read and placed."""
 
 _PATIENCE_S = 20
 """How long a server may take to end."""
@@ -51,10 +70,11 @@ def explore(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{_MODULES[with_what]} is not installed: pip install {name}, or --with page")
     machine_of(arguments.machine)
     release_of(arguments)
+    is_log = _log(arguments) is not None
     with tempfile.TemporaryDirectory(prefix="gpuplace-") as folder:
         path = Path(arguments.output or Path(folder) / "explorer.ipynb")
         try:
-            path.write_text(json.dumps(_notebook(arguments), indent=1), encoding="utf-8")
+            path.write_text(json.dumps(_notebook(arguments, is_log=is_log), indent=1), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
         with subprocess.Popen(_server(with_what, path.resolve(), arguments)) as server:
@@ -69,7 +89,10 @@ def explore(arguments: argparse.Namespace) -> int:
                 return 0
 
 
-def _page(arguments: argparse.Namespace) -> tuple[Placement, str]:
+def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, str]:
+    log = _log(arguments)
+    if log is not None:
+        return log, _log_page(log, arguments)
     release = release_of(arguments)
     machine = machine_of(arguments.machine)
     placement = placement_of(arguments, machine, release, on_error="keep")
@@ -79,15 +102,66 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement, str]:
     against, against_text = _against(arguments, placement, machine, release)
     if against_text:
         settings.append(("compared with", against_text))
+    step = _step(arguments, placement)
+    if step is not None:
+        settings.append(("measured step", arguments.run_metadata))
     text = page_html(
         placement,
-        title=getattr(arguments, "title", None) or Path(arguments.graph).resolve().name,
+        run_metadata=step,
+        title=_title(arguments),
         settings=settings,
         mapping=machine.mapping(config_of(arguments), environ={}) if arguments.machine else machine.mapping(),
         against=against,
         against_text=against_text,
     )
     return placement, text
+
+
+def _step(arguments: argparse.Namespace, placement: Placement) -> Any:
+    """What --run-metadata names, of this graph; None where it is not given."""
+    path = getattr(arguments, "run_metadata", None)
+    if not path:
+        return None
+    from gpuplace.graphdef.run_metadata import load_run_metadata
+
+    step = load_run_metadata(path)
+    try:
+        measured_us(view_of(placement), step)
+    except ValueError as error:
+        raise UsageError(f"{path} is not of {arguments.graph}: {error}") from None
+    return step
+
+
+def _log(arguments: argparse.Namespace) -> LoggedPlacement | None:
+    """The log that the command names; None where that is a graph.
+
+    Raises:
+        UsageError: a log, and options with which a graph is placed.
+    """
+    if not os.path.exists(arguments.graph):
+        raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
+    found = log_in_file(arguments.graph)
+    given = [name for name in _OF_GRAPHS if getattr(arguments, name, None)] if found is not None else []
+    if given:
+        words = ", ".join("--" + name.replace("_", "-") for name in given)
+        raise UsageError(
+            f"{arguments.graph} is a log, which tells where nodes were: leave out {words}, with which a graph is "
+            f"placed. To compare the log with its graph: gpuplace log {arguments.graph} --against GRAPH"
+        )
+    return found
+
+
+def _log_page(log: LoggedPlacement, arguments: argparse.Namespace) -> str:
+    settings = [("from", "a log of TensorFlow")]
+    if len(log.numbers) > 1:
+        settings.append(("sessions", f"{len(log.numbers)}; of a node in several the last line counts"))
+    if log.unparsed:
+        settings.append(("not understood", f"{counted(len(log.unparsed), 'piece')} of text, below"))
+    return page_html(log, title=_title(arguments), settings=settings)
+
+
+def _title(arguments: argparse.Namespace) -> str:
+    return getattr(arguments, "title", None) or Path(arguments.graph).resolve().name
 
 
 def _against(
@@ -106,10 +180,10 @@ def _against(
     return found, ", ".join(told)
 
 
-def _raise_first_error(placement: Placement) -> None:
-    if placement.errors:
-        error: OpError = placement.errors[0]
-        raise error
+def _raise_first_error(placement: Placement | LoggedPlacement) -> None:
+    errors: tuple[OpError, ...] = getattr(placement, "errors", ())
+    if errors:
+        raise errors[0]
 
 
 def _first_installed() -> str:
@@ -137,7 +211,7 @@ def _open_page(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _notebook(arguments: argparse.Namespace) -> dict[str, Any]:
+def _notebook(arguments: argparse.Namespace, *, is_log: bool = False) -> dict[str, Any]:
     """A notebook whose one cell opens the explorer."""
     options = {"machine": arguments.machine, "release": arguments.release}
     words = [repr(str(Path(arguments.graph).resolve()))]
@@ -158,7 +232,9 @@ def _notebook(arguments: argparse.Namespace) -> dict[str, Any]:
         "clear_devices": arguments.clear_devices,
     }
     chosen = {name: value for name, value in chosen.items() if value}
-    if chosen:
+    if is_log:
+        lines.append(f"tf.explore(tf.parse_log({words[0]}))")
+    elif chosen:
         words += [f"{name}={value!r}" for name, value in chosen.items()] + ["on_error='keep'"]
         lines.append(f"tf.explore(tf.place({', '.join(words)}))")
     else:

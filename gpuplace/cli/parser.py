@@ -17,8 +17,8 @@ COMMANDS = {
     "blame": "rank the causes for everything that is not on a GPU",
     "diff": "place a graph on two machines, or as two releases, and print what moves",
     "log": "read what TensorFlow printed with log_device_placement, and compare it with a graph",
-    "report": "write a graph's placement as one HTML file: picture, tables and reasons",
-    "explore": "open a graph in the explorer",
+    "report": "write a graph's placement, or a log, as one HTML file: picture, tables and reasons",
+    "explore": "open a graph or a log in the explorer",
     "devices": "show how the machine's GPUs become /device:GPU:0, /device:GPU:1, ...",
 }
 """Command -> what it does."""
@@ -37,6 +37,8 @@ MACHINE_HELP = (
     'such as "4x Tesla K20m", "2 CPU, 1x V100", "cpu" or "local"; default: GPUPLACE_MACHINE, else local'
 )
 GRAPH_HELP = "a GraphDef (.pb, or .pbtxt as text) or the folder of a SavedModel"
+
+LOG_HELP = "; or a log of TensorFlow, which says where nodes were: told by its content, and not placed again"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -107,7 +109,7 @@ def build_parser() -> argparse.ArgumentParser:
     log.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
 
     report = _command(commands, "report")
-    _add_graph(report)
+    _add_graph(report, LOG_HELP)
     report.add_argument(
         "-o", "--output", metavar="FILE", default="report.html", help="default: report.html, here"
     )
@@ -121,10 +123,15 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="RELEASE",
         help="another release: the page lists what moves",
     )
+    report.add_argument(
+        "--run-metadata",
+        metavar="FILE",
+        help="what a step measured, a RunMetadata or StepStats (.pb, or .pbtxt as text): colours by time and memory",
+    )
     _add_session_options(report)
 
     explore = _command(commands, "explore")
-    _add_graph(explore)
+    _add_graph(explore, LOG_HELP)
     _add_machine(explore)
     _add_release(explore)
     _add_session_options(explore)
@@ -153,8 +160,8 @@ def _command(commands: argparse._SubParsersAction, name: str) -> argparse.Argume
     )
 
 
-def _add_graph(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("graph", metavar="GRAPH", help=GRAPH_HELP)
+def _add_graph(parser: argparse.ArgumentParser, or_else: str = "") -> None:
+    parser.add_argument("graph", metavar="GRAPH", help=GRAPH_HELP + or_else)
     parser.add_argument(
         "--tags", metavar="TAGS", help="which graph of a SavedModel, as serve,gpu; default: serve"
     )

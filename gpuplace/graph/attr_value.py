@@ -72,17 +72,17 @@ class TensorValue:
             self._array = self._decode(self.encoded)
         return self._array
 
-    def shown(self, count: int) -> np.ndarray[Any, Any]:
+    def shown(self, count: int, most: int = _MAX_FILLED) -> np.ndarray[Any, Any]:
         """For texts: all elements, or the first `count` in a vector where the tensor is too large to decode for that.
+
+        Args:
+            count: elements of the vector.
+            most: elements above which a tensor that is not decoded yet is too large.
 
         Raises:
             gpuplace.errors.InvalidArgumentError: as `array`.
         """
-        if (
-            self._array is None
-            and self._decode is not None
-            and (self.shape.num_elements() or 0) > _MAX_FILLED
-        ):
+        if self._array is None and self._decode is not None and (self.shape.num_elements() or 0) > most:
             return self._decode(self.encoded, count)
         return self.array
 

@@ -5,10 +5,7 @@ A path may be a ``.pb`` or ``.pbtxt`` GraphDef (also gzipped), a ``.meta`` MetaG
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,14 +13,13 @@ from typing import Any
 from gpuplace.dtypes import DType
 from gpuplace.errors import (
     DataLossError,
-    FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
-    PermissionDeniedError,
     ResourceExhaustedError,
 )
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graphdef.attr_values import decode_attr, decode_op_def, readable_attrs
+from gpuplace.graphdef.files import MAX_BYTES, decompressed, file_error, read_bytes, too_large
 from gpuplace.graphdef.functions import function_bodies, functions_by_name
 from gpuplace.graphdef.messages import (
     DecodeError,
@@ -45,15 +41,8 @@ from gpuplace.shapes import TensorShape
 
 SAVED_MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt")
 
-MAX_BYTES = (1 << 31) - 1
-"""Bytes that protobuf takes for one message."""
-
-_PIECE = 1 << 20
 _SHOWN = 500
 """Characters of a parser's complaint."""
-_MIN_UNPACKED = 1 << 28
-_MAX_RATIO = 100
-"""How much larger than its gzip file a graph of more than `_MIN_UNPACKED` bytes may be; the worst is about 1000."""
 
 
 def load_graph_def(
@@ -136,28 +125,7 @@ def _own(message: Any, kind: Any) -> Any:
 
 
 def _load_path(path: Path) -> Any:
-    try:
-        if path.is_dir():
-            found = [path / name for name in SAVED_MODEL_FILES if (path / name).exists()]
-            if not found:
-                raise NotFoundError(
-                    None, None, f"SavedModel file does not exist at: {path}/{{{'|'.join(SAVED_MODEL_FILES)}}}"
-                )
-            path = found[0]
-        data = _read(path)
-    except (FileNotFoundError, ValueError):  # ValueError: a name that no file can have
-        raise NotFoundError(
-            None, None, f"{str(path)[:300]}; No such file or directory", hint="check the path"
-        ) from None
-    except OSError as error:  # a name too long, a loop of links, no permission, a failing disk
-        is_denied = isinstance(error, PermissionError)
-        raise (PermissionDeniedError if is_denied else FailedPreconditionError)(
-            None, None, f"{str(path)[:300]}; {error.strerror}", hint="check the path"
-        ) from None
-    names = path.name.lower()
-    if names.endswith(".gz"):
-        names = names[: -len(".gz")]
-        data = _decompressed(data, path)
+    data, names, path = read_file(path)
     kind: Any = GraphDef
     if names in SAVED_MODEL_FILES:
         kind = SavedModel
@@ -167,51 +135,34 @@ def _load_path(path: Path) -> Any:
     return (_parse_text if as_text else _parse)(kind, data, str(path))
 
 
-def _read(path: Path) -> bytes:
-    """A file's content; one that is no regular file, such as a pipe, is read as far as a message can go."""
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > MAX_BYTES:
-            raise _too_large(str(path), f"{size} bytes")
-        data = bytearray()
-        while piece := file.read(_PIECE):
-            data += piece
-            if len(data) > MAX_BYTES:
-                raise _too_large(str(path), f"more than {MAX_BYTES} bytes")
-        return bytes(data)
+def read_file(path: Path) -> tuple[bytes, str, Path]:
+    """A file's content, decompressed, its name in small letters without .gz, and its path; a folder's SavedModel.
 
-
-def _decompressed(data: bytes, path: Path) -> bytes:
-    """The content of a gzip file; DataLossError for what is none, or grows out of all proportion."""
-    limit = min(MAX_BYTES, max(_MIN_UNPACKED, _MAX_RATIO * len(data)))
-    unpacked = bytearray()
+    Raises:
+        NotFoundError, PermissionDeniedError, FailedPreconditionError: it cannot be read.
+        DataLossError, ResourceExhaustedError: it cannot be decompressed, or is too large.
+    """
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            while piece := file.read(_PIECE):
-                unpacked += piece
-                if len(unpacked) > limit:
-                    raise _too_large(str(path), f"{len(data)} bytes, more than {limit} when decompressed")
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataLossError(None, None, f"Can't decompress {path}: {error}") from error
-    return bytes(unpacked)
-
-
-def _too_large(what: str, size: str) -> ResourceExhaustedError:
-    return ResourceExhaustedError(
-        None,
-        None,
-        f"{what} is too large for a graph",
-        facts={
-            "size": size,
-            "allowed": f"{MAX_BYTES} bytes; decompressed also at most {_MAX_RATIO} times the file",
-        },
-        hint="is it a graph at all? protobuf reads no message of 2 GiB or more: keep weights in a checkpoint",
-    )
+        if path.is_dir():
+            found = [path / name for name in SAVED_MODEL_FILES if (path / name).exists()]
+            if not found:
+                raise NotFoundError(
+                    None, None, f"SavedModel file does not exist at: {path}/{{{'|'.join(SAVED_MODEL_FILES)}}}"
+                )
+            path = found[0]
+        data = read_bytes(path)
+    except (OSError, ValueError) as error:
+        raise file_error(path, error) from None
+    names = path.name.lower()
+    if names.endswith(".gz"):
+        names = names[: -len(".gz")]
+        data = decompressed(data, str(path))
+    return data, names, path
 
 
 def _parse(kind: Any, data: bytes, what: str) -> Any:
     if len(data) > MAX_BYTES:
-        raise _too_large(what, f"{len(data)} bytes")
+        raise too_large(what, f"{len(data)} bytes")
     message = kind()
     try:
         message.ParseFromString(data)
@@ -223,7 +174,7 @@ def _parse(kind: Any, data: bytes, what: str) -> Any:
             None,
             f"Can't parse {what} as binary proto",
             facts={"because": str(error), "size": f"{len(data)} bytes"},
-            hint="is the file complete? A text file has to end in .pbtxt",
+            hint="is the file complete? A graph as text has to end in .pbtxt; gpuplace.parse_log reads logs",
         ) from None
     return message
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.jupyter.views import look
+from gpuplace.report.attr_text import attr_rows
 from gpuplace.report.drawing import Box, Drawing, scope_tree
 from gpuplace.report.placement_view import PlacementView, view_of
 from gpuplace.report.text import counted
@@ -53,6 +54,7 @@ def _op_detail(placement: Any, view: PlacementView, node: int) -> dict[str, Any]
         "requested": request,
         "met": None if not request else bool(device) and not bool(view.is_unmet[node]),
         "source": view.source_line(node) or "",
+        "attrs": [list(row) for row in attr_rows(placement, node)],
         "reason": "A log says where an op ran, not why.",
         "steps": [],
         "remedies": [],
@@ -112,6 +114,7 @@ def _box_detail(box: Box) -> dict[str, Any]:
         "requested": "",
         "met": None,
         "source": "",
+        "attrs": [],
         "reason": asked + unmet,
         "steps": [],
         "remedies": [],

@@ -9,6 +9,7 @@
     explorer.undo()
     explorer.selected = "MatMul"
     print(explorer.reason)
+    explorer.light = "inputs"                    # all that it depends on; explorer.lit names it
     explorer.compare(release="2.21")
     explorer.frame
     print(explorer.as_python())
@@ -33,6 +34,7 @@ from gpuplace.jupyter.comparison import Comparison
 from gpuplace.jupyter.controls import PRESETS, fields_of, setting_of
 from gpuplace.jupyter.explorer_views import TABS, Views
 from gpuplace.jupyter.frames import placement_frame
+from gpuplace.jupyter.lights import Lights
 from gpuplace.jupyter.pictures import placement_picture
 from gpuplace.jupyter.remedies import remedies
 from gpuplace.jupyter.row_sources import searcher
@@ -61,7 +63,7 @@ _SETTINGS = {
 """Trait -> setting of `WhatIf`."""
 
 
-class Explorer(ipywidgets.VBox):  # type: ignore[misc]
+class Explorer(Lights, ipywidgets.VBox):  # type: ignore[misc]
     """A graph on a machine, with everything that can be changed about it.
 
     Args:
@@ -170,6 +172,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             self.colour = "assigned"
         self._views.show_picture(self.opened, self.colour)
         self._show_fields()
+        self._show_light()
 
     @property
     def remedies(self) -> tuple[str, ...]:
@@ -201,7 +204,15 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         error = "" if self._what_if.error is None else html.error_html(self._what_if.error)
         if self.placement is None:
             return {**bundle, "text/html": error, "text/plain": repr(self)}
-        picture = placement_picture(self.placement, open=self.opened)._repr_mimebundle_()
+        drawn = placement_picture(
+            self.placement,
+            open=self.opened,
+            colour=self.colour,
+            against=self._comparison.before,
+            run_metadata=self.run_metadata,
+            **self._as_marks(),
+        )
+        picture = drawn._repr_mimebundle_()
         return {
             **bundle,
             "text/html": f"<p>{html.escape(repr(self))}</p>{error}{picture['text/html']}",
@@ -258,6 +269,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         """Selects the next op whose name has a match for a regular expression; says whether there is one."""
         if self.placement is None or not pattern:
             return False
+        self._searched(pattern)
         names = view_of(self.placement).names
         search = searcher(pattern)
         start = view_of(self.placement).index.get(self.selected, -1) + 1
@@ -377,6 +389,8 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
                     self.opened = () if how == "all" else None
                 case {"type": "find", "text": str(text)}:
                     self.find(text)
+                case {"type": "light"}:
+                    self._light_heard(content)
                 case {"type": "set", "name": str(name), "value": value}:
                     self._set(name, value)
                 case {"type": "undo"}:
@@ -458,7 +472,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             fields = fields_of(
                 state.settings,
                 self.visible_devices,
-                state.mapping,
+                state.mapping or (),
                 self.colours,
                 self.colour,
                 errors=errors,
@@ -485,6 +499,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     def _show_selection(self) -> None:
         self.set_trait("reason", self._views.show_selection(self.selected))
+        self._show_light()
 
 
 def explore(x: Any, machine: Any = None, config: Any = None, release: str | None = None) -> Explorer:

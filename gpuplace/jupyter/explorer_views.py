@@ -24,6 +24,7 @@ from gpuplace.jupyter.views import GraphView, PanelView
 from gpuplace.jupyter.what_if import WhatIf
 from gpuplace.report.colouring import COLOURINGS
 from gpuplace.report.drawing import Drawing
+from gpuplace.report.lighting import Lit
 from gpuplace.report.memory import memory_rows
 from gpuplace.report.placement_view import view_of
 from gpuplace.report.text import summary_text
@@ -147,6 +148,17 @@ class Views:
             self.graph.selected_box = box.id if box is not None else ""
         return detail.get("reason", "")
 
+    def show_light(
+        self, shown: dict[str, Any], choices: list[list[str]], only: bool, lit: Lit | None = None
+    ) -> None:
+        """Lights boxes and edges, and limits the tables of nodes and copies to what is lit."""
+        with self.graph.hold_sync():
+            self.graph.lights = choices
+            self.graph.lit_only = only
+            self.graph.lit = shown
+        for table in (self.nodes, self.copies):
+            table.limit(lit if only and lit is not None and lit.nodes is not None else None)
+
     # ---------------------------------------------------------------------------------------------- tables and panels
 
     def show_status(self, remedies: list[Remedy]) -> None:
@@ -167,7 +179,9 @@ class Views:
         view = view_of(placement)
         self.nodes.fill(lambda: NodeRows(view), "The graph is empty.")
         nothing = "Nothing is copied between devices." if view.knows_edges else "A log names no copies."
-        self.copies.fill(lambda: CopyRows(view), nothing)
+        copies, reads = len(view.copies()), int(view.is_copy.sum())
+        shared = f"an op that reads a copy each; {copies:,} copies, as one serves all ops of its device"
+        self.copies.fill(lambda: CopyRows(view), nothing, shared if copies < reads else "")
         self.moves.fill(self._move_rows)
         self.log.fill(lambda: LogRows(self.what_if.log(), view.index), "No log: the placement failed.")
 

@@ -85,6 +85,7 @@ __all__ = [
     "placement_frame",
     "scopes_frame",
     "session_frame",
+    "trace_frame",
 ]
 
 
@@ -119,7 +120,8 @@ def edges_frame(placement: Any, *, copies_only: bool = False) -> pd.DataFrame:
     is_control = view.is_control[chosen]
     keys, tensor = np.unique(np.stack((src, output), axis=1), axis=0, return_inverse=True)
     tensor = tensor.reshape(-1)
-    facts = [None if port < 0 else view.tensor_of(node, port) for node, port in keys.tolist()]
+    known = iter(view.tensors_of(keys[keys[:, 1] >= 0].tolist()))
+    facts = [next(known) if port >= 0 else None for port in keys[:, 1].tolist()]
     dtypes = category("" if fact is None else fact.dtype for fact in facts)
     shapes = pd.array([_shape_text(fact) for fact in facts], dtype="string")
     sizes = pd.array([None if fact is None else fact.nbytes for fact in facts], dtype="Int64")
@@ -139,6 +141,24 @@ def edges_frame(placement: Any, *, copies_only: bool = False) -> pd.DataFrame:
             "control": is_control,
         }
     )
+
+
+def trace_frame(trace: Any, table: str = "nodes") -> pd.DataFrame:
+    """The rows of `placement_frame` or `edges_frame` that are in a `Trace`.
+
+    Args:
+        trace: what ``placement.trace("name")`` gave.
+        table: ``"nodes"``, ``"edges"`` (those that were gone along) or ``"copies"``.
+
+    Raises:
+        ValueError: there is no such table.
+    """
+    if table == "nodes":
+        return placement_frame(trace.view)[trace.nodes]
+    if table in ("edges", "copies"):
+        chosen = edges_frame(trace.view)[trace.edges]
+        return (chosen[chosen["copy"]] if table == "copies" else chosen).reset_index(drop=True)
+    raise ValueError(f"No table {table!r} of a trace: choose one of nodes, edges, copies")
 
 
 def _shape_text(fact: TensorFact | None) -> str | None:

@@ -198,7 +198,13 @@ def memory_blocks(rows: Sequence[MemoryRow]) -> list[Block]:
     }[grows]
     over = [row for row in rows if row.limit and row.variables + row.constants > row.limit]
     blocks: list[Block] = [
-        {"kind": "table", "caption": "Memory by device", "columns": columns, "rows": table}
+        {
+            "kind": "table",
+            "caption": "Memory by device",
+            "columns": columns,
+            "rows": table,
+            "numbers": [i for i, name in enumerate(columns) if name not in ("device", "placed")],
+        }
     ]
     for row in over:
         blocks.append(
@@ -231,7 +237,8 @@ def _bar(row: MemoryRow, widest: int) -> dict[str, Any]:
     whole = row.limit or max(widest, 1)
     parts = [("variables", row.variables), ("constants", row.constants), ("outputs", row.outputs)]
     share = row.known / whole
-    text = f"{bytes_text(row.known)}" + (f", {share:.1%} of the limit" if row.limit else "")
+    part = "under 0.1%" if 0 < share < 0.001 else f"{share:.1%}"
+    text = f"{bytes_text(row.known)}" + (f", {part} of the limit" if row.limit and row.known else "")
     return {
         "bar": [[size / whole, name, f"{name}: {bytes_text(size)}"] for name, size in parts if size],
         "text": text,
@@ -241,12 +248,15 @@ def _bar(row: MemoryRow, widest: int) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------------------- devices
 
 
-def device_blocks(mapping: Sequence[Any], environ: Mapping[str, str], config_code: str) -> list[Block]:
-    """The chain from GPUs to devices, and the settings that make it."""
+def device_blocks(mapping: Sequence[Any] | None, environ: Mapping[str, str], config_code: str) -> list[Block]:
+    """The chain from GPUs to devices, None where the settings make none, and the settings."""
     settings = "\n".join([*(f"{name}={value}" for name, value in environ.items()), config_code])
     if not mapping:
+        told = (
+            "No devices can be made with these settings." if mapping is None else "This machine has no GPU."
+        )
         return [
-            text_block("This machine has no GPU.", "status"),
+            text_block(told, "status"),
             {"kind": "code", "text": settings, "label": "Settings"},
         ]
     rows = [

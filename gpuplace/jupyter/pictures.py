@@ -21,6 +21,7 @@ from gpuplace.report.palette import Theme, theme_named
 from gpuplace.report.placement_view import PlacementView, view_of
 from gpuplace.report.sheet import Sheet, legend_text, sheet_of
 from gpuplace.report.text import placement_text, summary_text
+from gpuplace.report.trace import TRACES, trace_of
 
 __all__ = ["Picture", "legend_chips", "picture_sheet", "placement_picture"]
 
@@ -152,6 +153,8 @@ def placement_picture(
     against: Any = None,
     critical_path: bool | str = False,
     find: str | None = None,
+    trace: str | None = None,
+    of: Any = None,
     patterns: bool = False,
     theme: str = "light",
     direction: str = "TB",
@@ -172,6 +175,9 @@ def placement_picture(
         against: an earlier placement: what has another device there is marked with both.
         critical_path: True marks the longest chain: by measured time where ``run_metadata`` is given, else by number of
             ops; ``"time"``, ``"bytes"`` (copied between devices) or ``"ops"`` says by what.
+        trace: ``"inputs"`` lights all that an op depends on, ``"consumers"`` all that depends on it, ``"both"`` either;
+            boxes say how many of their nodes that are, and the rest is dimmed.
+        of: the op of the trace, or a name scope.
         find: regular expression; ops whose name has a match are marked, and scopes opened around them.
         patterns: hatches, so that print without colour tells categories apart.
         theme: ``"light"`` or ``"dark"``.
@@ -182,7 +188,9 @@ def placement_picture(
         time_limit_s: seconds that the layout may take.
 
     Raises:
-        ValueError: an unknown theme, direction, colouring or scope; or time is asked for without ``run_metadata``.
+        ValueError: an unknown theme, direction, colouring, trace or scope; or time is asked for without
+            ``run_metadata``.
+        KeyError: the trace is of an op that does not exist.
     """
     look = theme_named(theme)
     if open is not None:
@@ -195,6 +203,8 @@ def placement_picture(
         against=against,
         path=critical_path,
         pattern=find,
+        trace=trace,
+        of=of,
         cap=cap,
     )
     return Picture(
@@ -218,14 +228,21 @@ def picture_sheet(
     against: Any = None,
     path: bool | str = False,
     pattern: str | None = None,
+    trace: str | None = None,
+    of: Any = None,
     cap: int = AUTO_CAP,
 ) -> Sheet:
     """Everything that a picture says; see `placement_picture`.
 
     Raises:
-        ValueError: an unknown colouring; or time is asked for without ``run_metadata``.
+        ValueError: an unknown colouring or trace; or time is asked for without ``run_metadata``.
+        KeyError: the trace is of an op that does not exist.
     """
     view = view_of(placement)
+    if (trace is None) != (of is None):
+        raise ValueError(
+            f"A trace needs a direction and an op: trace=({', '.join(map(repr, TRACES))}), of='name'"
+        )
     found = find(view, pattern) if pattern else None
     if found is not None and found.any():
         tree = scope_tree(view)
@@ -238,6 +255,7 @@ def picture_sheet(
         pattern=pattern or "",
         path=critical_path(view, weight, run_metadata) if path else None,
         moves=moves,
+        trace=None if trace is None else trace_of(view, of, trace),
     )
     if moves is not None and colour in (None, "moved"):
         colours = moved_colouring(view, moves)

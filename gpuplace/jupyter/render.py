@@ -14,14 +14,14 @@ import subprocess
 import sysconfig
 from functools import lru_cache
 from pathlib import Path
+from typing import Unpack
 
 from graphviz.backend import ExecutableNotFound
 
 from gpuplace.jupyter.pdf import pdf_of_jpeg
 from gpuplace.report.layout import Layout, layout_text, read_layout
-from gpuplace.report.palette import LIGHT, Theme
 from gpuplace.report.sheet import Sheet
-from gpuplace.report.svg import svg_text
+from gpuplace.report.svg import SvgOptions, svg_text
 
 __all__ = [
     "DOT_VARIABLE",
@@ -130,30 +130,24 @@ def _run(program: str, arguments: list[str], dot: str, time_limit_s: float) -> b
 def sheet_svg(
     sheet: Sheet,
     *,
-    theme: Theme = LIGHT,
     direction: str = "TB",
-    legend: bool = True,
-    transparent: bool = False,
-    patterns: bool = False,
     time_limit_s: float = TIME_LIMIT_S,
+    **options: Unpack[SvgOptions],
 ) -> str:
     """The picture as one ``<svg>`` element; laid out again only where its boxes or edges are others.
 
     Args:
         sheet: what to draw.
-        theme: colours around the boxes.
         direction: ``"TB"`` from top to bottom, ``"LR"`` from left to right.
-        legend: whether to draw the legend below.
-        transparent: no background, for a page that has its own.
-        patterns: whether fills are hatched.
         time_limit_s: seconds that the layout may take.
+        options: how it looks.
 
     Raises:
         LayoutTimeout: the limit was reached.
         NoLayoutProgram: no program is installed.
     """
     places = layout(layout_text(sheet, direction), time_limit_s)
-    return svg_text(sheet, places, theme=theme, legend=legend, transparent=transparent, patterns=patterns)
+    return svg_text(sheet, places, **options)
 
 
 @lru_cache(maxsize=128)

@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from gpuplace.jupyter.views import look
+from gpuplace.report.lighting import Lit
 from gpuplace.report.moves import Moves
+from gpuplace.report.natural_order import natural_ranks
 from gpuplace.report.placement_view import PlacementView
 from gpuplace.report.text import bytes_text
 
@@ -50,6 +52,12 @@ class Rows:
     def __init__(self, size: int) -> None:
         self.size = size
         self._chosen: np.ndarray | None = None
+        self.kept: np.ndarray | None = None
+        """[size] bool: the rows to arrange; all where None."""
+
+    def within(self, lit: Lit) -> np.ndarray | None:
+        """[size] bool: the rows of what is lit; None for rows of other things."""
+        return None
 
     def arrange(self, pattern: str = "", column: int | None = None, descending: bool = False) -> None:
         """Shows the rows with a match, in the order of a column; in their own order for None."""
@@ -63,6 +71,8 @@ class Rows:
             search = searcher(pattern)
             hits = np.fromiter((search(text) is not None for text in self.texts()), bool, self.size)
             chosen = np.flatnonzero(hits) if chosen is None else chosen[hits[chosen]]
+        if self.kept is not None:
+            chosen = np.flatnonzero(self.kept) if chosen is None else chosen[self.kept[chosen]]
         self._chosen = chosen
 
     @property
@@ -101,15 +111,6 @@ class Rows:
         return np.zeros(self.size)
 
 
-def _text_keys(values: Sequence[str]) -> np.ndarray:
-    """[values] their rank as text with the numbers in it as numbers."""
-    natural = [[(int(p) if p.isdecimal() else 0, p) for p in re.split(r"(\d+)", text)] for text in values]
-    order = sorted(range(len(values)), key=natural.__getitem__)
-    ranks = np.empty(len(values), dtype=np.int64)
-    ranks[order] = np.arange(len(values))
-    return ranks
-
-
 class NodeRows(Rows):
     """Nodes with their type, request and device."""
 
@@ -119,6 +120,9 @@ class NodeRows(Rows):
         super().__init__(len(view))
         self.view = view
         self._looks = [look(device) for device in (*view.devices, "")]
+
+    def within(self, lit: Lit) -> np.ndarray | None:
+        return lit.nodes if lit.nodes is not None and len(lit.nodes) == self.size else None
 
     def find(self, key: str) -> int:
         return self.view.index.get(key, -1)
@@ -145,9 +149,9 @@ class NodeRows(Rows):
         if column == 0:
             return _name_ranks(view.names)
         if column == 1:
-            return _text_keys(view.op_types)[view.op_type]
+            return natural_ranks(view.op_types)[view.op_type]
         if column == 2:
-            return _text_keys(view.requests)[view.request]
+            return natural_ranks(view.requests)[view.request]
         return np.where(view.device < 0, len(view.devices), view.device)
 
 
@@ -157,19 +161,32 @@ _RANKS: list[tuple[Any, np.ndarray]] = []
 def _name_ranks(names: Sequence[str]) -> np.ndarray:
     """Ranks of node names; remembered, as all placements of a graph have the same."""
     if not _RANKS or _RANKS[0][0] is not names:
-        _RANKS[:] = [(names, _text_keys(names))]
+        _RANKS[:] = [(names, natural_ranks(names))]
     return _RANKS[0][1]
 
 
 class CopyRows(Rows):
     """Tensors that cross between devices."""
 
-    columns = (("from", 3), ("to", 3), ("from device", 1.2), ("to device", 1.2), ("tensor", 2), ("size", 1.2))
+    columns = (
+        ("from", 3),
+        ("to", 4.5),
+        ("from device", 1.2),
+        ("to device", 1.2),
+        ("tensor", 1.6),
+        ("size", 1),
+    )
 
     def __init__(self, view: PlacementView) -> None:
         self.edges = np.flatnonzero(view.is_copy)
         super().__init__(len(self.edges))
         self.view = view
+
+    def within(self, lit: Lit) -> np.ndarray | None:
+        if lit.edges is None or len(lit.edges) != len(self.view.src):
+            return None
+        found: np.ndarray = lit.edges[self.edges]
+        return found
 
     def _ends(self, i: int) -> tuple[int, int, int]:
         edge = int(self.edges[i])
@@ -215,7 +232,7 @@ class CopyRows(Rows):
             return view.device[(view.src if column == 2 else view.dst)[self.edges]]
         facts = [view.tensor_of(src, output) for src, output, _ in map(self._ends, range(self.size))]
         if column == 4:
-            return _text_keys([str(fact) for fact in facts])
+            return natural_ranks([str(fact) for fact in facts])
         return np.array([-1 if fact.nbytes is None else fact.nbytes for fact in facts])
 
 
@@ -244,7 +261,7 @@ class MoveRows(Rows):
         return [" ".join(move) for move in self.moves]
 
     def sort_keys(self, column: int) -> np.ndarray:
-        return _text_keys([(m.node, m.before, m.after, m.cause, m.note)[column] for m in self.moves])
+        return natural_ranks([(m.node, m.before, m.after, m.cause, m.note)[column] for m in self.moves])
 
 
 class LogRows(Rows):

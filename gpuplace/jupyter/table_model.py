@@ -7,6 +7,7 @@ from typing import Any
 
 from gpuplace.jupyter.row_sources import Rows
 from gpuplace.jupyter.views import TableView
+from gpuplace.report.lighting import Lit
 
 __all__ = ["TableModel"]
 
@@ -32,6 +33,8 @@ class TableModel:
         self.view = TableView(columns=[list(column) for column in columns], caption=caption, plain=plain)
         self.rows = Rows(0)
         self._make: Callable[[], Rows] | None = None
+        self._lit: Lit | None = None
+        self._is_old = False
         self._is_front = False
         self._version = 0
         self._seen = (0, _WINDOW)
@@ -39,10 +42,10 @@ class TableModel:
         self._selected = ""
         self.view.on_msg(self._heard)
 
-    def fill(self, make: Callable[[], Rows], empty: str = "") -> None:
+    def fill(self, make: Callable[[], Rows], empty: str = "", note: str = "") -> None:
         """Sets what the rows are made by: now if the table is in front, else when it gets there."""
         self._make = make
-        self.view.empty = empty
+        self.view.empty, self.view.note = empty, note
         if self._is_front:
             self._refill()
 
@@ -51,6 +54,8 @@ class TableModel:
         self._is_front = is_front
         if is_front and self._make is not None:
             self._refill()
+        elif is_front and self._is_old:
+            self._show()
         elif is_front:
             self._mark()
 
@@ -74,6 +79,16 @@ class TableModel:
         self._seen = (0, _WINDOW)
         self._show()
 
+    def limit(self, lit: Lit | None) -> None:
+        """Lists only the rows of what is lit; all for None."""
+        if lit is self._lit:
+            return
+        self._lit = lit
+        if self._is_front and self._make is None:
+            self._show()
+        else:
+            self._is_old = True
+
     def _refill(self) -> None:
         assert self._make is not None
         self.rows, self._make = self._make(), None
@@ -81,8 +96,10 @@ class TableModel:
 
     def _show(self) -> None:
         order = self.view.order
+        self.rows.kept = None if self._lit is None else self.rows.within(self._lit)
         self.rows.arrange(self.view.pattern, order.get("column"), bool(order.get("descending")))
         self._version += 1
+        self._is_old = False
         first, count = self._seen
         if first >= self.rows.total:
             first = 0

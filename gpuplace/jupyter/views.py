@@ -41,10 +41,10 @@ class GraphView(anywidget.AnyWidget):
     """A picture whose boxes can be selected, folded and searched, beside a card about the selected one.
 
     Messages to Python: ``select`` with ``id`` or ``name``, ``toggle`` with ``id``, ``find`` with ``text``, ``fold``
-    with ``how`` (``"all"`` or ``"auto"``).
+    with ``how`` (``"all"`` or ``"auto"``), ``light`` with ``what`` or ``only``.
     """
 
-    _esm = (STATIC / "graph_view.js").read_text(encoding="utf-8")
+    _esm = _script("lights.js", "graph_view.js")
     _css = STYLE
 
     svg = traitlets.Unicode("").tag(sync=True)
@@ -61,6 +61,12 @@ class GraphView(anywidget.AnyWidget):
     """The card."""
     stale = traitlets.Bool(False).tag(sync=True)
     """Whether the picture is of earlier settings."""
+    lights: Any = traitlets.List().tag(sync=True)
+    """``[value, text]`` of what can be lit."""
+    lit = traitlets.Dict().tag(sync=True)
+    """What is lit; see `gpuplace.report.lighting.lit_boxes`."""
+    lit_only = traitlets.Bool(False).tag(sync=True)
+    """Whether the tables list only what is lit."""
 
 
 class TableView(anywidget.AnyWidget):
@@ -93,6 +99,8 @@ class TableView(anywidget.AnyWidget):
     """Lines of text instead of a table."""
     empty = traitlets.Unicode("").tag(sync=True)
     """What to say where there are no rows."""
+    note = traitlets.Unicode("").tag(sync=True)
+    """What a row is, said beside how many there are."""
 
 
 class PanelView(anywidget.AnyWidget):

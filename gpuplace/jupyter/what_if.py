@@ -105,12 +105,12 @@ class WhatIf:
         return bool(self.error is not None and self._good is not None and self._good != self.settings)
 
     @property
-    def mapping(self) -> tuple[MappingRow, ...]:
-        """The chain from GPUs to devices; empty where the settings are wrong."""
+    def mapping(self) -> tuple[MappingRow, ...] | None:
+        """The chain from GPUs to devices; None where the settings are wrong."""
         try:
             return self.settings.mapping()
         except OpError:
-            return ()
+            return None
 
     # ------------------------------------------------------------------------------------------------------ changes
 

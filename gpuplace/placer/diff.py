@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpuplace.placer.deciding import deciding_rule
+from gpuplace.placer.causes_of_moves import causes_of_moves
 from gpuplace.placer.moved_by import Comparer
 from gpuplace.placer.rules import Rule
-from gpuplace.progress import track
 
 if TYPE_CHECKING:
     from gpuplace.placer.placement import Placement
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
 _SHOWN = 6
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(NamedTuple):
     """A node that has another device in the other placement."""
 
     node: str
@@ -99,18 +97,23 @@ def diff(before: Placement, after: Placement) -> PlacementDiff:
     code = {name: i for i, name in enumerate(dict.fromkeys((*old_names, *new_names)))}
     here = np.array([code[name] for name in old_names])[before.devices[pairs[:, 0]]]
     there = np.array([code[name] for name in new_names])[after.devices[pairs[:, 1]]]
-    moves = []
-    comparer = Comparer(before, after)
-    moved = pairs[here != there].tolist()
-    for i, k in track(moved, len(moved), "comparing"):
-        cause, note = comparer.cause(i, k) or (deciding_rule(after, k), "")
-        moves.append(
-            Move(old.names[i], old_names[before.devices[i]], new_names[after.devices[k]], cause, note)
+    moved, there_now = pairs[here != there].T
+    causes = causes_of_moves(Comparer(before, after), moved, there_now)
+    rules, notes = zip(*causes, strict=True) if causes else ((), ())
+    moves = tuple(
+        map(
+            Move,
+            map(old.names.__getitem__, moved.tolist()),
+            map(old_names.__getitem__, before.devices[moved].tolist()),
+            map(new_names.__getitem__, after.devices[there_now].tolist()),
+            rules,
+            notes,
         )
+    )
     if old.names == new.names:
-        return PlacementDiff(tuple(moves), (), (), before, after)
+        return PlacementDiff(moves, (), (), before, after)
     return PlacementDiff(
-        tuple(moves),
+        moves,
         tuple(name for name in old.names if name not in new.index),
         tuple(name for name in new.names if name not in old.index),
         before,

@@ -32,6 +32,7 @@ import numpy as np
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.placer.placement_graph import PlacementGraph
+from gpuplace.progress import track
 
 if TYPE_CHECKING:
     from gpuplace.placer.placement import Placement
@@ -82,7 +83,9 @@ def placement_lines(placement: Placement, release: str) -> str:
     else:
         lines = [
             f"{graph.names[node]}: ({graph.op_type(node)}): {names[devices[node]]}"
-            for node in placement.decisions.visiting_order(graph).tolist()
+            for node in track(
+                placement.decisions.visiting_order(graph).tolist(), len(graph), "writing the log"
+            )
             if devices[node] >= 0
         ]
     return "".join(f"{line}\n" for line in lines)

@@ -12,7 +12,10 @@ What concerns a whole group is worked out once per group.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from gpuplace.device.parsed_name import ANY
 from gpuplace.placer.candidates import FULL, SOFT
@@ -36,7 +39,10 @@ class Side:
         self.placement = placement
         self.graph = placement.graph
         self._groups: dict[int, list[int]] = {}
-        self._askers: dict[int, list[int]] = {}
+        self._own_asks: dict[tuple[int, int], bool] = {}
+        self._reader_of: dict[int, int] = {}
+        for cause in placement.host_causes:
+            self._reader_of.setdefault(self.root(cause), cause)
 
     def root(self, node: int) -> int:
         """A node that stands for the group."""
@@ -89,8 +95,8 @@ class Side:
 
     def reader(self, node: int) -> str:
         """The member of the group that keeps it on the host; "" for none."""
-        causes = [cause for cause in self.placement.host_causes if self.root(cause) == self.root(node)]
-        return self.graph.names[causes[0]] if causes else ""
+        found = self._reader_of.get(self.root(node))
+        return "" if found is None else self.graph.names[found]
 
     def reason(self, node: int) -> str:
         """Why the node is on just its device; "" where nobody asked for it."""
@@ -98,23 +104,47 @@ class Side:
 
     def request(self, node: int) -> str:
         """`asks for '/gpu:1'`, or who in the group asks: `v, tied to it, asks for '/gpu:1'`; "" for nobody."""
-        requested, single = self.member(node).requested, self.placement.single
-        if requested == ANY or single is None:
+        requested = self.member(node).requested
+        if requested == ANY or self.placement.single is None:
             return ""
-        root = self.root(node)
-        if root not in self._askers:
-            own = {member: single(member).requested for member in self.group(node)}
-            self._askers[root] = [
-                member for member, name in own.items() if name != ANY and name.is_compatible(requested)
-            ]
-        askers = self._askers[root]
-        own_name = single(node).requested
-        if own_name != ANY and own_name.is_compatible(requested):
+        if self.asks(node):
             return f"asks for '{self.graph.requested_device(node) or name_text(requested)}'"
-        if not askers:
+        asker = self._first_asker.get(self.root(node))
+        if asker is None:
             return f"asks for '{name_text(requested)}'"
-        asked = self.graph.requested_device(askers[0]) or name_text(requested)
-        return f"{self.graph.names[askers[0]]}, tied to it, asks for '{asked}'"
+        asked = self.graph.requested_device(asker) or name_text(requested)
+        return f"{self.graph.names[asker]}, tied to it, asks for '{asked}'"
+
+    def asks(self, node: int) -> bool:
+        """Whether the node itself asks for what its group asks for."""
+        placement = self.placement
+        assert placement.single is not None
+        if placement.partition is None or node in placement.single.assigned:
+            return self._asks(node)
+        key = int(placement.partition.member[node]), int(self.graph.device[node])
+        if key not in self._own_asks:
+            self._own_asks[key] = self._asks(node)
+        return self._own_asks[key]
+
+    def _asks(self, node: int) -> bool:
+        assert self.placement.single is not None
+        own = self.placement.single(node).requested
+        return own != ANY and own.is_compatible(self.member(node).requested)
+
+    @cached_property
+    def _first_asker(self) -> dict[int, int]:
+        """Root -> the first member of the group, in graph order, that asks for what the group asks for."""
+        placement, graph = self.placement, self.graph
+        if placement.partition is None or placement.single is None:
+            return {}
+        code = placement.partition.member.astype(np.int64) * len(graph.devices) + graph.device
+        _, first, kind = np.unique(code, return_index=True, return_inverse=True)
+        is_asker = np.array([self.asks(node) for node in first.tolist()], dtype=bool)[kind]
+        for node in placement.single.assigned:
+            is_asker[node] = self.asks(node)
+        askers = graph.order[is_asker[graph.order]]
+        roots, place = np.unique(placement.partition.root[askers], return_index=True)
+        return dict(zip(roots.tolist(), askers[place].tolist(), strict=True))
 
     def lacks(self, node: int, kind: str) -> list[int]:
         """The members of the group without a kernel for a device type."""
@@ -246,8 +276,8 @@ class Comparer:
         own = self.before.graph.requested_device(old), self.after.graph.requested_device(new)
         if own[0] == own[1]:
             return None
-        words = [f"'{device}'" if device else "no device" for device in own]
-        return Rule.REQUEST, f"asks for {words[1]}, no longer for {words[0]}"
+        asked = f"asks for '{own[1]}'" if own[1] else "asks for no device"
+        return Rule.REQUEST, f"{asked}, no longer for '{own[0]}'" if own[0] else f"{asked}, before for none"
 
     def _requests(self, old: int, new: int) -> tuple[Rule, str] | None:
         if self.before.member(old).requested == self.after.member(new).requested:

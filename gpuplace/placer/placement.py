@@ -31,6 +31,7 @@ from gpuplace.placer.member import Member
 from gpuplace.placer.messages import error_of
 from gpuplace.placer.node_facts import NodeFacts, SupportedTypes
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, split_tensor_name
+from gpuplace.progress import track
 from gpuplace.release import resolve
 
 if TYPE_CHECKING:
@@ -214,9 +215,8 @@ class Placement(Mapping[str, str]):
             return
         root = self.partition.root
         sizes = np.bincount(root, minlength=len(self.graph))
-        for first in np.flatnonzero(sizes > 1)[
-            np.argsort(self.decisions.decider[sizes > 1], kind="stable")
-        ].tolist():
+        firsts = np.flatnonzero(sizes > 1)[np.argsort(self.decisions.decider[sizes > 1], kind="stable")]
+        for first in track(firsts.tolist(), len(firsts), "listing groups", " groups"):
             members = self.group_of(first)
             yield NodeGroup(
                 tuple(self.graph.names[node] for node in members),

@@ -23,7 +23,7 @@ from gpuplace.report.colouring import Category
 from gpuplace.report.drawing import Cluster, Drawing, draw
 from gpuplace.report.palette import INK, LIGHT, PAPER, PATTERNS, Look, Theme
 from gpuplace.report.scopes import ROOT
-from gpuplace.report.sheet import BAR_HEIGHT, Face, Line, Sheet, Tab, Wire, role_colour, sheet_of
+from gpuplace.report.sheet import BAR_HEIGHT, Face, Line, Sheet, Tab, Wire, fill_colour, role_colour, sheet_of
 from gpuplace.report.stacking import in_rows, stacked
 from gpuplace.report.text import counted, printable, shortened
 
@@ -38,6 +38,7 @@ NOTE_ROLES = {
     "control": "faint",
     "alarm": "alarm",
     "mark": "mark",
+    "trace": "mark",
     "path": "path",
     "moved": "ink",
     "plain": "faint",
@@ -45,8 +46,11 @@ NOTE_ROLES = {
 """Colours of the notes behind the legend."""
 BAR_WIDTH = 96
 """Width of a device-share bar in points."""
+_DIM = 0.72
+"""Share of the background in the colours of what a trace leaves out."""
 _ESCAPE = re.compile(r"\\([NGETHL])")
 """What Graphviz replaces in labels; a blank of no width between the two characters keeps it from that."""
+_COLOUR = re.compile(r"#[0-9a-f]{6}\b")
 _CORNERS = {"square": "", "round": "rounded", "cut": "diagonals"}
 
 
@@ -170,20 +174,37 @@ def _text(line: Line, theme: Theme, look: Look | None) -> str:
 def _box(face: Face, theme: Theme, patterns: bool) -> str:
     rows = [_text(line, theme, face.look) for line in face.lines]
     if face.bar:
-        rows.insert(2, _bar(face.bar))
+        rows.insert(2, _bar(face.bar, theme))
     rows = [*(_tab(tab, theme) for tab in face.above), *rows, *(_tab(tab, theme) for tab in face.below)]
     look = face.look
-    fill = theme.background if look is None else look.fill
+    fill = fill_colour(look, theme)
     styles = ["filled", _CORNERS[face.corners], "dashed" if face.is_dashed else ""]
     if patterns and look is not None and look.pattern:
         fill, styles = _stripes(look), ["striped", "dashed" if face.is_dashed else ""]
     box = face.box
     table = _table(rows, look.fill if look is not None and "striped" in styles else "")
-    return (
+    text = (
         f'{box.id} [id="{box.id}" class="{" ".join(face.classes)}" label=<{table}> tooltip={quote(face.tip)}'
         f' style="{",".join(filter(None, styles))}" fillcolor="{fill}"'
         f' color="{role_colour(face.stroke, theme)}" penwidth={face.pen:g} peripheries={face.outlines}]'
     )
+    return dimmed(text, theme) if face.is_dim else text
+
+
+def dimmed(text: str, theme: Theme) -> str:
+    """The text with every colour in it close to the background, for formats without opacity.
+
+    >>> dimmed('color="#000000"', LIGHT)
+    'color="#b8b8b8"'
+    """
+    ground = [int(theme.background[i : i + 2], 16) for i in (1, 3, 5)]
+
+    def mixed(match: re.Match[str]) -> str:
+        parts = [int(match[0][i : i + 2], 16) for i in (1, 3, 5)]
+        both = zip(parts, ground, strict=True)
+        return "#" + "".join(f"{round(one + (other - one) * _DIM):02x}" for one, other in both)
+
+    return _COLOUR.sub(mixed, text)
 
 
 def _tab(tab: Tab, theme: Theme) -> str:
@@ -199,15 +220,16 @@ def _stripes(look: Look) -> str:
     return ":".join([look.fill, *(part for _ in range(count) for part in (f"{PAPER};{0.03}", look.fill))])
 
 
-def _bar(shares: tuple[tuple[Look, int], ...]) -> str:
+def _bar(shares: tuple[tuple[Look, int], ...], theme: Theme) -> str:
     """Cells as wide as each category's share."""
     total = sum(count for _, count in shares) or 1
+    parts = [(fill_colour(look, theme), max(5, round(BAR_WIDTH * count / total))) for look, count in shares]
     cells = "".join(
-        f'<TD BGCOLOR="{look.fill}" WIDTH="{max(5, round(BAR_WIDTH * count / total))}" HEIGHT="{BAR_HEIGHT:g}"'
-        f' FIXEDSIZE="TRUE"></TD>'
-        for look, count in shares
+        f'<TD BGCOLOR="{fill}" WIDTH="{width}" HEIGHT="{BAR_HEIGHT:g}" FIXEDSIZE="TRUE"></TD>'
+        for fill, width in parts
     )
-    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{cells}</TR></TABLE>'
+    size = f'FIXEDSIZE="TRUE" WIDTH="{sum(width for _, width in parts)}" HEIGHT="{BAR_HEIGHT:g}"'
+    return f'<TABLE {size} BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0"><TR>{cells}</TR></TABLE>'
 
 
 def cluster_tip(cluster: Cluster) -> str:
@@ -220,7 +242,11 @@ def _link(wire: Wire, theme: Theme) -> str:
     classes = [wire.kind] if wire.kind != "tensor" else []
     colour = ""
     if wire.kind == "copy":
-        label = "<BR/>".join(escape(line) for line in wire.label)
+        cell = "".join(f'{escape(line)}<BR ALIGN="LEFT"/>' for line in wire.label)
+        # Room around the words keeps their line away from them.
+        label = (
+            f'<TABLE BORDER="0" CELLBORDER="0" CELLPADDING="5"><TR><TD ALIGN="LEFT">{cell}</TD></TR></TABLE>'
+        )
         attributes.append(f'style=dashed fontcolor="{theme.copy}" label=<{label}>')
         colour = theme.copy
     elif wire.kind == "control":
@@ -234,14 +260,17 @@ def _link(wire: Wire, theme: Theme) -> str:
         attributes.append(f'class="{" ".join(classes)}"')
     tip = quote(wire.tip)
     attributes.append(f"tooltip={tip} labeltooltip={tip}")
-    return f"{wire.link.src} -> {wire.link.dst} [{' '.join(attributes)}]"
+    if wire.is_dim and not colour:
+        attributes.append(f'color="{theme.edge}"')
+    text = " ".join(attributes)
+    return f"{wire.link.src} -> {wire.link.dst} [{dimmed(text, theme) if wire.is_dim else text}]"
 
 
 def _swatch(category: Category, theme: Theme, patterns: bool) -> str:
     look = category.look
     edge = theme.alarm if category.label == "no device" else theme.frame
     rounded = ' STYLE="ROUNDED"' if look.corners == "round" else ""
-    text = f'<FONT COLOR="{look.ink}">{escape(category.label)}: {category.count:,}</FONT>'
+    text = f'<FONT COLOR="{role_colour("fill", theme, look)}">{escape(category.label)}: {category.count:,}</FONT>'
     cell = f"<TD>{text}</TD>"
     if patterns and look.pattern:
         count = PATTERNS.index(look.pattern) + 1
@@ -249,7 +278,7 @@ def _swatch(category: Category, theme: Theme, patterns: bool) -> str:
         cell = stripe * count + cell
     return (
         f'<TD><TABLE BORDER="{look.outlines}" CELLBORDER="0" CELLSPACING="0" CELLPADDING="3"{rounded}'
-        f' BGCOLOR="{look.fill}" COLOR="{edge}"><TR>{cell}</TR></TABLE></TD>'
+        f' BGCOLOR="{fill_colour(look, theme)}" COLOR="{edge}"><TR>{cell}</TR></TABLE></TD>'
     )
 
 

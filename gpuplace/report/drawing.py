@@ -193,7 +193,7 @@ def draw(
     boxes, box_of = _Boxes(view, tree, scopes, keys, hard_cap).result()
     links, stubs = _links(view, tree, boxes, box_of, len(boxes) >= stub_from)
     copies = view.copies()
-    sizes = [view.tensor_of(node, output).nbytes for node, output, _ in copies]
+    sizes = [fact.nbytes for fact in view.tensors_of([copy[:2] for copy in copies])]
     order = sorted(view.counts, key=lambda device: device_style(device).order)
     return Drawing(
         boxes=tuple(boxes),

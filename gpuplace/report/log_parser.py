@@ -1,8 +1,8 @@
 r"""Reads what TensorFlow prints with `log_device_placement`, of any release from 0.5 to 2.x.
 
 Nodes, device mappings, GPUs and eager ops are understood in stdout, stderr or both mixed; whatever else is in the text
-is returned too. `log_grammar` has the sentences, `log_reader` undoes line wrapping and the mixing of the two copies,
-`log_sessions` puts the statements together.
+is returned too. `log_text` finds the text, `log_grammar` has the sentences, `log_reader` undoes line wrapping and the
+mixing of the two copies, `log_sessions` puts the statements together.
 
 >>> log = parse_log('''Device mapping:
 ... /job:localhost/replica:0/task:0/gpu:0 -> device: 0, name: Tesla K40c, pci bus
@@ -17,14 +17,16 @@ is returned too. `log_grammar` has the sentences, `log_reader` undoes line wrapp
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from typing import Any
 
+from gpuplace.progress import track
 from gpuplace.report import log_grammar as grammar
-from gpuplace.report.log_reader import Kind, Statement, read_log
+from gpuplace.report.log_pieces import Kind, Statement
+from gpuplace.report.log_reader import read_log
 from gpuplace.report.log_sessions import sessions_of
+from gpuplace.report.log_text import check_is_text, log_text
 from gpuplace.report.logged_placement import (
     LoggedDevice,
     LoggedEvent,
@@ -34,48 +36,13 @@ from gpuplace.report.logged_placement import (
     Unparsed,
 )
 
-__all__ = ["log_text", "parse_log"]
+__all__ = ["parse_log"]
 
 _PROPERTY = re.compile(
     r"(?P<key>name|major|minor|pciBusID|computeCapability|[Tt]otal ?[Mm]emory|deviceMemorySize):? "
     r"(?P<value>.*?)(?=$|\n| (?:major|minor|pciBusID|name|memoryClockRate|computeCapability|[Ff]ree ?[Mm]emory"
     r"|core|deviceMemory))"
 )
-
-
-def log_text(log: Any) -> str:
-    """The text of a log.
-
-    Args:
-        log: a text of more than one line or that is no file's name, bytes, a path, an open file, or what IPython's
-            `%%capture` keeps (anything with `stdout` and `stderr`, which is read in this order).
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        TypeError: nothing of these.
-    """
-    if isinstance(log, bytes | bytearray):
-        return bytes(log).decode("utf-8", "replace")
-    if isinstance(log, str):
-        if "\n" in log or len(log) > 4096 or not os.path.isfile(log):
-            looks_like_path = log.endswith((".log", ".txt", ".out", ".err")) and not any(
-                map(str.isspace, log)
-            )
-            if not looks_like_path:
-                return log
-        log = os.fspath(log)
-    elif hasattr(log, "stdout") and hasattr(log, "stderr"):
-        parts = [log_text(part) for part in (log.stdout, log.stderr) if part is not None]
-        return "\n".join(part.removesuffix("\n") for part in parts if part)
-    elif hasattr(log, "read"):
-        content = log.read()
-        return content if isinstance(content, str) else log_text(content)
-    if isinstance(log, os.PathLike | str):
-        with open(log, encoding="utf-8", errors="replace", newline="") as stream:
-            return stream.read()
-    if isinstance(log, Iterable) and not hasattr(log, "keys"):
-        return "\n".join(str(line).removesuffix("\n") for line in log)
-    raise TypeError(f"a log is a text, a path, an open file or a captured cell, not {type(log).__name__}")
 
 
 def parse_log(log: Any) -> LoggedPlacement:
@@ -87,14 +54,21 @@ def parse_log(log: Any) -> LoggedPlacement:
     Raises:
         FileNotFoundError: a path that does not exist.
         TypeError: something else.
+        DataLossError: a file or bytes that are no text at all, or a gzip file that is damaged.
+        ResourceExhaustedError: a gzip file of a thousand times its size.
     """
     statements: list[Statement] = []
     unparsed: list[Unparsed] = []
-    for piece in read_log(log_text(log)):
+    text = log_text(log)
+    if text is not log and "/job:" not in text and "evice" not in text:
+        check_is_text(text)
+    for piece in track(read_log(text), text.count("\n") + 1, "reading the log", unit=" lines"):
         if piece.statement is not None:
             statements.append(piece.statement)
         elif not piece.is_understood:
             unparsed.append(Unparsed(piece.line, piece.column, piece.text))
+    if text is not log and not statements:
+        check_is_text(text)
     unparsed.sort()
     sessions, hardware = sessions_of(statements)
     rows: list[LoggedNode] = []

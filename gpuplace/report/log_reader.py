@@ -20,149 +20,23 @@ The pieces together are the whole text, so that nothing is lost.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
-from enum import Enum
-from typing import NamedTuple
 
 from gpuplace.report import log_grammar as grammar
+from gpuplace.report.log_pieces import Doubt, Kind, LogText, Piece, Statement, line_of
 from gpuplace.report.log_wraps import Wraps
 
-__all__ = ["Kind", "Piece", "Statement", "read_log"]
+__all__ = ["read_log"]
 
 _LONGEST_HELD = 2000
 """Characters up to which a sentence that a line breaks off is carried to the next."""
-_ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])")
 _BLANKS = re.compile(r"\s+")
-_TELLING = re.compile(r":|evice|Executing|[\x1b\r]")
+_TELLING = re.compile(r":|evice|Executing|[\x00\x1b\r]")
 """What a line must have to be a sentence, or the beginning of one."""
 
 
-class Kind(Enum):
-    """What a sentence tells."""
-
-    NODE = "node"
-    """A node and its device."""
-    EVENT = "event"
-    """An op that ran eagerly, and where."""
-    MAPPING = "mapping"
-    """`Device mapping:`, with which a session begins."""
-    ROW = "row"
-    """A device and what it is."""
-    CREATED = "created"
-    """A device that was made, of which GPU, with how much memory."""
-    FOUND = "found"
-    """`Found device 0 with properties:`"""
-    PROPERTY = "property"
-    """A line below that."""
-    IGNORED = "ignored"
-    """A GPU that TensorFlow does not use."""
-
-
-class Statement(NamedTuple):
-    """A sentence that was understood."""
-
-    kind: Kind
-    is_stderr: bool
-    line: int
-    """Line of the text on which it begins, counted from 1."""
-    name: str = ""
-    """Node's name."""
-    type: str = ""
-    """Op type."""
-    device: str = ""
-    """As printed."""
-    detail: str = ""
-    """Description of a device, reason, or properties."""
-    memory_mb: int | None = None
-
-
-class Piece(NamedTuple):
-    """Characters of the text that belong together."""
-
-    line: int
-    """Counted from 1."""
-    column: int
-    """Counted from 0."""
-    text: str
-    statement: Statement | None
-    """None where the characters were not understood, or are a further piece of a statement."""
-    is_understood: bool
-    """Part of a statement, or blank."""
-
-
-class _Text:
-    """Characters, each with its place in the log."""
-
-    __slots__ = ("joins", "parts", "text")
-
-    def __init__(self, text: str, parts: list[tuple[int, int, int]]) -> None:
-        self.text = text
-        self.parts = parts
-        """``(position here, line, column)`` where a run of neighbouring characters begins."""
-
-    def __add__(self, other: _Text) -> _Text:
-        shift = len(self.text)
-        return _Text(
-            self.text + other.text,
-            self.parts + [(at + shift, line, column) for at, line, column in other.parts],
-        )
-
-    def spaced(self, other: _Text) -> _Text:
-        """Both with a blank between them that stands for the line break."""
-        shift = len(self.text) + 1
-        return _Text(
-            f"{self.text} {other.text}",
-            [
-                *self.parts,
-                (shift - 1, 0, 0),
-                *((at + shift, line, column) for at, line, column in other.parts),
-            ],
-        )
-
-    def cut(self, start: int, end: int) -> _Text:
-        """Characters from one position to another."""
-        first = bisect_right(self.parts, (start, 1 << 62, 0)) - 1
-        at, line, column = self.parts[first]
-        parts = [(0, line, column + start - at)]
-        for at, line, column in self.parts[first + 1 :]:
-            if at >= end:
-                break
-            parts.append((at - start, line, column))
-        return _Text(self.text[start:end], parts)
-
-    def line_at(self, position: int) -> int:
-        """Line of a character."""
-        return self.parts[bisect_right(self.parts, (position, 1 << 62, 0)) - 1][1]
-
-    def breaks(self) -> set[int]:
-        """Positions at which lines were put together."""
-        return {at for at, _, _ in self.parts[1:]}
-
-    def pieces(self, start: int, end: int, statement: Statement | None, understood: bool) -> Iterator[Piece]:
-        """The characters from one position to another, a piece a line."""
-        if start >= end:
-            return
-        if len(self.parts) == 1:
-            at, line, column = self.parts[0]
-            text = self.text[start:end]
-            yield Piece(line, column + start - at, text, statement, understood or text.isspace())
-            return
-        part = self.cut(start, end)
-        limits = [at for at, _, _ in part.parts[1:]] + [len(part.text)]
-        for (at, line, column), limit in zip(part.parts, limits, strict=True):
-            if line and limit > at:  # line 0 is a blank that stands for a line break
-                text = part.text[at:limit]
-                yield Piece(line, column, text, statement, understood or text.isspace())
-                statement = None
-
-
-class _Doubt(NamedTuple):
-    """Text with two readings."""
-
-    text: _Text
-    readings: tuple[tuple[int, int, Statement], ...]
-    """``(start, end, statement)`` each."""
+_BELOW = {Kind.MAPPING: Kind.ROW, Kind.FOUND: Kind.PROPERTY}
+"""Header -> its rows."""
 
 
 def read_log(text: str) -> Iterator[Piece]:
@@ -176,11 +50,11 @@ def read_log(text: str) -> Iterator[Piece]:
             yield known
             position += 1
             continue
-        made, blanks = _line(lines[position], position + 1)
+        made, blanks = line_of(lines[position], position + 1)
         yield from blanks
         while wraps.is_full(position):
             position += 1
-            more, blanks = _line(lines[position], position + 1)
+            more, blanks = line_of(lines[position], position + 1)
             yield from blanks
             made = made + more
         position += 1
@@ -188,42 +62,22 @@ def read_log(text: str) -> Iterator[Piece]:
     yield from reader.finish()
 
 
-def _line(text: str, line: int) -> tuple[_Text, list[Piece]]:
-    """A line without what only a terminal sees, and that."""
-    blanks = []
-    if text.endswith("\r"):
-        blanks.append(Piece(line, len(text) - 1, "\r", None, True))
-        text = text[:-1]
-    if "\x1b" not in text:
-        return _Text(text, [(0, line, 0)]), blanks
-    parts, kept, at = [(0, line, 0)], [], 0
-    length = 0
-    for escape in _ANSI.finditer(text):
-        kept.append(text[at : escape.start()])
-        length += escape.start() - at
-        at = escape.end()
-        parts.append((length, line, at))
-        blanks.append(Piece(line, escape.start(), escape.group(), None, True))
-    kept.append(text[at:])
-    return _Text("".join(kept), list({part[0]: part for part in parts}.values())), blanks
-
-
 class _Reader:
     def __init__(self) -> None:
-        self.pending: _Text | None = None
+        self.pending: LogText | None = None
         """Of stdout, until its next line goes on."""
-        self.held: tuple[_Text, int, bool, str] | None = None
+        self.held: tuple[LogText, int, bool, str] | None = None
         """A sentence that a line broke off: text, where it begins, whether it is of stderr, the prefix's file."""
         self.block: tuple[Kind, bool] | None = None
         """Whose rows may follow, and whether on stderr."""
-        self.doubts: list[_Doubt] = []
+        self.doubts: list[Doubt] = []
         self.sure: set[tuple[str, str]] = set()
         """Names and devices of statements without doubt."""
         self.sure_devices: set[str] = set()
 
     # ------------------------------------------------------------------------------------------------------------ lines
 
-    def read(self, line: _Text) -> Iterator[Piece]:
+    def read(self, line: LogText) -> Iterator[Piece]:
         text = line.text
         prefixes = list(grammar.PREFIX.finditer(text)) if "]" in text or ":" in text else []
         if not prefixes:
@@ -274,7 +128,7 @@ class _Reader:
             True,
         )
 
-    def _plain_line(self, line: _Text) -> Iterator[Piece]:
+    def _plain_line(self, line: LogText) -> Iterator[Piece]:
         """A line of stdout, or one below a header on stderr."""
         text = line.text
         if not text.strip():
@@ -284,7 +138,7 @@ class _Reader:
                 yield from self._consume(self._take_pending(), 0, False, "")
             yield from line.pieces(0, len(text), None, True)
             return
-        if self.block is not None and self.block[1] and self._sentence(line, 0, True, "") is not None:
+        if self._goes_on_below_header(line):
             yield from self._drop_held()
             yield from self._consume(line, 0, True, "")
             return
@@ -299,12 +153,19 @@ class _Reader:
         else:
             yield from self._consume(before + line, 0, False, "")
 
-    def _take_pending(self) -> _Text:
+    def _goes_on_below_header(self, line: LogText) -> bool:
+        """Whether a line without a prefix is a row of what stderr began; all else without one is of stdout."""
+        if self.block is None or not self.block[1]:
+            return False
+        found = self._sentence(line, 0, True, "")
+        return found is not None and found[1].kind is _BELOW[self.block[0]]
+
+    def _take_pending(self) -> LogText:
         assert self.pending is not None
         taken, self.pending = self.pending, None
         return taken
 
-    def _two_readings(self, before: _Text, line: _Text) -> _Doubt | None:
+    def _two_readings(self, before: LogText, line: LogText) -> Doubt | None:
         """The readings of an interrupted line and the next one, where what is before the interruption may or may not
         be the beginning of a name, and a number may go on."""
         both = before + line
@@ -320,10 +181,10 @@ class _Reader:
                 readings.append((begin, whole[0], whole[1]))
             if before.text[-1:].isspace():
                 return None
-            return _Doubt(both, tuple(readings))
+            return Doubt(both, tuple(readings))
         short = self._sentence(before, begin, False, "")
         if whole is not None and short is not None and short[0] == limit < whole[0]:
-            return _Doubt(both, ((begin, *short), (begin, *whole)))
+            return Doubt(both, ((begin, *short), (begin, *whole)))
         return None
 
     # -------------------------------------------------------------------------------------------------------- sentences
@@ -341,7 +202,7 @@ class _Reader:
             return
         yield from text.pieces(0, len(text.text), None, False)
 
-    def _consume(self, line: _Text, start: int, is_stderr: bool, file: str) -> Iterator[Piece]:
+    def _consume(self, line: LogText, start: int, is_stderr: bool, file: str) -> Iterator[Piece]:
         """The pieces of a line, or of what stderr wrote in one."""
         if self.held is not None:
             (held, held_start, held_stderr, held_file), self.held = self.held, None
@@ -361,7 +222,7 @@ class _Reader:
             yield from self._drop_held()
         yield from self._sentences(line, start, is_stderr, file)
 
-    def _sentences(self, line: _Text, start: int, is_stderr: bool, file: str) -> Iterator[Piece]:
+    def _sentences(self, line: LogText, start: int, is_stderr: bool, file: str) -> Iterator[Piece]:
         """The sentences of a line in order, with what is between them."""
         text = line.text
         breaks = line.breaks()
@@ -384,7 +245,7 @@ class _Reader:
                 continue
             end, statement = found
             is_first = False
-            doubt = self._wrapped_number(line, position, end, statement, breaks)
+            doubt = self._wrapped_number(line.cut(done, end), position - done, statement, breaks, done)
             if doubt is not None:
                 self.doubts.append(doubt)
             else:
@@ -402,18 +263,25 @@ class _Reader:
         yield from line.pieces(done, len(text), None, False)
 
     def _wrapped_number(
-        self, line: _Text, start: int, end: int, statement: Statement, breaks: set[int]
-    ) -> _Doubt | None:
-        """The readings of a statement whose device's number goes on behind a line break."""
+        self, part: LogText, start: int, statement: Statement, breaks: set[int], before: int
+    ) -> Doubt | None:
+        """The readings of a statement, the last of a text, whose device's number goes on behind a line break.
+
+        Args:
+            part: text up to the statement's end.
+            start: where the statement begins in it.
+            statement: its longest reading.
+            breaks: positions of the line breaks in the whole line.
+            before: characters of the whole line before the part.
+        """
         if not breaks or statement.kind not in (Kind.NODE, Kind.EVENT):
             return None
-        number = len(statement.device) - len(statement.device.rpartition(":")[2])
-        first = end - (len(statement.device) - number)
+        end = len(part.text)
+        digits = len(statement.device.rpartition(":")[2])
         for at in breaks:
-            if first < at < end:
-                short = statement._replace(device=statement.device[: at - end])
-                part = line.cut(0, end)
-                return _Doubt(part, ((start, at, short), (start, end, statement)))
+            if end - digits < at - before < end:
+                short = statement._replace(device=statement.device[: at - before - end])
+                return Doubt(part, ((start, at - before, short), (start, end, statement)))
         return None
 
     def _note(self, statement: Statement) -> None:
@@ -428,7 +296,7 @@ class _Reader:
             self.sure_devices.add(statement.device)
 
     def _sentence(
-        self, line: _Text, position: int, is_stderr: bool, file: str
+        self, line: LogText, position: int, is_stderr: bool, file: str
     ) -> tuple[int, Statement] | None:
         """The sentence at a position and where it ends."""
         text = line.text
@@ -505,7 +373,7 @@ class _Reader:
         return found.end(), Statement(Kind.NODE, is_stderr, number, found["name"], op_type, found["device"])
 
     @staticmethod
-    def _is_end(line: _Text, end: int) -> bool:
+    def _is_end(line: LogText, end: int) -> bool:
         """Whether a sentence may end here: before a blank or a line break."""
         return end == len(line.text) or line.text[end].isspace() or end in line.breaks()
 
@@ -543,7 +411,7 @@ class _Reader:
         for doubt in self.doubts:
             yield from self._settle(doubt)
 
-    def _settle(self, doubt: _Doubt) -> Iterator[Piece]:
+    def _settle(self, doubt: Doubt) -> Iterator[Piece]:
         """A doubtful text, read as the rest of the log allows; not understood where that allows more than one."""
         text, readings = doubt
         chosen = [

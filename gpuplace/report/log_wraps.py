@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from gpuplace.progress import track
 from gpuplace.report import log_grammar as grammar
 
 __all__ = ["Wraps"]
@@ -42,7 +43,7 @@ class Wraps:
         self._lines = lines
         self._lengths = list(map(len, lines))
         self._widths: set[int] = set()
-        for position in range(len(lines) - 1):
+        for position in track(range(len(lines) - 1), len(lines), "reading the log", " lines"):
             length = self._lengths[position]
             if length and length not in self._widths and self._breaks_off(position):
                 self._widths.add(length)

@@ -1,4 +1,4 @@
-"""What a picture points out: ops that were searched for, the critical path, nodes that moved.
+"""What a picture points out: ops that were searched for, the critical path, nodes that moved, a trace.
 
 >>> from gpuplace.report.placement_view import PlacementView
 >>> view = PlacementView.of_columns(
@@ -25,6 +25,7 @@ from gpuplace.report.placement_view import PlacementView, view_of
 from gpuplace.report.scale import time_text
 from gpuplace.report.step_times import measured_us, received_us
 from gpuplace.report.text import bytes_text, counted
+from gpuplace.report.trace import Trace
 
 __all__ = ["NO_MARKS", "PATH_WEIGHTS", "CriticalPath", "Marks", "Moves", "compare", "critical_path", "find"]
 
@@ -104,10 +105,12 @@ class Marks:
     pattern: str = ""
     path: CriticalPath | None = None
     moves: Moves | None = None
+    trace: Trace | None = None
+    """What stands out while the rest is dimmed."""
 
     def __bool__(self) -> bool:
         """Whether there is anything."""
-        return self.found is not None or self.path is not None or self.moves is not None
+        return any(mark is not None for mark in (self.found, self.path, self.moves, self.trace))
 
 
 NO_MARKS = Marks()

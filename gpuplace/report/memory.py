@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace.progress import track
 from gpuplace.report.placement_view import PlacementView, view_of
 
 __all__ = ["MemoryRow", "memory_rows", "tensor_bytes"]
@@ -82,7 +83,8 @@ def _measure(placement: Any, view: PlacementView) -> tuple[np.ndarray, np.ndarra
         or [_OUTPUT]
     )
     kind = of_type[view.op_type] if len(view) else np.zeros(0, dtype=np.int64)
-    for node, outputs in enumerate(_outputs(placement, view)):
+    made = list(enumerate(_outputs(placement, view)))
+    for node, outputs in track(made, len(made), "adding up memory"):
         if kind[node] == _VARIABLE:
             outputs = outputs[:1]
         for output in outputs:

@@ -59,10 +59,10 @@ def moves_between(before: Any, after: Any) -> Moves:
     """The moves from one placement to another; either can be a `Placement` or a `PlacementView`."""
     if isinstance(before, Placement) and isinstance(after, Placement):
         found = before.diff(after)
-        rows = tuple(
-            MoveRow(move.node, move.before, move.after, move.cause.value, move.note) for move in found.moves
-        )
-        meanings = {move.cause.value: move.cause.meaning for move in found.moves}
+        rules = dict.fromkeys(move.cause for move in found.moves)
+        words = {rule: rule.value for rule in rules}
+        rows = tuple(MoveRow(node, old, new, words[rule], note) for node, old, new, rule, note in found.moves)
+        meanings = {rule.value: rule.meaning for rule in rules}
         return Moves(rows, found.only_before, found.only_after, meanings)
     old, new = view_of(before), view_of(after)
     rows_found = []

@@ -26,6 +26,7 @@ from gpuplace.report.html import error_html, escape, summary, table
 from gpuplace.report.page_data import page_data
 from gpuplace.report.placement_view import view_of
 from gpuplace.report.tables import node_rows
+from gpuplace.report.text import counted
 
 __all__ = ["page_html"]
 
@@ -41,7 +42,7 @@ def page_html(placement: Any, *, title: str = "Placement", **options: Any) -> st
     """The page as text.
 
     Args:
-        placement: a `Placement`, complete or partial, or a `PlacementView`.
+        placement: a `Placement`, complete or partial, a `LoggedPlacement` or a `PlacementView`.
         title: its heading.
         **options: for `gpuplace.report.page_data.page_data`.
     """
@@ -94,12 +95,15 @@ def _text(folder: Path, name: str) -> str:
 def _script() -> str:
     """The modules as one script: a page that is opened as a file cannot import."""
     layout = _text(_STATIC, "layout.js").replace("export { place, siblings };", "return { place, siblings };")
-    view = _text(_EXPLORER, "graph_view.js").replace("export default {", "return {").replace("export ", "")
+    view = _text(_EXPLORER, "lights.js") + _text(_EXPLORER, "graph_view.js").replace(
+        "export default {", "return {"
+    ).replace("export ", "")
     return "\n".join(
         (
             f"const {{ place, siblings }} = (() => {{\n{layout}\n}})();",
             f"const graphView = (() => {{\n{view}\n}})();",
             _text(_STATIC, "page.js"),
+            _text(_STATIC, "page_lights.js"),
             _text(_STATIC, "tables.js"),
         )
     )
@@ -121,4 +125,10 @@ def _without_scripts(placement: Any) -> str:
     )
     errors = "".join(error_html(error) for error in view.errors[1:])
     nodes = table(("node", "type", "requested", "assigned"), rows, limit=_PLAIN_ROWS)
-    return f"<p>The picture needs JavaScript; nothing is fetched.</p>{summary(view)}{errors}{nodes}"
+    told = f"<p>The picture needs JavaScript; nothing is fetched.</p>{summary(view)}{errors}{nodes}"
+    left = getattr(placement, "unparsed", ())
+    if left:
+        title = f"Not understood: {counted(len(left), 'piece')} of text"
+        lines = ((row.line, row.text) for row in left[:_PLAIN_ROWS])
+        told += table(("line", "text"), lines, caption=title, more=max(0, len(left) - _PLAIN_ROWS))
+    return told

@@ -13,12 +13,15 @@ import numpy as np
 
 from gpuplace.placer.log import EDGE_ORDERED_RELEASES, device_name
 from gpuplace.placer.placement import Placement
+from gpuplace.progress import track
+from gpuplace.report.attr_text import attr_columns
 from gpuplace.report.drawing import scope_tree
+from gpuplace.report.page_colours import colour_columns, path_columns
 from gpuplace.report.palette import device_style
 from gpuplace.report.placement_view import PlacementView, view_of
 from gpuplace.report.reasons import EXACT_NODES, Interner, reasons_of
 from gpuplace.report.tables import device_rows, mapping_cells
-from gpuplace.report.text import bytes_text, printable, summary_text
+from gpuplace.report.text import bytes_text, printable, shortened, summary_text
 
 __all__ = ["LOG_LINES", "page_data"]
 
@@ -27,6 +30,9 @@ LOG_LINES = 100_000
 _MOVES = 20_000
 _GROUPS = 5_000
 _MEMBERS = 200
+_UNPARSED = 2_000
+"""Pieces of text that a log's page holds, the first ones; each at most `_WIDEST` characters."""
+_WIDEST = 500
 
 
 def page_data(
@@ -37,16 +43,21 @@ def page_data(
     against: Any = None,
     against_text: str = "",
     exact_nodes: int = EXACT_NODES,
+    run_metadata: Any = None,
 ) -> dict[str, Any]:
     """Everything that the page of a placement shows.
 
     Args:
-        placement: a `Placement` or a `PlacementView`.
+        placement: a `Placement`, a `LoggedPlacement` or a `PlacementView`.
         settings: ``(label, text)`` of what it was made with.
         mapping: rows of ``Machine.mapping``.
         against: another `Placement` of the graph, to list what moves.
         against_text: what the other was made with.
         exact_nodes: nodes up to which each is explained for itself.
+        run_metadata: ``RunMetadata`` or ``StepStats`` of a step, for colours by time and memory.
+
+    Raises:
+        ValueError: the step holds none of the graph's nodes.
     """
     view = view_of(placement)
     reasons = reasons_of(placement, exact_nodes=exact_nodes)
@@ -73,6 +84,14 @@ def page_data(
         "moves": _moves(placement, against),
         "against": printable(against_text),
         "log": _log(placement, view),
+        "colours": colour_columns(view, run_metadata),
+        "paths": path_columns(view, run_metadata),
+        "attrs": attr_columns(placement),
+        "unparsed": [
+            [left.line, printable(shortened(left.text.expandtabs(2), _WIDEST))]
+            for left in getattr(placement, "unparsed", ())[:_UNPARSED]
+        ],
+        "unparsedCount": len(getattr(placement, "unparsed", ())),
         "errors": [_error(error) for error in view.errors],
     }
 
@@ -120,7 +139,7 @@ def _nodes(view: PlacementView) -> dict[str, Any]:
     return {
         "name": [
             None if view.names[node] == tree.paths[scope] else printable(view.names[node].rpartition("/")[2])
-            for node, scope in enumerate(tree.scope_of.tolist())
+            for node, scope in enumerate(track(tree.scope_of.tolist(), len(view), "writing nodes"))
         ],
         "scope": tree.scope_of.tolist(),
         "type": view.op_type.tolist(),
@@ -149,7 +168,8 @@ def _edges(view: PlacementView) -> dict[str, Any]:
     """Columns; ``fact`` says what is known of the tensor, as a number into ``facts``, -1 for a control edge."""
     facts = Interner()
     fact = []
-    for src, output in zip(view.src.tolist(), view.src_output.tolist(), strict=True):
+    tensors = list(zip(view.src.tolist(), view.src_output.tolist(), strict=True))
+    for src, output in track(tensors, len(tensors), "writing edges", " edges"):
         known = None if output < 0 else view.tensor_of(src, output)
         fact.append(-1 if known is None else facts((printable(str(known)), known.nbytes)))
     return {
@@ -169,7 +189,8 @@ def _copies(view: PlacementView) -> list[int]:
 
 def _sources(view: PlacementView) -> dict[str, Any]:
     texts = Interner()
-    of = [texts(printable(view.source_line(node) or "")) for node in range(len(view))]
+    nodes = track(range(len(view)), len(view), "writing source lines")
+    of = [texts(printable(view.source_line(node) or "")) for node in nodes]
     return {"texts": texts.values, "of": of if len(texts.values) > 1 or texts.values != [""] else []}
 
 
@@ -230,9 +251,10 @@ def _log(placement: Any, view: PlacementView) -> dict[str, Any]:
     typed = view.release not in EDGE_ORDERED_RELEASES
     all_lines = placement.log().splitlines()
     lines: list[int | str] = []
-    for line in all_lines[:LOG_LINES]:
+    kept = all_lines[:LOG_LINES]
+    for line in track(kept, len(kept), "writing the log", " lines"):
         node = view.index.get(line.partition(": ")[0], -1)
-        kind = f"({view.op_type_of(node)}): " if typed else ""
+        kind = f"({view.op_type_of(node)}): " if typed and node >= 0 else ""
         is_plain = node >= 0 and line == f"{view.names[node]}: {kind}{devices[view.device[node]]}"
         lines.append(node if is_plain else printable(line))
     return {"lines": lines, "devices": devices, "typed": typed, "more": max(0, len(all_lines) - LOG_LINES)}

@@ -22,6 +22,7 @@ import numpy as np
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.placer.deciding import deciding_rules
 from gpuplace.placer.messages import error_of
+from gpuplace.progress import track
 from gpuplace.report.palette import device_label
 
 __all__ = ["CONTROL", "UNKNOWN", "PlacementView", "TensorFact", "view_of"]
@@ -187,9 +188,18 @@ class PlacementView:
             found = self._tensors[key] = self.tensor(node, output)
         return found
 
-    def copies(self) -> list[tuple[int, int, int]]:
-        """``(node, output, device)`` of each tensor sent to another device: once for all its consumers there."""
-        chosen = np.flatnonzero(self.is_copy)
+    def tensors_of(self, tensors: Sequence[tuple[int, int]]) -> list[TensorFact]:
+        """What is known of many ``(node, output)``."""
+        shown = track(tensors, len(tensors), "reading tensors", " tensors")
+        return [self.tensor_of(node, output) for node, output in shown]
+
+    def copies(self, edges: np.ndarray | None = None) -> list[tuple[int, int, int]]:
+        """``(node, output, device)`` of each tensor sent to another device: once for all its consumers there.
+
+        Args:
+            edges: [edges] bool, the edges to look at; all where None.
+        """
+        chosen = np.flatnonzero(self.is_copy if edges is None else self.is_copy & edges)
         rows = zip(
             self.src[chosen].tolist(),
             self.src_output[chosen].tolist(),

@@ -115,6 +115,14 @@ class ScopeTree:
         """Nodes inside a scope, at any depth."""
         return int(self.sizes[scope])
 
+    def is_inside(self, scope: int) -> np.ndarray:
+        """[nodes] bool: whether a node lies in a scope, at any depth."""
+        inside = np.zeros(len(self), dtype=bool)
+        inside[scope] = True
+        for below in range(scope + 1, len(self)):
+            inside[below] = inside[self.parent[below]]
+        return inside[self.scope_of]
+
     def width(self, scope: int) -> int:
         """Boxes that a scope shows when it is open and everything inside is closed."""
         return len(self.children[scope]) + len(self.direct[scope])

@@ -15,18 +15,31 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from gpuplace.report.colouring import Category, Colouring, colouring
 from gpuplace.report.drawing import Box, Drawing, Link, Stub
 from gpuplace.report.marks import NO_MARKS, Marks
-from gpuplace.report.palette import Look, Theme, device_style
+from gpuplace.report.palette import PAPER, Look, Theme, device_style
 from gpuplace.report.placement_view import UNKNOWN
 from gpuplace.report.text import bytes_text, counted, shortened
 from gpuplace.report.text_width import fitted, text_width
+from gpuplace.report.trace import Trace
 
-__all__ = ["Face", "Line", "Sheet", "Tab", "Wire", "legend_text", "role_colour", "sheet_of"]
+__all__ = [
+    "Face",
+    "Line",
+    "Sheet",
+    "Tab",
+    "Wire",
+    "fill_colour",
+    "legend_text",
+    "lit_links",
+    "role_colour",
+    "sheet_of",
+]
 
 LABEL_WIDTH = 30
 """Characters of a name in a box."""
@@ -103,6 +116,8 @@ class Face:
     height: float
     above: tuple[Tab, ...] = ()
     below: tuple[Tab, ...] = ()
+    is_dim: bool = False
+    """Whether nothing of it is in the trace that is shown."""
 
     @property
     def full_width(self) -> float:
@@ -128,6 +143,8 @@ class Wire:
     tip: str
     pen: float
     on_path: bool = False
+    is_dim: bool = False
+    """Whether the trace that is shown goes elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +161,22 @@ class Sheet:
     """What the colours show."""
     legend: tuple[Category, ...]
     notes: tuple[tuple[str, str], ...]
-    """``(kind, text)`` behind the legend; a kind is ``"copy"``, ``"control"``, ``"alarm"``, ``"mark"``, ``"path"`` or
-    ``"plain"``."""
+    """``(kind, text)`` behind the legend; a kind is ``"copy"``, ``"control"``, ``"alarm"``, ``"mark"``, ``"path"``,
+    ``"trace"``, ``"moved"`` or ``"plain"``."""
     marks: Marks = field(default=NO_MARKS, repr=False)
 
 
 def role_colour(role: str, theme: Theme, look: Look | None = None) -> str:
     """Colour of a role; text with the role ``"fill"`` stands on a category's colour."""
     if role == "fill":
-        return look.ink if look is not None else theme.ink
+        return look.ink if look is not None and look.fill != PAPER else theme.ink
     found: str = getattr(theme, role)
     return found
+
+
+def fill_colour(look: Look | None, theme: Theme) -> str:
+    """Fill of a box or of a part of its bar; what belongs to no category has the background's, and so recedes."""
+    return theme.background if look is None or look.fill == PAPER else look.fill
 
 
 def sheet_of(drawing: Drawing, colour: Colouring | None = None, marks: Marks = NO_MARKS) -> Sheet:
@@ -169,6 +191,8 @@ def sheet_of(drawing: Drawing, colour: Colouring | None = None, marks: Marks = N
     faces = _faces(drawing, colour, marks)
     path = _path_links(drawing, marks)
     wires = tuple(_wire(link, (link.src, link.dst) in path) for link in drawing.links)
+    if marks.trace is not None:
+        faces, wires = _traced(drawing, marks.trace, faces, wires)
     return Sheet(
         drawing,
         colour,
@@ -281,7 +305,7 @@ def _op(
         width = text_width(f"≠ asked {asked}", _SMALL)
         lines.append(Line(((f"{'≠ asked' if box.unmet else 'asked'} {asked}", "fill"),)))
     stroke, pen = "frame", 1.0
-    classes = ["op"]
+    classes = ["op", "blank"] if look.fill == PAPER else ["op"]
     if is_on_path:
         stroke, pen = "path", 3.0
         classes.append("path")
@@ -425,6 +449,43 @@ def _wire(link: Link, on_path: bool) -> Wire:
     return Wire(link, kind, label, tip, max(pen, 3.0) if on_path else pen, on_path)
 
 
+def _traced(
+    drawing: Drawing, trace: Trace, faces: Sequence[Face], wires: Sequence[Wire]
+) -> tuple[list[Face], tuple[Wire, ...]]:
+    """Boxes say how many of their nodes are in a trace; what is not in it is dimmed."""
+    inside = _per_box(drawing, trace.nodes)
+    starts = set(drawing.box_of[trace.starts].tolist())
+    lit = []
+    for i, (face, number) in enumerate(zip(faces, inside, strict=True)):
+        if not number:
+            lit.append(replace(face, is_dim=True, classes=(*face.classes, "dim")))
+            continue
+        changes: dict[str, Any] = {"classes": (*face.classes, "traced")}
+        if i in starts and face.stroke in ("frame", "ink"):
+            changes |= {"stroke": "mark", "pen": 3.0}
+        if face.box.kind != "op":
+            line = Line(((f"◉ {number:,} of {face.box.nodes:,}", "mark"),), is_bold=True)
+            width = max(face.width, _rounded(line.width + 2 * _PAD_X))
+            changes |= {"lines": (*face.lines, line), "width": width, "height": face.height + line.height}
+        lit.append(replace(face, **changes))
+    ends = lit_links(drawing, trace.edges)
+    return lit, tuple(
+        replace(wire, pen=max(wire.pen, 2.4))
+        if (wire.link.src, wire.link.dst) in ends
+        else replace(wire, is_dim=True)
+        for wire in wires
+    )
+
+
+def lit_links(drawing: Drawing, edges: np.ndarray) -> set[tuple[str, str]]:
+    """Ids of the boxes between which any of some edges ([edges] bool) goes."""
+    chosen = np.flatnonzero(edges)
+    src, dst = (drawing.box_of[ends[chosen]] for ends in (drawing.view.src, drawing.view.dst))
+    count = len(drawing.boxes)
+    codes = np.unique(src[src != dst] * count + dst[src != dst]).tolist()
+    return {(drawing.boxes[code // count].id, drawing.boxes[code % count].id) for code in codes}
+
+
 def _path_links(drawing: Drawing, marks: Marks) -> set[tuple[str, str]]:
     """Boxes between which the critical path goes."""
     if marks.path is None:
@@ -443,6 +504,8 @@ def _notes(drawing: Drawing, marks: Marks) -> list[tuple[str, str]]:
         notes.append(("control", "···· control edge"))
     if marks.path is not None:
         notes.append(("path", f"◆ critical path: {marks.path.text}"))
+    if marks.trace is not None:
+        notes.append(("trace", f"◉ {marks.trace.text}"))
     if marks.found is not None:
         matches = counted(int(marks.found.sum()), "match", "matches")
         notes.append(("mark", f"● {matches} of {shortened(marks.pattern, 40)}"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -17,14 +18,27 @@ from gpuplace.report.drawing import Cluster
 from gpuplace.report.label_places import Rectangle, label_places, sampled
 from gpuplace.report.layout import CLUSTER_LABEL, Layout, Route
 from gpuplace.report.palette import INK, LIGHT, PATTERNS, Look, Theme
-from gpuplace.report.sheet import BAR_HEIGHT, TAB_HEIGHT, TAB_SIZE, Face, Line, Sheet, Tab, Wire, role_colour
+from gpuplace.report.sheet import (
+    BAR_HEIGHT,
+    TAB_HEIGHT,
+    TAB_SIZE,
+    Face,
+    Line,
+    Sheet,
+    Tab,
+    Wire,
+    fill_colour,
+    role_colour,
+)
 from gpuplace.report.text import printable, shortened
 from gpuplace.report.text_width import text_width
 
-__all__ = ["FAMILIES", "svg_text"]
+__all__ = ["FAMILIES", "SvgOptions", "svg_text"]
 
 FAMILIES = "Arial,Helvetica,'Liberation Sans',sans-serif"
 """Fonts that a page tries in turn."""
+DIM = 0.28
+"""Opacity of what a trace leaves out."""
 _MARGIN = 8.0
 _LEGEND_WIDTH = 480.0
 """A legend is this wide at least, however small the picture is."""
@@ -43,26 +57,39 @@ _HATCHES = {
 }
 
 
+class SvgOptions(TypedDict, total=False):
+    """How a picture looks."""
+
+    theme: Theme
+    """Colours around the boxes; light ones where not given."""
+    legend: bool
+    """Whether to draw the legend below; True where not given."""
+    transparent: bool
+    """No background, for a page that has its own."""
+    patterns: bool
+    """Whether fills are hatched, so that print without colour tells them apart."""
+
+
 def svg_text(
     sheet: Sheet,
     layout: Layout,
-    *,
-    theme: Theme = LIGHT,
-    legend: bool = True,
-    transparent: bool = False,
-    patterns: bool = False,
+    **options: Unpack[SvgOptions],
 ) -> str:
     """The picture as one ``<svg>`` element.
 
     Args:
         sheet: what to draw.
         layout: where its boxes are.
-        theme: colours around the boxes.
-        legend: whether to draw the legend below.
-        transparent: no background, for a page that has its own.
-        patterns: whether fills are hatched, so that print without colour tells them apart.
+        options: how it looks.
     """
-    return _Writer(sheet, layout, theme, transparent, patterns).svg(legend)
+    writer = _Writer(
+        sheet,
+        layout,
+        options.get("theme", LIGHT),
+        options.get("transparent", False),
+        options.get("patterns", False),
+    )
+    return writer.svg(options.get("legend", True))
 
 
 class _Writer:
@@ -112,9 +139,12 @@ class _Writer:
         )
         return f"<defs>{patterns}</defs>\n"
 
-    def _group(self, identity: str, classes: str, title: str, tip: str, inside: Iterable[str]) -> None:
+    def _group(
+        self, identity: str, classes: str, title: str, tip: str, inside: Iterable[str], is_dim: bool = False
+    ) -> None:
+        dim = f' opacity="{DIM}"' if is_dim else ""
         self.parts.append(
-            f'<g id="{identity}" class="{classes}">\n<title>{_xml(title)}</title>\n<g id="a_{identity}">'
+            f'<g id="{identity}" class="{classes}"{dim}>\n<title>{_xml(title)}</title>\n<g id="a_{identity}">'
             f'<a xlink:title="{_xml(tip)}">\n{"".join(inside)}</a>\n</g>\n</g>\n'
         )
 
@@ -145,7 +175,7 @@ class _Writer:
         self._tabs(face.above, x, y - face.full_height / 2, face)
         y += (len(face.above) - len(face.below)) * TAB_HEIGHT / 2
         self._tabs(face.below, x, y + face.height / 2, face)
-        fill = theme.background if face.look is None else face.look.fill
+        fill = fill_colour(face.look, theme)
         dash = ' stroke-dasharray="5,2"' if face.is_dashed else ""
         stroke = role_colour(face.stroke, theme)
         inside = [
@@ -161,7 +191,7 @@ class _Writer:
             inner = _outline(x, y, face.width - 5 * number, face.height - 5 * number, face.corners)
             inside.append(f'<path fill="none" stroke="{stroke}" stroke-width="1" d="{inner}"/>\n')
         inside += self._lines(face, x, y - face.height / 2)
-        self._group(box.id, " ".join(("node", *face.classes)), box.id, face.tip, inside)
+        self._group(box.id, " ".join(("node", *face.classes)), box.id, face.tip, inside, face.is_dim)
 
     def _tabs(self, tabs: tuple[Tab, ...], x: float, y: float, face: Face) -> None:
         """Edges to and from other scopes, on a strip of paper that hangs on the box."""
@@ -176,7 +206,7 @@ class _Writer:
         for number, tab in enumerate(tabs):
             colour = theme.copy if tab.has_copies else theme.faint
             text = _words(x, y + number * TAB_HEIGHT + 9, tab.text, TAB_SIZE, colour, anchor="middle")
-            self._group(tab.id, "node stub", tab.id, tab.tip, [text])
+            self._group(tab.id, "node stub", tab.id, tab.tip, [text], face.is_dim)
 
     def _hatch(self, look: Look | None) -> str:
         return look.pattern if self.patterns and look is not None else ""
@@ -229,7 +259,7 @@ class _Writer:
         at = left
         for (look, _), share in zip(face.bar, shares.tolist(), strict=True):
             place = f'x="{at:.1f}" y="{y:.1f}" width="{share:.1f}" height="{BAR_HEIGHT:g}"'
-            parts.append(f'<rect {place} fill="{look.fill}"/>')
+            parts.append(f'<rect {place} fill="{fill_colour(look, self.theme)}"/>')
             hatch = self._hatch(look)
             if hatch:
                 parts.append(f'<rect {place} fill="url(#gp-{hatch})"/>')
@@ -269,7 +299,7 @@ class _Writer:
                 *(["path"] if wire.on_path else []),
             ]
             title = f"{wire.link.src}->{wire.link.dst}"
-            self._group(f"edge{number}", " ".join(classes), title, wire.tip, inside)
+            self._group(f"edge{number}", " ".join(classes), title, wire.tip, inside, wire.is_dim)
 
     def _label_places(self, routes: list[Route]) -> dict[int, Rectangle]:
         labelled = [number for number, wire in enumerate(self.sheet.wires) if wire.label]
@@ -328,7 +358,7 @@ class _Writer:
         middle, height = x + width / 2, _ROW - 4
         stroke = theme.alarm if text.startswith("no device") else theme.frame
         parts = [
-            f'<path fill="{look.fill}" stroke="{stroke}" stroke-width="1"'
+            f'<path fill="{fill_colour(look, theme)}" stroke="{stroke}" stroke-width="1"'
             f' d="{_outline(middle, y + height / 2, width, height, look.corners, 6)}">'
             f"<title>{_xml(note)}</title></path>\n"
         ]
@@ -344,7 +374,9 @@ class _Writer:
         for number in range(1, look.outlines):
             inner = _outline(middle, y + height / 2, width - 4 * number, height - 4 * number, look.corners, 5)
             parts.append(f'<path fill="none" stroke="{stroke}" stroke-width="0.8" d="{inner}"/>\n')
-        parts.append(_words(middle, y + height / 2 + 3.6, text, 10, look.ink, anchor="middle"))
+        parts.append(
+            _words(middle, y + height / 2 + 3.6, text, 10, role_colour("fill", theme, look), anchor="middle")
+        )
         return parts
 
 

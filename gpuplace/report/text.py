@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gpuplace.report.palette import device_label
-from gpuplace.report.placement_view import view_of
+from gpuplace.report.placement_view import PlacementView, view_of
 
 __all__ = [
     "bytes_text",
@@ -126,13 +126,20 @@ def placement_text(placement: Any, limit: int = 30) -> str:
 def summary_text(placement: Any) -> str:
     """``7 nodes: 3 on GPU:2, 3 on GPU:3, 1 on CPU:0; 2 copies between devices, 32 B``."""
     view = view_of(placement)
+    known = view.__dict__.get("_summary_text")
+    if known is None:  # asked for several times by all that shows a placement, and long in the making
+        known = view.__dict__["_summary_text"] = _summary_text(view)
+    return known
+
+
+def _summary_text(view: PlacementView) -> str:
     found = [(device_label(device), count) for device, count in view.counts.items() if count]
     where = ", ".join(
         f"{count:,} on {label}" if label != "no device" else f"{count:,} without a device"
         for label, count in found
     )
     copies = view.copies()
-    sizes = [view.tensor_of(node, output).nbytes for node, output, _ in copies]
+    sizes = [fact.nbytes for fact in view.tensors_of([copy[:2] for copy in copies])]
     known = sum(size for size in sizes if size is not None)
     unknown = sum(size is None for size in sizes)
     told = "nothing is copied between devices" if view.knows_edges else "a log does not tell copies"

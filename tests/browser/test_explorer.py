@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import open_notebook, run_all
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -81,6 +82,49 @@ def test_a_click_on_an_op_says_why_and_selects_its_row(explorer, screenshots, la
     expect(why.locator(".gp-reason")).to_contain_text("asked for")
 
 
+def test_what_an_op_depends_on_is_lit(explorer, screenshots, lab, page):
+    from playwright.sync_api import expect
+
+    box = explorer.locator(f".gp-canvas {MATMUL_1}")
+    box.click()
+    why = explorer.locator(".gp-why")
+    button = why.get_by_role("button", name="Light up all that it depends on")
+    button.click()
+    told = explorer.locator(".gp-lit-text")
+    expect(told).to_have_text("what MatMul_1 depends on: 2 nodes on GPU:3; no copy between devices")
+    expect(explorer.locator(".gp-canvas g.node.gp-on")).to_have_count(3)
+    expect(explorer.locator(".gp-canvas g.edge.gp-on")).to_have_count(2)
+    expect(explorer.locator(".gp-canvas g.node.gp-off")).to_have_count(4)
+    expect(why.get_by_role("button", name="Light up all that it depends on")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    expect(box).to_have_attribute("aria-label", re.compile(", lit$"))
+    only = explorer.get_by_label("Only these in the tables")
+    only.check()
+    expect(explorer.locator("tr[data-key]:visible")).to_have_count(3)
+    shoot(explorer, screenshots, lab, "lit")
+    box.focus()
+    page.keyboard.press("c")  # the consumers
+    expect(told).to_contain_text("1 copy between devices, 16 B")
+    expect(explorer.get_by_label("Light up", exact=True)).to_have_value("consumers")
+    page.keyboard.press("p")  # the critical path
+    expect(told).to_have_text("critical path: 3 ops, the longest chain")
+    expect(explorer.locator("tr[data-key]:visible")).to_have_count(3)
+    only.uncheck()
+    find = explorer.get_by_label("Find an op by regular expression")
+    find.fill("^Const")
+    find.press("Enter")
+    explorer.get_by_label("Light up", exact=True).select_option("matches")
+    expect(told).to_have_text("4 matches of ^Const")
+    expect(explorer.locator(".gp-canvas g.node.gp-on")).to_have_count(4)
+    box.focus()
+    page.keyboard.press("l")  # nothing
+    expect(explorer.locator(".gp-canvas g.node.gp-off")).to_have_count(0)
+    expect(told).to_have_text("")
+    row(explorer, "Const").click()
+    expect(why.locator(".gp-attrs")).to_contain_text("float32 2×3: [[1, 2, 3], [4, 5, 6]]")
+
+
 def test_hiding_a_gpu_fails_visibly_and_soft_placement_repairs_it(explorer, screenshots, lab):
     from playwright.sync_api import expect
 
@@ -142,6 +186,37 @@ def test_tabs_filter_and_release(explorer, screenshots, lab):
     shoot(explorer, screenshots, lab, "log")
     explorer.get_by_label("Release").select_option("1.15")
     expect(explorer.locator(".gp-lines")).to_contain_text("MatMul_1: (MatMul): /job:localhost")
+
+
+def test_all_words_of_every_view_stand_out(explorer, page, screenshots, lab):
+    """In the light and in the dark theme, also of what failed and of what is shown of earlier settings."""
+    from playwright.sync_api import expect
+
+    def look(name):
+        shoot(explorer, screenshots, lab, f"view-{name}")
+        assert faint_words(page, ".gp-explorer") == []
+
+    assert faint_words(page, ".gp-explorer", 22)  # the measure measures: nothing has as much
+    explorer.locator("summary", has_text="More settings").click()
+    explorer.locator(f".gp-canvas {MATMUL_1}").click()
+    for tab in ("Table", "Log", "Copies", "Memory", "Devices", "Compare", "Errors"):
+        explorer.get_by_role("tab", name=tab, exact=True).click()
+        page.wait_for_timeout(100)
+        look(tab.lower())
+    explorer.get_by_label("visible_device_list", exact=True).fill("0,7")
+    explorer.get_by_label("visible_device_list", exact=True).press("Enter")
+    expect(explorer.locator(".gp-stale-tag")).to_be_visible()
+    explorer.get_by_role("tab", name="Devices").click()
+    expect(explorer.locator(".gp-panel:visible").last).to_contain_text("No devices can be made")
+    look("stale")
+    explorer.get_by_label("visible_device_list", exact=True).fill("")
+    explorer.get_by_label("visible_device_list", exact=True).press("Enter")
+    expect(explorer.locator(".gp-stale-tag")).to_have_count(0)
+    explorer.get_by_label("GPU 3 ·").uncheck()
+    expect(explorer.get_by_role("alert")).to_contain_text("was explicitly assigned to /device:GPU:3")
+    explorer.get_by_role("tab", name="Errors").click()
+    look("failed")
+    explorer.locator("summary", has_text="More settings").click()
 
 
 def test_keyboard_alone(explorer, page):

@@ -40,9 +40,8 @@ def page_of(browser, placement, opened=None, theme="light", **options):
         "notice": "",
         "selected_box": "",
     }
-    script = re.sub(
-        r"export (default \{[^}]*\};)?", "", (STATIC / "graph_view.js").read_text(encoding="utf-8")
-    )
+    sources = ((STATIC / name).read_text(encoding="utf-8") for name in ("lights.js", "graph_view.js"))
+    script = re.sub(r"export (default \{[^}]*\};)?", "", "\n".join(sources))
     page = browser.new_page(viewport={"width": 1300, "height": 760}, accept_downloads=True)
     errors = page.errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -47,7 +47,7 @@ def test_a_lesson_runs_and_its_answers_unfold(page, lab, screenshots):
     expect(explorer.locator(".gp-reason")).to_contain_text("soft placement")
     page.screenshot(path=screenshots / "lesson-dark.png")
     answers = page.locator(f"{ACTIVE} .jp-MarkdownCell details")
-    expect(answers).to_have_count(3)
+    expect(answers).to_have_count(4)
     answers.first.scroll_into_view_if_needed()
     expect(answers.first.get_by_text("Everything runs on the CPU.")).to_be_hidden()
     answers.first.locator("summary").click()

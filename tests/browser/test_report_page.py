@@ -9,6 +9,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.report.page import page_html
+from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import Watch
 from tests.jupyter.programs import towers
 from tests.report.test_page import HOSTILE, hostile_view
@@ -71,6 +72,9 @@ def test_the_guides_towers(opened):
     expect(page.locator(".gp-why")).to_contain_text("To have it on CPU")
     expect(page.locator("#tables tr.gp-selected")).to_contain_text("MatMul_1")
     page.shoot("chosen")
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        assert faint_words(page, "body") == []
     page.get_by_role("tab", name="Copies (2)").click()
     page.locator("#tables [role=tabpanel]:visible tr.gp-pick").first.click()
     expect(page.locator(".gp-why h3")).to_have_text("AddN")
@@ -117,6 +121,116 @@ def test_ten_thousand_nodes(opened):
     expect(page.get_by_role("tab", name="Moves")).to_be_visible()
     page.get_by_role("tab", name="Moves").click()
     expect(page.get_by_role("region", name="Moves")).to_contain_text("missing device")
+
+
+def test_what_an_op_depends_on_is_lit(opened):
+    from playwright.sync_api import expect
+
+    page = opened(tf.place(towers(), "4x Tesla K20m"), "lit")
+    boxes(page).filter(has_text="MatMul_1").click()
+    page.get_by_role("button", name="Light up all that it depends on").click()
+    told = page.locator(".gp-lit-text")
+    expect(told).to_have_text("what MatMul_1 depends on: 2 nodes on GPU:3; no copy between devices")
+    expect(page.locator("#graph g.node.gp-on")).to_have_count(3)
+    expect(page.locator("#graph g.edge.gp-on")).to_have_count(2)
+    page.get_by_label("Only these in the tables").check()
+    expect(page.locator(".gp-table-head:visible")).to_contain_text("3 of 7 rows")
+    choice = page.get_by_label("Light up", exact=True)
+    choice.select_option("both")
+    expect(told).to_have_text(
+        "what MatMul_1 depends on, and what depends on it: 3 nodes (CPU:0 1, GPU:3 2); 1 copy between devices, 16 B"
+    )
+    page.get_by_role("tab", name="Copies (2)").click()
+    expect(page.locator(".gp-table-head:visible")).to_contain_text("1 of 2 rows")
+    page.locator("#graph g.node[tabindex='0']").focus()
+    page.keyboard.press("p")
+    expect(told).to_have_text("critical path: 3 ops, the longest chain")
+    page.shoot("path")
+    find = page.get_by_label("Find an op by regular expression")
+    find.fill("^Const")
+    find.press("Enter")
+    choice.select_option("matches")
+    expect(told).to_have_text("4 matches of ^Const")
+    choice.select_option("")
+    expect(page.locator("#graph g.node.gp-off")).to_have_count(0)
+    expect(page.locator(".gp-table-head:visible")).to_contain_text("2 rows")
+    page.get_by_role("tab", name="Nodes (7)").click()
+    expect(page.locator(".gp-why .gp-attrs")).to_contain_text("float32 2×3: [[1, 2, 3], [4, 5, 6]]")
+
+
+def test_the_page_says_what_python_says(opened):
+    """The page goes along the edges itself; a hundred ops, each way, against `gpuplace.report.trace`."""
+    placement = tf.place(training(2, 6), "2x Tesla K20m", tf.ConfigProto(allow_soft_placement=True))
+    page = opened(placement, "same")
+    names = list(placement)[::3]
+    told = page.evaluate(
+        """(names) => names.flatMap((name) => ["inputs", "consumers", "both"].map((what) => {
+            const model = window.gpuplacePage;
+            model.send({ type: "select", name });
+            model.send({ type: "light", what });
+            return [name, what, model.get("lit").text];
+        }))""",
+        names,
+    )
+    assert len(told) == 3 * len(names) > 60
+    for name, what, text in told:
+        assert text == placement.trace(name, what).text
+
+
+def test_a_large_graph_is_lit_quickly(opened):
+    from playwright.sync_api import expect
+
+    page = opened(tf.place(training(), "4x Tesla K20m"), "large-lit")
+    find = page.get_by_label("Find an op by regular expression")
+    find.fill("tower_2/layer_150/out$")
+    find.press("Enter")
+    times = page.evaluate(
+        """() => ["inputs", "consumers", "both", "path by ops"].map((what) => {
+            const start = performance.now();
+            window.gpuplacePage.send({ type: "light", what });
+            document.body.offsetHeight;
+            return Math.round(performance.now() - start);
+        })"""
+    )
+    print("9,124 nodes on the report page: lit and laid out after", times, "ms")
+    page.get_by_label("Light up", exact=True).select_option("inputs")
+    expect(page.locator(".gp-lit-text")).to_contain_text("nodes on GPU:2; no copy between devices")
+    expect(page.locator("#graph .gp-badge").filter(has_text="of 2,").first).to_be_visible()
+    page.shoot("inputs")
+
+
+def test_colours_of_a_measured_step(opened):
+    from playwright.sync_api import expect
+
+    graph = towers()
+    step = tf.RunMetadata()
+    device = step.step_stats.dev_stats.add(device="/device:GPU:2")
+    for micros, name in ((5, "Const"), (900, "Const_1"), (10, "MatMul"), (20, "MatMul_1"), (1, "AddN")):
+        stats = device.node_stats.add(node_name=name, all_end_rel_micros=micros)
+        stats.output.add().tensor_description.allocation_description.requested_bytes = 64
+    page = opened(tf.place(graph, "4x Tesla K20m"), "step", run_metadata=step)
+    colours = page.get_by_label("Colour by")
+    colours.select_option("time")
+    legend = page.locator(".gp-legend")
+    expect(legend).to_contain_text("did not run: 2")
+    expect(legend).to_contain_text("time in the measured step")
+    expect(boxes(page).filter(has_text="Const_1")).to_contain_text("900 µs")
+    page.get_by_label("Light up", exact=True).select_option("path by time")
+    expect(page.locator(".gp-lit-text")).to_have_text(
+        "critical path: 3 ops, 911 µs, the longest chain by measured time"
+    )
+    head = page.locator("#tables th button", has_text="time")
+    head.click()
+    head.click()
+    expect(
+        page.get_by_role("region", name="Nodes").locator("tbody:not([aria-hidden]) tr").first
+    ).to_contain_text("900 µs")
+    page.shoot("time")
+    for name in ("memory", "type", "requested", "group", "cause"):
+        colours.select_option(name)
+        expect(legend).to_contain_text("coloured by")
+    colours.select_option("")
+    expect(legend).to_contain_text("GPU:2: 3")
 
 
 def test_reasons_by_likeness(opened):

@@ -63,6 +63,21 @@ REPAINT = """(label) => new Promise((done) => {
     document.getElementById(field.htmlFor).click();
     look();
 })"""
+LIGHT = """(what) => new Promise((done) => {
+    const root = [...document.querySelectorAll('.gp-explorer')].at(-1);
+    const choice = root.querySelector('.gp-lights select');
+    const text = root.querySelector('.gp-lit-text');
+    const before = text.textContent;
+    const start = performance.now();
+    const look = () => {
+        if (text.textContent !== before && root.querySelector('.gp-canvas g.node.gp-on')) {
+            requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - start)));
+        } else setTimeout(look, 2);
+    };
+    choice.value = what;
+    choice.dispatchEvent(new Event('change'));
+    look();
+})"""
 SIZES = {139: "10,051", 1389: "100,051"}
 
 
@@ -200,6 +215,46 @@ def test_sorting_and_filtering_keep_what_is_selected(opened, explorer):
     filter_box.fill("")
     table.get_by_role("button", name="node").click()
     expect(table.get_by_role("columnheader", name="node")).to_have_attribute("aria-sort", "none")
+
+
+def test_what_an_op_depends_on_is_lit(opened, explorer, screenshots):
+    from playwright.sync_api import expect
+
+    page, nodes = opened
+    choice = explorer.get_by_label("Light up", exact=True)
+    explorer.get_by_label("Find an op by regular expression").fill("tower_1/layer_100/Relu$")
+    explorer.get_by_label("Find an op by regular expression").press("Enter")
+    expect(explorer.locator(".gp-why h3")).to_have_text("tower_1/layer_100/Relu")
+    times = {}
+    for what in ("inputs", "consumers", "both", "path by ops"):
+        times[what] = round(page.evaluate(LIGHT, what))
+        choice.select_option("")
+        expect(explorer.locator(".gp-canvas")).not_to_have_class(re.compile("gp-lighting"))
+    print(f"{nodes} nodes: from a choice to the lit page", times, "ms")
+    choice.select_option("inputs")
+    told = explorer.locator(".gp-lit-text")
+    expect(told).to_contain_text(
+        re.compile(r"what tower_1/layer_100/Relu depends on: [\d,]+ nodes on GPU:1; no copy")
+    )
+    number = int(re.search(r": ([\d,]+) nodes", told.inner_text())[1].replace(",", ""))
+    assert number > 500
+    badges = explorer.locator(".gp-canvas .gp-badge")
+    expect(badges.first).to_contain_text(re.compile(r"◉ [\d,]+ of [\d,]+"))
+    assert explorer.locator(".gp-canvas g.node.gp-off:not(.stub)").count() > 0
+    explorer.screenshot(path=screenshots / f"train-lit-{nodes}.png")
+    explorer.get_by_label("Only these in the tables").check()
+    expect(explorer.locator(".gp-table-head").first).to_contain_text(f"{number + 1:,} of {nodes} rows")
+    choice.select_option("consumers")
+    expect(told).to_contain_text("GPU:1")
+    expect(told).to_contain_text("CPU:0 1")
+    expect(told).to_contain_text(re.compile(r"cop(y|ies) between devices, "))
+    choice.select_option("path by bytes")
+    expect(told).to_contain_text("most bytes copied between devices")
+    explorer.screenshot(path=screenshots / f"train-path-{nodes}.png")
+    explorer.get_by_label("Only these in the tables").uncheck()
+    choice.select_option("")
+    expect(badges).to_have_count(0)
+    expect(explorer.locator(".gp-table-head").first).to_contain_text(f"{nodes} rows")
 
 
 def test_every_view(opened, explorer, screenshots):

@@ -1,5 +1,6 @@
 """`gpuplace report` and `gpuplace explore`."""
 
+import gzip
 import importlib.util
 import json
 import shutil
@@ -12,6 +13,8 @@ import urllib.request
 
 import pytest
 
+import gpuplace as tf
+from gpuplace.cli import pages
 from gpuplace.cli.main import main
 from gpuplace.cli.parser import build_parser
 
@@ -62,6 +65,85 @@ def test_explore_as_a_page(gpuplace, graph, tmp_path):
     shutil.rmtree(path.rpartition("/")[0])
     assert gpuplace(*words, "-o", "kept.html").stdout == "kept.html\n"
     assert (tmp_path / "kept.html").exists()
+
+
+LOG = """\
+2017-12-05 10:00:00.000000: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1030] Found device 0 with properties:
+name: Tesla K40c major: 3 minor: 5 memoryClockRate(GHz): 0.745
+Device mapping:
+/job:localhost/replica:0/task:0/device:GPU:0 -> device: 0, name: Tesla K40c, pci bus id: 0000:05:00.0
+tower/a: (Const): /job:localhost/replica:0/task:0/device:CPU:0
+tower/MatMul: (MatMul): /job:localhost/replica:0/task:0/device:GPU:0
+[[ 22.  28.]
+<script>step 3</script>
+"""
+"""What a program printed, with lines of its own."""
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("run.log", LOG.encode()),
+        ("run", LOG.encode()),
+        ("run.txt", LOG.encode("utf-16")),
+        ("run.log.gz", gzip.compress(LOG.encode())),
+        ("run.out", LOG.replace("\n", "\r\n").encode() + bytes(300)),
+    ],
+)
+def test_report_of_a_log(tmp_path, monkeypatch, capsys, name, data):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(data)
+    assert main(["report", name]) == 0 and capsys.readouterr() == ("report.html\n", "")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"<h1>{name}</h1>" in page and "<dd>a log of TensorFlow</dd>" in page
+    assert "<dd>2 pieces of text, below</dd>" in page and "[[ 22.  28.]" in page
+    assert (
+        "<script>step" not in page and "\\u003cscript\\u003estep 3" in page and "&lt;script&gt;step 3" in page
+    )
+
+
+def test_explore_of_a_log(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.log").write_text(LOG)
+    assert main(["explore", "run.log", "--with", "page", "--no-browser", "-o", "page.html"]) == 0
+    assert "2 nodes" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    arguments = build_parser().parse_args(["explore", "run.log"])
+    cell = "".join(pages._notebook(arguments, is_log=True)["cells"][0]["source"])
+    names: dict = {}
+    exec(cell.replace("tf.explore(", "shown = tf.explore("), names)
+    assert names["shown"].placement["tower/MatMul"].endswith("GPU:0")
+    assert tf.explore(tmp_path / "run.log").frame.shape[0] == 2
+    assert tf.explore("run.log").placement.picture().svg.startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words", "code", "message"),
+    [
+        ("run.log", b"hello\nthere\n", (), 1, "run.log is neither a graph nor a TensorFlow log"),
+        ("run.log", b"", (), 1, "run.log is neither a graph nor a TensorFlow log"),
+        ("run.log", b"hello\n", (), 1, "log_device_placement=True"),
+        ("run.log", bytes(range(256)) * 9, (), 1, "DataLossError: Can't parse run.log"),
+        ("run.log", gzip.compress(LOG.encode() * 9)[:90], (), 1, "Can't decompress run.log"),
+        ("run.log", gzip.compress(bytes(300_000_000), 9), (), 1, "run.log is too large for a log"),
+        ("run.log", LOG.encode(), ("--soft", "--machine", "cpu"), 2, "leave out --machine, --soft"),
+        ("run.log", LOG.encode(), ("--release", "2.21"), 2, "gpuplace log run.log --against GRAPH"),
+        ("run.pb", LOG.encode(), (), 1, "gpuplace.parse_log reads logs"),
+    ],
+)
+def test_neither_graph_nor_log(tmp_path, monkeypatch, capsys, name, data, words, code, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(data)
+    for command in (("report", name), ("explore", name, "--with", "page", "--no-browser")):
+        assert main([*command, *words]) == code
+        told = capsys.readouterr()
+        assert message in told.err and told.out == ""
+
+
+def test_report_of_graphs_of_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.pb").write_bytes(b"")
+    assert main(["report", "empty.pb", "--machine", "cpu"]) == 0
+    assert "0 nodes" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -155,3 +237,36 @@ def _answers(address: str) -> bool:
 def test_help_names_every_command():
     text = build_parser().format_help()
     assert "report" in text and "explore" in text
+
+
+def _write_step(path, *names):
+    import gpuplace as tf
+
+    step = tf.RunMetadata()
+    device = step.step_stats.dev_stats.add(device="/device:GPU:0")
+    for micros, name in enumerate(names, 1):
+        device.node_stats.add(node_name=name, all_end_rel_micros=micros)
+    path.write_bytes(step.SerializeToString())
+
+
+def test_report_with_a_measured_step(gpuplace, graph, tmp_path):
+    _write_step(tmp_path / "step.pb", "a", "b", "product")
+    result = gpuplace("report", graph, *TWO, "--run-metadata", "step.pb")
+    assert (result.returncode, result.stderr) == (0, "")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<dt>measured step</dt><dd>step.pb</dd>" in page
+    assert '"title":"time in the measured step"' in page and '"what":"path by time"' in page
+
+
+def test_report_with_a_file_that_is_no_step_of_the_graph(gpuplace, graph, tmp_path):
+    _write_step(tmp_path / "other.pb", "x", "y")
+    (tmp_path / "noise.pb").write_bytes(b"\xff\xff\xff noise")
+    for name, code, message in (
+        ("other.pb", 2, "other.pb is not of graph.pbtxt"),
+        ("noise.pb", 1, "as RunMetadata or StepStats"),
+        ("absent.pb", 1, "No such file"),
+    ):
+        result = gpuplace("report", graph, *TWO, "--run-metadata", name)
+        assert (result.returncode, "Traceback" in result.stderr) == (code, False), result.stderr
+        assert message in result.stderr
+        assert not (tmp_path / "report.html").exists()

@@ -1,5 +1,6 @@
 """The explorer without a browser: every control by its trait and by what the page sends, and every view."""
 
+import base64
 import re
 import threading
 
@@ -92,7 +93,7 @@ def test_hiding_a_gpu_is_an_error_that_leaves_everything_usable(explorer):
     explorer.visible_devices = (0, 1, 2)
     assert explorer.error.startswith("Cannot assign a device for operation MatMul_1")
     assert "was explicitly assigned to /device:GPU:3 but available devices are [" in explorer.error
-    assert 'class="node op guilty"' in explorer.svg
+    assert 'class="node op blank guilty"' in explorer.svg
     assert table(explorer)["MatMul_1"] == ("/device:GPU:3", "no device")
     assert table(explorer)["MatMul"] == ("/device:GPU:2", "GPU:2")
     error = explorer._views.status.blocks[0]
@@ -720,6 +721,18 @@ def test_what_a_saved_notebook_keeps(explorer):
     assert "MatMul_1  MatMul  /device:GPU:3  GPU:3" in bundle["text/plain"]
     explorer.machine = "cpu"
     assert 'role="alert"' in explorer._repr_mimebundle_()["text/html"]
+
+
+def test_a_saved_notebook_keeps_the_picture_that_was_shown(explorer):
+    def still():
+        data = re.search(r'base64,([^"]*)"', explorer._repr_mimebundle_()["text/html"])[1]
+        return base64.b64decode(data).decode()
+
+    explorer.colour = "type"
+    assert "MatMul: 2" in still() and "GPU:2: 3" not in still()
+    explorer.compare(machine="cpu", soft_placement=True)
+    explorer.colour = "moved"
+    assert len(re.findall(r'class="node [^"]*\bmoved\b', still())) == marked(explorer) == 6
 
 
 def test_sessions_and_placements_can_be_explored():

@@ -116,7 +116,9 @@ def texts(cell: nbformat.NotebookNode) -> list[str]:
 def pages(cell: nbformat.NotebookNode) -> list[str]:
     """The HTML that a cell shows."""
     return [
-        output.data["text/html"] for output in cell.get("outputs", ()) if "text/html" in output.get("data", {})
+        output.data["text/html"]
+        for output in cell.get("outputs", ())
+        if "text/html" in output.get("data", {})
     ]
 
 
@@ -143,7 +145,9 @@ def pictures(cell: nbformat.NotebookNode) -> list[Picture]:
             boxes = frozenset(
                 (group.get("id", ""), _text(group), _fill(group)) for group in groups if _is_a(group, "node")
             )
-            arrows = sorted((group.get("class", ""), _text(group)) for group in groups if _is_a(group, "edge"))
+            arrows = sorted(
+                (group.get("class", ""), _text(group)) for group in groups if _is_a(group, "edge")
+            )
             found.append(Picture(boxes or frozenset(_bars(data)), tuple(arrows)))
     return found
 
@@ -152,7 +156,11 @@ def _bars(data: str) -> list[tuple[str, str, str]]:
     """Kind, title and size of each bar of a picture of memory."""
     bars = ElementTree.fromstring(base64.b64decode(data)).iter(f"{_SVG}rect")
     return [
-        (bar.get("class", ""), bar.findtext(f"{_SVG}title", ""), f"{bar.get('x')} {bar.get('y')} {bar.get('width')}")
+        (
+            bar.get("class", ""),
+            bar.findtext(f"{_SVG}title", ""),
+            f"{bar.get('x')} {bar.get('y')} {bar.get('width')}",
+        )
         for bar in bars
     ]
 
@@ -207,7 +215,9 @@ def with_answers(notebook: nbformat.NotebookNode, answers: list[Answer]) -> nbfo
 
     def block(match: re.Match) -> str:
         printed = next(told).printed
-        return f"```python\n{match['code']}\n```" + (f"\n\nprints:\n\n```text\n{printed}```" if printed else "")
+        return f"```python\n{match['code']}\n```" + (
+            f"\n\nprints:\n\n```text\n{printed}```" if printed else ""
+        )
 
     for cell in notebook.cells:
         if cell.cell_type == "markdown":

@@ -93,6 +93,24 @@ FACTS = {
         f"MatMul: {LOCAL}GPU:0",
         stays("MatMul", "MatMul", "GPU:0"),
     ],
+    ("02", r"parse_log\(kept\)"): [
+        "LoggedPlacement of 3 nodes: 2 on GPU:0, 1 on CPU:0; 2 pieces of text not understood",
+        "a       Const   -          CPU:0",
+    ],
+    ("02", r"in_2016"): [
+        "2 nodes: 1 on CPU:0, 1 on GPU:0; 3 pieces of text not understood",
+        "line 1 not understood: sess.run(c)\n",
+        "2 nodes: 1 on GPU:0, 1 on CPU:0; 2 pieces of text not understood",
+        "placer.cc:54] a: (Con\n",
+        "2 eager ops; 1 piece of text not understood",
+        "step 2, loss 0.52",
+    ],
+    ("03", r"^%%placement"): [
+        "Placed on 2x Tesla K40c (2 GPU devices) as TensorFlow 1.15",
+        "1 copy between devices, 16 B",
+        "x     Const   /device:GPU:1  GPU:1",
+        stays("y", "MatMul", "GPU:0"),
+    ],
     ("03", r"^with tf\.device"): [
         stays("MatMul", "MatMul", "GPU:0"),
         stays("a", "Const", "CPU:0"),
@@ -100,7 +118,7 @@ FACTS = {
         "[[22. 28.]\n [49. 64.]]",
     ],
     ("03", r"direction"): ["2 copies between devices, 48 B"],
-    ("03", r"is_copy"): ["a  MatMul  float32  (2, 3)      24", "b  MatMul  float32  (3, 2)      24"],
+    ("03", r"frame\(\"copies"): ["a  MatMul  float32   2×3     24", "b  MatMul  float32   3×2     24"],
     ("03", r"requested:"): ["'/device:CPU:0' ''", "device:CPU:0 device:GPU:0"],
     ("03", r"outer"): [
         "/job:localhost/device:GPU:0",
@@ -124,6 +142,14 @@ FACTS = {
         "OOM when allocating tensor with shape[6000,6000] and type float on",
         f"{LOCAL}GPU:0 by allocator GPU_0_bfc",
     ],
+    ("04", r"explorer\.allow_growth"): [
+        "0.0 -> 10795 MiB\n0.4 -> 4575 MiB\n1.5 -> Unified memory on GPUs with compute capability lower than 6.0",
+        "mended by: ('Back to per_process_gpu_memory_fraction=0.4', 'Clear per_process_gpu_memory_fraction')",
+        "GPUOptions(allow_growth=True, per_process_gpu_memory_fraction=0.4)",
+        "4798231347",
+        "4  8388620",
+    ],
+    ("04", r"\"fragmentation\""): ["119955783", "20971520            0.5"],
     ("04", r"pieces"): ["free: 40 MiB", "address of 30 MiB more: None"],
     ("05", r"^def on_third"): [
         stays("MatMul", "MatMul", "GPU:2"),
@@ -139,10 +165,22 @@ FACTS = {
         stays("MatMul", "MatMul", "GPU:0"),
         "[[22. 28.]",
     ],
-    ("05", r"display\("): ["GPU:0  False", "3 requests not met"],
+    ("05", r"display\(sess"): ["GPU:0  False", "3 requests not met"],
     ("05", r"^sess\.placement\.explain"): ["soft placement", "any device", "GPU comes before CPU"],
     ("05", r"squared"): ["no supported kernel for GPU devices is available", "this node: T=int32"],
-    ("05", r"visible_devices"): ["was expli", "error: none", "{'a': 'GPU:0', 'b': 'GPU:0', 'MatMul': 'GPU:0'}"],
+    ("05", r"explorer\.pin"): [
+        "Cannot assign a device for operation MatMul\n",
+        "0 Turn on soft placement\n1 Show all GPUs (unset CUDA_VISIBLE_DEVICES)\n",
+    ],
+    ("05", r"apply_remedy"): [
+        "a GPU:2 -> GPU:0 | missing device | follows MatMul",
+        "MatMul GPU:2 -> GPU:0 | missing device | asks for '/device:GPU:2'",
+        "3 nodes moved",
+    ],
+    ("05", r"explorer\.compare"): [
+        "[('soft placement', 3)] | soft placement drops type and index of the requested device",
+        "3 on GPU:2; nothing is copied",
+    ],
     ("06", r"for d in"): [
         "device: 3, name: Tesla K20m, pci bus id: 0000:84:00.0",
         stays("MatMul", "MatMul", "GPU:2"),
@@ -155,7 +193,17 @@ FACTS = {
     ("06", r"^sess\.placement\.picture"): ["2 copies between devices, 32 B"],
     ("06", r"^def model"): ["9 on CPU:0, 28 on GPU:0, 6 on GPU:1"],
     ("06", r"careful\.picture"): ["9 on CPU:0, 17 on GPU:0, 17 on GPU:1"],
-    ("06", r"^def crossing"): ["careless     5.0  1056.0", "32.0", "careful      4.0  1024.0", "0.0"],
+    ("06", r"^def arrivals"): ["MatMul_1  AddN  float32   2×2     16", "CPU:0       1          2        32"],
+    ("06", r"^pd\.concat"): [
+        "careless CPU:0       9          2    524288",
+        "GPU:0      28          2    294912",
+        "careful  CPU:0       9          2    524288",
+        "GPU:1      17          1    262144",
+    ],
+    ("06", r"explorer\.compare"): [
+        "[('request', 6), ('generator', 5)]",
+        "Cannot assign a device for operation tower_1/batch",
+    ],
     ("06", r"careless\.diff"): ["11 operations moved", "decided by    tower_1/MatMul"],
     ("07", r"^def chain"): [
         "=1        GPU 1 is /device:GPU:0\n",
@@ -173,11 +221,20 @@ FACTS = {
         f"{LOCAL}GPU:0 -> device: 3, name: Tesla K20m, pci bus id: 0000:84:00.0",
         f"{LOCAL}GPU:1 -> device: 1, name: Tesla K20m, pci bus id: 0000:03:00.0",
     ],
-    ("07", r"\"2,0\""): ["GPU 1 is /device:GPU:1, GPU 3 is /device:GPU:0"],
+    ("07", r"\"2,0\""): [
+        "GPU 1 is /device:GPU:1, GPU 3 is /device:GPU:0",
+        "not in CUDA_VISIBLE_DEVICES='1,2,3'",
+        "not in visible_device_list='2,0'",
+    ],
     ("07", r"VISIBLE_DEVICES=\"0\""): [
         "'visible_device_list' listed an invalid GPU id '2' but visible device count is 1"
     ],
-    ("07", r"for visible in"): ["(2, 3) -> {'x': 'GPU:0', 'y': 'GPU:1'}", "(3,) -> Cannot assign a device"],
+    ("07", r"for visible in"): [
+        "(2, 3) -> {'x': 'GPU:0', 'y': 'GPU:1'}",
+        "(3,) -> Cannot assign a device",
+        "both settings -> Cannot assign a device for operation y",
+        "'Clear visible_device_list', 'Show all GPUs: clear every setting that hides one'",
+    ],
     ("07", r"AlreadyExistsError"): [
         "TensorFlow device (GPU:0) is being mapped to multiple CUDA devices (2 now, and 1 previously)"
     ],
@@ -191,16 +248,36 @@ FACTS = {
     ("08", r"asks for"): ["layer asks for /device:GPU:3", "result asks for /device:GPU:1"],
     ("08", r"node\.device = ''"): ["[-1. -2.] {'GPU:1': 2}"],
     ("09", r"doubled"): ["[[2. 2.]\n [2. 2.]]", "5 on CPU:0, 2 on GPU:1; 1 copy between devices, 16 B"],
-    ("09", r"weights/Assign"): ["with weights/Initializer/ones, weights, weights/read",
+    ("09", r"weights/Assign"): [
+        "with weights/Initializer/ones, weights, weights/read",
         "decided by    weights",
         "tied by       reference edge weights -> weights/Assign",
     ],
+    ("09", r"frame\(\"groups\"\)"): [
+        "weights/Initializer/ones      0     4  /device:CPU:0    weights",
+        "weights/read                  0     4  /device:CPU:0    weights",
+    ],
     ("09", r"name=\"update\""): ["update/value", "GPU:1", "AssignAdd  /device:CPU:0  CPU:0"],
-    ("09", r"^tf\.reset.*\n\n.*cpu:1"): ["was explicitly assigned to /device:CPU:1 but available devices are"],
-    ("09", r"\"CPU\": 3"): [*(f"{LOCAL}{name}\n" for name in ("CPU:0", "CPU:1", "CPU:2", "GPU:0")), "on", "CPU:1"],
+    ("09", r"^tf\.reset.*\n\n.*cpu:1"): [
+        "was explicitly assigned to /device:CPU:1 but available devices are"
+    ],
+    ("09", r"\"CPU\": 3"): [
+        *(f"{LOCAL}{name}\n" for name in ("CPU:0", "CPU:1", "CPU:2", "GPU:0")),
+        "on",
+        "CPU:1",
+    ],
     ("09", r"\"GPU\": 0"): ["['device:CPU:0']"],
     ("09", r"global_step"): ["no supported kernel for GPU devices is available", "this node: dtype=int32"],
-    ("09", r"Momentum"): ["w/Momentum", "GPU:0", "v/Momentum", "GPU:1", "update_w", "GPU:0", "update_v", "GPU:1"],
+    ("09", r"Momentum"): [
+        "w/Momentum",
+        "GPU:0",
+        "v/Momentum",
+        "GPU:1",
+        "update_w",
+        "GPU:0",
+        "update_v",
+        "GPU:1",
+    ],
     ("00", r"total"): ["1 on CPU:0, 2 on GPU:0, 1 on GPU:1; 3 copies between devices, 48 B"],
 }
 
@@ -209,7 +286,9 @@ FACTS = {
 def test_facts(number, pattern):
     """In the saved text, which another test finds again in a clean kernel."""
     notebook = read(number)
-    cells = [c for c in notebook.cells if c.cell_type == "code" and re.search(pattern, c.source, re.MULTILINE)]
+    cells = [
+        c for c in notebook.cells if c.cell_type == "code" and re.search(pattern, c.source, re.MULTILINE)
+    ]
     shown = "\n".join(text for cell in cells for text in texts(cell))
     position = 0
     for part in FACTS[number, pattern]:

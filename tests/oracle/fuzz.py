@@ -308,28 +308,44 @@ def shrunk(specs: list[NodeSpec], judge: Judge) -> list[NodeSpec]:
     return specs
 
 
-def main() -> int:
-    """Runs the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def fuzz_options(what: str | None, nodes: int) -> argparse.ArgumentParser:
+    """The options that comparisons of random graphs have in common.
+
+    Args:
+        what: what is compared.
+        nodes: how large the graphs get by default.
+    """
+    parser = argparse.ArgumentParser(description=what)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--nodes", type=int, default=14)
+    parser.add_argument("--nodes", type=int, default=nodes)
     parser.add_argument("--show", type=int, default=5, help="disagreements to print")
-    parser.add_argument("--assigned", action="store_true", help="some nodes have devices already (2.21 only)")
-    parser.add_argument("--cluster", action="store_true", help="machines of several jobs and tasks")
     parser.add_argument("--release", choices=("1.15", "2.21"), default="2.21")
     parser.add_argument("--python", help="Python 3.7 with TensorFlow 1.15.5")
-    arguments = parser.parse_args()
-    from tests.oracle.tensorflow_placer import local_devices
+    return parser
 
-    before: Sequence[str] = ()
+
+def oracle_of(arguments: argparse.Namespace) -> tuple[Callable[..., Any], Sequence[str]]:
+    """What places as the release of the options does, and the devices that it has before those it is given."""
     if arguments.release == "1.15":
         from tests.oracle.tensorflow_placer_1_15 import MASTER_DEVICES, Oracle
 
         # The oracle's process has an XLA_CPU device, whose kernels the catalogue does not list.
-        ask, before = Oracle(arguments.python).ask, MASTER_DEVICES[:1]
-    else:
-        from tests.oracle.tensorflow_placer import ask
+        return Oracle(arguments.python).ask, MASTER_DEVICES[:1]
+    from tests.oracle.tensorflow_placer import ask
+
+    return ask, ()
+
+
+def main() -> int:
+    """Runs the comparison."""
+    parser = fuzz_options(__doc__, nodes=14)
+    parser.add_argument("--assigned", action="store_true", help="some nodes have devices already (2.21 only)")
+    parser.add_argument("--cluster", action="store_true", help="machines of several jobs and tasks")
+    arguments = parser.parse_args()
+    from tests.oracle.tensorflow_placer import local_devices
+
+    ask, before = oracle_of(arguments)
     ops = usable_ops(arguments.release)
     totals: Counter[str] = Counter()
     start = time.time()

@@ -9,7 +9,6 @@ devices. Prints each disagreement as a shrunk GraphDef, and the totals; exits wi
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import sys
@@ -22,7 +21,7 @@ from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.errors import OpError
 from gpuplace.graphdef.messages import ConfigProto
 from gpuplace.runtime.place import place
-from tests.oracle.fuzz import comparable, usable_ops
+from tests.oracle.fuzz import comparable, fuzz_options, oracle_of, usable_ops
 from tests.oracle.random_functions import random_functions
 
 
@@ -169,24 +168,12 @@ def difference(theirs: Any, mine: Any) -> str:
 
 def main() -> int:
     """Runs the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--nodes", type=int, default=8)
-    parser.add_argument("--show", type=int, default=5, help="disagreements to print")
+    parser = fuzz_options(__doc__, nodes=8)
     parser.add_argument("--kinds", type=int, default=0, help="kinds of errors to count at the end")
-    parser.add_argument("--release", choices=("1.15", "2.21"), default="2.21")
-    parser.add_argument("--python", help="Python 3.7 with TensorFlow 1.15.5")
     arguments = parser.parse_args()
     from tests.oracle.tensorflow_placer import local_devices
 
-    before: Sequence[str] = ()
-    if arguments.release == "1.15":
-        from tests.oracle.tensorflow_placer_1_15 import MASTER_DEVICES, Oracle
-
-        ask, before = Oracle(arguments.python).ask, MASTER_DEVICES[:1]
-    else:
-        from tests.oracle.tensorflow_placer import ask
+    ask, before = oracle_of(arguments)
     ops = usable_ops(arguments.release)
     totals: Counter[str] = Counter()
     kinds: Counter[str] = Counter()

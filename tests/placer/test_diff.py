@@ -1,12 +1,17 @@
 """What moves between two placements, and by which difference between them."""
 
+import itertools
+
 import pytest
 
 from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.kernels.registry import default_catalogue
+from gpuplace.placer.deciding import deciding_rule
+from gpuplace.placer.moved_by import Comparer
 from gpuplace.placer.placer import Placer
 from gpuplace.placer.rules import Rule
+from tests.benchmarks.bench_placer import training_graph
 from tests.oracle.corner_graphs import GRAPHS
 from tests.oracle.node_specs import node, placement_graph
 
@@ -136,7 +141,7 @@ def test_another_program():
     before = placed([const("a"), neg("n", "a"), neg("m", "a", groups="n")], "1x Tesla K40c")
     after = placed([const("a"), neg("n", "a", device="/cpu:0"), neg("m", "a", groups="n")], "1x Tesla K40c")
     assert told(before.diff(after)) == {
-        "n": (Rule.REQUEST, "asks for '/cpu:0', no longer for no device"),
+        "n": (Rule.REQUEST, "asks for '/cpu:0', before for none"),
         "m": (Rule.GROUP, "n, tied to it, asks for '/cpu:0'"),
         "a": (Rule.GENERATOR, "follows n"),
     }
@@ -202,3 +207,41 @@ def test_graphs_with_other_nodes():
     after = placed([node("b", "NoOp"), node("c", "NoOp")], "cpu")
     change = before.diff(after)
     assert (change.only_before, change.only_after, len(change)) == (("a",), ("c",), 0)
+
+
+def test_many_moves_have_the_causes_that_each_has():
+    """Causes found for classes of nodes are those found one node at a time."""
+    machines = ("2x Tesla K40c", "1x Tesla K40c", "cpu")
+    settings = [(m, rules, soft) for m in machines for rules in ("1.15", "2.21") for soft in (False, True)]
+    seen = set()
+    for name, specs in {**GRAPHS, "towers": training_graph(60)}.items():
+        found = []
+        for machine, rules, soft in settings:
+            try:
+                found.append(placed(specs, machine, rules, soft, on_error="keep"))
+            except OpError:  # refused before placing
+                continue
+        for before, after in itertools.permutations(found, 2):
+            comparer = Comparer(before, after)
+            for move in before.diff(after):
+                old, new = before.graph.index[move.node], after.graph.index[move.node]
+                alone = comparer.cause(old, new) or (deciding_rule(after, new), "")
+                assert (move.cause, move.note) == alone, (name, move.node)
+                seen.add(move.cause)
+    assert len(seen) > 10
+
+
+def test_many_moves_of_nodes_that_came_with_a_device():
+    graph = [*(const(f"c{i}") for i in range(4)), *(neg(f"n{i}", f"c{i}") for i in range(4))]
+    before = placed(graph, "2x Tesla K40c", assigned={"n0": GPU0, "n1": GPU1, "n2": CPU0})
+    after = placed(graph, "2x Tesla K40c", assigned={"n0": GPU1, "n3": CPU0, "n2": GPU0})
+    assert told(before.diff(after)) == {
+        "c0": (Rule.GENERATOR, "follows n0"),
+        "n0": (Rule.ASSIGNED, f"came with {GPU1}"),
+        "c1": (Rule.GENERATOR, "follows n1"),
+        "n1": (Rule.ASSIGNED, "came without a device"),
+        "c2": (Rule.GENERATOR, "follows n2"),
+        "n2": (Rule.ASSIGNED, f"came with {GPU0}"),
+        "c3": (Rule.GENERATOR, "follows n3"),
+        "n3": (Rule.ASSIGNED, f"came with {CPU0}"),
+    }

@@ -12,6 +12,7 @@ from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import place_graph
 from tests.oracle.corner_graphs import GRAPHS
 from tests.oracle.node_specs import placement_graph
+from tests.placer.recorded_answers import comparable
 
 TESTS = Path(__file__).parent.parent
 
@@ -36,18 +37,6 @@ def answer(name: str, rules: str, machine: str, soft: bool):
     except OpError as error:
         return [type(error).__name__, error.message.split("\n")[0].split(" in binary running on")[0].strip()]
     return {node: names.index(device) for node, device in placement.items()}
-
-
-def comparable(value):
-    """Lists of devices and of attributes come from hash maps; they are compared as sets of words."""
-    if isinstance(value, dict):
-        return value
-    kind, message = value
-    start, bracket, listed = message.partition("with these attrs: [")
-    if not bracket:
-        start, bracket, listed = message.partition("All available devices [")
-    start, _, _ = start.partition(" in node: {")
-    return kind, start, sorted(listed.rstrip(". ]").split(", "))
 
 
 @pytest.mark.parametrize("rules", ["1.15", "2.21"])

@@ -137,6 +137,17 @@ SAMPLES: dict[str, Sample] = {
         devices=[f"{L}/gpu:0"],
         gpus=[("found", "", 0, "GeForce GTX 1080", "0000:01:00.0", "6.1", None)],
     ),
+    "1.0, the mapping on stdout right behind a GPU's properties": Sample(
+        "I tensorflow/core/common_runtime/gpu/gpu_device.cc:885] Found device 0 with properties: \nname: Tesla K40c\n"
+        "major: 3 minor: 5 memoryClockRate (GHz) 0.745\npciBusID 0000:05:00.0\nTotal memory: 11.17GiB\n"
+        f"Free memory: 11.10GiB\nDevice mapping:\n{L}/gpu:0 -> {K40}\n"
+        f"I tensorflow/core/common_runtime/direct_session.cc:255] Device mapping:\n{L}/gpu:0 -> {K40}\n\n"
+        f"b: {L}/gpu:0\nI tensorflow/core/common_runtime/simple_placer.cc:827] b: {L}/gpu:0\n",
+        {"b": f"{L}/gpu:0"},
+        sessions=[1],
+        devices=[f"{L}/gpu:0"],
+        gpus=[("found", "", 0, "Tesla K40c", "0000:05:00.0", "3.5", None)],
+    ),
     "1.4 guide": Sample(
         f"Device mapping:\n{L}/device:GPU:0 -> device: 0, name: Tesla K40c, pci bus\nid: 0000:05:00.0\n"
         f"b: {L}/cpu:0\na: {L}/cpu:0\nMatMul: {L}/device:GPU:0\n{RESULT}",

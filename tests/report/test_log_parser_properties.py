@@ -1,6 +1,7 @@
 """Logs that are mixed, wrapped, prefixed and damaged at random: what is understood is true, and nothing is lost."""
 
 import random
+import re
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -106,6 +107,16 @@ def test_results_between_the_lines(nodes, prints, seed):
 @given(NODES, st.integers(24, 140), st.booleans(), PREFIXES)
 @example({"tower_0/" + "x" * 80: ("Const", "/job:localhost/replica:0/task:0/device:GPU:1")}, 80, False, "")
 @example({"a": ("Const", "/job:localhost/replica:0/task:0/device:GPU:12")}, 55, False, "")
+@example(
+    {
+        "0": ("Const", "/job:localhost/replica:0/task:0/gpu:11"),
+        "00": ("Identity", "/job:ps/replica:0/task:10/gpu:11"),
+        "A00000000000000": ("VariableV2", "/job:worker/replica:0/task:0/device:CPU:10"),
+    },
+    24,
+    False,
+    "",
+)  # two sentences in one wrapped line, the second with a doubtful number
 def test_wrapped_lines(nodes, width, has_prefix, prefix):
     lines = [(prefix if has_prefix else "") + line for line in node_lines(nodes)]
     text = "\n".join(line[at : at + width] for line in lines for at in range(0, len(line), width))
@@ -123,7 +134,7 @@ def test_damaged_lines(nodes, data):
                 ["", "\n", " ", ":", "\x00", "\r", "(", "/", "7", "é", "I tensorflow/a.cc:1] ", "]", "\x1b[0m"]
             )
         ) + text[place + data.draw(st.integers(0, 3)) :]  # fmt: skip
-    plain = text.replace("\x1b[0m", "")
+    plain = re.sub(r"(?m)^\x00+|\x00+$", "", text.replace("\x1b[0m", ""))
     for name, _, device in rows_of(text):
         squeezed = "".join(plain.split())
         assert "".join(name.split()) in squeezed.replace("Itensorflow/a.cc:1]", "")

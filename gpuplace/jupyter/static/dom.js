@@ -15,6 +15,7 @@ function element(tag, properties = {}, ...children) {
 function chip(look, text) {
   const node = element("span", { class: `gp-chip gp-${look.corners}${look.outlines > 1 ? " gp-more" : ""}` });
   node.style.background = look.fill;
+  node.classList.toggle("gp-blank", look.fill === "#ffffff");
   node.textContent = text ?? look.text ?? look.label;
   return node;
 }

@@ -1,11 +1,11 @@
 // The picture of a placement and the card that says why. State comes from Python as traits:
-//   svg, selected_box, legend, notes, detail, summary, notice
+//   svg, selected_box, legend, notes, detail, summary, notice, and what lights.js reads
 // and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text},
 // {type: "fold", how}. Nothing is fetched from anywhere.
 
 const DRAG_PX = 4;
-// Pixels a point of the picture: below the first nothing can be read, at the second everything.
-const SMALLEST = 0.3;
+// Pixels a point of the picture: below the first little can be read, at the second everything.
+const SMALLEST = 0.65;
 const READABLE = 0.8;
 
 function element(tag, properties = {}, ...children) {
@@ -23,6 +23,7 @@ export function chip(look, text) {
   const shape = look.outlines > 1 ? " gp-more" : "";
   const node = element("span", { class: `gp-chip gp-${look.corners}${shape}` }, text ?? look.label);
   node.style.background = look.fill;
+  node.classList.toggle("gp-blank", look.fill === "#ffffff");
   if (look.ink) node.style.color = look.ink;
   if (look.note && look.note !== look.label) node.title = look.note;
   return node;
@@ -151,7 +152,8 @@ function render({ model, el }) {
     button("SVG", "Download the picture as SVG", () => save("svg")),
     button("PNG", "Download the picture as PNG", () => save("png")),
   );
-  const picture = element("div", { class: "gp-picture" }, tools, canvas, legend);
+  const lights = lightControls(model);
+  const picture = element("div", { class: "gp-picture" }, tools, lights.bar, canvas, legend);
   el.append(element("div", { class: "gp-body" }, picture, why));
 
   let svg = null;
@@ -164,7 +166,7 @@ function render({ model, el }) {
     if (!svg) return;
     let ground = getComputedStyle(picture).backgroundColor;
     if (/rgba\(.*, 0\)|transparent/.test(ground)) ground = "#ffffff";
-    const file = standalone(svg, whole, ground, model.get("legend"), model.get("notes"));
+    const file = standalone(svg, whole, ground, model.get("legend"), [...lights.notes(), ...model.get("notes")]);
     const blob = form === "png" ? await dots(file) : new Blob([file.text], { type: "image/svg+xml" });
     download(blob, `placement.${form}`);
   }
@@ -174,7 +176,8 @@ function render({ model, el }) {
     const boxes = nodes().map((group) => {
       const outline = group.querySelector("path, polygon");
       const { x, y, width, height } = outline.getBBox();
-      return shape("rect", { x, y, width, height, fill: getComputedStyle(outline).fill });
+      const dim = group.classList.contains("gp-off") ? "gp-off" : "";
+      return shape("rect", { x, y, width, height, fill: getComputedStyle(outline).fill, class: dim });
     });
     map.setAttribute("viewBox", `${whole.x} ${whole.y} ${whole.width} ${whole.height}`);
     const scale = Math.min(160 / whole.width, 110 / whole.height);
@@ -276,11 +279,12 @@ function render({ model, el }) {
     }
     mark();
     markStale();
+    lights.paint(svg, canvas);
     drawMap();
     canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1);
   }
 
-  // A picture of which nothing could be read if all of it was shown begins at its upper left part, readable.
+  // A picture of which little could be read if all of it was shown begins at its upper left part, readable.
   function start() {
     fit();
     const view = canvas.getBoundingClientRect();
@@ -387,6 +391,10 @@ function render({ model, el }) {
             ),
           ]
         : [];
+    const attributes = (list) =>
+      list.length
+        ? [element("h4", {}, "Attributes"), element("dl", { class: "gp-code gp-attrs" }, ...list.flatMap(([label, text]) => row(label, text)))]
+        : [];
     const steps = (card) =>
       element(
         "ol",
@@ -406,10 +414,12 @@ function render({ model, el }) {
       element("h3", {}, detail.name),
       element("p", { class: "gp-hint" }, detail.kind),
       element("dl", {}, ...row("assigned", assigned), ...row("requested", asked), ...row("made at", detail.source || null)),
+      lights.buttons(),
       element("h4", {}, "Why is this op here?"),
       ...(detail.steps.length ? [steps(detail)] : [element("p", { class: "gp-reason" }, detail.reason)]),
       ...names("Shares its device with", detail.group, 0),
       ...detail.remedies.flatMap(([kind, text]) => [element("h4", {}, `To have it on ${kind}`), element("p", {}, text)]),
+      ...attributes(detail.attrs ?? []),
       ...names("Inputs", detail.inputs, detail.more_inputs),
       ...names("Consumers", detail.outputs, detail.more_outputs),
       ...(detail.toggle
@@ -476,6 +486,8 @@ function render({ model, el }) {
       event.preventDefault();
       if (event.key === "Enter" && !group.classList.contains("op")) toggle(group.id);
       else select(group.id);
+    } else if (lights.key(event, () => group.id === model.get("selected_box") || select(group.id))) {
+      event.preventDefault();
     } else if (event.key === "Escape") {
       select("");
     } else if (event.key in ARROWS) {
@@ -502,7 +514,12 @@ function render({ model, el }) {
     }
   });
 
-  const resized = new ResizeObserver(() => svg && start());
+  // Boxes have no size before they are on the page, so that the overview of the first picture is drawn here.
+  const resized = new ResizeObserver(() => {
+    if (!svg) return;
+    start();
+    drawMap();
+  });
   resized.observe(canvas);
   model.on("change:svg", draw);
   model.on("change:notice", draw);
@@ -511,6 +528,10 @@ function render({ model, el }) {
   model.on("change:legend", showLegend);
   model.on("change:notes", showLegend);
   model.on("change:detail", showDetail);
+  model.on("change:lit", () => {
+    lights.paint(svg, canvas);
+    if (svg) drawMap();
+  });
   draw();
   showLegend();
   showDetail();

@@ -20,6 +20,8 @@ function render({ model, el }) {
     return [chip(value)];
   }
 
+  const numberClass = (block, column) => (block.numbers?.includes(column) ? "gp-number" : "");
+
   function barOf({ bar, text }) {
     const parts = bar.map(([share, kind, label]) => {
       const part = element("span", { class: `gp-part gp-part-${kind}`, title: label });
@@ -74,9 +76,9 @@ function render({ model, el }) {
             "table",
             { "aria-label": block.caption },
             block.columns.some(Boolean)
-              ? element("thead", {}, element("tr", {}, ...block.columns.map((name) => element("th", { scope: "col" }, name))))
+              ? element("thead", {}, element("tr", {}, ...block.columns.map((name, i) => element("th", { scope: "col", class: numberClass(block, i) }, name))))
               : null,
-            element("tbody", {}, ...block.rows.map((row) => element("tr", {}, ...row.map((value) => element("td", {}, ...cellOf(value)))))),
+            element("tbody", {}, ...block.rows.map((row) => element("tr", {}, ...row.map((value, i) => element("td", { class: numberClass(block, i) }, ...cellOf(value)))))),
           ),
         );
       default:

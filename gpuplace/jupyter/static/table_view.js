@@ -67,7 +67,8 @@ function render({ model, el }) {
     scroll.style.height = `${Math.min(plain ? 360 : 330, height + headPx() + 2)}px`;
     table.setAttribute("aria-rowcount", String(total() + (plain ? 0 : 1)));
     const size = model.get("size");
-    count.textContent = total() === size ? `${grouped(size)} ${plain ? "lines" : "rows"}` : `${grouped(total())} of ${grouped(size)} rows`;
+    const note = model.get("note") ? `: ${model.get("note")}` : "";
+    count.textContent = (total() === size ? `${grouped(size)} ${plain ? "lines" : "rows"}` : `${grouped(total())} of ${grouped(size)} rows`) + note;
     nothing.textContent = total() ? "" : size ? "No row matches the filter." : model.get("empty");
     scroll.hidden = !total();
     if (active >= total()) active = -1;

@@ -50,7 +50,7 @@ function grouped(keys) {
   const order = new Int32Array(keys.length);
   const at = start.slice();
   keys.forEach((key, e) => (order[at[key]++] = e));
-  return { of: (n) => [...order.subarray(start[n], start[n + 1])] };
+  return { of: (n) => [...order.subarray(start[n], start[n + 1])], start, order };
 }
 const incoming = grouped(E.dst);
 const outgoing = grouped(E.src);
@@ -193,13 +193,16 @@ function linesOf(box) {
   if (box.kind === "op") {
     const n = box.nodes[0];
     const request = requestOf(n);
-    const lines = [[short(localName(n)), 11, INK, true], [short(`${typeOf(n)} · ${lookOf(n).label}`, 36), 9, INK]];
-    if (request) lines.push([`${unmet.has(n) ? "≠ asked" : "asked"} ${short(request)}`, 9, INK]);
-    if (guilty.has(n)) lines.push(["✖ cannot be placed", 9, "#9c1048", true]);
+    const ink = tintOf(n).ink ?? INK;
+    const lines = [[short(localName(n)), 11, ink, true], [short(`${typeOf(n)} · ${lookOf(n).label}`, 36), 9, ink]];
+    if (saidOf(n)) lines.push([saidOf(n), 9, ink]);
+    if (request) lines.push([`${unmet.has(n) ? "≠ asked" : "asked"} ${short(request)}`, 9, ink]);
+    if (guilty.has(n)) lines.push(["✖ cannot be placed", 9, colour ? ink : "#9c1048", true]);
     return lines;
   }
   const lines = [[`▸ ${short(labelOf(box))}`, 11, INK, true], [counted(box.count, "node"), 9, FAINT], ["bar"]];
-  lines.push([shareText(box.shares), 9, INK]);
+  const total = totalOf(box);
+  lines.push([total ? `${total} in all` : tintText(tintsOf(box)), 9, INK]);
   if (box.unmet) lines.push([`≠ ${counted(box.unmet, "request")} not met`, 9, "#c2185b"]);
   if (box.guilty) lines.push([`✖ ${number(box.guilty)} cannot be placed`, 9, "#c2185b"]);
   return lines;
@@ -225,8 +228,9 @@ function tipOf(box) {
   if (box.kind === "op") {
     const n = box.nodes[0];
     const request = requestOf(n);
+    const said = colour ? `\n${colour.title}: ${saidOf(n) || tintOf(n).label}` : "";
     const asked = request ? `\nasked for ${request}${unmet.has(n) ? ", which was not met" : ""}` : "";
-    return `${nameOf(n)}\n${typeOf(n)} on ${lookOf(n).name || "no device"}${asked}`;
+    return `${nameOf(n)}\n${typeOf(n)} on ${lookOf(n).name || "no device"}${asked}${said}`;
   }
   const name = box.kind === "scope" ? paths[box.scopes[0]] : labelOf(box);
   const more = box.rest ? "" : "\ndouble-click, or Enter, to unfold";
@@ -250,7 +254,7 @@ function rounded(x, y, w, h, r) {
 function boxSvg(item) {
   const { box, x, y, w, h } = item;
   const isOp = box.kind === "op";
-  const look = isOp ? lookOf(box.nodes[0]) : { corners: "round", fill: "#ffffff", outlines: box.kind === "bundle" ? 2 : 1 };
+  const look = isOp ? { ...lookOf(box.nodes[0]), fill: tintOf(box.nodes[0]).fill } : { corners: "round", fill: "#ffffff", outlines: box.kind === "bundle" ? 2 : 1 };
   const classes = ["node", box.kind, box.unmet ? "unmet" : "", box.guilty ? "guilty" : ""].filter(Boolean).join(" ");
   const stroke = box.guilty || (isOp && box.unmet) ? "#c2185b" : FRAME;
   const pen = box.guilty ? 3 : isOp && box.unmet ? 2.2 : 1.1;
@@ -266,9 +270,9 @@ function boxSvg(item) {
     const height = lineHeight(line);
     if (line[0] === "bar") {
       let left = x + (w - BAR) / 2;
-      for (const [d, n] of box.shares) {
+      for (const [tint, n] of tintsOf(box)) {
         const wide = (BAR * n) / box.count;
-        parts.push(`<rect x="${left}" y="${top + 2}" width="${Math.max(2, wide)}" height="8" fill="${deviceAt(d).fill}"${deviceAt(d).name ? "" : ` stroke="${FRAME}" stroke-width="0.6"`}/>`);
+        parts.push(`<rect x="${left}" y="${top + 2}" width="${Math.max(2, wide)}" height="8" fill="${tint.fill}"${tint.fill === "#ffffff" ? ` stroke="${FRAME}" stroke-width="0.6"` : ""}/>`);
         left += wide;
       }
     } else {
@@ -309,8 +313,8 @@ function linkLook(link) {
   return { kind: "control", label: [], tip: `${name}\n${counted(link.controls, "control edge")}`, width: 1 };
 }
 
-/** A curve through the points, upright at each; labels are put where no other label is. */
-function linkSvg(link, a, b, bends, labels) {
+/** A curve through the points, upright at each. */
+function wireOf(link, a, b, bends) {
   const look = linkLook(link);
   const colour = look.kind === "copy" ? "#a8431a" : "#6b7480";
   const isBack = b.y < a.y + a.h;
@@ -329,33 +333,79 @@ function linkSvg(link, a, b, bends, labels) {
   const arrow = isBack ? `${x - 5},${y} ${x + 2},${y - 3.5} ${x + 2},${y + 3.5}` : `${x},${y + 5} ${x - 3.5},${y - 2} ${x + 3.5},${y - 2}`;
   const dash = look.kind === "copy" ? ' stroke-dasharray="6,3"' : look.kind === "control" ? ' stroke-dasharray="1.5,3"' : "";
   const hollow = look.kind === "control" ? `fill="none" stroke="${colour}"` : `fill="${colour}" stroke="none"`;
-  const at = look.label.length ? freePlace(look.label, segments, labels) : null;
+  const shape = `<path fill="none" stroke="${colour}" stroke-width="${look.width.toFixed(2)}"${dash} d="${curve}"/><polygon ${hollow} points="${arrow}"/>`;
+  return { link, look, colour, shape, samples: segments.flatMap(sampled) };
+}
+
+/** Points along a curve, close enough that none passes a label unseen. */
+function sampled([from, p, q, to]) {
+  const count = Math.max(4, Math.ceil(Math.hypot(to.x - from.x, to.y - from.y) / 4));
+  return Array.from({ length: count + 1 }, (_, i) => {
+    const t = i / count;
+    const u = 1 - t;
+    const mix = (axis) => u * u * u * from[axis] + 3 * u * u * t * p[axis] + 3 * u * t * t * q[axis] + t * t * t * to[axis];
+    return { x: mix("x"), y: mix("y") };
+  });
+}
+
+/** The wire with its label, which is put where there is neither a box nor a label, and the fewest lines. */
+function linkSvg({ link, look, colour, shape, samples }, labels, rows) {
+  const at = look.label.length ? freePlace(look.label, samples, labels, rows) : null;
   const text = at ? look.label.map((line, i) => `<text text-anchor="start" x="${at.x}" y="${at.y + 9 + 11 * i}" font-size="9" fill="${colour}" class="gp-halo">${esc(line)}</text>`).join("") : "";
   return (
     `<g class="edge ${look.kind}"><title>${link.src}-&gt;${link.dst}</title><g><a xlink:title="${esc(look.tip)}">` +
-    `<path fill="none" stroke="${colour}" stroke-width="${look.width.toFixed(2)}"${dash} d="${curve}"/><polygon ${hollow} points="${arrow}"/>${text}</a></g></g>`
+    `${shape}${text}</a></g></g>`
   );
 }
 
-/** A place beside the curve for a label where there is neither a box nor a label yet; null where there is none. */
-function freePlace(lines, segments, taken) {
+/** A place beside the curve for a label; null where each has a box or a label already. */
+function freePlace(lines, samples, taken, rows) {
   const w = Math.max(...lines.map((line) => widthOf(line, 9)));
   const h = 11 * lines.length + 2;
-  for (const [from, p, q, to] of segments) {
-    for (const t of [0.5, 0.35, 0.65, 0.2, 0.8]) {
-      const u = 1 - t;
-      const mix = (axis) => u * u * u * from[axis] + 3 * u * u * t * p[axis] + 3 * u * t * t * q[axis] + t * t * t * to[axis];
-      for (const side of [5, -w - 5]) {
-        const place = { x: mix("x") + side, y: mix("y") - h / 2, w, h };
-        const hits = (other) => place.x < other.x + other.w && other.x < place.x + w && place.y < other.y + other.h && other.y < place.y + h;
-        if (!taken.some(hits)) {
-          taken.push(place);
-          return place;
-        }
+  let best = null;
+  let least = Infinity;
+  for (const t of [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8]) {
+    const on = samples[Math.round(t * (samples.length - 1))];
+    for (const aside of [5, 14, 26]) {
+      for (const x of [on.x + aside, on.x - aside - w]) {
+        const place = { x, y: on.y - h / 2, w, h };
+        const hits = (other) => x < other.x + other.w && other.x < x + w && place.y < other.y + other.h && other.y < place.y + h;
+        if (taken.some(hits)) continue;
+        const crossed = crossings(place, rows);
+        if (crossed < least) [best, least] = [place, crossed];
+        if (!crossed) break;
       }
+      if (!least) break;
+    }
+    if (!least) break;
+  }
+  if (best) taken.push(best);
+  return best;
+}
+
+const BAND = 16;
+
+/** Points of lines by how far down they are. */
+function bandsOf(wires) {
+  const rows = new Map();
+  for (const { samples } of wires) {
+    for (const point of samples) {
+      const band = Math.floor(point.y / BAND);
+      if (!rows.has(band)) rows.set(band, []);
+      rows.get(band).push(point);
     }
   }
-  return null;
+  return rows;
+}
+
+function crossings({ x, y, w, h }, rows) {
+  let count = 0;
+  for (let band = Math.floor(y / BAND); band <= Math.floor((y + h) / BAND); band += 1) {
+    for (const point of rows.get(band) ?? []) {
+      if (x - 2 < point.x && point.x < x + w + 2 && y < point.y && point.y < y + h) count += 1;
+    }
+  }
+  return count;
 }
 
 function merged(links, ends) {
@@ -398,26 +448,30 @@ function drawing(opened, unbundled) {
   const above = place(root, links.map((link) => [link.src, link.dst]));
   const at = new Map(items);
   for (const frame of frames.values()) at.set(frame.id, frame);
+  const drawnAs = new Map(); // a line between two boxes -> the line between frames around them that stands for it
   if (boxes.length >= DEEP_FROM) {
     links = merged(links, (link) => {
       const pair = siblings(above, link.src, link.dst);
+      if (pair) drawnAs.set(`${link.src}->${link.dst}`, `${pair.src}->${pair.dst}`);
       return pair ? [pair.src, pair.dst] : [link.src, link.dst];
     });
   }
   const parts = [];
   for (const s of open) if (s && frames.get(s).items.length) parts.push(frameSvg(frames.get(s)));
   const labels = [...items.values()].map(({ x, y, w, h }) => ({ x, y, w, h }));
-  for (const link of links) {
+  const wires = links.map((link) => {
     const pair = siblings(above, link.src, link.dst);
-    const bends = pair?.frame.bends.get(`${pair.src}\n${pair.dst}`) ?? [];
-    parts.push(linkSvg(link, at.get(link.src), at.get(link.dst), bends, labels));
-  }
+    return wireOf(link, at.get(link.src), at.get(link.dst), pair?.frame.bends.get(`${pair.src}\n${pair.dst}`) ?? []);
+  });
+  const rows = bandsOf(wires);
+  for (const wire of wires) parts.push(linkSvg(wire, labels, rows));
   for (const item of items.values()) parts.push(boxSvg(item));
   const [w, h] = [Math.max(root.w, 80), Math.max(root.h, 60)];
   const svg =
     `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 ${w} ${h}"` +
     ` font-family="Arial,Helvetica,'Liberation Sans',sans-serif"><g class="graph">${parts.join("")}</g></svg>`;
-  return { svg, boxes, boxOf, byId, items, w, h };
+  const endsOf = (src, dst) => drawnAs.get(`${src}->${dst}`) ?? `${src}->${dst}`;
+  return { svg, boxes, boxOf, byId, items, w, h, endsOf };
 }
 
 // --------------------------------------------------------------------------------- what the picture asks of "Python"
@@ -468,6 +522,7 @@ function cardOf(n) {
     requested: requestOf(n),
     met: requestOf(n) ? N.device[n] >= 0 && !unmet.has(n) : null,
     source: sourceOf(n),
+    attrs: attrsOf(n),
     reason: reason ? "" : "A log tells where an op is, and not why.",
     steps,
     remedies: reason?.remedies ?? [],
@@ -514,12 +569,14 @@ class Model {
     this.unbundled = new Set();
     this.selected = "";
     this.last = "";
+    this.light = "";
+    this.state.lights = lightChoices();
     this.start = new Set(S.open);
     this.paint();
   }
 
   get(name) {
-    return this.state[name] ?? (name === "detail" ? {} : ["legend", "notes"].includes(name) ? [] : "");
+    return this.state[name] ?? (name === "detail" ? {} : ["legend", "notes", "lights"].includes(name) ? [] : ["lit"].includes(name) ? {} : "");
   }
 
   on(event, callback) {
@@ -538,8 +595,9 @@ class Model {
 
   paint() {
     this.drawn = drawing(this.opened, this.unbundled);
-    const legend = DATA.devices.filter((look) => look.nodes || look.name).map((look) => ({ ...look, count: look.nodes }));
-    const notes = [];
+    const devices = DATA.devices.filter((look) => look.nodes || look.name).map((look) => ({ ...look, count: look.nodes }));
+    const legend = colour ? colour.categories : devices;
+    const notes = colour ? [["plain", `coloured by ${colour.title}`]] : [];
     if (DATA.copies.length) notes.push(["copy", `╌╌ ${DATA.copyText}`]);
     if (unmet.size) notes.push(["alarm", `≠ ${counted(unmet.size, "request")} not met`]);
     if (guilty.size) notes.push(["alarm", `✖ ${counted(guilty.size, "node")} cannot be placed`]);
@@ -572,7 +630,27 @@ class Model {
     const chosen = n >= 0 ? `n${n}` : "";
     this.set({ selected_box: box?.id ?? "", detail: n >= 0 ? cardOf(n) : box ? boxCard(box) : {} });
     for (const listener of this.heard.selected ?? []) listener(n);
+    this.shine();
     if (chosen) history.replaceState(null, "", `#${encodeURIComponent(this.selected)}`);
+  }
+
+  /** Lights what is chosen; boxes, edges and tables follow. */
+  shine() {
+    const key = `${this.light} ${this.selected} ${this.selectedBox ?? ""} ${this.light === "matches" ? this.last : ""}`;
+    if (this.litKey !== key) {
+      this.litKey = key;
+      this.lit = litBy(this.light, this.starts(), this.selected || this.state.detail?.name || "", this.last);
+      for (const listener of this.heard.lit ?? []) listener();
+    }
+    this.set({ lit: litBoxes(this.lit, this.drawn) });
+  }
+
+  /** Nodes that are selected: an op, or those of a folded box. */
+  starts() {
+    const n = this.selected ? nodeAt(this.selected) : -1;
+    if (n >= 0) return [n];
+    const b = this.drawn.boxes.findIndex((box) => box.id === this.selectedBox);
+    return b < 0 ? [] : N.name.map((_, i) => i).filter((i) => this.drawn.boxOf[i] === b);
   }
 
   select(name) {
@@ -606,6 +684,16 @@ class Model {
       this.toggle(message.id);
     } else if (message.type === "find") {
       this.find(message.text);
+    } else if (message.type === "light") {
+      if (message.only === undefined) this.light = message.what;
+      else {
+        this.set({ lit_only: message.only });
+        for (const listener of this.heard.lit ?? []) listener();
+      }
+      this.shine();
+    } else if (message.type === "colour") {
+      setColour(message.name);
+      this.paint();
     } else if (message.type === "fold") {
       this.opened = message.how === "all" ? new Set() : new Set(this.start);
       this.unbundled.clear();
@@ -630,6 +718,7 @@ class Model {
     const pattern = searcher(text);
     const from = this.last === text && this.selected ? nodeAt(this.selected) + 1 : 0;
     this.last = text;
+    if (this.light === "matches") this.shine();
     for (let k = 0; k < COUNT; k += 1) {
       const n = (from + k) % COUNT;
       if (pattern.test(nameOf(n))) return void this.reveal(n);

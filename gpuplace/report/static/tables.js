@@ -1,6 +1,7 @@
 // Tables and tabs of the report page. A table draws the rows in sight and no others, so that 100,000 scroll.
 
 const model = new Model();
+window.gpuplacePage = model; // for programs that drive the page
 
 function make(tag, properties = {}, ...content) {
   const node = document.createElement(tag);
@@ -24,9 +25,10 @@ function chipOf(look) {
  *
  * @param columns `{title, of(row) -> text or look, width, number}`; sorting and the filter use the text.
  * @param rows any values.
- * @param options caption; node(row) -> the node that a click selects, or -1.
+ * @param options caption; node(row) -> the node that a click selects, or -1; note, what a row is; isLit(row, lit),
+ *   where rows can be lit.
  */
-function bigTable(columns, rows, { caption, node = () => -1 }) {
+function bigTable(columns, rows, { caption, node = () => -1, note = "", isLit = null }) {
   let shown = rows;
   let sorted = null;
   const selected = { node: -1 };
@@ -65,7 +67,7 @@ function bigTable(columns, rows, { caption, node = () => -1 }) {
           const value = column.of(row);
           const isLook = value !== null && typeof value === "object";
           const cell = make("td", { class: column.number ? "gp-number" : "" }, isLook ? chipOf(value) : String(value ?? ""));
-          if (!isLook) cell.title = String(value ?? "");
+          if (!isLook) cell.title = String(column.whole?.(row) ?? value ?? "");
           line.append(cell);
         }
         return line;
@@ -75,6 +77,7 @@ function bigTable(columns, rows, { caption, node = () => -1 }) {
     after.firstChild.firstChild.style.height = `${printing ? 0 : Math.max(0, shown.length - first - part.length) * ROW_PX}px`;
     const hidden = printing && shown.length > part.length ? `, the first ${number(part.length)} printed` : "";
     status.textContent = shown.length === rows.length ? `${counted(rows.length, "row")}${hidden}` : `${number(shown.length)} of ${counted(rows.length, "row")}${hidden}`;
+    if (note) status.textContent += `: ${note}`;
   }
 
   function sort(c) {
@@ -87,6 +90,7 @@ function bigTable(columns, rows, { caption, node = () => -1 }) {
   function apply() {
     const pattern = filter.value ? searcher(filter.value) : null;
     shown = pattern ? rows.filter((row) => columns.some((column) => pattern.test(text(column, row)))) : rows;
+    if (isLit && model.get("lit_only") && model.lit?.nodes) shown = shown.filter((row) => isLit(row, model.lit));
     if (sorted) {
       const column = columns[sorted.column];
       const keyed = shown.map((row) => [column.number ? column.number(row) : text(column, row), row]);
@@ -122,6 +126,7 @@ function bigTable(columns, rows, { caption, node = () => -1 }) {
     waiting = setTimeout(apply, 120);
   });
   scroll.addEventListener("scroll", draw);
+  if (isLit) model.on("lit", () => (model.get("lit_only") || shown.length !== rows.length) && apply());
   model.on("selected", (n) => {
     selected.node = n;
     const at = n < 0 || panelHidden(scroll) ? -1 : shown.findIndex((row) => node(row) === n);
@@ -145,9 +150,9 @@ const all = Array.from({ length: COUNT }, (_, n) => n);
 const asked = (n) => (requestOf(n) ? `${unmet.has(n) ? "≠ " : ""}${requestOf(n)}` : "");
 const panels = [];
 const panel = (title, count, content) => panels.push({ title: count === null ? title : `${title} (${count})`, content });
-const tablePanel = (title, columns, rows, node, total = rows.length) => {
+const tablePanel = (title, columns, rows, node, { total = rows.length, note = "", isLit = null } = {}) => {
   if (!rows.length) return;
-  const table = bigTable(columns, rows, { caption: title, node });
+  const table = bigTable(columns, rows, { caption: title, node, note, isLit });
   drawers.push(table.draw);
   panel(title, total === rows.length ? number(total) : `first ${number(rows.length)} of ${number(total)}`, table.element);
 };
@@ -166,9 +171,14 @@ const nodeColumns = [
   { title: "requested", of: asked, width: 22 },
   { title: "assigned", of: lookOf, width: 12 },
 ];
-if (DATA.sources.of.length) nodeColumns.push({ title: "made at", of: sourceOf, width: 16 });
-tablePanel("Nodes", nodeColumns, all, (n) => n);
+if (DATA.sources.of.length) nodeColumns.push({ title: "made at", of: (n) => sourceOf(n).replace(/^.*[/\\]/, ""), whole: sourceOf, width: 16 });
+for (const { name, values, unit } of DATA.colours.filter((found) => found.values && found.measured)) {
+  const told = (n) => (values[n] === null ? "" : valueText(values[n], unit));
+  nodeColumns.push({ title: name, of: told, width: 9, number: (n) => values[n] ?? -1 });
+}
+tablePanel("Nodes", nodeColumns, all, (n) => n, { isLit: (n, lit) => lit.nodes[n] });
 const factOf = (e) => DATA.edges.facts[E.fact[e]];
+const sent = new Set(DATA.copies.map((e) => `${E.src[e]}:${E.output[e]}:${lookOf(E.dst[e]).name}`)).size;
 tablePanel(
   "Copies",
   [
@@ -181,6 +191,10 @@ tablePanel(
   ],
   DATA.copies,
   (e) => E.dst[e],
+  {
+    note: sent < DATA.copies.length ? `an op that reads a copy each; ${counted(sent, "copy", "copies")}, as one serves all ops of its device` : "",
+    isLit: (e, lit) => lit.edges[e],
+  },
 );
 if (DATA.moves) {
   const moves = DATA.moves;
@@ -189,13 +203,13 @@ if (DATA.moves) {
     [
       { title: "node", of: (row) => nameOf(row[0]), width: 36 },
       { title: "here", of: (row) => moves.devices[row[1]], width: 10 },
-      { title: `on ${DATA.against}`, of: (row) => moves.devices[row[2]], width: 12 },
+      { title: "there", of: (row) => moves.devices[row[2]], width: 12 },
       { title: "cause", of: (row) => row[3], width: 12 },
       { title: "because", of: (row) => row[4], width: 26 },
     ],
     moves.rows,
     (row) => row[0],
-    moves.total,
+    { total: moves.total, note: `there: ${DATA.against}` },
   );
   if (!moves.rows.length) panel("Moves", 0, make("p", {}, `No node moves on ${DATA.against}.`));
 }
@@ -224,18 +238,28 @@ tablePanel(
   ],
   DATA.groups,
   (row) => row[2],
-  DATA.groupCount,
+  { total: DATA.groupCount },
+);
+tablePanel(
+  "Not understood",
+  [
+    { title: "line", of: (row) => number(row[0]), width: 8, number: (row) => row[0] },
+    { title: "text", of: (row) => row[1], width: 92 },
+  ],
+  DATA.unparsed,
+  () => -1,
+  { total: DATA.unparsedCount },
 );
 const devices = DATA.devices.filter((look) => look.nodes || look.name);
 const deviceTable = bigTable(
   [
     { title: "device", of: (look) => look, width: 10 },
-    { title: "name", of: (look) => look.name || "no device", width: 32 },
+    { title: "name", of: (look) => look.name || "no device", width: 25 },
     { title: "nodes", of: (look) => number(look.nodes), width: 7, number: (look) => look.nodes },
     { title: "copies to it", of: (look) => number(look.copies), width: 8, number: (look) => look.copies },
     { title: "bytes copied", of: (look) => look.bytes, width: 9 },
     { title: "memory limit", of: (look) => look.limit, width: 9 },
-    { title: "what it is", of: (look) => look.text, width: 25 },
+    { title: "what it is", of: (look) => look.text, width: 36 },
   ],
   devices,
   { caption: "Devices" },
@@ -302,6 +326,12 @@ scheme.addEventListener("change", dress);
 dress();
 show(0);
 graphView.render({ model, el: document.getElementById("graph") });
+if (DATA.colours.length) {
+  const options = [["", "assigned"], ...DATA.colours.map((found) => [found.name, found.name])].map(([value, text]) => make("option", { value }, text));
+  const choice = make("select", { id: "colour-by", title: "What colours mean", onchange: () => model.send({ type: "colour", name: choice.value }) }, ...options);
+  document.querySelector("#graph .gp-lights").prepend(make("label", { for: "colour-by" }, "Colour by"), choice);
+  document.querySelector("#graph .gp-lights").hidden = false;
+}
 const wanted = decodeURIComponent(location.hash.slice(1));
 if (wanted && nodeAt(wanted) >= 0) model.reveal(nodeAt(wanted));
 setTimeout(() => {

@@ -14,6 +14,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graphdef.importer import import_graph_def
 from gpuplace.graphdef.messages import GraphDef
 from gpuplace.runtime.place import place
+from tests.placer.recorded_answers import comparable
 
 RECORDED = json.loads(gzip.decompress((Path(__file__).parents[2] / "data" / "lowering.json.gz").read_bytes()))
 LOCAL = "/job:localhost/replica:0/task:0/device:"
@@ -33,19 +34,6 @@ def answer(data, rules, gpus, soft):
     except OpError as error:
         return [type(error).__name__, error.message.split("\n")[0].split(" in binary running on")[0].strip()]
     return {node: names.index(device) for node, device in placement.items()}
-
-
-def comparable(value):
-    """Lists of devices and of attributes come from hash maps; they are compared as sets of words."""
-    if isinstance(value, dict):
-        return value
-    kind, message = value
-    start, bracket, listed = message.partition("with these attrs: [")
-    if not bracket:
-        start, bracket, listed = message.partition("available devices are [")
-    if not bracket:
-        start, _, listed = message.partition("All available devices [")
-    return kind, start, sorted(word.strip(". []") for word in listed.split(", "))
 
 
 @pytest.mark.parametrize("rules", ["1.15", "2.21"])

@@ -1,0 +1,73 @@
+"""Measured steps from files: a ``RunMetadata`` or ``StepStats`` of TensorFlow or of ours, binary or as text.
+
+>>> import tempfile
+>>> step = RunMetadata()
+>>> _ = step.step_stats.dev_stats.add(device="/cpu:0").node_stats.add(node_name="a", all_end_rel_micros=3)
+>>> with tempfile.NamedTemporaryFile(suffix=".pb") as file:
+...     _ = file.write(step.step_stats.SerializeToString())
+...     file.flush()
+...     load_run_metadata(file.name) == step
+True
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from gpuplace.errors import DataLossError, InvalidArgumentError
+from gpuplace.graphdef.load import read_file
+from gpuplace.graphdef.messages import DecodeError, RunMetadata, StepStats, text_format
+
+__all__ = ["load_run_metadata"]
+
+_TEXT = (".pbtxt", ".txt", ".prototxt", ".textproto")
+_HINT = (
+    "write what a step filled in: session.run(..., options=RunOptions(trace_level=RunOptions.FULL_TRACE), "
+    "run_metadata=metadata), then open('step.pb', 'wb').write(metadata.SerializeToString())"
+)
+
+
+def load_run_metadata(path: str | os.PathLike[str]) -> Any:
+    """The ``RunMetadata`` of a file; a ``StepStats`` becomes the ``step_stats`` of one.
+
+    Args:
+        path: a binary file, or text where the name ends in ``.pbtxt``, ``.txt`` or ``.textproto``; either may be
+            compressed (``.gz``).
+
+    Raises:
+        NotFoundError, PermissionDeniedError, FailedPreconditionError: the file cannot be read.
+        DataLossError: the file is neither message.
+        InvalidArgumentError: nothing was measured.
+    """
+    data, name, _ = read_file(Path(path))
+    because = []
+    for kind in (RunMetadata, StepStats):
+        message: Any = kind()
+        try:
+            if name.endswith(_TEXT):
+                text_format.Parse(data.decode(), message)
+            else:
+                message.ParseFromString(data)
+        except (DecodeError, UnicodeDecodeError, RecursionError, text_format.ParseError) as error:
+            because.append(f"{kind.DESCRIPTOR.name}: {str(error)[:200]}")
+            continue
+        found = message if kind is RunMetadata else RunMetadata(step_stats=message)
+        if found.step_stats.dev_stats:
+            return found
+    if len(because) == 2:
+        raise DataLossError(
+            None,
+            None,
+            f"Can't parse {path} as RunMetadata or StepStats",
+            facts={"because": "; ".join(because), "size": f"{len(data)} bytes"},
+            hint=_HINT,
+        )
+    raise InvalidArgumentError(
+        None,
+        None,
+        f"{path} holds no step_stats: nothing was measured",
+        facts={"size": f"{len(data)} bytes"},
+        hint=_HINT,
+    )

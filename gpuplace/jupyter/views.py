@@ -44,7 +44,7 @@ class GraphView(anywidget.AnyWidget):
     with ``how`` (``"all"`` or ``"auto"``), ``light`` with ``what`` or ``only``.
     """
 
-    _esm = _script("lights.js", "graph_view.js")
+    _esm = script("lights.js", "graph_view.js")
     _css = STYLE
 
     svg = traitlets.Unicode("").tag(sync=True)

@@ -22,7 +22,14 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.runtime.partition import Schedule, Slot, Step, arg_name, retval_name
 from gpuplace.shapes import TensorShape
 
-__all__ = ["control_numbers", "end_names", "fill_partition_graphs", "transfer_names", "transfer_ops"]
+__all__ = [
+    "control_numbers",
+    "count_transfers",
+    "end_names",
+    "fill_partition_graphs",
+    "transfer_names",
+    "transfer_ops",
+]
 
 
 def transfer_names(schedule: Schedule, first_transfer: int) -> dict[Slot, tuple[str, str, str]]:
@@ -51,6 +58,11 @@ def control_numbers(schedule: Schedule, first_transfer: int) -> dict[tuple[Opera
                 found[control, device] = number
                 number += 4
     return found
+
+
+def count_transfers(schedule: Schedule) -> int:
+    """How many nodes send, receive and go between."""
+    return 2 * len(schedule.copies) + 4 * len(control_numbers(schedule, 0))
 
 
 def end_names(slots: Iterable[Slot], name: Callable[[Tensor, int], str]) -> dict[Slot, str]:

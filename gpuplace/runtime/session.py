@@ -40,18 +40,18 @@ from gpuplace.kernels.resources import SessionResources
 from gpuplace.placer.placement import Placement
 from gpuplace.runtime.backends import make_backend
 from gpuplace.runtime.bfc_allocator import BFCAllocator
-from gpuplace.runtime.cost_graph import CostModel, fill_cost_graph
 from gpuplace.runtime.executor import Plan, PlanOnGPU
 from gpuplace.runtime.feeds import Feed, feedable, flat_feeds
 from gpuplace.runtime.fetches import FetchStructure
 from gpuplace.runtime.partition import PartitionOptions, make_schedule
-from gpuplace.runtime.partition_graphs import control_numbers, fill_partition_graphs
+from gpuplace.runtime.partition_graphs import count_transfers
 from gpuplace.runtime.plan import PlanBuilder
 from gpuplace.runtime.process_state import session_devices
+from gpuplace.runtime.run_metadata import CostModels, fill_run_metadata
 from gpuplace.runtime.session_device import SessionDevice
 from gpuplace.runtime.session_errors import error_with_lines
 from gpuplace.runtime.session_placement import SessionPlacement
-from gpuplace.runtime.step_stats import Trace, TracedPlanBuilder, fill_step_stats
+from gpuplace.runtime.step_stats import Trace, TracedPlanBuilder
 
 __all__ = ["BaseSession", "InteractiveSession", "Session"]
 
@@ -114,10 +114,7 @@ class BaseSession:
         self._plans: dict[Signature, Plan] = {}
         self._traced_plans: dict[Signature, Plan] = {}
         self._transfers = 0
-        options = getattr(config, "graph_options", None)
-        self._costs_every = getattr(options, "build_cost_model", 0)
-        self._costs_after = getattr(options, "build_cost_model_after", 0)
-        self._costs: dict[Signature, CostModel] = {}
+        self._costs = CostModels(config)
         self._lock = threading.RLock()
         self._placer = SessionPlacement(
             self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned
@@ -251,7 +248,7 @@ class BaseSession:
         signature = structure.tensors, structure.operations, tuple(feeds)
         converters = [Feed(tensor, self._release).convert for tensor in feeds]
         values = [convert(*pair) for convert, pair in zip(converters, feeds.values(), strict=True)]
-        if run_metadata is not None or self._costs_every > 0:
+        if run_metadata is not None or self._costs.every:
             return structure.build(self._run_with_metadata(signature, values, options, run_metadata))
         plan = self._plan(signature)
         self._remember(fetches, feed_dict, _Runner(plan.run, structure.build, converters))
@@ -280,38 +277,17 @@ class BaseSession:
         self, signature: Signature, values: list[Any], options: Any, run_metadata: Any
     ) -> list[Any]:
         """Runs, traced where ``options`` or the cost model ask for it, and fills in ``run_metadata``."""
-        level = getattr(options, "trace_level", 0)
-        costs = None
-        if self._costs_every > 0:
-            model = self._costs.setdefault(signature, CostModel(self._costs_every, self._costs_after))
-            costs = model if model.is_due() else None
-        if run_metadata is None:
-            if costs is None:
-                return self._plan(signature).run(values)
-            from gpuplace.graphdef.messages import RunMetadata
-
-            run_metadata = RunMetadata()
-        run_metadata.Clear()
-        if not level and costs is None:
-            plan = self._plan(signature)
+        costs = self._costs.due(signature)
+        if costs is None and not getattr(options, "trace_level", 0):
+            plan, trace = self._plan(signature), None
             fetched = plan.run(values)
         else:
             plan = self._plan(signature, is_traced=True)
-            trace = Trace(plan.schedule, self._backends)
-            trace.note_feeds(values)
+            trace = Trace(plan.schedule, self._backends, feeds=values)
             fetched = plan.run([trace.record, *values])
             trace.end()
-            fill_step_stats(run_metadata.step_stats, trace, plan.first_transfer, level, self._rules)
-        wants_graphs = getattr(options, "output_partition_graphs", False)
-        if wants_graphs or costs is not None:
-            graphs = run_metadata.partition_graphs
-            fill_partition_graphs(graphs, plan.schedule, self._graph, plan.first_transfer, self._rules)
-        if costs is not None:
-            fill_cost_graph(
-                run_metadata.cost_graph, graphs, run_metadata.step_stats, plan.schedule, costs, self._rules
-            )
-            if not wants_graphs:
-                del graphs[:]
+        if run_metadata is not None or costs is not None:
+            fill_run_metadata(run_metadata, options, plan, self._graph, self._rules, trace, costs)
         return fetched
 
     def _plan(self, signature: Signature, is_traced: bool = False) -> Plan:
@@ -352,7 +328,7 @@ class BaseSession:
         code = builder(schedule, backends, self._resources, self._constant).build()
         leaves = [backend.leave for backend in backends.values() if backend.leave is not None]
         first = self._transfers
-        self._transfers += 2 * len(schedule.copies) + 4 * len(control_numbers(schedule, 0))
+        self._transfers += count_transfers(schedule)
         if leaves:
             return PlanOnGPU(schedule, code, self._release, first, leave=leaves[0])
         return Plan(schedule, code, self._release, first)
@@ -390,7 +366,7 @@ class BaseSession:
         converters = [(Feed(tensor, self._release).convert, tensor) for tensor in tensors]
         build, graph, placer, count = structure.build, self._graph, self._placer, len(tensors)
         ready: list[Any] = [None]
-        is_counted = self._costs_every > 0
+        is_counted = bool(self._costs.every)
 
         def plan() -> Callable[[Sequence[Any]], list[Any]]:
             self._check_open()

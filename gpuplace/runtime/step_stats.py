@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -88,6 +88,7 @@ class Trace:
         backends: full device name to device.
         clock: nanoseconds, for durations.
         wall_clock: nanoseconds since 1970.
+        feeds: the values that the caller gives.
     """
 
     def __init__(
@@ -96,21 +97,20 @@ class Trace:
         backends: Mapping[str, Any],
         clock: Callable[[], int] = time.perf_counter_ns,
         wall_clock: Callable[[], int] = time.time_ns,
+        feeds: Sequence[Any] = (),
     ) -> None:
         self.schedule = schedule
         self.backends = backends
         self.records: list[TraceRecord] = []
-        self.feeds: tuple[TracedTensor | None, ...] = (None,) * len(schedule.feeds)
+        self.feeds: tuple[TracedTensor | None, ...] = tuple(
+            map(_traced, feeds or (None,) * len(schedule.feeds))
+        )
         """What was fed."""
         self.clock = clock
         self.start_ns: int = clock()
         self.epoch_ns: int = wall_clock() - self.start_ns
         """What has to be added to the clock to get nanoseconds since 1970."""
         self.end_ns = self.start_ns
-
-    def note_feeds(self, values: Iterable[Any]) -> None:
-        """Notes the values that the caller gives."""
-        self.feeds = tuple(map(_traced, values))
 
     def record(self, number: int, start_ns: int, values: tuple[Any, ...]) -> None:
         """Notes a call that began at ``start_ns`` and is over."""

@@ -241,5 +241,5 @@ def test_longest_times_stay():
             before = cost
             assert call() == 2.0
         assert session.run(product) == 2.0
-        (model,) = session._costs.values()
+        (model,) = session._costs._models.values()
         assert model.runs == 11

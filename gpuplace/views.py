@@ -215,7 +215,7 @@ def timeline(step: Any, of: Any = None) -> Any:
     """The timeline of a measured step: lanes of devices, copies, critical path, and what to move.
 
     Args:
-        step: ``RunMetadata`` or ``StepStats``, of TensorFlow or of a session here.
+        step: ``RunMetadata`` or ``StepStats``, of TensorFlow or of a session here, or a file that holds one.
         of: the `Session`, `Placement` or `Graph` that ran, which hints on what to move need; a graph is placed on the
             current machine.
 
@@ -227,11 +227,16 @@ def timeline(step: Any, of: Any = None) -> Any:
     Raises:
         TypeError: `step` is neither.
         ValueError: nothing was measured.
+        OpError: the file cannot be read, or holds no measured step.
     """
     from gpuplace.report.step_timeline import StepTimeline
     from gpuplace.report.timeline_reader import step_timeline
     from gpuplace.runtime.place import place
 
+    if isinstance(step, str | os.PathLike):
+        from gpuplace.graphdef.run_metadata import load_run_metadata
+
+        step = load_run_metadata(step)
     if of is not None and not isinstance(of, Placement):
         of = of.placement if isinstance(of, BaseSession) else place(of)
     _attach(StepTimeline, frame=_timeline_frame, svg=_timeline_svg, _repr_mimebundle_=_timeline_bundle)

@@ -17,7 +17,7 @@ from gpuplace.jupyter.views import STYLE, look, script
 from gpuplace.report import html
 from gpuplace.report.palette import INK, Look, category_look, device_label, device_style, scale_look
 from gpuplace.report.scale import time_scale, time_text
-from gpuplace.report.step_timeline import StepTimeline
+from gpuplace.report.step_timeline import TRANSFERS, StepTimeline
 from gpuplace.report.text import counted, shortened
 from gpuplace.report.timeline_svg import timeline_svg
 from gpuplace.report.timeline_text import (
@@ -186,7 +186,8 @@ def _coloured(
         return place[timeline.lane], looks, [look(device, text=device_label(device)) for device in devices]
     if colour == "op type":
         counts = np.bincount(op, minlength=len(ops))
-        order = sorted(range(len(ops)), key=lambda number: (-counts[number], ops[number]))
+        shown = [number for number, name in enumerate(ops) if name not in TRANSFERS]  # those are hatched
+        order = sorted(shown, key=lambda number: (-counts[number], ops[number]))
         kept = min(len(order), _MOST_TYPES)
         place = np.full(len(ops), kept, dtype=np.int64)
         place[order[:kept]] = np.arange(kept)

@@ -1,5 +1,10 @@
 """Timelines in notebooks: tables, the widget's state and messages, what is saved, and the explorer's view."""
 
+import base64
+import json
+import zlib
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +13,7 @@ import gpuplace as tf
 from gpuplace.jupyter.timeline_view import COLOURS, TimelineView
 from tests.report.steps import busy_step, entry, step_of, tower_step
 
+DATA = Path(__file__).resolve().parents[1] / "runtime" / "data"
 LOCAL = "/job:localhost/replica:0/task:0/device:"
 
 
@@ -165,3 +171,12 @@ def test_sessions_give_it():
         assert timeline.placement is session.placement and "one" in timeline.names
         with pytest.raises(TypeError):
             session.timeline(3)
+
+
+def test_a_file_of_tensorflow(tmp_path):
+    data = json.loads((DATA / "run_metadata_2_21.json").read_text())["runs"]["level 3"]
+    path = tmp_path / "step.pb"
+    path.write_bytes(zlib.decompress(base64.b64decode(data)))
+    assert tf.timeline(path).frame("copies")["tensor"].tolist() == ["product", "total", "parts:1"]
+    with pytest.raises(tf.errors.NotFoundError):
+        tf.timeline(tmp_path / "nothing.pb")

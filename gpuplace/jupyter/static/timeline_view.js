@@ -25,7 +25,11 @@ function bytesText(size) {
     size /= 1024;
     unit += 1;
   }
-  return unit ? `${size.toFixed(1)} ${["B", "KiB", "MiB", "GiB", "TiB", "PiB"][unit]}` : `${size} B`;
+  if (!unit) return `${size} B`;
+  // Halves go to the even tenth, as in Python.
+  const tenths = size * 10;
+  const rounded = tenths % 1 === 0.5 ? 2 * Math.round(tenths / 2) : Math.round(tenths);
+  return `${(rounded / 10).toFixed(1)} ${["B", "KiB", "MiB", "GiB", "TiB", "PiB"][unit]}`;
 }
 
 function render({ model, el }) {

@@ -27,6 +27,7 @@ of a ``_Send`` and a ``_Recv`` where both are there; where TensorFlow left them 
 
 from __future__ import annotations
 
+import heapq
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,6 +49,10 @@ _SENDS = ("_Send", "_HostSend")
 _RECEIVES = ("_Recv", "_HostRecv")
 _ENDS = frozenset({"_SOURCE", "_SINK"})
 _UNKNOWN = -1
+_NEVER = -(1 << 80)
+_MOST_LANES = 64
+"""Lanes of a device, or of a stream."""
+_MOST_BYTES = (1 << 62) - 1
 
 
 @dataclass(slots=True)
@@ -127,7 +132,7 @@ class _Reader:
             event.name, event.op, event.inputs = node, op or "unknown", []
             event.kind = "copies" if is_copies else name
             if size := re.search(r"(\d+) bytes|size:(\d+)", text):
-                event.nbytes = int(size[1] or size[2])
+                event.nbytes = min(int((size[1] or size[2])[:20]), _MOST_BYTES)
             self.streams.append(event)
 
     def _read_partitions(self, graphs: Any) -> None:
@@ -189,12 +194,12 @@ def _event(device: str, stats: Any) -> _Event:
     elif op in _SENDS + _RECEIVES:
         peer, text = text, ""
     start = stats.all_start_nanos or stats.all_start_micros * 1000
-    lasted = stats.all_end_rel_nanos or stats.all_end_rel_micros * 1000
+    lasted = max(stats.all_end_rel_nanos or stats.all_end_rel_micros * 1000, 0)
     slots = {
         output.slot: output.tensor_description.allocation_description.requested_bytes
         for output in stats.output
     }
-    nbytes = sum(slots.values()) if slots else _UNKNOWN
+    nbytes = min(max(sum(slots.values()), 0), _MOST_BYTES) if slots else _UNKNOWN
     inputs = text.split(", ") if text else []
     return _Event(
         device, "device", stats.node_name, op, inputs, start, start + lasted, nbytes, slots, 0, lasted, peer
@@ -230,14 +235,17 @@ def step_timeline(run_metadata: Any, placement: Any = None) -> StepTimeline:
     def column(values: list[int]) -> np.ndarray:
         return np.array(values, dtype=np.int64)
 
+    def microseconds(values: list[int]) -> np.ndarray:
+        return np.array([value / 1000 for value in values], dtype=float)
+
     return StepTimeline(
         names=[event.name for event in events],
         ops=[event.op for event in events],
         lanes=lanes,
         lane=column(lane),
-        start_us=column([event.start - begin for event in events]) / 1000,
-        end_us=column([event.end - begin for event in events]) / 1000,
-        weight_us=column([event.weight for event in events]) / 1000,
+        start_us=microseconds([event.start - begin for event in events]),
+        end_us=microseconds([event.end - begin for event in events]),
+        weight_us=microseconds([event.weight for event in events]),
         nbytes=column([event.nbytes for event in events]),
         thread=column([event.thread for event in events]),
         src=links[:, 0],
@@ -249,29 +257,60 @@ def step_timeline(run_metadata: Any, placement: Any = None) -> StepTimeline:
     )
 
 
+@dataclass
+class _Rows:
+    """The lanes of one device, or of one of its streams."""
+
+    threads: dict[int, int] = field(default_factory=dict)
+    """Thread -> its lane."""
+    ends: list[int] = field(default_factory=list)
+    """[lanes] when each is free again."""
+    free: list[int] = field(default_factory=list)
+    """Heap of lanes without a thread in which nothing runs."""
+    busy: list[tuple[int, int]] = field(default_factory=list)
+    """Heap of the others without a thread: when they are free again, and their numbers."""
+
+    def take(self, event: _Event) -> int:
+        """The lane of an event; beyond `_MOST_LANES` at once the last one is shared."""
+        lane = self.threads.get(event.thread) if event.thread else None
+        if lane is None and event.thread:
+            self._release(event.start)
+            lane = heapq.heappop(self.free) if self.free else self._new()
+            self.threads[event.thread] = lane
+        elif lane is None:
+            lane = next((one for one in self.threads.values() if self.ends[one] <= event.start), None)
+        if lane is None or self.ends[lane] > event.start:
+            lane = self._unowned(event)
+        self.ends[lane] = max(self.ends[lane], event.end)
+        return lane
+
+    def _new(self) -> int:
+        if len(self.ends) < _MOST_LANES:
+            self.ends.append(_NEVER)
+        return len(self.ends) - 1
+
+    def _release(self, start: int) -> None:
+        while self.busy and self.busy[0][0] <= start:
+            heapq.heappush(self.free, heapq.heappop(self.busy)[1])
+
+    def _unowned(self, event: _Event) -> int:
+        self._release(event.start)
+        lane = heapq.heappop(self.free) if self.free else self._new()
+        heapq.heappush(self.busy, (event.end, lane))
+        return lane
+
+
 def _lanes(events: list[_Event]) -> tuple[tuple[Lane, ...], list[int]]:
     """Lanes in which no two events overlap; a thread keeps its lane."""
-    open_lanes: dict[tuple[str, str], list[list[int]]] = {}
-    """Device and kind -> for each lane its end, its thread and its number."""
-    made: list[tuple[str, str, int]] = []
-    lane_of = []
+    rows: dict[tuple[str, str], _Rows] = {}
+    places = []
     for event in events:
-        here = open_lanes.setdefault((event.device, event.kind), [])
-        free = [lane for lane in here if lane[0] <= event.start]
-        thread = event.thread
-        chosen = next((lane for lane in free if thread and lane[1] == thread), None)
-        if chosen is None:
-            chosen = next((lane for lane in free if not thread or not lane[1]), free[0] if free else None)
-        if chosen is None:
-            chosen = [0, thread, len(made)]
-            made.append((event.device, event.kind, len(here)))
-            here.append(chosen)
-        chosen[0] = max(event.end, event.start)
-        chosen[1] = chosen[1] or thread
-        lane_of.append(chosen[2])
-    order = sorted(range(len(made)), key=lambda i: _lane_order(made[i]))
-    place = {lane: position for position, lane in enumerate(order)}
-    return tuple(_lane(*made[i]) for i in order), [place[lane] for lane in lane_of]
+        key = (event.device, event.kind)
+        places.append((key, rows.setdefault(key, _Rows()).take(event)))
+    made = [(device, kind, lane) for (device, kind), here in rows.items() for lane in range(len(here.ends))]
+    made.sort(key=_lane_order)
+    number = {(device, kind, lane): position for position, (device, kind, lane) in enumerate(made)}
+    return tuple(_lane(*one) for one in made), [number[(*key, lane)] for key, lane in places]
 
 
 def _lane_order(made: tuple[str, str, int]) -> tuple[Any, ...]:

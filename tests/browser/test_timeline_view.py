@@ -9,7 +9,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.jupyter.timeline_view import TimelineView
 from gpuplace.jupyter.views import STATIC, STYLE
-from tests.report.steps import busy_step, tower_step
+from tests.report.steps import busy_step, crowded_step, tower_step
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -170,3 +170,18 @@ def test_the_page_follows_the_model(page):
     assert page.evaluate("window.sent.length") == 0
     page.evaluate("window.set('detail', {event: 2, text: 'last to come: x'})")
     assert said(page).endswith("; last to come: x")
+
+
+def test_many_lanes_scroll(browser):
+    page = page_of(browser, crowded_step(50), "dark")
+    canvas = page.locator(".gp-lanes")
+    canvas.focus()
+    for _ in range(40):
+        page.keyboard.press("ArrowDown")
+    assert "CPU:0 (40)" in said(page)
+    assert page.evaluate("document.querySelector('.gp-lanes-box').scrollTop") > 500
+    box = canvas.bounding_box()
+    page.mouse.click(box["x"] + 500, box["y"] + box["height"] - 12)
+    assert "CPU:0 (4" in said(page)
+    assert page.errors == []
+    page.close()

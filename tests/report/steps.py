@@ -68,3 +68,9 @@ def busy_step(count):
     ]
     assert len(nodes[0]) == half
     return tf.timeline(step_of(CPU_0=nodes[0], GPU_0=nodes[1]))
+
+
+def crowded_step(count):
+    """A timeline of ops that all run at once."""
+    nodes = [entry(f"n{i}", f"n{i} = Add()", 100 + i, 1000) for i in range(count)]
+    return tf.timeline(step_of(CPU_0=nodes))

@@ -12,7 +12,7 @@ import gpuplace as tf
 from gpuplace.graphdef.messages import RunMetadata
 from gpuplace.report.marks import critical_path
 from gpuplace.report.timeline_reader import step_timeline
-from tests.report.steps import entry, step_of, tower_step
+from tests.report.steps import crowded_step, entry, step_of, tower_step
 
 DATA = Path(__file__).resolve().parents[1] / "runtime" / "data"
 
@@ -207,3 +207,19 @@ def test_many_events_take_time_in_proportion():
     nodes = [entry(f"op_{i}", f"op_{i} = Add(op_{i - 1})", 1000 + 3 * i, 2, [4]) for i in range(count)]
     timeline = step_timeline(step_of(CPU_0=nodes))
     assert len(timeline.path) == count and timeline.chain[1] == 2 * count
+
+
+def test_hostile_steps():
+    """Times and sizes at the ends of their types, and tens of thousands of events at once."""
+    most = (1 << 63) - 1
+    nodes = [
+        entry("a", "a = Const()", -(1 << 63), -5, [most, most]),
+        entry("b", "b = Neg(a/_1, ^b, , x:y)", most, most, [-1]),
+        entry("", "", 0, 0),
+        entry("c", " = (", 5, 1 << 40),
+    ]
+    timeline = step_timeline(step_of(CPU_0=nodes, GPU_0=[entry("b", "b = Neg(a/_1:z)", 7, 3)]))
+    assert len(timeline) == 5 and (timeline.end_us >= timeline.start_us).all()
+    assert timeline.text and str(timeline) and timeline.svg()
+    crowd = crowded_step(20_000)
+    assert len(crowd.lanes) == 64 and len(crowd) == 20_000

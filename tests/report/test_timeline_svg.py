@@ -8,7 +8,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.report.timeline_svg import boxes_of, ticks, timeline_svg
 from gpuplace.report.timeline_text import timeline_text
-from tests.report.steps import busy_step, entry, step_of, tower_step
+from tests.report.steps import busy_step, crowded_step, entry, step_of, tower_step
 
 
 @pytest.fixture
@@ -59,8 +59,7 @@ def test_what_is_too_narrow_is_drawn_together():
 
 
 def test_many_lanes_are_counted():
-    nodes = [entry(f"n{i}", f"n{i} = Add()", 100 + i, 1000) for i in range(60)]
-    timeline = tf.timeline(step_of(CPU_0=nodes))
+    timeline = crowded_step(60)
     assert len(timeline.lanes) == 60
     assert "and 20 more lanes" in timeline_svg(timeline) and "and 36 more lanes" in timeline_text(timeline)
 

@@ -85,7 +85,9 @@ function render({ model, el }) {
     search,
   );
   const canvas = element("canvas", { class: "gp-lanes", tabindex: "0", role: "application", "aria-roledescription": "timeline", "aria-label": "" });
-  const scroller = element("div", { class: "gp-lanes-box" }, canvas);
+  // The canvas stays in sight and shows the lanes scrolled to.
+  const space = element("div", { class: "gp-lanes-space" }, canvas);
+  const scroller = element("div", { class: "gp-lanes-box", onscroll: () => draw() }, space);
   const said = element("div", { class: "gp-timeline-said", role: "status" });
   const legend = element("div", { class: "gp-legend" });
   const notes = element("div", { class: "gp-timeline-notes" });
@@ -97,7 +99,7 @@ function render({ model, el }) {
   const room = () => Math.max(60, canvas.clientWidth - LABELS - RIGHT);
   const x = (time) => LABELS + ((time - span[0]) / (span[1] - span[0])) * room();
   const timeAt = (px) => span[0] + ((px - LABELS) / room()) * (span[1] - span[0]);
-  const y = (lane) => AXIS + lane * LANE + (LANE - BAR) / 2;
+  const y = (lane) => AXIS + lane * LANE + (LANE - BAR) / 2 - scroller.scrollTop;
 
   function show(from, to) {
     const least = Math.min(step.total, Math.max(step.total * 1e-7, 0.02));
@@ -143,7 +145,9 @@ function render({ model, el }) {
   function paint() {
     const width = scroller.clientWidth;
     if (!width) return;
-    const height = AXIS + step.lanes.length * LANE + 4;
+    const whole = AXIS + step.lanes.length * LANE + 4;
+    space.style.height = `${whole}px`;
+    const height = Math.min(whole, scroller.clientHeight);
     const dots = window.devicePixelRatio || 1;
     if (canvas.width !== Math.round(width * dots) || canvas.height !== Math.round(height * dots)) {
       canvas.width = Math.round(width * dots);
@@ -160,15 +164,16 @@ function render({ model, el }) {
     pen.textBaseline = "middle";
     paintAxis(look, height);
     let drawn = 0;
-    step.lanes.forEach((lane, number) => {
-      pen.fillStyle = look.raised;
-      pen.fillRect(LABELS, y(number), room(), BAR);
-      drawn += paintLane(number, look);
-    });
     pen.save();
     pen.beginPath();
     pen.rect(LABELS - 1, AXIS, room() + RIGHT, height);
     pen.clip();
+    for (let number = 0; number < step.lanes.length; number += 1) {
+      if (y(number) + LANE < AXIS || y(number) > height) continue;
+      pen.fillStyle = look.raised;
+      pen.fillRect(LABELS, y(number), room(), BAR);
+      drawn += paintLane(number, look);
+    }
     if (arrows.checked) paintCopies(look);
     if (selected >= 0 && inSight(selected)) outline(selected, look.focus, 3);
     if (hovered >= 0 && hovered !== selected && inSight(hovered)) outline(hovered, look.ink, 1.5);
@@ -203,7 +208,12 @@ function render({ model, el }) {
     pen.fillStyle = look.ground;
     pen.fillRect(0, 0, LABELS - 1, canvas.clientHeight);
     let before = null;
+    pen.save();
+    pen.beginPath();
+    pen.rect(0, AXIS, LABELS, canvas.clientHeight);
+    pen.clip();
     step.lanes.forEach((lane, number) => {
+      if (y(number) + LANE < AXIS || y(number) > canvas.clientHeight) return;
       const top = y(number) + BAR / 2;
       if (lane.device !== before) {
         pen.fillStyle = lane.fill;
@@ -221,6 +231,7 @@ function render({ model, el }) {
       pen.fillText(share, 92, top);
       before = lane.device;
     });
+    pen.restore();
   }
 
   function fitted(text, width) {
@@ -373,12 +384,12 @@ function render({ model, el }) {
       show(centre - wanted / 2, centre + wanted / 2);
     }
     const top = AXIS + step.lane[event] * LANE;
-    if (top < scroller.scrollTop) scroller.scrollTop = top - AXIS;
+    if (top < scroller.scrollTop + AXIS) scroller.scrollTop = top - AXIS;
     else if (top + LANE > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + LANE - scroller.clientHeight;
   }
 
   function eventAt(px, py) {
-    const lane = Math.floor((py - AXIS) / LANE);
+    const lane = py < AXIS ? -1 : Math.floor((py - AXIS + scroller.scrollTop) / LANE);
     if (lane < 0 || lane >= step.rows.length || px < LABELS) return -1;
     const near = 3 * ((span[1] - span[0]) / room());
     const time = timeAt(px);

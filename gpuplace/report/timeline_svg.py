@@ -160,7 +160,7 @@ class _Picture:
                 told.add(lane.device)
                 style = device_style(lane.device)
                 yield _chip(8, top + 3, style, self.look)
-                label += f'<tspan class="faint" dx="6">{_share(shares[lane.device])} busy</tspan>'
+                label += f'<tspan class="faint" dx="6">{escape(_share(shares[lane.device]))} busy</tspan>'
             yield f'<text x="26" y="{top + 13.5:.1f}">{label}</text>'
         if self.lanes < len(self.timeline.lanes):
             more = len(self.timeline.lanes) - self.lanes

@@ -456,6 +456,11 @@ class BFCAllocator:
         with self._lock:
             return self._used(address).allocation_id
 
+    def next_allocation_id(self) -> int:
+        """Number of the next allocation."""
+        with self._lock:
+            return self._next_allocation_id
+
     def stats(self) -> AllocatorStats:
         """The counters now."""
         with self._lock:

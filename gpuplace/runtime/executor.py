@@ -13,14 +13,13 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
-from gpuplace.errors import ResourceExhaustedError
+from gpuplace.errors import DeadlineExceededError, ResourceExhaustedError
+from gpuplace.runtime.float_errors import restore, silence
 from gpuplace.runtime.partition import Schedule
 from gpuplace.runtime.plan import PlanCode
 from gpuplace.runtime.session_errors import failed_step_error
 
-__all__ = ["Plan", "PlanOnGPU"]
+__all__ = ["ConstantPlan", "Plan", "PlanOnGPU"]
 
 
 class Plan:
@@ -54,28 +53,33 @@ class Plan:
         Raises:
             OpError: a kernel failed; names its node, device, inputs and line.
         """
+        token = silence()
         try:
-            with np.errstate(all="ignore"):
-                return self._function(*feeds)
+            return self._function(*feeds)
         except Exception as error:
             failure = self.failure(error)
             if failure is error:
                 raise
             raise failure from error
+        finally:
+            restore(token)
 
-    def failure(self, error: Exception) -> Exception:
+    def failure(self, error: Exception, code: PlanCode | None = None) -> Exception:
         """The error of the node that was running, or ``error`` itself where none was."""
-        frame = self._frame(error.__traceback__)
-        step = None if frame is None else self.code.owners[frame.tb_lineno]
+        if isinstance(error, DeadlineExceededError):
+            return error
+        code = code or self.code
+        frame = self.frame_of(error.__traceback__, code)
+        step = None if frame is None else code.owners[frame.tb_lineno]
         if frame is None or step is None:
             if isinstance(error, MemoryError):
                 return ResourceExhaustedError(None, None, f"OOM when fetching a value: {error}")
             return error
         found: Any = frame.tb_frame.f_locals
-        shared = self.code.function.__globals__
-        names = self.code.arguments.get(frame.tb_lineno, ())
+        shared = code.function.__globals__
+        names = code.arguments.get(frame.tb_lineno, ())
         values = [found[name] if name in found else shared.get(name) for name in names]
-        blamed = self.code.blamed.get(frame.tb_lineno)
+        blamed = code.blamed.get(frame.tb_lineno)
         op = step.op or step.inputs[0].tensor.op
         failure = failed_step_error(error, op, step.device, values, self.release, blamed)
         traceback.clear_frames(error.__traceback__)  # else the error would keep the step's tensors alive
@@ -83,12 +87,22 @@ class Plan:
             found.clear()
         return failure
 
-    def _frame(self, trace: TracebackType | None) -> TracebackType | None:
+    @staticmethod
+    def frame_of(trace: TracebackType | None, code: PlanCode) -> TracebackType | None:
+        """Where in a plan's function an exception came up."""
         while trace is not None:
-            if trace.tb_frame.f_code is self.code.code:
+            if trace.tb_frame.f_code is code.code:
                 return trace
             trace = trace.tb_next
         return None
+
+
+class ConstantPlan(Plan):
+    """A plan that gives out constants and computes nothing."""
+
+    def run(self, feeds: Sequence[Any]) -> list[Any]:
+        """As ``Plan.run``."""
+        return self._function(*feeds)
 
 
 class PlanOnGPU(Plan):

@@ -15,7 +15,7 @@ Source: tensorflow/core/graph/graph_partition.cc, graph/subgraph.cc and common_r
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,9 +23,11 @@ from gpuplace.dtypes import resource
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.registry import KernelRegistry
+from gpuplace.runtime.folding import Folded, Folder
 from gpuplace.runtime.session_errors import no_loop_error
 
 __all__ = [
+    "HOLDERS",
     "LOOP_OPS",
     "MERGES",
     "SWITCHES",
@@ -50,6 +52,9 @@ SWITCHES = frozenset({"Switch", "RefSwitch"})
 
 MERGES = frozenset({"Merge", "RefMerge"})
 """Ops that take the input that is not dead."""
+
+HOLDERS = frozenset({"VariableV2", "Variable", "VarHandleOp"})
+"""Ops that give out variables."""
 
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 """Ops that only a feed can replace."""
@@ -86,6 +91,16 @@ class Slot:
     """Where it lies."""
     is_ref: bool
     """Whether the value is a variable's storage and not an array."""
+    constant: str = ""
+    """Name of the constant that it is, where its operation was folded into constants of other names."""
+
+    @property
+    def name(self) -> str:
+        """The node and output that give it, as inputs of nodes are written."""
+        if self.constant:
+            return self.constant
+        output = self.tensor.value_index
+        return f"{self.tensor.op.name}:{output}" if output else self.tensor.op.name
 
 
 @dataclass(slots=True, eq=False)
@@ -102,6 +117,22 @@ class Step:
     """Which inputs are storages of variables of which the kernel wants the current value."""
     outputs: tuple[Slot, ...]
     """Values it makes."""
+    folded: Folded | None = None
+    """The value of the one output, where the operation is a constant in this plan."""
+
+    @property
+    def op_type(self) -> str:
+        """Type of the operation: ``Const`` where it was folded; "" for a copy."""
+        if self.op is None:
+            return ""
+        return self.op.type if self.folded is None else "Const"
+
+    @property
+    def control_inputs(self) -> Sequence[Operation]:
+        """Operations that have to run before."""
+        if self.folded is not None:
+            return self.folded.controls
+        return [] if self.op is None else self.op._control_inputs
 
     @property
     def is_copy(self) -> bool:
@@ -111,6 +142,8 @@ class Step:
     @property
     def name(self) -> str:
         """The node's name, or that of the node whose output is copied."""
+        if self.folded is not None:
+            return self.outputs[0].name
         return self.op.name if self.op is not None else self.inputs[0].tensor.op.name
 
 
@@ -147,18 +180,35 @@ class PartitionOptions:
     """Says which arguments are in host memory."""
     client: str
     """Full name of the device where feeds come from and fetches go to."""
+    folder: Folder | None = None
+    """Folds constants; nothing is folded without it."""
+    done: Collection[Operation] = ()
+    """What has run already, in an earlier part of the step."""
 
 
 def needed_operations(
-    fetches: Iterable[Tensor], targets: Iterable[Operation], feeds: Collection[Tensor]
+    fetches: Iterable[Tensor],
+    targets: Iterable[Operation],
+    feeds: Collection[Tensor],
+    done: Collection[Operation] = (),
 ) -> list[Operation]:
     """What has to run for the fetches and targets, in an order that respects all edges; the graph's own if that does.
+
+    Args:
+        fetches: what is fetched.
+        targets: what has to run.
+        feeds: what is fed.
+        done: what has run already, in an earlier part of the step.
 
     Raises:
         InvalidArgumentError: the operations form a cycle.
         UnimplementedError: one belongs to a loop.
     """
-    found: set[Operation] = set()
+    fed = {
+        tensor.op for tensor in feeds if tensor.op.type in PLACEHOLDERS
+    }  # also what waits for them need them not
+    fed.update(done)
+    found: set[Operation] = set(fed)
     stack = [tensor.op for tensor in fetches if tensor not in feeds]
     stack.extend(targets)
     while stack:
@@ -168,13 +218,13 @@ def needed_operations(
         found.add(op)
         stack.extend([tensor.op for tensor in op.inputs if tensor not in feeds])
         stack.extend(op._control_inputs)
-    ordered = sorted(found, key=lambda op: op.index)
+    ordered = sorted(found - fed, key=lambda op: op.index)
     for op in ordered:
         if op.type in LOOP_OPS:
             raise no_loop_error(op)
     if all(_runs_after_its_inputs(op, feeds) for op in ordered):
         return ordered
-    return _sorted_by_edges(ordered, feeds)
+    return _sorted_by_edges(ordered, feeds, fed)
 
 
 def _runs_after_its_inputs(op: Operation, feeds: Collection[Tensor]) -> bool:
@@ -185,11 +235,14 @@ def _runs_after_its_inputs(op: Operation, feeds: Collection[Tensor]) -> bool:
     return all(control.index < index for control in op._control_inputs)
 
 
-def _sorted_by_edges(operations: Sequence[Operation], feeds: Collection[Tensor]) -> list[Operation]:
+def _sorted_by_edges(
+    operations: Sequence[Operation], feeds: Collection[Tensor], fed: Collection[Operation]
+) -> list[Operation]:
     waiting: dict[Operation, int] = {}
     consumers: dict[Operation, list[Operation]] = {}
     for op in operations:
         sources = {tensor.op for tensor in op.inputs if tensor not in feeds} | set(op._control_inputs)
+        sources.difference_update(fed)
         waiting[op] = len(sources)
         for source in sources:
             consumers.setdefault(source, []).append(op)
@@ -225,6 +278,7 @@ class _Maker:
     home: dict[Tensor, Slot] = field(default_factory=dict)
     copies: dict[tuple[Tensor, Location], Slot] = field(default_factory=dict)
     hosted: dict[tuple[object, ...], frozenset[int]] = field(default_factory=dict)
+    folded: Mapping[Operation, Sequence[Folded]] = field(default_factory=dict)
 
     def slot(self, tensor: Tensor, location: Location, is_ref: bool) -> Slot:
         made = Slot(len(self.slots), tensor, location, is_ref)
@@ -255,6 +309,9 @@ class _Maker:
         is_cpu = device_type == "CPU"
         inputs: list[Slot] = []
         reads: list[bool] = []
+        if op in self.folded:
+            self.add_folded(op, self.folded[op], device, is_cpu, device_type)
+            return
         if op.inputs:
             hosted = frozenset() if is_cpu else self.on_host(op, device_type, outputs=False)
             wants_ref = _reference_inputs(op)
@@ -280,6 +337,18 @@ class _Maker:
                 outputs.append(slot)
                 self.home.setdefault(tensor, slot)  # a fed tensor keeps the value that was fed
         self.steps.append(Step(op, device, tuple(inputs), tuple(reads), tuple(outputs)))
+
+    def add_folded(
+        self, op: Operation, constants: Sequence[Folded], device: str, is_cpu: bool, device_type: str
+    ) -> None:
+        """Adds the constants that stand for an operation, one for each output that is used."""
+        hosted = frozenset() if is_cpu else self.on_host(op, device_type, outputs=True)
+        for folded in constants:
+            tensor = op.outputs[folded.output]
+            slot = self.slot(tensor, Location(device, is_cpu or folded.output in hosted), False)
+            slot.constant = folded.name
+            self.home[tensor] = slot
+            self.steps.append(Step(op, device, (), (), (slot,), folded))
 
 
 def _reference_inputs(op: Operation) -> frozenset[int] | set[int]:
@@ -307,7 +376,10 @@ def make_schedule(
     for tensor in feeds:
         maker.home[tensor] = maker.slot(tensor, client, False)
     given = tuple(maker.slots)
-    operations = needed_operations(fetches, targets, set(feeds))
+    fed = set(feeds)
+    operations: Sequence[Operation] = needed_operations(fetches, targets, fed, options.done)
+    if options.folder is not None:
+        operations, maker.folded = options.folder.fold(operations, fetches, targets, fed)
     for op in operations:
         maker.add(op)
     wanted = []

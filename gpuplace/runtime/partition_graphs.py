@@ -52,8 +52,9 @@ def control_numbers(schedule: Schedule, first_transfer: int) -> dict[tuple[Opera
     devices = {step.op: step.device for step in schedule.steps if step.op is not None}
     number = first_transfer + 2 * len(schedule.copies)
     found: dict[tuple[Operation, str], int] = {}
-    for op, device in devices.items():
-        for control in op.control_inputs:
+    for step in schedule.steps:
+        for control in step.control_inputs:
+            device = step.device
             if devices.get(control, device) != device and (control, device) not in found:
                 found[control, device] = number
                 number += 4
@@ -144,6 +145,7 @@ class _Partitions:
         return self.by_device[device]
 
     def fill(self) -> None:
+        from gpuplace.graphdef.attr_values import encode_attr
         from gpuplace.graphdef.export import node_def
 
         schedule = self.schedule
@@ -154,10 +156,15 @@ class _Partitions:
             if step.op is None:
                 self.add_copy(step)
                 continue
-            controls = self.control_inputs(step.op, step.device)
+            controls = self.control_inputs(step)
             proto = node_def(step.op, self.partition(step.device).node.add())
             proto.device = step.device
             del proto.input[:]
+            if step.folded is not None:
+                proto.name, proto.op = step.name, "Const"
+                proto.attr.clear()
+                for key, value in step.folded.attrs.items():
+                    encode_attr(value, proto.attr[key])
             proto.input.extend(value_name(slot, self.edges, self.feeds) for slot in step.inputs)
             proto.input.extend(controls)
             if self.rules == "1.15":
@@ -192,10 +199,10 @@ class _Partitions:
             attrs |= {"_src": source.encode(), "_dst": consumer.encode()}
         return attrs
 
-    def control_inputs(self, op: Operation, device: str) -> list[str]:
+    def control_inputs(self, step: Step) -> list[str]:
         """The control inputs of a node; those on other devices through an empty tensor that is sent."""
-        found = []
-        for control in op.control_inputs:
+        found, device = [], step.device
+        for control in step.control_inputs:
             if control not in self.devices:
                 continue
             if self.devices[control] == device:
@@ -204,7 +211,7 @@ class _Partitions:
             number = self.numbers[control, device]
             if (control, device) not in self.sent:
                 self.sent.add((control, device))
-                self.send_control(control, device, number, op.name)
+                self.send_control(control, device, number, step.name)
             found.append(f"^{control.name}/_{number + 3}")
         return found
 
@@ -227,5 +234,4 @@ def value_name(slot: Slot, edges: Mapping[Slot, tuple[str, str, str]], feeds: Ma
         return edges[slot][1]
     if slot in feeds:
         return feeds[slot]
-    output = slot.tensor.value_index
-    return f"{slot.tensor.op.name}:{output}" if output else slot.tensor.op.name
+    return slot.name

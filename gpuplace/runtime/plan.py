@@ -24,18 +24,16 @@ import numpy as np
 
 from gpuplace.dtypes import resource
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.operation import Operation
+from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import bind, find_compute, no_compute_error
-from gpuplace.runtime.fresh_ops import FRESH_OPS, SHARING_OPS
+from gpuplace.runtime.fresh_ops import FRESH_OPS
 from gpuplace.runtime.guards import Guards
+from gpuplace.runtime.memory_lines import MemoryLines
 from gpuplace.runtime.partition import MERGES, PLACEHOLDERS, SWITCHES, Schedule, Slot, Step, retval_name
 from gpuplace.runtime.session_errors import missing_feed_error
-from gpuplace.runtime.simulated_memory import Reservation, SimulatedMemory
+from gpuplace.runtime.simulated_memory import SimulatedMemory
 
 __all__ = ["Backend", "PlanBuilder", "PlanCode"]
-
-RESERVE_BYTES = 16 << 20
-"""Outputs on simulated GPUs that are known to be at least as large get their memory before they are computed."""
 
 _ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
 
@@ -82,15 +80,15 @@ class PlanCode:
 
 
 class Constants(Protocol):
-    """Where the values of ``Const`` nodes are kept for the life of a session."""
+    """Where the values of ``Const`` and folded nodes are kept for the life of a session."""
 
-    def __call__(self, op: Operation, backend: Backend, on_host: bool) -> Any:
+    def __call__(self, tensor: Tensor, value: Any, backend: Backend, on_host: bool) -> Any:
         """The value in the memory of the node's device."""
         ...
 
 
 @dataclass
-class PlanBuilder:
+class PlanBuilder(MemoryLines):
     """Makes the code of a schedule.
 
     Args:
@@ -98,12 +96,14 @@ class PlanBuilder:
         backends: full device name to the device.
         session: the session's resources, for kernels.
         constants: gives the values of constants.
+        is_timed: whether its function takes, first, what is called before every step.
     """
 
     schedule: Schedule
     backends: Mapping[str, Any]
     session: Any
     constants: Constants
+    is_timed: bool = False
     lines: list[str] = field(default_factory=list)
     owners: list[Step | None] = field(default_factory=lambda: [None, None])
     arguments: dict[int, tuple[str, ...]] = field(default_factory=dict)
@@ -113,8 +113,8 @@ class PlanBuilder:
     _free: list[str] = field(default_factory=list)
     _dead: list[str] = field(default_factory=list)
     _last: dict[Slot, int] = field(default_factory=dict)
-    _readers: dict[Slot, list[Step]] = field(default_factory=dict)
-    _producers: dict[Slot, Step] = field(default_factory=dict)
+    readers: dict[Slot, list[Step]] = field(default_factory=dict)
+    producers: dict[Slot, Step] = field(default_factory=dict)
     _roots: dict[Slot, Slot] = field(default_factory=dict)
     _bound: dict[int, str] = field(default_factory=dict)
     _locals: int = 0
@@ -135,13 +135,14 @@ class PlanBuilder:
             ResourceExhaustedError: a constant does not fit on its simulated GPU.
         """
         schedule = self.schedule
-        self._find_uses()
+        self.find_uses()
         for slot in schedule.feeds:
             self.names[slot] = f"f{slot.index}"
-            if any(not self._makes_new(step) for step in self._readers.get(slot, ())):
+            if any(not self._makes_new(step) for step in self.readers.get(slot, ())):
                 self.namespace["copied"] = np.array
                 self.emit(None, f"{self.names[slot]} = copied({self.names[slot]})")
-        parameters = ", ".join([*self.parameters, *(self.names[slot] for slot in schedule.feeds)])
+        own = [*(["check"] if self.is_timed else []), *self.parameters]
+        parameters = ", ".join([*own, *(self.names[slot] for slot in schedule.feeds)])
         for number, step in enumerate(schedule.steps):
             is_early = self.retires_early and self.backends[step.device].memory is None
             if is_early:
@@ -165,25 +166,27 @@ class PlanBuilder:
         )  # in no cycle, so that constants are given back when the session closes
         return PlanCode(function, function.__code__, self.owners, self.arguments, self.blamed, source)
 
-    def _find_uses(self) -> None:
+    def find_uses(self) -> None:
         """Notes who makes and takes every value, and up to which step it is needed."""
         schedule = self.schedule
         for number, step in enumerate(schedule.steps):
             for slot in step.outputs:
-                self._producers[slot] = step
-            if (
-                step.op is None
-                and not step.reads[0]
-                and self.copier(step.inputs[0], step.outputs[0])[0] is None
-            ):
+                self.producers[slot] = step
+            if self.is_alias(step):
                 source = step.inputs[0]
                 self._roots[step.outputs[0]] = self._roots.get(source, source)
             for slot in step.inputs:
                 root = self._roots.get(slot, slot)
                 self._last[slot] = self._last[root] = number
-                self._readers.setdefault(slot, []).append(step)
+                self.readers.setdefault(slot, []).append(step)
         for slot in schedule.fetches:
             self._last[slot] = self._last[self._roots.get(slot, slot)] = len(schedule.steps)
+
+    def is_alias(self, step: Step) -> bool:
+        """Whether the step's output is its input under another name: a copy from host memory to host memory."""
+        return (
+            step.op is None and not step.reads[0] and self.copier(step.inputs[0], step.outputs[0])[0] is None
+        )
 
     # Lines and names
 
@@ -235,12 +238,14 @@ class PlanBuilder:
     def _add_guarded(self, number: int, step: Step) -> None:
         """Adds the lines of a step, in a branch of a conditional below an ``if``."""
         op = step.op
+        if self.is_timed:
+            self.add_check(number)
         if not self._guard_of and (op is None or op.type not in SWITCHES):
             self.add(number, step)
             return
         self._current = step
         found = [self._guard_of.get(slot) for slot in step.inputs]
-        controls = [] if op is None else [self._guard_of.get(control) for control in op.control_inputs]
+        controls = [self._guard_of.get(control) for control in step.control_inputs]
         if op is not None and op.type in MERGES:
             guard = self._guards.all_of([self._guards.any_of(found), *controls])
         else:
@@ -265,6 +270,10 @@ class PlanBuilder:
             self._entered = None  # nobody knows which device is the current one
         if made := [self.names[slot] for slot in step.outputs if self.names.get(slot, "")[:1] == "t"]:
             self.emit(step, f"else: {' = '.join(made)} = None")
+
+    def add_check(self, number: int) -> None:
+        """Adds the question whether there is time for a step."""
+        self.emit(None, f"check({number})")
 
     def _add_switch(self, number: int, step: Step) -> None:
         """Both outputs are the input; which of them is there, their guards say."""
@@ -297,17 +306,21 @@ class PlanBuilder:
         op = step.op
         if op is None:
             self._add_copy(number, step)
-        elif op.type == "Const":
-            slot = step.outputs[0]
-            if self.is_used(slot):
-                value = self.constants(op, self.backends[step.device], slot.location.on_host)
-                self.names[slot] = self.bound("c", slot.index, value)
+        elif op.type == "Const" or step.folded is not None:
+            for slot in step.outputs:
+                if self.is_used(slot):
+                    self._add_constant(step, slot, op)
         elif op.type in SWITCHES:
             self._add_switch(number, step)
         elif op.type in MERGES:
             self._add_merge(number, step)
         else:
             self._add_kernel(number, step, op)
+
+    def _add_constant(self, step: Step, slot: Slot, op: Operation) -> None:
+        given = op.attrs["value"].array if step.folded is None else step.folded.value
+        value = self.constants(slot.tensor, given, self.backends[step.device], slot.location.on_host)
+        self.names[slot] = self.bound("c", slot.index, value)
 
     def expressions(self, step: Step) -> list[str]:
         """What the kernel is called with."""
@@ -328,13 +341,8 @@ class PlanBuilder:
             return fail
         if find_compute(op.type, backend.device_type) is None:
             raise no_compute_error(op.type, backend.device_type, op)
-        xp = np if self._is_on_host(step) else backend.xp
+        xp = np if self.is_on_host(step) else backend.xp
         return bind(op.type, backend.device_type, xp, op, self.session, step.device)
-
-    def _is_on_host(self, step: Step) -> bool:
-        """Whether all that the kernel takes and makes lies in host memory, as for integers on a GPU."""
-        slots = (*step.inputs, *step.outputs)
-        return bool(slots) and all(slot.location.on_host and not slot.is_ref for slot in slots)
 
     def _add_kernel(self, number: int, step: Step, op: Operation) -> None:
         names = tuple(self.names[slot] for slot in step.inputs)
@@ -342,10 +350,10 @@ class PlanBuilder:
         memory = backend.memory
         values = self.expressions(step)
         if memory is not None and op.type in _ASSIGNMENTS:
-            values[1] = self._own_value(number, step, values[1], memory)
+            values[1] = self.own_value(number, step, values[1], memory)
         call = f"{self.bound('k', number, self.kernel(step, op))}({', '.join(values)})"
         self.enter(step, backend)
-        reservation = self._reserve(number, step, memory)
+        reservation = self.reserve(number, step, memory)
         if len(step.outputs) == 1:
             slot = step.outputs[0]
             if op.op_def is not None and op.op_def.outputs[0].is_list:
@@ -366,7 +374,7 @@ class PlanBuilder:
         if reservation:
             self.emit(step, f"del {reservation}")
         if memory is not None:
-            self._account_for_variables(number, step, memory)
+            self.account_for_variables(number, step, memory)
 
     def call(
         self, number: int, step: Step, call: str, outputs: tuple[Slot, ...], arguments: tuple[str, ...]
@@ -416,79 +424,12 @@ class PlanBuilder:
             return sender.to_host, sender
         return receiver.copier_from(sender), receiver
 
-    # Memory of simulated GPUs
-
-    def account(
-        self,
-        number: int,
-        slot: Slot,
-        value: str,
-        memory: SimulatedMemory | None,
-        step: Step,
-        reservation: str,
-    ) -> str:
-        """The expression ``value``, counted in the device's memory if it lies there.
-
-        On a real GPU it is brought to the memory that the catalogue says, where the kernel returned the other one.
-        """
-        backend = self.backends[step.device]
-        if backend.owns_arrays and not slot.is_ref and slot.tensor.dtype.base_dtype is not resource:
-            if slot.location.on_host:
-                return (
-                    value
-                    if self._is_on_host(step)
-                    else f"{self.bound('h', number, backend.on_host)}({value})"
-                )
-            return f"{self.bound('h', number, backend.on_device)}({value})"
-        if memory is None or slot.location.on_host or slot.is_ref or slot.tensor.dtype.base_dtype is resource:
-            return value
-        note = self.bound("m", number, _noting(memory, step.name, step.device))
-        return f"{note}({value}, {reservation})" if reservation else f"{note}({value})"
-
-    def _own_value(self, number: int, step: Step, value: str, memory: SimulatedMemory) -> str:
-        """A constant's value as an array that a variable may keep: the constant stays in memory beside it."""
-        producer = self._producers.get(step.inputs[1])
-        if producer is None or producer.op is None or producer.op.type != "Const":
-            return value
-        self.namespace["copied"] = np.array
-        return f"{self.bound('a', number, _noting(memory, step.name, step.device))}(copied({value}))"
-
-    def _reserve(self, number: int, step: Step, memory: SimulatedMemory | None) -> str:
-        """Takes the memory of a large output before it is computed; returns the name of the reservation, or ""."""
-        if memory is None or len(step.outputs) != 1 or step.op is None or step.op.type in SHARING_OPS:
-            return ""
-        slot = step.outputs[0]
-        tensor = slot.tensor
-        elements = tensor.shape.num_elements()
-        if elements is None or slot.is_ref or slot.location.on_host or tensor.dtype.base_dtype is resource:
-            return ""
-        nbytes = elements * tensor.dtype.size
-        if nbytes < RESERVE_BYTES:
-            return ""
-        reserve = _reserving(
-            memory, nbytes, step.name, tensor.shape.known_sizes, tensor.dtype.base_dtype, step.device
-        )
-        name = f"r{number}"
-        self.emit(step, f"{name} = {self.bound('reserve', number, reserve)}()")
-        return name
-
-    def _account_for_variables(self, number: int, step: Step, memory: SimulatedMemory) -> None:
-        """Counts what the kernel has made the value of a variable."""
-        variables = [
-            self.names[slot]
-            for slot, reads in zip(step.inputs, step.reads, strict=True)
-            if not reads and (slot.is_ref or slot.tensor.dtype.base_dtype is resource)
-        ]
-        for position, name in enumerate(variables):
-            note = self.bound("v", number * 1000 + position, _noting_variable(memory, step.device))
-            self.emit(step, f"{note}({name})")
-
     # Fetches
 
     def _makes_new(self, step: Step) -> bool:
         """Whether the step's results share no memory with its inputs, nor keep them."""
         if step.op is not None:
-            return step.op.type in FRESH_OPS
+            return step.op_type in FRESH_OPS
         return self.copier(step.inputs[0], step.outputs[0])[0] is not None
 
     def _fetched(self, slot: Slot, position: int) -> str:
@@ -498,7 +439,7 @@ class PlanBuilder:
         if tensor.dtype.base_dtype is resource:
             return name
         self.namespace["copied"], self.namespace["fetched"] = np.array, _fetched_value
-        producer = self._producers.get(slot)
+        producer = self.producers.get(slot)
         if producer is None:  # fed
             return f"copied({name})"
         rank = tensor.shape.ndims
@@ -507,7 +448,7 @@ class PlanBuilder:
             self.blamed[len(self.owners)] = retval_name(tensor, position)
             self.emit(producer, f"{value} = copied({name}.value)")
         elif self._makes_new(producer) and all(
-            self._makes_new(reader) for reader in self._readers.get(slot, ())
+            self._makes_new(reader) for reader in self.readers.get(slot, ())
         ):
             value = name
         elif rank == 0:
@@ -539,27 +480,3 @@ def _failing_fetch(slot: Slot, position: int) -> Callable[[], None]:
 def _only(values: Any) -> Any:
     """The one tensor of a list output of length one."""
     return values[0] if isinstance(values, tuple | list) else values
-
-
-def _noting(memory: SimulatedMemory, label: str, device: str) -> Callable[..., Any]:
-    note = memory.note
-
-    def noted(value: Any, reservation: Reservation | None = None) -> Any:
-        return note(value, label, device, reservation)
-
-    return noted
-
-
-def _noting_variable(memory: SimulatedMemory, device: str) -> Callable[[Any], None]:
-    def noted(reference: Any) -> None:
-        variable = getattr(reference, "resource", reference)
-        if getattr(variable, "is_initialized", False):
-            memory.note(variable.value, variable.name, device)
-
-    return noted
-
-
-def _reserving(
-    memory: SimulatedMemory, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
-) -> Callable[[], Reservation]:
-    return lambda: memory.reserve(nbytes, label, shape, dtype, device)

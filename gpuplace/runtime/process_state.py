@@ -42,6 +42,7 @@ from gpuplace.errors import AlreadyExistsError, InternalError
 from gpuplace.runtime.bfc_allocator import BFCAllocator, reset_warning_counts
 from gpuplace.runtime.device_memory import DeviceMemory
 from gpuplace.runtime.gpu_options import allow_growth_value
+from gpuplace.runtime.workers import intra_op_threads
 
 __all__ = [
     "GPUMemoryLimit",
@@ -392,11 +393,12 @@ def current_machine() -> Machine:
 
 
 def reset_runtime() -> None:
-    """Forget GPU devices and their options: what TensorFlow needs a new process for.
+    """Forget GPU devices and their options, and the limit of threads: what TensorFlow needs a new process for.
 
     Open sessions keep theirs, and the choice of ``use_machine`` stays.
     """
     process_state.reset()
+    intra_op_threads.reset()
 
 
 def session_devices(config: Any = None) -> SessionDevices:

@@ -26,11 +26,17 @@ from __future__ import annotations
 import contextlib
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from gpuplace import release as releases
-from gpuplace.errors import CancelledError, InvalidArgumentError, NotFoundError, OpError
+from gpuplace.errors import (
+    CancelledError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    ResourceExhaustedError,
+)
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
@@ -38,25 +44,21 @@ from gpuplace.graph.stacks import session_stack
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources
 from gpuplace.placer.placement import Placement
-from gpuplace.runtime.backends import make_backend
 from gpuplace.runtime.bfc_allocator import BFCAllocator
-from gpuplace.runtime.executor import Plan, PlanOnGPU
+from gpuplace.runtime.executor import Plan
 from gpuplace.runtime.feeds import Feed, feedable, flat_feeds
 from gpuplace.runtime.fetches import FetchStructure
-from gpuplace.runtime.partition import PartitionOptions, make_schedule
-from gpuplace.runtime.partition_graphs import count_transfers
-from gpuplace.runtime.plan import PlanBuilder
+from gpuplace.runtime.partial_run import PartialRuns
+from gpuplace.runtime.plan_maker import TIMED, TRACED, PlanMaker, Signature
 from gpuplace.runtime.process_state import session_devices
 from gpuplace.runtime.run_metadata import CostModels, fill_run_metadata
+from gpuplace.runtime.run_options import deadline_check, error_with_usage
 from gpuplace.runtime.session_device import SessionDevice
-from gpuplace.runtime.session_errors import error_with_lines
+from gpuplace.runtime.session_errors import error_with_lines, with_lines
 from gpuplace.runtime.session_placement import SessionPlacement
-from gpuplace.runtime.step_stats import Trace, TracedPlanBuilder
+from gpuplace.runtime.step_stats import Trace
 
 __all__ = ["BaseSession", "InteractiveSession", "Session"]
-
-Signature = tuple[tuple[Tensor, ...], tuple[Operation, ...], tuple[Tensor, ...]]
-"""Fetched tensors, target operations, fed tensors."""
 
 _ATOMS = frozenset((Tensor, Operation, str))
 """Types of fetches and keys of feeds that runners are remembered for."""
@@ -105,20 +107,26 @@ class BaseSession:
         self._catalogue = session_catalogue(self._release)
         self._config = config
         self._devices = session_devices(config)
-        self._types = {device.name: device.device_type for device in self._devices}
-        self._client = self._devices.devices[0].name
-        self._backends: dict[str, Any] = {}
         self._resources = SessionResources()
-        self._constants: dict[tuple[Operation, str, bool], Any] = {}
         self._runners: dict[Any, _Runner] = {}
         self._plans: dict[Signature, Plan] = {}
-        self._traced_plans: dict[Signature, Plan] = {}
-        self._transfers = 0
+        self._other_plans: dict[tuple[Signature, str], Plan] = {}
         self._costs = CostModels(config)
+        self._timeout_ms = max(int(getattr(config, "operation_timeout_in_ms", 0) or 0), 0)
         self._lock = threading.RLock()
+        self._maker = PlanMaker(
+            self._devices,
+            self._catalogue.kernels,
+            config,
+            self._release,
+            self._resources,
+            self._lock,
+            self._other_plans,
+        )
         self._placer = SessionPlacement(
             self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned
         )
+        self._partial_runs = PartialRuns(self._graph, self._release, self._run_part)
         self._closed = False
 
     def _check_arguments(self, target: Any, graph: Any, config: Any) -> None:
@@ -197,15 +205,22 @@ class BaseSession:
         with self._lock:
             self._closed = True
             self._runners = {}
-            self._plans, self._traced_plans, self._constants = {}, {}, {}
+            self._plans = {}
+            self._maker.close()
             self._resources.clear()
-            for backend in self._backends.values():
+            for backend in self._maker.backends.values():
                 if backend.memory is not None:
                     backend.memory.collect()
 
     def as_default(self) -> Any:
         """Makes this the thread's default session within a ``with`` block, without closing it at the end."""
         return session_stack.push(self)
+
+    def _check_not_cancelled(self, error: OpError) -> None:
+        """CancelledError where the error comes from a session that was closed while it ran."""
+        if self._closed:
+            message = with_lines("Run call was cancelled", self._graph, self._release)
+            raise CancelledError(None, None, message) from error
 
     def _check_open(self) -> None:
         if self._closed:
@@ -233,10 +248,14 @@ class BaseSession:
         if options is None and run_metadata is None:
             runner = self._runner_of(fetches, feed_dict)
             if runner is not None:
-                if not feed_dict:
-                    return runner.build(runner.run(()))
-                pairs = zip(runner.converters, feed_dict.items())
-                return runner.build(runner.run([convert(value, key) for convert, (key, value) in pairs]))
+                try:
+                    if not feed_dict:
+                        return runner.build(runner.run(()))
+                    pairs = zip(runner.converters, feed_dict.items())
+                    return runner.build(runner.run([convert(value, key) for convert, (key, value) in pairs]))
+                except OpError as error:
+                    self._check_not_cancelled(error)
+                    raise
         self._check_open()
         if not self._graph._operations:
             gap = " " if self._release == "2.21" else "  "
@@ -250,9 +269,15 @@ class BaseSession:
         values = [convert(*pair) for convert, pair in zip(converters, feeds.values(), strict=True)]
         if run_metadata is not None or self._costs.every:
             return structure.build(self._run_with_metadata(signature, values, options, run_metadata))
+        if options is not None or self._timeout_ms:
+            return structure.build(self._run_with_options(signature, values, options))
         plan = self._plan(signature)
         self._remember(fetches, feed_dict, _Runner(plan.run, structure.build, converters))
-        return structure.build(plan.run(values))
+        try:
+            return structure.build(plan.run(values))
+        except OpError as error:
+            self._check_not_cancelled(error)
+            raise
 
     def _runner_of(self, fetches: Any, feed_dict: Any) -> _Runner | None:
         """What an earlier run with the same fetches and fed keys made ready, unless the graph has changed since."""
@@ -271,30 +296,63 @@ class BaseSession:
         )
         if are_atoms and len(runner.converters) == len(feed_dict or ()):
             if all(type(key) in _ATOMS for key in feed_dict or ()):
-                self._runners[_runner_key(fetches, feed_dict)] = runner
+                with self._lock:
+                    if not self._closed:
+                        self._runners[_runner_key(fetches, feed_dict)] = runner
+
+    def _run_with_options(self, signature: Signature, values: list[Any], options: Any) -> list[Any]:
+        """Runs within the time that ``options`` or the config allow; lists tensors if they are asked for."""
+        limit = self._limit_ms(options)
+        plan = self._plan(signature, TIMED if limit else "")
+        first = {one.name: one.next_allocation_id() for one in self._devices.allocators.values()}
+        check = [deadline_check(limit, plan.schedule, self._graph, self._release)] if limit else []
+        try:
+            return plan.run([*check, *values])
+        except ResourceExhaustedError as error:
+            if not getattr(options, "report_tensor_allocations_upon_oom", False):
+                raise
+            raise error_with_usage(error, first) from error.__cause__
+
+    def _limit_ms(self, options: Any) -> int:
+        limit = int(getattr(options, "timeout_in_ms", 0) or 0)
+        return limit if limit > 0 else self._timeout_ms
 
     def _run_with_metadata(
         self, signature: Signature, values: list[Any], options: Any, run_metadata: Any
     ) -> list[Any]:
         """Runs, traced where ``options`` or the cost model ask for it, and fills in ``run_metadata``."""
-        costs = self._costs.due(signature)
+        costs, trace = self._costs.due(signature), None
         if costs is None and not getattr(options, "trace_level", 0):
-            plan, trace = self._plan(signature), None
-            fetched = plan.run(values)
+            plan = self._plan(signature)
+            fetched = self._run_with_options(signature, values, options)
         else:
-            plan = self._plan(signature, is_traced=True)
-            trace = Trace(plan.schedule, self._backends, feeds=values)
-            fetched = plan.run([trace.record, *values])
+            plan = self._plan(signature, TRACED)
+            trace = Trace(plan.schedule, self._maker.backends, feeds=values)
+            fetched = plan.run([self._within_limit(trace.record, plan, options), *values])
             trace.end()
         if run_metadata is not None or costs is not None:
             fill_run_metadata(run_metadata, options, plan, self._graph, self._rules, trace, costs)
         return fetched
 
-    def _plan(self, signature: Signature, is_traced: bool = False) -> Plan:
+    def _within_limit(self, record: Callable[..., None], plan: Plan, options: Any) -> Callable[..., None]:
+        """What a traced step calls after every node: ``record``, and the question whether there is time for another."""
+        limit = self._limit_ms(options)
+        if not limit:
+            return record
+        check = deadline_check(limit, plan.schedule, self._graph, self._release)
+
+        def checked(number: int, *arguments: Any) -> None:
+            record(number, *arguments)
+            check(number)
+
+        return checked
+
+    def _plan(self, signature: Signature, kind: str = "") -> Plan:
         """The plan of a signature, made at its first use; as in TensorFlow it stays as it is when the graph grows."""
-        plans = self._traced_plans if is_traced else self._plans
+        plans: dict[Any, Plan] = self._other_plans if kind else self._plans
+        key = (signature, kind) if kind else signature
         if self._placer.version == self._graph._version:
-            plan = plans.get(signature)
+            plan = plans.get(key)
             if plan is not None:
                 return plan
         with self._lock:
@@ -302,10 +360,11 @@ class BaseSession:
             version = self._graph._version
             if not self._placer.place_pruned:
                 self._placer.current()
-            plan = plans.get(signature)
+            plan = plans.get(key)
             if plan is None:
                 try:
-                    plan = plans[signature] = self._make_plan(signature, is_traced)
+                    device_of = self._placer.device_of(*signature)
+                    plan = plans[key] = self._maker.make(signature, device_of, kind)
                 except OpError as error:
                     if error.op is None or "{{node" in error.message:
                         raise error_with_lines(error, self._graph, self._release) from error.__cause__
@@ -314,37 +373,47 @@ class BaseSession:
                 self._placer.version = version
             return plan
 
-    def _make_plan(self, signature: Signature, is_traced: bool) -> Plan:
-        device_of = self._placer.device_of(*signature)
-        options = PartitionOptions(device_of, self._types, self._catalogue.kernels, self._client)
-        schedule = make_schedule(*signature, options)
-        used = {step.device for step in schedule.steps}
-        used.update(slot.location.device for slot in schedule.slots)
-        used.add(self._client)
-        for name in used - self._backends.keys():
-            self._backends[name] = make_backend(self._devices, name)
-        backends = {name: self._backends[name] for name in self._types if name in used}
-        builder = TracedPlanBuilder if is_traced else PlanBuilder
-        code = builder(schedule, backends, self._resources, self._constant).build()
-        leaves = [backend.leave for backend in backends.values() if backend.leave is not None]
-        first = self._transfers
-        self._transfers += count_transfers(schedule)
-        if leaves:
-            return PlanOnGPU(schedule, code, self._release, first, leave=leaves[0])
-        return Plan(schedule, code, self._release, first)
+    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
+        """Begins a step that feeds and fetches piece by piece; returns the handle that ``partial_run`` takes.
 
-    def _constant(self, op: Operation, backend: Any, on_host: bool) -> Any:
-        """The value of a ``Const``, copied to its device once a session."""
-        key = op, backend.device, on_host
-        value = self._constants.get(key)
-        if value is None:
-            value = op.attrs["value"].array
-            if not on_host:
-                value = backend.from_host(value)
-                if backend.memory is not None:
-                    value = backend.memory.note(value, op.name, backend.device)
-            self._constants[key] = value
-        return value
+        Args:
+            fetches: all that will be fetched, as for ``run``.
+            feeds: the tensors that will be fed.
+        """
+        self._check_open()
+        structure = FetchStructure(self._graph, fetches, self._release)
+        tensors = [feedable(self._graph, key) for key in feeds or ()]
+        return self._partial_runs.set_up(structure.tensors, structure.operations, tensors)
+
+    def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
+        """Feeds and fetches a part of what ``partial_run_setup`` named; every node of the graph runs once.
+
+        Raises:
+            RuntimeError: the session is closed, or operations are among the fetches.
+            InvalidArgumentError: something that was not set up, or had its turn already, or needs more feeds.
+        """
+        self._check_open()
+        structure = FetchStructure(self._graph, fetches, self._release)
+        if structure.operations:
+            raise RuntimeError("partial_run() requires empty target_list.")
+        feeds = flat_feeds(self._graph, feed_dict, self._release) if feed_dict else {}
+        values = {tensor: Feed(tensor, self._release).convert(*pair) for tensor, pair in feeds.items()}
+        return structure.build(self._partial_runs.run(handle, structure.tensors, values))
+
+    def _run_part(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Mapping[Tensor, Any],
+        done: frozenset[Operation],
+    ) -> list[Any]:
+        signature = tuple(fetches), tuple(targets), tuple(feeds)
+        with self._lock:
+            self._check_open()
+            self._placer.current()
+            device_of = self._placer.device_of(*signature)
+            plan = self._maker.make(signature, device_of, done=done)
+        return plan.run(list(feeds.values()))
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
@@ -366,12 +435,16 @@ class BaseSession:
         converters = [(Feed(tensor, self._release).convert, tensor) for tensor in tensors]
         build, graph, placer, count = structure.build, self._graph, self._placer, len(tensors)
         ready: list[Any] = [None]
-        is_counted = bool(self._costs.every)
 
         def plan() -> Callable[[Sequence[Any]], list[Any]]:
             self._check_open()
             ready[0] = self._plan(signature).run
             return ready[0]
+
+        if self._timeout_ms or self._costs.every:  # every call has a limit of its own
+            return lambda *arguments, **options: self.run(
+                fetches, dict(zip(tensors, arguments, strict=True)) or None, **options
+            )
 
         def call() -> Any:
             run = ready[0]
@@ -380,14 +453,14 @@ class BaseSession:
             return build(run(()))
 
         def call_fed(*arguments: Any, **options: Any) -> Any:
-            if options or len(arguments) != count or is_counted:
+            if options or len(arguments) != count:
                 return self.run(fetches, dict(zip(tensors, arguments, strict=False)) or None, **options)
             run = ready[0]
             if run is None or self._closed or placer.version != graph._version:
                 run = plan()
             return build(run([convert(value, key) for (convert, key), value in zip(converters, arguments)]))
 
-        return call_fed if tensors or accept_options or is_counted else call
+        return call_fed if tensors or accept_options else call
 
 
 class Session(BaseSession):

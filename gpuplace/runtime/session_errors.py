@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from gpuplace.dtypes import as_dtype
 from gpuplace.errors import (
     InternalError,
     InvalidArgumentError,
@@ -28,7 +29,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.complaints import tensorflow_sentence
 from gpuplace.ops.shape_rules import brackets
-from gpuplace.runtime.allocator_text import OOM_HINT
+from gpuplace.runtime.allocator_text import OOM_HINT, oom_message
 
 __all__ = [
     "error_with_lines",
@@ -44,6 +45,8 @@ _TAG = re.compile(r"\{\{(colocation_)?node ([^}]+)\}\}")
 _NODE = re.compile(r"\[\[(?:Node: )?(?:\{\{node )?([^\}\s=\]]+)")
 
 OOM_HINT_2_21 = OOM_HINT.rstrip() + " This isn't available when running in Eager mode.\n"
+OOM_HINTS = (OOM_HINT_2_21, OOM_HINT)
+"""What the releases add to out-of-memory errors."""
 
 _CLASS_OF: tuple[tuple[type[BaseException], type[OpError]], ...] = (
     (MemoryError, ResourceExhaustedError),
@@ -146,7 +149,7 @@ def failed_step_error(
     """
     inputs = list(inputs)
     if not isinstance(error, OpError):
-        error = _as_op_error(error, op, inputs)
+        error = _as_op_error(error, op, inputs, device, release)
     facts = dict(error.facts)
     facts.setdefault("node", f"{op.name} ({op.type})")
     facts.setdefault("device", device)
@@ -162,8 +165,14 @@ def failed_step_error(
     return _like(error, op if node is None else None, message, facts, error.hint)
 
 
-def _as_op_error(error: Exception, op: Operation, inputs: list[Any]) -> OpError:
+def _as_op_error(error: Exception, op: Operation, inputs: list[Any], device: str, release: str) -> OpError:
     """TensorFlow's kind of error for any exception."""
+    shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+    if isinstance(error, MemoryError) and shape is not None and dtype is not None:  # NumPy's own
+        kind, _, index = device.rpartition("device:")[2].partition(":")
+        allocator = f"GPU_{index}_bfc" if kind == "GPU" else "mklcpu" if release == "2.21" else "cpu"
+        sentence = oom_message(shape, as_dtype(dtype), device, allocator)
+        return ResourceExhaustedError(op, op, sentence, facts={"raised": str(error)})
     cls: Any = next((known for kind, known in _CLASS_OF if isinstance(error, kind)), InternalError)
     shapes = [value.shape for value in inputs if isinstance(getattr(value, "shape", None), tuple)]
     text = tensorflow_sentence(error, shapes) or (

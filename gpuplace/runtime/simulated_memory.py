@@ -110,13 +110,20 @@ class SimulatedMemory:
         if self._pending:  # what another thread dropped meanwhile
             self.collect()
         if address is None and nbytes > 0:
-            raise ResourceExhaustedError(
+            error = ResourceExhaustedError(
                 None,
                 None,
                 oom_message(shape, as_dtype(dtype), device, self.allocator.name),
                 facts=self._facts(nbytes),
                 hint="smaller batches, or move a part of the graph to another device",
             )
+            held = [chunk for chunk in self.allocator.chunks() if chunk.in_use]
+            vars(error)["usage"] = (
+                device,
+                self.allocator.name,
+                held,
+            )  # for ``report_tensor_allocations_upon_oom``
+            raise error
         return address
 
     def _facts(self, nbytes: int) -> dict[str, str]:

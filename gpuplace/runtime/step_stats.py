@@ -192,10 +192,7 @@ class _Writer:
         """Writes what a record says, of a copy two nodes."""
         step = self.trace.schedule.steps[record.number]
         start, end = record.start_ns, record.end_ns
-        waits: list[Slot | Operation] = [
-            *step.inputs,
-            *(step.op.control_inputs if step.op is not None else ()),
-        ]
+        waits: list[Slot | Operation] = [*step.inputs, *step.control_inputs]
         scheduled = max(
             (self.ready.get(wait, self.trace.start_ns) for wait in waits), default=self.trace.start_ns
         )
@@ -204,7 +201,7 @@ class _Writer:
             self.ready[step.op] = end
             inputs = ", ".join(_input_names(step, self.edges, self.feeds, self.controls))
             made = self.node(
-                step.device, step.name, f"{step.name} = {step.op.type}({inputs})", start, end, scheduled
+                step.device, step.name, f"{step.name} = {step.op_type}({inputs})", start, end, scheduled
             )
         else:
             send, receive, tensor = self.edges[step.outputs[0]]
@@ -227,7 +224,7 @@ class _Writer:
             if tensor is None:
                 continue
             allocator = "cpu" if slot.location.on_host else backend.allocator_name
-            is_kept = step.op is not None and step.op.type in _KEPT
+            is_kept = step.op_type in _KEPT
             is_shared = is_kept or slot.is_ref or (tensor.address != 0 and tensor.address in known)
             nbytes = tensor.nbytes if allocator == "cpu" else _rounded(tensor.nbytes)
             description = _describe(stats, slot.tensor.value_index, tensor, allocator)
@@ -270,11 +267,11 @@ def fill_step_stats(
     client = schedule.fetches[0].location.device if schedule.fetches else None
     for slot, tensor in zip(schedule.feeds, trace.feeds, strict=True):
         writer.feed(slot, tensor)
-    for record in trace.records:
+    for record in sorted(trace.records, key=lambda record: record.start_ns):  # threads note them as they come
         writer.call(record)
     for slot, name in end_names(schedule.fetches, retval_name).items():
         assert client is not None
-        source = edges[slot][1] if slot in edges else writer.feeds.get(slot, slot.tensor.op.name)
+        source = edges[slot][1] if slot in edges else writer.feeds.get(slot) or slot.name.partition(":")[0]
         label = f"{name} = _Retval({source})"
         writer.node(client, name, label, trace.end_ns, trace.end_ns, writer.ready.get(slot))
     if level >= HARDWARE_TRACE:
@@ -289,7 +286,7 @@ def _input_names(
 ) -> Iterable[str]:
     for slot in step.inputs:
         yield value_name(slot, edges, feeds)
-    for control in step.op.control_inputs if step.op is not None else ():
+    for control in step.control_inputs:
         number = controls.get((control, step.device))
         yield f"^{control.name}" if number is None else f"^{control.name}/_{number + 3}"
 

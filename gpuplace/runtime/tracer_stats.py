@@ -82,10 +82,10 @@ def add_tracer_stats(
                 gpu is not None
                 and not backend.owns_arrays
                 and not _is_on_host(step)
-                and step.op.type != "Const"
+                and step.op_type != "Const"
             ):
                 for stream in ("all", _STREAM):
-                    add(f"/device:GPU:{gpu}/stream:{stream}", f"{step.name}:{step.op.type}", record, "")
+                    add(f"/device:GPU:{gpu}/stream:{stream}", f"{step.name}:{step.op_type}", record, "")
             continue
         _add_copy(add, step, record, backend, edges[step.outputs[0]][2], rules)
 
@@ -101,7 +101,7 @@ def _host_names(step: Step, edges: Mapping[Slot, tuple[str, str, str]]) -> list[
             (f"{send}:_Send", step.inputs[0].location.device),
             (f"{receive}:_Recv", step.outputs[0].location.device),
         ]
-    return [] if step.op.type in _UNTRACED else [(f"{step.name}:{step.op.type}", step.device)]
+    return [] if step.op_type in _UNTRACED else [(f"{step.name}:{step.op_type}", step.device)]
 
 
 def _add_copy(add: Any, step: Step, record: Any, backend: Any, tensor: str, rules: str) -> None:

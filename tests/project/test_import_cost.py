@@ -18,6 +18,7 @@ HEAVY = (
     "tensorboard",
     "tensorflow",
     "tqdm",
+    "threadpoolctl",
     "traitlets",
 )
 

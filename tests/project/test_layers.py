@@ -58,6 +58,7 @@ OWNERS: dict[str, set[str]] = {
     "anywidget": {"gpuplace.jupyter"},
     "traitlets": {"gpuplace.jupyter"},
     "tqdm": {"gpuplace.progress"},
+    "threadpoolctl": {"gpuplace.runtime.workers"},
     "IPython": {"gpuplace.jupyter"},
 }
 

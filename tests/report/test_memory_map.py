@@ -86,7 +86,7 @@ def test_a_session_gives_its_allocators_and_a_notebook_shows_them():
     allocator = session.allocators["/job:localhost/replica:0/task:0/device:GPU:1"]
     assert allocator.stats().bytes_in_use >= 4096
     shown = allocator._repr_mimebundle_()
-    assert shown["text/plain"].startswith("GPU_1_bfc: 4.2 KiB in use, 10.5 GiB taken")
+    assert shown["text/plain"].startswith("GPU_1_bfc: 8.0 KiB in use, 10.5 GiB taken")
     assert "weights/Initializer/ones" in shown["text/plain"]
     assert (
         "data:image/svg+xml;base64," in shown["text/html"]

@@ -10,8 +10,7 @@ import gpuplace as tf
 from gpuplace.device.device_set import DeviceAttributes
 from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.errors import UnimplementedError
-from gpuplace.runtime import cupy_backend
-from gpuplace.runtime import session as session_module
+from gpuplace.runtime import cupy_backend, plan_maker
 from gpuplace.runtime.cupy_backend import CupyBackend
 from gpuplace.runtime.numpy_backend import NumpyBackend
 from tests.runtime.fake_cupy import FakeCupy
@@ -49,7 +48,7 @@ def fake(monkeypatch):
             else CupyBackend(device, devices.settings)
         )
 
-    monkeypatch.setattr(session_module, "make_backend", make)
+    monkeypatch.setattr(plan_maker, "make_backend", make)
     tf.use_machine("2x Tesla K40c")
     with tf.Graph().as_default():
         yield module

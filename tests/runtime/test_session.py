@@ -1,6 +1,7 @@
 """Sessions: running, feeding, placing as the graph grows, closing; texts as TensorFlow 1.15.5 and 2.21 print them."""
 
 import gc
+import threading
 import warnings
 
 import numpy as np
@@ -372,6 +373,17 @@ def test_a_finalised_graph_runs():
         assert session.run(x) == 2.0
 
 
+def test_what_waits_for_a_placeholder_waits_for_its_feed():
+    x = tf.placeholder(tf.float32, [2])
+    with tf.control_dependencies([x]):
+        one = tf.constant(1.0)
+    with tf.Session() as session:
+        assert session.run(one, {x: [1, 2]}) == 1
+        assert session.run([one, x.op], {x: [1, 2]}) == [1, None]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="You must feed a value for placeholder"):
+            session.run(one)
+
+
 def test_control_dependencies_and_the_order_of_assignments():
     variable = tf.Variable(1.0)
     update = tf.assign(variable, 5.0)
@@ -419,3 +431,43 @@ def test_a_session_that_is_dropped_gives_its_memory_back_at_once():
         assert allocator.stats().bytes_in_use == 0
     finally:
         gc.enable()
+
+
+def test_closing_cancels_what_runs():
+    started, may_go_on = threading.Event(), threading.Event()
+
+    def wait(value):
+        started.set()
+        may_go_on.wait()
+        return value
+
+    x = tf.placeholder(tf.float32, [])
+    variable = tf.Variable(1.0)
+    waited = tf.py_func(wait, [x], tf.float32)
+    with tf.control_dependencies([waited]):
+        total = tf.add(variable.read_value(), waited)
+    for again in (False, True):
+        session = tf.Session()
+        session.run(variable.initializer)
+        may_go_on.set()
+        if again:  # what an earlier run made ready
+            assert session.run(total, {x: 1.0}) == 2
+        started.clear()
+        may_go_on.clear()
+        caught = []
+
+        def run(session=session, caught=caught):
+            try:
+                session.run(total, {x: 1.0})
+            except tf.errors.CancelledError as error:
+                caught.append(error.message)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        started.wait()
+        session.close()
+        may_go_on.set()
+        thread.join()
+        assert caught == ["Run call was cancelled"]
+        with pytest.raises(RuntimeError, match="Attempted to use a closed Session."):
+            session.run(total, {x: 1.0})

@@ -270,7 +270,7 @@ def fill_step_stats(
     client = schedule.fetches[0].location.device if schedule.fetches else None
     for slot, tensor in zip(schedule.feeds, trace.feeds, strict=True):
         writer.feed(slot, tensor)
-    for record in trace.records:
+    for record in sorted(trace.records, key=lambda record: record.start_ns):  # threads note them as they come
         writer.call(record)
     for slot, name in end_names(schedule.fetches, retval_name).items():
         assert client is not None

@@ -147,7 +147,7 @@ def test_the_explorer_shows_the_step_that_it_is_given():
     metadata = tf.RunMetadata()
     with tf.Graph().as_default() as graph:
         with tf.device("/gpu:1"):
-            y = tf.square(tf.constant([1.0, 2.0], name="x"), name="y")
+            y = tf.square(tf.placeholder_with_default([1.0, 2.0], [2], name="x"), name="y")
         with tf.Session() as session:
             session.run(y, options=tf.RunOptions(trace_level=3), run_metadata=metadata)
     explorer = tf.explore(graph, machine="2x Tesla K40c")

@@ -26,20 +26,21 @@ def test_what_is_copied_can_be_made_where_it_is_needed():
     def build():
         with tf.device("/cpu:0"):
             a = tf.constant(np.ones([256, 256], np.float32), name="a")
+        x = tf.placeholder(tf.float32, [], name="x")
         with tf.device("/gpu:0"):
-            return tf.reduce_sum(tf.matmul(a, a, name="product"), name="sum")
+            return tf.reduce_sum(tf.multiply(a, x, name="product"), name="sum")
 
-    (hint,) = step(build).hints
-    assert (hint.node, hint.op, hint.before, hint.after) == ("a", "Const", f"{LOCAL}CPU:0", f"{LOCAL}GPU:0")
+    hint = next(hint for hint in step(build, x=2.0).hints if hint.node == "a")
+    assert (hint.op, hint.before, hint.after) == ("Const", f"{LOCAL}CPU:0", f"{LOCAL}GPU:0")
     assert (hint.copy.tensor, hint.copy.nbytes, hint.waits) == ("a", 262144, "product")
     assert hint.wait_us == pytest.approx(hint.copy.end_us - hint.copy.start_us)
-    assert (hint.was.copies, hint.was.nbytes) == (2, 262144 + 4)
-    assert (hint.now.copies, hint.now.nbytes) == (1, 4)
+    assert (hint.was.copies, hint.was.nbytes) == (3, 262144 + 8)
+    assert (hint.now.copies, hint.now.nbytes) == (2, 8)
     for part in (
         "product on GPU:0 waits ",
         "for a 256.0 KiB copy of a from CPU:0.",
         "a could ask for /device:GPU:0: Const has a kernel there, and took ",
-        "Placed again: 2 copies become 1, 256.0 KiB become 4 B.",
+        "Placed again: 3 copies become 2, 256.0 KiB become 8 B.",
     ):
         assert part in hint.text
 
@@ -48,16 +49,17 @@ def test_what_it_says_is_so():
     """The change is made, and the step that runs then has the copies that were told."""
 
     def build(device):
-        def made():
+        def build_it():
             with tf.device(device):
                 a = tf.constant(np.ones([64, 64], np.float32), name="a")
+            x = tf.placeholder(tf.float32, [], name="x")
             with tf.device("/gpu:0"):
-                return tf.matmul(a, a, name="product")
+                return tf.multiply(a, x, name="product")
 
-        return made
+        return build_it
 
-    hint = next(hint for hint in step(build("/gpu:1")).hints if hint.node == "a")
-    changed = step(build(hint.request))
+    hint = next(hint for hint in step(build("/gpu:1"), x=2.0).hints if hint.node == "a")
+    changed = step(build(hint.request), x=2.0)
     assert (len(changed.copies), sum(copy.nbytes for copy in changed.copies)) == (
         hint.now.copies,
         hint.now.nbytes,

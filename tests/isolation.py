@@ -11,7 +11,10 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parents[1]
 PROCESS_VARIABLES = ("GPUPLACE_MACHINE", "GPUPLACE_RELEASE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 
-settings.register_profile("gpuplace", deadline=None)  # machines are noisy: no example fails for being slow
+# Machines are noisy: no example fails for being slow. The same examples every time; `--hypothesis-profile explore` takes
+# new ones.
+settings.register_profile("gpuplace", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None)
 settings.load_profile("gpuplace")
 
 

@@ -272,11 +272,12 @@ class _Rows:
 
     def take(self, event: _Event) -> int:
         """The lane of an event; beyond `_MOST_LANES` at once the last one is shared."""
-        lane = self.threads.get(event.thread) if event.thread else None
-        if lane is None and event.thread:
+        thread = 0 if event.op in _SENDS else event.thread  # it is the receiver's thread that copies
+        lane = self.threads.get(thread) if thread else None
+        if lane is None and thread:
             self._release(event.start)
             lane = heapq.heappop(self.free) if self.free else self._new()
-            self.threads[event.thread] = lane
+            self.threads[thread] = lane
         elif lane is None:
             lane = next((one for one in self.threads.values() if self.ends[one] <= event.start), None)
         if lane is None or self.ends[lane] > event.start:

@@ -24,6 +24,7 @@ from gpuplace.report.timeline_text import (
     COPY_COLUMNS,
     USE_COLUMNS,
     copy_rows,
+    share_text,
     timeline_text,
     use_rows,
 )
@@ -143,7 +144,7 @@ def _page_of(timeline: StepTimeline | None, colour: str) -> tuple[bytes, dict[st
                 **look(lane.device),
                 "label": lane.label,
                 "device": lane.device,
-                "share": f"{shares[lane.device]:.0%} busy",
+                "share": f"{share_text(shares[lane.device])} busy",
             }
             for lane in timeline.lanes
         ],

@@ -74,7 +74,7 @@ function render({ model, el }) {
   const search = element("input", { type: "search", placeholder: "Find a node", "aria-label": "Find a node", oninput: () => find(search.value), onkeydown: (event) => { event.stopPropagation(); if (event.key === "Enter") nextHit(event.shiftKey ? -1 : 1); } });
   const tools = element(
     "div",
-    { class: "gp-tools" },
+    { class: "gp-timeline-tools" },
     button("−", "Zoom out", () => zoom(1.6)),
     button("+", "Zoom in", () => zoom(1 / 1.6)),
     button("Whole step", "Show the whole step", () => show(0, step.total)),
@@ -89,10 +89,10 @@ function render({ model, el }) {
   const space = element("div", { class: "gp-lanes-space" }, canvas);
   const scroller = element("div", { class: "gp-lanes-box", onscroll: () => draw() }, space);
   const said = element("div", { class: "gp-timeline-said", role: "status" });
-  const legend = element("div", { class: "gp-legend" });
+  const legend = element("div", { class: "gp-timeline-legend" });
   const notes = element("div", { class: "gp-timeline-notes" });
   const summary = element("div", { class: "gp-timeline-summary" });
-  el.append(element("div", { class: "gp-picture" }, summary, tools, scroller, said, legend, notes));
+  el.append(element("div", { class: "gp-timeline-body" }, summary, tools, scroller, said, legend, notes));
   const pen = canvas.getContext("2d");
 
   // --------------------------------------------------------------------------------------------------------- geometry

@@ -31,6 +31,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from gpuplace import release as releases
 from gpuplace.errors import CancelledError, InvalidArgumentError, NotFoundError, OpError
+from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
@@ -297,7 +298,7 @@ class BaseSession:
             plan = plans.get(signature)
             if plan is not None:
                 return plan
-        with self._lock:
+        with self._lock, without_garbage_collection():
             self._check_open()
             version = self._graph._version
             if not self._placer.place_pruned:

@@ -39,7 +39,6 @@ function render({ model, el }) {
   let selected = -1;
   let hovered = -1;
   let lit = new Set();
-  let asked = 0;
 
   // ------------------------------------------------------------------------------------------------------- the data
   function read() {
@@ -368,10 +367,7 @@ function render({ model, el }) {
     said.textContent = event < 0 ? "" : textOf(event);
     canvas.setAttribute("aria-label", event < 0 ? step.text : textOf(event));
     if (event >= 0) reveal(event);
-    if (tellsPython) {
-      asked = event;
-      tell(model, el, { type: "select", event });
-    }
+    if (tellsPython) tell(model, el, { type: "select", event });
     draw();
   }
 
@@ -570,10 +566,9 @@ function render({ model, el }) {
     const detail = model.get("detail");
     if (detail.event === selected && detail.text) said.textContent = `${textOf(selected)}; ${detail.text}`;
   });
-  model.on("change:selected", () => {
-    const event = model.get("selected");
-    if (event !== selected && event !== asked) select(event, false);
-    else if (event !== selected && event < 0) select(-1, false);
+  model.on("change:goto", () => {
+    const { event } = model.get("goto");
+    if (event !== undefined && event !== selected) select(event, false);
   });
   const sizes = new ResizeObserver(() => draw());
   sizes.observe(scroller);

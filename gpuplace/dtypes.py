@@ -308,6 +308,8 @@ def as_dtype(type_value: Any) -> DType:
         return type_value
     if isinstance(type_value, str):
         found = _BY_NAME.get(type_value)
+    elif isinstance(type_value, np.dtype):
+        found = None if type_value.kind in "SUO" else _BY_NUMPY.get(type_value)
     elif isinstance(type_value, (int, np.integer)) and not isinstance(type_value, _python_bool):
         found = _BY_NUMBER.get(int(type_value))
     else:
@@ -433,6 +435,10 @@ def as_array(
     if value is None:
         raise ValueError("None values not supported.")
     given = None if dtype is None else as_dtype(dtype).base_dtype
+    if shape is None:
+        plain = _plain_array(value, given)
+        if plain is not None:
+            return plain
     is_array = isinstance(value, (np.ndarray, np.generic))
     if not is_array and isinstance(value, shapes.TensorShape):
         value = value.as_list()
@@ -461,6 +467,47 @@ def as_array(
     if shape is None:
         return array
     return _fill(array, shapes.as_shape(shape), verify_shape)
+
+
+_INT32 = range(-(2**31), 2**31)
+_SAFE_INT = range(-(2**24), 2**24 + 1)
+"""Integers that every floating type but the short ones holds."""
+_SAFE_FLOAT = 1e37
+"""Absolute value; all below fits 32 bits."""
+
+
+def _plain_array(value: Any, given: DType | None) -> np.ndarray[Any, Any] | None:
+    """The array of a number or a flat list of numbers that needs no second look; None for everything else."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        kinds = {type(item) for item in value}
+        if len(kinds) != 1:
+            return None
+        (kind,) = kinds
+        if kind is int:
+            least, most = min(value), max(value)
+        elif kind is float:
+            least, most = min(value), max(value)
+            if any(item != item for item in value):
+                return None
+        else:
+            return None
+    elif kind is int or kind is float:
+        least = most = value
+    elif kind is _python_bool and (given is None or given is bool):
+        return np.array(value)
+    else:
+        return None
+    if kind is int:
+        if given is None or given is int32 or given is int64:
+            if least in _INT32 and most in _INT32:
+                return np.array(value, (given or int32).numpy_dtype)
+        elif (given is float32 or given is float64) and least in _SAFE_INT and most in _SAFE_INT:
+            return np.array(value, given.numpy_dtype)
+    elif given is None or given is float32 or given is float64:
+        if -_SAFE_FLOAT < least and most < _SAFE_FLOAT:
+            return np.array(value, (given or float32).numpy_dtype)
+    return None
 
 
 def _fill(array: np.ndarray[Any, Any], shape: shapes.TensorShape, verify_shape: Any) -> np.ndarray[Any, Any]:

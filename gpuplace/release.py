@@ -10,6 +10,7 @@ kernels. ``"1.0"`` and ``"1.4"`` change texts only: their rules and catalogue ar
 from __future__ import annotations
 
 import os
+from typing import Any
 
 RELEASES = ("1.0", "1.4", "1.15", "2.21")
 """The releases that can be asked for, oldest first."""
@@ -18,6 +19,18 @@ DEFAULT_RELEASE = "1.15"
 ENVIRONMENT_VARIABLE = "GPUPLACE_RELEASE"
 
 _chosen: str | None = None
+
+_environ = os.environ
+_variables: Any = getattr(_environ, "_data", None)
+"""The environment as ``os.environ`` keeps it. That one raises and catches two errors for a variable that is not
+set: too much for a question that is asked for every operation of a graph.
+"""
+_key: Any = os.environ.encodekey(ENVIRONMENT_VARIABLE) if _variables is not None else ENVIRONMENT_VARIABLE
+
+
+def _is_not_set() -> bool:
+    """Whether the environment names no release, as far as that can be told at once."""
+    return os.environ is _environ and _variables is not None and _key not in _variables
 
 
 def resolve(release: str | None = None) -> str:
@@ -33,6 +46,8 @@ def get_release() -> str:
     """The release chosen by ``set_release``, else by the environment variable GPUPLACE_RELEASE, else 1.15."""
     if _chosen is not None:
         return _chosen
+    if _is_not_set():
+        return DEFAULT_RELEASE
     named = os.environ.get(ENVIRONMENT_VARIABLE) or DEFAULT_RELEASE
     if named not in RELEASES:
         raise ValueError(f"{ENVIRONMENT_VARIABLE}={named!r} is unknown: choose one of {', '.join(RELEASES)}")
@@ -52,4 +67,6 @@ def set_release(release: str | None) -> None:
 
 def rules(release: str | None = None) -> str:
     """The release, ``"1.15"`` or ``"2.21"``, whose placement rules and catalogue serve ``release``."""
+    if release is None and _chosen is None and _is_not_set():
+        return "1.15"
     return "2.21" if resolve(release) == "2.21" else "1.15"

@@ -11,8 +11,8 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parents[1]
 PROCESS_VARIABLES = ("GPUPLACE_MACHINE", "GPUPLACE_RELEASE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 
-# Machines are noisy: no example fails for being slow. The same examples every time; `--hypothesis-profile explore` takes
-# new ones.
+# Machines are noisy: no example fails for being slow. The same examples in every run; new ones with
+# `--hypothesis-profile explore`.
 settings.register_profile("gpuplace", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("gpuplace")

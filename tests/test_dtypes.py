@@ -135,3 +135,32 @@ def test_a_thing_with_a_type_is_no_type():
     with pytest.raises(TypeError, match="Cannot convert value"):
         dtypes.as_dtype(Typed())
     assert dtypes.float32 != Typed()
+
+
+@pytest.mark.parametrize(
+    "dtype", [None, dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.int8]
+)
+@pytest.mark.parametrize(
+    "value",
+    [
+        0, -1, 2**31, 2**24 + 1, 0.1, 1e36, 1e39, float("inf"), float("nan"), True, [1, 2], (3, -4), [2**31, 1], [0.5],
+        [float("nan"), 1.0], [1.0, float("inf")], [True], [1, 2.0], [], [[1, 2]], np.int8(3), [np.int8(3)],
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_short_way_of_as_array_gives_what_the_long_one_gives(value, dtype, monkeypatch):
+    def made():
+        try:
+            with np.errstate(all="ignore"):
+                return dtypes.as_array(value, dtype)
+        except (TypeError, ValueError) as error:
+            return type(error), str(error)
+
+    short = made()
+    monkeypatch.setattr(dtypes, "_plain_array", lambda value, given: None)
+    long = made()
+    if isinstance(long, tuple):
+        assert short == long
+    else:
+        assert (short.dtype, short.shape) == (long.dtype, long.shape)
+        np.testing.assert_array_equal(short, long)

@@ -8,7 +8,7 @@ Source: tensorflow/python/framework/op_def_library.py, release 1.15 (order of in
 
 from __future__ import annotations
 
-import contextlib
+import string
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,12 @@ import numpy as np
 from gpuplace.dtypes import DType, as_array, as_dtype
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, graph_of
-from gpuplace.graph.op_def import ArgDef, AttrDef, OpDef, op_registry
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.op_def import NO_DEFAULT, ArgDef, AttrDef, OpDef, op_registry
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.scopes import ColocationBlock
+from gpuplace.graph.signature import signature_of
+from gpuplace.graph.stacks import is_default_graph
 from gpuplace.shapes import as_shape
 
 
@@ -36,43 +40,84 @@ def apply_op(op_type: str, name: str | None = None, **arguments: Any) -> Operati
         gpuplace.errors.NotFoundError: no op of this type is registered.
     """
     op_def = op_registry().lookup(op_type)
-    graph = graph_of(list(arguments.values()))
-    with graph.as_default(), graph.name_scope(name or op_type) as scope:
+    graph = graph_of(arguments.values())
+    if is_default_graph(graph):
+        return _add(graph, op_def, name or op_type, arguments)
+    with graph.as_default():
+        return _add(graph, op_def, name or op_type, arguments)
+
+
+def _add(graph: Graph, op_def: OpDef, name: str, arguments: dict[str, Any]) -> Operation:
+    """Adds an operation to the default graph."""
+    outer = graph._name_stack
+    scope = graph._enter_name(name)
+    try:
         call = _Call(op_def, arguments)
-        for arg in op_def.inputs:
-            call.take_input(arg)
+        call.take_inputs()
         attrs = call.attributes()
-        call.check_unknown()
+        if not scope:
+            scope = graph.unique_name(op_def.name)
+        if scope[0] not in _FIRST:
+            raise ValueError(f"'{scope}' is not a valid node name")
         if not call.references:
-            return graph.create_op(op_type, call.inputs, name=scope, attrs=attrs, op_def=op_def)
-        with contextlib.ExitStack() as stack:
-            for tensor in call.references:
-                stack.enter_context(graph.colocate_with(tensor.op))
-            return graph.create_op(op_type, call.inputs, name=scope, attrs=attrs, op_def=op_def)
+            return graph._add_op(scope, op_def.name, op_def, tuple(call.inputs), attrs)
+        with ColocationBlock(graph, [tensor.op for tensor in call.references]):
+            return graph._add_op(scope, op_def.name, op_def, tuple(call.inputs), attrs)
+    finally:
+        graph._name_stack = outer
+
+
+_FIRST = frozenset(string.ascii_letters + string.digits + ".")
+"""What the name of an operation may begin with; scopes are checked for the rest."""
 
 
 class _Call:
     """The arguments of one call while they are converted."""
 
+    __slots__ = ("op_def", "signature", "left", "inputs", "references", "attrs", "origin")
+
     def __init__(self, op_def: OpDef, arguments: dict[str, Any]) -> None:
         self.op_def = op_def
-        self.left = dict(arguments)
+        self.signature = signature_of(op_def)
+        self.left = arguments
         self.inputs: list[Tensor] = []
         self.references: list[Tensor] = []
         """The inputs taken by reference: the operation is colocated with what makes them."""
         self.attrs: dict[str, Any] = {}
         self.origin: dict[str, str] = {}
         """Attribute name to the input that it was inferred from."""
-        for attr in op_def.attrs:
-            if attr.type == "type" and self.left.get(attr.name) is not None:
-                self.attrs[attr.name] = as_dtype(self.left[attr.name]).base_dtype
+        for name in self.signature.types:
+            given = arguments.get(name)
+            if given is not None:
+                self.attrs[name] = as_dtype(given).base_dtype
 
-    def take_input(self, arg: ArgDef) -> None:
-        """Converts the values for one input argument and infers attributes from them."""
-        try:
-            value = self.left.pop(arg.name)
-        except KeyError:
-            raise TypeError(f"No argument for input {arg.name} of {self.op_def}") from None
+    def take_inputs(self) -> None:
+        """Converts the values for the inputs, in order, and infers attributes from them."""
+        left, attrs, origin = self.left, self.attrs, self.origin
+        for entry in self.signature.inputs:
+            try:
+                value = left.pop(entry.name)
+            except KeyError:
+                raise TypeError(f"No argument for input {entry.name} of {self.op_def}") from None
+            if not entry.is_single:
+                self._take_other(entry.arg, value)
+                continue
+            attr = entry.type_attr
+            wanted = attrs.get(attr) if attr is not None else entry.type
+            if type(value) is not Tensor:
+                value = self._single_input(entry.arg, value)
+            found = value.dtype.base_dtype
+            if found is not wanted and wanted is not None:
+                value = self._single_input(entry.arg, value)  # says what is wrong
+            if attr is not None and attr not in origin:
+                origin[attr] = entry.name
+                attrs.setdefault(attr, found)
+                if entry.allowed is not None and found.name not in entry.allowed:
+                    _check_allowed(self.op_def.attr_defs[attr], [value.dtype], entry.name)
+            self.inputs.append(value)
+
+    def _take_other(self, arg: ArgDef, value: Any) -> None:
+        """Takes an input that is a list or a reference."""
         tensors = self._list_input(arg, value) if arg.is_list else [self._single_input(arg, value)]
         if arg.is_ref:
             for tensor in tensors:
@@ -190,28 +235,34 @@ class _Call:
         self.origin.setdefault(attr, arg)
 
     def attributes(self) -> dict[str, Any]:
-        """All attributes of the signature: inferred, given, or by default."""
-        attrs: dict[str, Any] = {}
-        for attr in self.op_def.attrs:
-            given = self.left.pop(attr.name, None)
-            if attr.name in self.attrs:
-                attrs[attr.name] = self.attrs[attr.name]
-                if attr.name not in self.origin and attr.type == "type":
-                    _check_allowed(attr, [attrs[attr.name]], attr.name)
-            elif given is not None:
-                attrs[attr.name] = normalise_attr(attr, given, self.op_def.name)
-            elif attr.has_default:
-                attrs[attr.name] = attr.default
-            else:
-                raise TypeError(f"No argument for attr {attr.name} of {self.op_def}")
-        return attrs
+        """All attributes of the signature: inferred, given, or by default.
 
-    def check_unknown(self) -> None:
-        """TypeError for arguments that the signature does not have."""
-        if self.left:
+        Raises:
+            TypeError: one is missing, unknown, or of another type.
+            ValueError: one has a value that is not allowed.
+        """
+        signature, inferred, left = self.signature, self.attrs, self.left
+        attrs = {**signature.template, **inferred}
+        if left:
+            for name in [name for name in left if name in signature.attributes]:
+                attr = signature.attributes[name]
+                given = left.pop(name)
+                if name in inferred:
+                    if name not in self.origin and attr.is_type:
+                        _check_allowed(attr.attr, [inferred[name]], name)
+                elif given is not None:
+                    plain = attr.plain_value(given)
+                    attrs[name] = (
+                        plain if plain is not None else normalise_attr(attr.attr, given, self.op_def.name)
+                    )
+        for name in signature.missing:
+            if attrs[name] is NO_DEFAULT:
+                raise TypeError(f"No argument for attr {name} of {self.op_def}")
+        if left:
             raise TypeError(
-                f"apply_op() got unexpected keyword arguments: {', '.join(sorted(self.left))}; {self.op_def}"
+                f"apply_op() got unexpected keyword arguments: {', '.join(sorted(left))}; {self.op_def}"
             )
+        return attrs
 
 
 def _dtype_of(value: Any) -> DType | None:

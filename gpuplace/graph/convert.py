@@ -10,8 +10,11 @@ messages).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from types import NoneType
 from typing import Any
+
+import numpy as np
 
 from gpuplace.dtypes import DType, as_array, as_dtype
 from gpuplace.graph.attr_value import TensorValue
@@ -19,6 +22,8 @@ from gpuplace.graph.graph import Graph, require_same_graph
 from gpuplace.graph.op_def import op_registry
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_graph as _default_graph
+from gpuplace.graph.stacks import graph_stack
+from gpuplace.shapes import TensorShape
 
 Conversion = Callable[..., Any]
 """``(value, dtype=None, name=None, as_ref=False) -> Tensor``, or NotImplemented."""
@@ -28,7 +33,8 @@ _conversions: list[tuple[int, int, Any, Conversion]] = []
 
 def get_default_graph() -> Graph:
     """The graph that operations made by this thread go to."""
-    return _default_graph(Graph)
+    stack = graph_stack.stack
+    return stack[-1] if stack else _default_graph(Graph)
 
 
 def register_tensor_conversion_function(
@@ -174,10 +180,9 @@ def convert_n_to_tensor(
     ]
 
 
-@contextlib.contextmanager
 def name_scope(
     name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None
-) -> Iterator[str]:
+) -> OpScope:
     """A name scope for an op's Python function.
 
     Args:
@@ -188,21 +193,70 @@ def name_scope(
     Raises:
         ValueError: neither name is given although ``values`` are, or the values are of several graphs.
     """
-    chosen = default_name if name is None else name
-    if chosen is None and values is not None:
-        raise ValueError("At least one of name (None) and default_name (None) must be provided.")
-    graph = graph_of(values or ())
-    with graph.as_default(), graph.name_scope(chosen) as scope:
-        yield scope
+    return OpScope(name, default_name, values)
 
 
-def graph_of(values: Sequence[Any]) -> Graph:
+class OpScope(contextlib.ContextDecorator):
+    """A ``name_scope`` block; what is wrong with it is said when it is entered."""
+
+    def __init__(self, name: str | None, default_name: str | None, values: Sequence[Any] | None) -> None:
+        self._arguments = name, default_name, values
+        self._graph: Any = None
+        self._outer = ""
+
+    def _recreate_cm(self) -> OpScope:
+        return OpScope(*self._arguments)
+
+    def __enter__(self) -> str:
+        name, default_name, values = self._arguments
+        chosen = default_name if name is None else name
+        if chosen is None and values is not None:
+            raise ValueError("At least one of name (None) and default_name (None) must be provided.")
+        graph = self._graph = graph_of(values) if values else get_default_graph()
+        self._outer = graph._name_stack
+        inner = graph._enter_name(chosen)
+        graph_stack.stack.append(graph)
+        return inner + "/" if inner else ""
+
+    def __exit__(self, *exc: object) -> None:
+        self._graph._name_stack = self._outer
+        graph_stack.drop(self._graph)
+
+
+_PLAIN = frozenset({NoneType, bool, int, float, str, bytes, DType, TensorShape, np.ndarray})
+"""Types that belong to no graph."""
+
+
+def graph_of(values: Collection[Any]) -> Graph:
     """The graph that the tensors and operations among ``values``, one level of lists deep, belong to, else the
     default one.
 
     Raises:
         ValueError: they belong to several graphs.
     """
+    graph: Graph | None = None
+    for value in values:
+        kind = type(value)
+        for item in value if kind is list or kind is tuple else (value,):
+            kind = type(item)
+            if kind is Tensor:
+                found = item.op.graph
+            elif kind in _PLAIN:
+                continue
+            else:
+                convert = getattr(item, "_as_graph_element", None)
+                element = convert() if convert is not None else None
+                if type(element) is not Tensor:
+                    return _one_graph_of(values)
+                found = element.op.graph
+            if graph is None:
+                graph = found
+            elif found is not graph:
+                return _one_graph_of(values)
+    return graph or get_default_graph()
+
+
+def _one_graph_of(values: Iterable[Any]) -> Graph:
     found: list[Any] = []
     for value in values:
         for item in value if isinstance(value, (list, tuple)) else (value,):

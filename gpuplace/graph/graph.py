@@ -26,12 +26,16 @@ from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, capture_stac
 from gpuplace.graph.scopes import (
     VALID_OP_NAME,
     VALID_SCOPE_NAME,
+    ColocationBlock,
     ControlDependenciesScope,
+    DeviceBlock,
     DeviceScope,
+    NameScope,
     control_inputs_for,
     make_device_scope,
 )
 from gpuplace.graph.shape_inference import infer_shapes
+from gpuplace.graph.signature import signature_of
 from gpuplace.graph.stacks import graph_stack
 from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE
@@ -80,6 +84,7 @@ class Graph:
         self._finalized = False
         self._version = 0
         self._last_id = 0
+        self._noted = 0
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
         self.versions = GraphVersions(GRAPH_DEF_VERSIONS[rules()])
@@ -125,9 +130,7 @@ class Graph:
         """
         if op_def is None:
             op_def = self.function_op_defs.get(op_type) or op_registry().lookup(op_type)
-        for tensor in inputs:
-            if tensor.op.graph is not self:
-                raise ValueError(f"{tensor!r} must be from the same graph as this graph, {self!r}.")
+        _check_same_graph(self, inputs)
         with self._lock:
             self._check_not_finalized()
             if name is None or name == "":
@@ -135,22 +138,40 @@ class Graph:
             unique = name[:-1] if name[-1] == "/" else self.unique_name(name)
             if not VALID_OP_NAME.fullmatch(unique):
                 raise ValueError(f"'{unique}' is not a valid node name")
-            if unique in self._by_name:
-                raise ValueError(f"Duplicate node name in graph: '{unique}'")
-            controls = control_inputs_for(self._control_stack, inputs) if self._control_stack else []
             values = dict(attrs) if attrs else {}
             for key, value in op_def.defaults.items():
                 if key not in values:
                     values[key] = value
-            op = Operation(self, unique, op_type, op_def, tuple(inputs), controls, values)
+            return self._add_op(
+                unique, op_type, op_def, tuple(inputs), values, dtypes, compute_shapes, compute_device
+            )
+
+    def _add_op(
+        self,
+        name: str,
+        op_type: str,
+        op_def: OpDef,
+        inputs: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        dtypes: Sequence[DType] | None = None,
+        compute_shapes: bool = True,
+        compute_device: bool = True,
+    ) -> Operation:
+        """Adds an operation of which the name is valid, the inputs are of this graph and the attributes complete."""
+        with self._lock:
+            self._check_not_finalized()
+            if name in self._by_name:
+                raise ValueError(f"Duplicate node name in graph: '{name}'")
+            controls = control_inputs_for(self._control_stack, inputs) if self._control_stack else ()
+            op = Operation(self, name, op_type, op_def, inputs, controls, attrs)
             if self._attr_scope or self._kernel_labels or self._gradient_overrides or self._container:
                 self._apply_attr_scopes(op)
             if dtypes is None:
                 try:
-                    dtypes = op_def.output_types(values)
+                    dtypes = signature_of(op_def).output_types(attrs)
                 except KeyError as error:
                     raise ValueError(
-                        f"NodeDef missing attr {error} from Op<{op_def}>; node: {unique}"
+                        f"NodeDef missing attr {error} from Op<{op_def}>; node: {name}"
                     ) from None
             self._add_outputs(op, dtypes, compute_shapes)
             if compute_device and self._device_stack:
@@ -163,22 +184,34 @@ class Graph:
             return op
 
     def _add_outputs(self, op: Operation, dtypes: Sequence[DType], compute_shapes: bool = True) -> None:
-        shapes = infer_shapes(op, len(dtypes)) if compute_shapes else (UNKNOWN_SHAPE,) * len(dtypes)
-        op.outputs = tuple([Tensor(op, i, dtype, shapes[i]) for i, dtype in enumerate(dtypes)])
+        count = len(dtypes)
+        shapes = infer_shapes(op, count) if compute_shapes else (UNKNOWN_SHAPE,) * count
+        if count == 1:
+            op.outputs = (Tensor(op, 0, dtypes[0], shapes[0]),)
+        else:
+            op.outputs = tuple([Tensor(op, i, dtype, shapes[i]) for i, dtype in enumerate(dtypes)])
 
     def _register(self, op: Operation) -> None:
-        """Adds a complete operation to the graph's tables and to the edges of its inputs."""
+        """Adds a complete operation to the graph's tables."""
         op.index = len(self._operations)
         self._operations.append(op)
         self._by_name[op.name] = op
         self._last_id += 1
         self._version += 1
-        for tensor in op.inputs:
-            tensor._consumers.append(op)
-        for control in op._control_inputs:
-            control._control_outputs.append(op)
         for scope in self._control_stack:
             scope.add_op(op)
+
+    def _note_consumers(self) -> None:
+        """Completes the lists of consumers, which few programs ask for, by the operations since the last time."""
+        with self._lock:
+            operations = self._operations
+            for index in range(self._noted, len(operations)):
+                op = operations[index]
+                for tensor in op.inputs:
+                    tensor._add_consumer(op)
+                for control in op._control_inputs:
+                    control._add_control_output(op)
+            self._noted = len(operations)
 
     def _requested_device(self, op: Operation) -> str:
         for scope in self._device_stack:
@@ -322,8 +355,7 @@ class Graph:
                 name = f"{name}_{count - 1}"
             return name
 
-    @contextlib.contextmanager
-    def name_scope(self, name: str | None) -> Iterator[str]:
+    def name_scope(self, name: str | None) -> NameScope:
         """Prefixes the names of operations made inside; gives the scope's own name, with a slash at its end.
 
         A name that ends in a slash re-enters a scope; None or ``""`` goes back to the outermost one.
@@ -331,24 +363,21 @@ class Graph:
         Raises:
             ValueError: the name has characters that TensorFlow does not allow.
         """
-        if name:
+        return NameScope(self, name)
+
+    def _enter_name(self, name: str | None) -> str:
+        """Makes a scope the current one, until somebody puts back ``_name_stack``; gives its name without a slash."""
+        if not name:
+            inner = ""
+        else:
             pattern = VALID_SCOPE_NAME if self._name_stack else VALID_OP_NAME
             if isinstance(name, bytes):
                 name = name.decode()
             if not pattern.fullmatch(name):
                 raise ValueError(f"'{name}' is not a valid scope name")
-        outer = self._name_stack
-        if not name:
-            inner = ""
-        elif name.endswith("/"):
-            inner = name[:-1]
-        else:
-            inner = self.unique_name(name)
+            inner = name[:-1] if name[-1] == "/" else self.unique_name(name)
         self._name_stack = inner
-        try:
-            yield inner + "/" if inner else ""
-        finally:
-            self._name_stack = outer
+        return inner
 
     def get_name_scope(self) -> str:
         """The current name scope, without a slash at its end."""
@@ -360,14 +389,8 @@ class Graph:
         """Makes this the thread's default graph within a ``with`` block."""
         return graph_stack.push(self)
 
-    @contextlib.contextmanager
-    def _with_device_scope(self, scope: DeviceScope) -> Iterator[None]:
-        outer = self._device_stack
-        self._device_stack = (scope, *outer)
-        try:
-            yield
-        finally:
-            self._device_stack = outer
+    def _with_device_scope(self, scope: DeviceScope) -> DeviceBlock:
+        return DeviceBlock(self, scope)
 
     def device(self, device_name_or_function: Any) -> Any:
         """Operations made in the ``with`` block request this device.
@@ -381,8 +404,7 @@ class Graph:
         """
         return self._with_device_scope(make_device_scope(device_name_or_function, 2))
 
-    @contextlib.contextmanager
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> ColocationBlock:
         """Operations made in the ``with`` block are placed where ``op`` is; outer device scopes do not apply.
 
         Args:
@@ -394,14 +416,7 @@ class Graph:
         if op is not None and not isinstance(op, Operation):
             op = self.as_graph_element(op)
             op = op.op if isinstance(op, Tensor) else op
-        outer_devices, outer_colocations = self._device_stack, self._colocation_stack
-        self._device_stack = ()
-        kept = [] if ignore_existing else outer_colocations
-        self._colocation_stack = [*kept, op] if op is not None else list(kept)
-        try:
-            yield
-        finally:
-            self._device_stack, self._colocation_stack = outer_devices, outer_colocations
+        return ColocationBlock(self, [] if op is None else [op], ignore_existing)
 
     def control_dependencies(self, control_inputs: Any) -> ControlDependenciesScope:
         """Operations made in the ``with`` block run after all of ``control_inputs``; None ends outer blocks."""
@@ -550,6 +565,13 @@ class Graph:
 
     def __contains__(self, element: object) -> bool:
         return isinstance(element, (Tensor, Operation)) and element.graph is self
+
+
+def _check_same_graph(graph: Graph, inputs: Sequence[Tensor]) -> None:
+    """ValueError for an input of another graph."""
+    for tensor in inputs:
+        if tensor.op.graph is not graph:
+            raise ValueError(f"{tensor!r} must be from the same graph as this graph, {graph!r}.")
 
 
 def require_same_graph(elements: Sequence[Any], graph: Graph | None = None) -> Graph | None:

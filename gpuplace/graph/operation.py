@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from gpuplace.dtypes import DType
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _PACKAGE = str(Path(__file__).parent.parent) + "/"
 _MAX_FRAMES = 12
+_own_files: set[str] = set()
+"""Files of this package in which frames have been seen."""
 
 CLASS_ATTR = "_class"
 _LOC_PREFIX = b"loc:@"
@@ -43,16 +45,44 @@ class Frame:
         return f"{self.filename}:{self.lineno}"
 
 
-def capture_stack() -> tuple[tuple[CodeType, int], ...]:
-    """Code objects and lines from the nearest caller outside this package outwards."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+Stack = tuple[Any, ...]
+"""Code object, position in it, code object, position, ... from the innermost frame outwards; lines are looked up when
+somebody asks for them.
+"""
+
+
+def capture_stack() -> Stack:
+    """The frames from the nearest caller outside this package outwards."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if filename not in _own_files:
+            if not filename.startswith(_PACKAGE):
+                break
+            _own_files.add(filename)
+        outer = frame.f_back
+        if outer is None:  # nobody outside: the outermost of ours
+            break
+        frame = outer
+    found: list[Any] = []
+    left = _MAX_FRAMES
+    while frame is not None and left:
+        found += (frame.f_code, frame.f_lasti)
         frame = frame.f_back
-    found: list[tuple[CodeType, int]] = []
-    while frame is not None and len(found) < _MAX_FRAMES:
-        found.append((frame.f_code, frame.f_lineno))
-        frame = frame.f_back  # type: ignore[assignment]
+        left -= 1
     return tuple(found)
+
+
+def _lines(stack: Stack) -> list[tuple[CodeType, int]]:
+    """Code objects with their lines."""
+    return [(code, _line_at(code, at)) for code, at in zip(stack[::2], stack[1::2], strict=True)]
+
+
+def _line_at(code: CodeType, position: int) -> int:
+    for start, end, line in code.co_lines():
+        if start <= position < end and line is not None:
+            return line
+    return code.co_firstlineno
 
 
 class Tensor:
@@ -145,7 +175,7 @@ class Tensor:
         self.value_index = value_index
         self.dtype = dtype
         self._shape = shape
-        self._consumers: list[Operation] = []
+        self._consumers: list[Operation] | None = None  # see Graph._note_consumers
 
     @property
     def name(self) -> str:
@@ -177,7 +207,13 @@ class Tensor:
 
     def consumers(self) -> list[Operation]:
         """The operations that take this tensor, each once."""
-        return list(dict.fromkeys(self._consumers))
+        self.op.graph._note_consumers()
+        return list(dict.fromkeys(self._consumers or ()))
+
+    def _add_consumer(self, operation: Operation) -> None:
+        if self._consumers is None:
+            self._consumers = []
+        self._consumers.append(operation)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Runs the graph for this tensor in ``session`` or the default session."""
@@ -251,7 +287,7 @@ class Operation:
         op_type: str,
         op_def: OpDef | None,
         inputs: tuple[Tensor, ...],
-        control_inputs: list[Operation],
+        control_inputs: Sequence[Operation],
         attrs: dict[str, Any],
     ) -> None:
         self.graph = graph
@@ -264,10 +300,10 @@ class Operation:
         self.index = -1
         self.device_scopes: tuple[Any, ...] = ()
         self._control_inputs = control_inputs
-        self._control_outputs: list[Operation] = []
+        self._control_outputs: list[Operation] | None = None  # see Graph._note_consumers
         self.extra_fields = b""
         self._device = ""
-        self._stack: tuple[tuple[CodeType, int], ...] = ()
+        self._stack: Stack = ()
 
     @property
     def device(self) -> str:
@@ -287,7 +323,8 @@ class Operation:
     @property
     def control_outputs(self) -> list[Operation]:
         """The operations that must wait for this one, apart from the consumers of its outputs."""
-        return list(self._control_outputs)
+        self.graph._note_consumers()
+        return list(self._control_outputs or ())
 
     def values(self) -> tuple[Tensor, ...]:
         """The outputs."""
@@ -314,12 +351,15 @@ class Operation:
     @property
     def traceback(self) -> list[Frame]:
         """The Python lines that made the operation, nearest last."""
-        return [Frame(code.co_filename, line, code.co_name) for code, line in reversed(self._stack)]
+        return [Frame(code.co_filename, line, code.co_name) for code, line in reversed(_lines(self._stack))]
 
     @property
     def source(self) -> str | None:
         """``file:line``, or ``In[3]:line``, of the call outside this package that made it; None for an imported one."""
-        return source_text(self._stack[0][0].co_filename, self._stack[0][1]) if self._stack else None
+        if not self._stack:
+            return None
+        code, position = self._stack[:2]
+        return source_text(code.co_filename, _line_at(code, position))
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Runs this operation in ``session`` or the default session."""
@@ -328,23 +368,31 @@ class Operation:
     def _update_input(self, index: int, tensor: Tensor) -> None:
         """Redirects an input; needed for the back edges of loops."""
         self.graph._check_not_finalized()
-        old = self.inputs[index]
-        old._consumers.remove(self)
+        self.graph._note_consumers()
+        noted = self.inputs[index]._consumers
+        assert noted is not None
+        noted.remove(self)
         self.inputs = (*self.inputs[:index], tensor, *self.inputs[index + 1 :])
-        tensor._consumers.append(self)
+        tensor._add_consumer(self)
         self.graph._touch()
 
     def _add_control_inputs(self, operations: Sequence[Operation]) -> None:
         """Adds control edges into this operation."""
         self.graph._check_not_finalized()
+        self.graph._note_consumers()
         for operation in operations:
             if operation not in self._control_inputs:
-                self._control_inputs.append(operation)
-                operation._control_outputs.append(self)
+                self._control_inputs = [*self._control_inputs, operation]
+                operation._add_control_output(self)
         self.graph._touch()
 
     def _add_control_input(self, operation: Operation) -> None:
         self._add_control_inputs([operation])
+
+    def _add_control_output(self, operation: Operation) -> None:
+        if self._control_outputs is None:
+            self._control_outputs = []
+        self._control_outputs.append(operation)
 
     def __repr__(self) -> str:
         return f"<tf.Operation '{self.name}' type={self.type}>"

@@ -14,6 +14,7 @@ Source: tensorflow/python/framework/ops.py, release 1.15.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -32,7 +33,7 @@ VALID_SCOPE_NAME = re.compile(r"[A-Za-z0-9_.\\/>-]*")
 class DeviceScope:
     """One ``tf.device`` block: what it asks for, and the line that opened it."""
 
-    __slots__ = ("function", "merge", "stops", "display_name", "filename", "lineno")
+    __slots__ = ("function", "merge", "stops", "changes_nothing", "display_name", "filename", "lineno")
 
     def __init__(self, device: Any, filename: str, lineno: int) -> None:
         self.filename = filename
@@ -54,10 +55,12 @@ class DeviceScope:
                 f"tf.device takes a device name, a DeviceSpec, a function or None, not {device!r}"
             )
 
+        self.changes_nothing = self.merge is not None and self.merge.is_null_merge
+
     def apply(self, op: Operation) -> str:
         """The device that ``op``, of which inner scopes have set the device, requests after this scope."""
         if self.merge is not None:
-            return op.device if self.merge.is_null_merge else self.merge.shortcut_string_merge(op)
+            return op._device if self.changes_nothing else self.merge.shortcut_string_merge(op)
         assert self.function is not None
         device = self.function(op)
         if device is None:
@@ -72,6 +75,74 @@ def make_device_scope(device: Any, depth: int) -> DeviceScope:
     """A scope that names the line ``depth`` frames up as the one that opened it."""
     frame = sys._getframe(depth)
     return DeviceScope(device, frame.f_code.co_filename, frame.f_lineno)
+
+
+class NameScope(contextlib.ContextDecorator):
+    """A ``name_scope`` block."""
+
+    def __init__(self, graph: Graph, name: str | None) -> None:
+        self._graph = graph
+        self._name = name
+        self._outer = ""
+
+    def _recreate_cm(self) -> NameScope:
+        return NameScope(self._graph, self._name)
+
+    def __enter__(self) -> str:
+        graph = self._graph
+        self._outer = graph._name_stack
+        inner = graph._enter_name(self._name)
+        return inner + "/" if inner else ""
+
+    def __exit__(self, *exc: object) -> None:
+        self._graph._name_stack = self._outer
+
+
+class DeviceBlock(contextlib.ContextDecorator):
+    """A ``tf.device`` block being entered and left."""
+
+    def __init__(self, graph: Graph, scope: DeviceScope) -> None:
+        self._graph = graph
+        self._scope = scope
+        self._outer: tuple[DeviceScope, ...] = ()
+
+    def _recreate_cm(self) -> DeviceBlock:
+        return DeviceBlock(self._graph, self._scope)
+
+    def __enter__(self) -> None:
+        self._outer = self._graph._device_stack
+        self._graph._device_stack = (self._scope, *self._outer)
+
+    def __exit__(self, *exc: object) -> None:
+        self._graph._device_stack = self._outer
+
+
+class ColocationBlock(contextlib.ContextDecorator):
+    """A block in which operations are placed where others are, and outer device scopes do not apply.
+
+    Args:
+        graph: the graph.
+        operations: the others.
+        ignore_existing: whether outer colocations end.
+    """
+
+    def __init__(self, graph: Graph, operations: Sequence[Operation], ignore_existing: bool = False) -> None:
+        self._graph = graph
+        self._operations = operations
+        self._ignores = ignore_existing
+        self._outer: tuple[tuple[DeviceScope, ...], list[Operation]] = ((), [])
+
+    def _recreate_cm(self) -> ColocationBlock:
+        return ColocationBlock(self._graph, self._operations, self._ignores)
+
+    def __enter__(self) -> None:
+        graph = self._graph
+        self._outer = graph._device_stack, graph._colocation_stack
+        graph._device_stack = ()
+        graph._colocation_stack = [*([] if self._ignores else graph._colocation_stack), *self._operations]
+
+    def __exit__(self, *exc: object) -> None:
+        self._graph._device_stack, self._graph._colocation_stack = self._outer
 
 
 class ControlDependenciesScope:
@@ -103,9 +174,9 @@ class ControlDependenciesScope:
         """Notes an operation made inside."""
         self._seen.add(op)
 
-    def op_in_group(self, op: Operation) -> bool:
-        """Whether ``op`` was made inside, and so already waits for the control inputs."""
-        return op in self._seen
+    def has_none_of(self, operations: set[Operation]) -> bool:
+        """Whether none was made inside: one that was already waits for the control inputs."""
+        return self._seen.isdisjoint(operations)
 
 
 def control_inputs_for(
@@ -115,7 +186,7 @@ def control_inputs_for(
     producers = {tensor.op for tensor in inputs}
     found: dict[Operation, None] = {}
     for scope in stack:
-        if not any(scope.op_in_group(op) for op in producers):
+        if scope.has_none_of(producers):
             for op in scope.control_inputs:
                 if op not in producers:
                     found[op] = None

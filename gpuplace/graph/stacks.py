@@ -32,28 +32,43 @@ class DefaultStack(threading.local, Generic[T]):
         """The innermost default, or None."""
         return self.stack[-1] if self.stack else None
 
-    @contextlib.contextmanager
-    def push(self, default: T) -> Iterator[T]:
+    def push(self, default: T) -> Pushed[T]:
         """Makes ``default`` the innermost one within a ``with`` block; AssertionError where blocks are not nested."""
-        self.stack.append(default)
-        try:
-            yield default
-        finally:
-            if self.stack:
-                if self.stack[-1] is not default:
-                    if self.enforce_nesting:
-                        raise AssertionError(
-                            f"Nesting violated for default stack of {type(default)} objects: close what was"
-                            f" opened last first"
-                        )
-                    if default in self.stack:
-                        self.stack.remove(default)
-                else:
-                    self.stack.pop()
+        return Pushed(self, default)
+
+    def drop(self, default: T) -> None:
+        """Ends the block of ``default``."""
+        if not self.stack:
+            return
+        if self.stack[-1] is default:
+            self.stack.pop()
+            return
+        if self.enforce_nesting:
+            raise AssertionError(
+                f"Nesting violated for default stack of {type(default)} objects: close what was"
+                f" opened last first"
+            )
+        if default in self.stack:
+            self.stack.remove(default)
 
     def reset(self) -> None:
         """Forgets all defaults of this thread."""
         self.stack = []
+
+
+class Pushed(contextlib.ContextDecorator, Generic[T]):
+    """A block within which something is the innermost default."""
+
+    def __init__(self, stack: DefaultStack[T], default: T) -> None:
+        self._stack = stack
+        self._default = default
+
+    def __enter__(self) -> T:
+        self._stack.stack.append(self._default)
+        return self._default
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.drop(self._default)
 
 
 graph_stack: DefaultStack[Any] = DefaultStack()
@@ -73,6 +88,12 @@ def get_default_graph(make: Callable[[], Graph] | None = None) -> Graph:
             assert make is not None
             _global_graph = make()
         return _global_graph
+
+
+def is_default_graph(graph: Graph) -> bool:
+    """Whether new operations of this thread go to ``graph``."""
+    stack = graph_stack.stack
+    return (stack[-1] if stack else _global_graph) is graph
 
 
 def reset_default_graph() -> None:

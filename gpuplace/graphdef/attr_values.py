@@ -81,10 +81,11 @@ def encode_attr(value: Any, proto: Any = None) -> Any:
         TypeError: no attribute can hold such a value.
     """
     proto = AttrValue() if proto is None else proto
-    if isinstance(value, DType):
+    field = _PLAIN_FIELDS.get(type(value))
+    if field is not None:
+        setattr(proto, field, value)
+    elif isinstance(value, DType):
         proto.type = value.as_datatype_enum
-    elif isinstance(value, bool):
-        proto.b = value
     elif isinstance(value, int):
         proto.i = value
     elif isinstance(value, float):
@@ -106,6 +107,10 @@ def encode_attr(value: Any, proto: Any = None) -> Any:
     elif value is not None:
         raise TypeError(f"An attribute cannot hold {value!r}")
     return proto
+
+
+_PLAIN_FIELDS = {bool: "b", int: "i", float: "f", bytes: "s", str: "placeholder"}
+"""Fields of an ``AttrValue`` by type of the value."""
 
 
 def _append(proto: Any, item: Any) -> None:

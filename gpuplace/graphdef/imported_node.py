@@ -10,8 +10,7 @@ Source: tensorflow/core/graph/graph_constructor.cc and tensorflow/core/framework
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gpuplace.dtypes import DType
@@ -19,37 +18,214 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_check import kind_fault, type_fault
 from gpuplace.graph.graph import GRAPH_DEF_VERSIONS
 from gpuplace.graph.op_def import AttrDef, OpDef
-from gpuplace.graph.operation import CLASS_ATTR
+from gpuplace.graph.operation import CLASS_ATTR, Tensor
 from gpuplace.graph.scopes import VALID_OP_NAME
-from gpuplace.graphdef.attr_values import decode_attrs
+from gpuplace.graphdef.attr_values import decode_attr, decode_attrs
 from gpuplace.graphdef.export import extra_fields
 from gpuplace.placer.placement_graph import split_tensor_name
 from gpuplace.release import rules
+from gpuplace.shapes import TensorShape
 
 _MERGE = ("Merge", "RefMerge")
 _NEXT_ITERATION = ("NextIteration", "RefNextIteration")
 
 
-@dataclass
+OUTPUT_SHAPES = "_output_shapes"
+_FEW = 16
+"""Inputs; what takes more is not common enough for a short way."""
+
+
+class NodeKind:
+    """What nodes of one op with the same attributes have in common, worked out once.
+
+    Attributes:
+        op_def: the signature.
+        attrs: the attributes, defaults included, without ``_class``.
+        output_shapes: the shapes that another program found, None where it says nothing.
+        extra_fields: what the ``NodeDef`` held besides, serialised.
+    """
+
+    __slots__ = (
+        "op_def",
+        "attrs",
+        "output_shapes",
+        "extra_fields",
+        "_input_types",
+        "_output_types",
+        "_plain",
+    )
+
+    def __init__(self, op_def: OpDef, attrs: dict[str, Any], extra: bytes) -> None:
+        self.op_def = op_def
+        self.attrs = attrs
+        shapes = attrs.pop(OUTPUT_SHAPES, None)
+        are_shapes = isinstance(shapes, tuple) and all(isinstance(shape, TensorShape) for shape in shapes)
+        self.output_shapes: tuple[TensorShape, ...] | None = shapes if are_shapes else None
+        self.extra_fields = extra
+        self._plain: list[DType] | None = None
+        self._input_types: Sequence[DType] | None = None
+        self._output_types: Sequence[DType] | None = None
+
+    def input_types(self) -> Sequence[DType]:
+        """The type of each input; KeyError for a missing attribute."""
+        if self._input_types is None:
+            self._input_types = self.op_def.input_types(self.attrs)
+        return self._input_types
+
+    def takes(self, inputs: tuple[Tensor, ...]) -> bool:
+        """Whether these are the inputs that it needs, of just its types; False may also mean: look closer."""
+        if self._plain is None:
+            try:
+                types = self.input_types()
+            except KeyError:
+                return False
+            if len(types) > _FEW:
+                return False
+            self._plain = list(types)
+        return self._plain == [tensor.dtype for tensor in inputs]
+
+    def output_types(self) -> Sequence[DType]:
+        """The type of each output; KeyError for a missing attribute."""
+        if self._output_types is None:
+            self._output_types = self.op_def.output_types(self.attrs)
+        return self._output_types
+
+
 class ImportedNode:
-    """A node of the ``GraphDef`` with its references resolved."""
+    """A node of the ``GraphDef`` with its references resolved.
 
-    name: str
-    op_type: str
-    device: str
-    attrs: dict[str, Any]
-    op_def: OpDef
-    inputs: list[tuple[str, int]] = field(default_factory=list)
-    """(node, output) of each data input, by the names of the ``GraphDef``."""
-    control_inputs: list[str] = field(default_factory=list)
-    extra_fields: bytes = b""
+    Attributes:
+        name: its name there.
+        op_type: op type.
+        device: requested device.
+        kind: what it shares with others.
+        groups: its ``_class`` attribute, None where it has none.
+        inputs: (node, output) of each data input, by the names of the ``GraphDef``.
+        control_inputs: nodes that run before.
+    """
+
+    __slots__ = ("name", "op_type", "device", "kind", "groups", "inputs", "control_inputs")
+
+    def __init__(self, name: str, op_type: str, device: str, kind: NodeKind, groups: Any) -> None:
+        self.name = name
+        self.op_type = op_type
+        self.device = device
+        self.kind = kind
+        self.groups = groups
+        self.inputs: list[tuple[str, int]] = []
+        self.control_inputs: Sequence[str] = ()
+
+    @property
+    def op_def(self) -> OpDef:
+        """The signature."""
+        return self.kind.op_def
 
 
-def read_node(proto: Any, op_def: OpDef, newer: OpDef | None, producer: int) -> ImportedNode:
-    """Checks one node against its op's signature; InvalidArgumentError where it does not fit."""
-    name = proto.name
-    if not VALID_OP_NAME.fullmatch(name):
-        raise InvalidArgumentError(None, None, f"Node '{name}': Node name contains invalid characters")
+class NodeReader:
+    """Checks nodes of one ``GraphDef`` against their signatures, those that are alike only once.
+
+    Args:
+        op_def_of: gives the signature of an op type, for a node, and that of newer releases, if any.
+        producer: version of the program that wrote the graph.
+    """
+
+    def __init__(self, op_def_of: Callable[[str, str], tuple[OpDef, OpDef | None]], producer: int) -> None:
+        self._op_def_of = op_def_of
+        self._producer = producer
+        self._kinds: dict[tuple[str, bytes], NodeKind] = {}
+        self._groups: dict[bytes, Any] = {}
+        self._sources: dict[str, tuple[str, int]] = {}
+        self._lengths = _Lengths()
+
+    def read(self, proto: Any) -> ImportedNode:
+        """One node; InvalidArgumentError where it does not fit its signature."""
+        name, op_type, device, texts = proto.name, proto.op, proto.device, list(proto.input)
+        if not VALID_OP_NAME.fullmatch(name):
+            self._op_def_of(op_type, name)  # an unknown op comes first
+            raise InvalidArgumentError(None, None, f"Node '{name}': Node name contains invalid characters")
+        data = proto.SerializeToString(deterministic=True)
+        start = sum(map(self._lengths.__getitem__, texts), self._lengths[op_type] + self._lengths[device])
+        rest, group = _split_class(data[start + _length(name) :])
+        kind = self._kinds.get((op_type, rest))
+        groups = None
+        if kind is None:
+            kind, groups = self._new_kind(proto, name, op_type)
+            if len(rest) < _REMEMBERED:
+                self._kinds[op_type, rest] = kind
+        elif group is not None:
+            if group not in self._groups:
+                self._groups[group] = _checked_groups(decode_attr(proto.attr[CLASS_ATTR]), name)
+            groups = self._groups[group]
+        node = ImportedNode(name, op_type, device, kind, groups)
+        sources = self._sources
+        for text in texts:
+            source = sources.get(text)
+            if source is None:
+                if text.startswith("^"):
+                    node.control_inputs = [*node.control_inputs, text[1:]]
+                    continue
+                source = sources[text] = split_tensor_name(text)
+            if node.control_inputs:
+                raise InvalidArgumentError(
+                    None, None, f"Node '{name}': Control dependencies must come after regular dependencies"
+                )
+            node.inputs.append(source)
+        return node
+
+    def _new_kind(self, proto: Any, name: str, op_type: str) -> tuple[NodeKind, Any]:
+        op_def, newer = self._op_def_of(op_type, name)
+        attrs = _checked_attrs(proto, name, op_def, newer, self._producer)
+        groups = attrs.pop(CLASS_ATTR) if CLASS_ATTR in attrs else None
+        return NodeKind(op_def, attrs, extra_fields(proto)), groups
+
+
+_REMEMBERED = 1 << 10
+"""Bytes; of nodes with more attributes, large constants, no two are expected to be alike."""
+
+
+class _Lengths(dict[str, int]):
+    """Bytes that texts take in a serialised node; attributes, in order of their names, are what comes behind them."""
+
+    def __missing__(self, text: str) -> int:
+        length = self[text] = _length(text)
+        return length
+
+
+def _length(text: str) -> int:
+    """Bytes of a field that holds ``text``; 0 for an empty one, which is left out where a field occurs once."""
+    size = len(text) if text.isascii() else len(text.encode())
+    if size < 128:
+        return size + 2 if size else 0
+    return size + 1 + (size.bit_length() + 6) // 7
+
+
+_CLASS_KEY = b"\n\x06_class"
+
+
+def _split_class(data: bytes) -> tuple[bytes, bytes | None]:
+    """Serialised attributes without ``_class``, which differs from node to node, and that one."""
+    if _CLASS_KEY not in data:
+        return data, None
+    at = 0
+    while at < len(data) and data[at] == 0x2A:
+        size, shift, body = 0, 0, at + 1
+        while True:
+            digit = data[body]
+            size |= (digit & 127) << shift
+            shift += 7
+            body += 1
+            if digit < 128:
+                break
+        if data.startswith(_CLASS_KEY, body):
+            return data[:at] + data[body + size :], data[body : body + size]
+        at = body + size
+    return data, None
+
+
+def _checked_attrs(
+    proto: Any, name: str, op_def: OpDef, newer: OpDef | None, producer: int
+) -> dict[str, Any]:
+    """The attributes of a node, defaults included; InvalidArgumentError where they do not fit the signature."""
     if op_def.deprecation is not None and producer >= op_def.deprecation.version:
         raise InvalidArgumentError(
             None,
@@ -73,9 +249,7 @@ def read_node(proto: Any, op_def: OpDef, newer: OpDef | None, producer: int) -> 
             hint='for a graph of TensorFlow 2: tf.set_release("2.21")' if rules() != "2.21" else None,
         )
     if CLASS_ATTR in attrs:
-        fault = kind_fault(_CLASS, () if attrs[CLASS_ATTR] is None else attrs[CLASS_ATTR])
-        if fault is not None:
-            raise _attr_error(fault, _CLASS, name)
+        attrs[CLASS_ATTR] = _checked_groups(attrs[CLASS_ATTR], name)
     for attr in op_def.attrs:
         if attr.name not in attrs:
             if not attr.has_default:
@@ -87,17 +261,16 @@ def read_node(proto: Any, op_def: OpDef, newer: OpDef | None, producer: int) -> 
             attrs[attr.name] = attr.default
         else:
             attrs[attr.name] = _checked(attr, attrs[attr.name], name)
-    node = ImportedNode(name, proto.op, proto.device, attrs, op_def, extra_fields=extra_fields(proto))
-    for text in proto.input:
-        if text.startswith("^"):
-            node.control_inputs.append(text[1:])
-        elif node.control_inputs:
-            raise InvalidArgumentError(
-                None, None, f"Node '{name}': Control dependencies must come after regular dependencies"
-            )
-        else:
-            node.inputs.append(split_tensor_name(text))
-    return node
+    return attrs
+
+
+def _checked_groups(groups: Any, name: str) -> tuple[bytes, ...]:
+    """A ``_class`` attribute; InvalidArgumentError for one that is no list of strings."""
+    found: tuple[bytes, ...] = () if groups is None else groups
+    fault = kind_fault(_CLASS, found)
+    if fault is not None:
+        raise _attr_error(fault, _CLASS, name)
+    return found
 
 
 _CLASS = AttrDef(CLASS_ATTR, "list(string)")
@@ -165,7 +338,21 @@ def check_versions(versions: Any) -> None:
         )
 
 
-def topological_order(nodes: Sequence[ImportedNode], external: Iterable[tuple[str, int]] = ()) -> list[int]:
+def _is_in_order(nodes: Sequence[ImportedNode], position: Mapping[str, int]) -> bool:
+    """Whether every node comes after its inputs already."""
+    for index, node in enumerate(nodes):
+        for source, _ in node.inputs:
+            if position.get(source, index) >= index:
+                return False
+        for source in node.control_inputs:
+            if position.get(source, index) >= index:
+                return False
+    return True
+
+
+def topological_order(
+    nodes: Sequence[ImportedNode], external: Iterable[tuple[str, int]] = ()
+) -> Sequence[int]:
     """Positions of the nodes, each after its inputs, the smallest that is ready first.
 
     Args:
@@ -177,6 +364,8 @@ def topological_order(nodes: Sequence[ImportedNode], external: Iterable[tuple[st
     """
     position = {node.name: index for index, node in enumerate(nodes)}
     outside = set(external)
+    if not outside and _is_in_order(nodes, position):
+        return range(len(nodes))
     waiting = [0] * len(nodes)
     consumers: list[list[int]] = [[] for _ in nodes]
     for index, node in enumerate(nodes):

@@ -20,25 +20,26 @@ from typing import Any
 
 from gpuplace.device.spec import DeviceSpec
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
+from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.long_list import listed
-from gpuplace.graph.op_def import op_registry, signature_fault
+from gpuplace.graph.op_def import OpDef, op_registry, signature_fault
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, capture_stack
 from gpuplace.graphdef.attr_values import decode_op_def
 from gpuplace.graphdef.functions import function_exists, functions_by_name
-from gpuplace.graphdef.imported_node import ImportedNode, check_versions, read_node, topological_order
+from gpuplace.graphdef.imported_node import ImportedNode, NodeReader, check_versions, topological_order
 from gpuplace.graphdef.load import load_graph_def
 from gpuplace.graphdef.messages import DecodeError, EncodeError, FunctionDef, GraphDef, Message
 from gpuplace.placer.placement_graph import split_tensor_name
 from gpuplace.release import rules
-from gpuplace.shapes import TensorShape
 
-OUTPUT_SHAPES = "_output_shapes"
 _MAX_OUTPUTS = 1 << 20
 """Outputs that all nodes together may have; every node allows 16 more, every input one."""
 _MAX_SCOPES = 1 << 16
 """Characters of all scopes of a name, and 16 for each character of it."""
+_SHORT_SCOPE = 1 << 8
+"""Characters; of longer ones not all parts may be noted, which depends on the rest of the name."""
 _LOC = b"loc:@"
 
 
@@ -77,9 +78,8 @@ def import_graph_def(
     ):
         raise TypeError("return_elements must be a list of strings.")
     graph = get_default_graph()
-    with name_scope(
-        name, "import", [value for value in mapping.values() if isinstance(value, Tensor)]
-    ) as scope:
+    tensors = [value for value in mapping.values() if isinstance(value, Tensor)]
+    with without_garbage_collection(), name_scope(name, "import", tensors) as scope:
         replaced = _replacements(graph, mapping, scope)
         try:
             run = _Import(graph, message, scope[:-1] if scope else "", replaced)
@@ -146,28 +146,30 @@ class _Import:
             if known is not None and known != function.SerializeToString(deterministic=True):
                 raise function_exists(name)
         self.function_defs = function_defs
-        registry, newer = op_registry(), op_registry("2.21")
-        producer = message.versions.producer
+        reader = NodeReader(self._op_defs, message.versions.producer)
         self.nodes: list[ImportedNode] = []
         names: set[str] = set()
         for proto in message.node:
-            if proto.name in names:
-                raise InvalidArgumentError(None, None, f"Node '{proto.name}' is not unique")
-            names.add(proto.name)
-            op_def = (
-                function_defs.get(proto.op)
-                or graph.function_op_defs.get(proto.op)
-                or registry.lookup(proto.op)
-            )
-            fault = signature_fault(op_def) if proto.op in function_defs else None
+            name = proto.name
+            if name in names:
+                raise InvalidArgumentError(None, None, f"Node '{name}' is not unique")
+            names.add(name)
+            self.nodes.append(reader.read(proto))
+        self.by_name = {node.name: node for node in self.nodes}
+
+    def _op_defs(self, op_type: str, node: str) -> tuple[OpDef, OpDef | None]:
+        """The signature of an op type, and the one of newer releases, if that is another."""
+        registry, newer = op_registry(), op_registry("2.21")
+        op_def = self.function_defs.get(op_type)
+        if op_def is not None:
+            fault = signature_fault(op_def)
             if fault is not None:
                 raise InvalidArgumentError(
-                    None, None, f"{fault}; in OpDef of '{proto.op}'", facts={"node": proto.name}
+                    None, None, f"{fault}; in OpDef of '{op_type}'", facts={"node": node}
                 )
-            self.nodes.append(
-                read_node(proto, op_def, newer.get(proto.op) if newer is not registry else None, producer)
-            )
-        self.by_name = {node.name: node for node in self.nodes}
+        else:
+            op_def = self.graph.function_op_defs.get(op_type) or registry.lookup(op_type)
+        return op_def, newer.get(op_type) if newer is not registry else None
 
     def check_mapping(self, mapping: Mapping[str, Any]) -> None:
         """ValueError for keys of ``input_map`` that name nothing in the graph."""
@@ -183,7 +185,7 @@ class _Import:
 
     def _exists(self, name: str, output: int) -> bool:
         node = self.by_name.get(name)
-        return node is not None and (output < 0 or output < len(node.op_def.output_types(node.attrs)))
+        return node is not None and (output < 0 or output < len(node.kind.output_types()))
 
     def check_return_element(self, element: str) -> tuple[str, int | None]:
         """Node and output (None for the operation itself) of a return element; ValueError where there is no such."""
@@ -209,47 +211,65 @@ class _Import:
         stack = capture_stack()
         names = self._unique_names()
         left = _MAX_OUTPUTS + 16 * len(self.nodes) + sum(len(node.inputs) for node in self.nodes)
+        tensors: dict[tuple[str, int], Tensor] = {}
+        renamed: dict[tuple[bytes, ...], tuple[bytes, ...]] = {}
+        looping: list[int] = []
         for index in topological_order(self.nodes, self.replaced):
             node = self.nodes[index]
-            inputs = [self._input(node, *source) for source in node.inputs]
-            known = tuple(tensor for tensor in inputs if tensor is not None)
-            self._check_inputs(node, inputs)
-            controls = dict.fromkeys(self._control(control) for control in node.control_inputs)
-            shapes = node.attrs.pop(OUTPUT_SHAPES, None)
-            attrs = node.attrs
-            if CLASS_ATTR in attrs:
-                attrs[CLASS_ATTR] = tuple(self._group(group, names) for group in attrs[CLASS_ATTR] or ())
-            op = Operation(graph, names[node.name], node.op_type, node.op_def, known, list(controls), attrs)
-            outputs = node.op_def.output_types(attrs)
+            kind = node.kind
+            inputs: list[Tensor | None]
+            try:
+                inputs = [tensors[source] for source in node.inputs]
+            except KeyError:
+                inputs = [self._input(node, *source) for source in node.inputs]
+            known = tuple([tensor for tensor in inputs if tensor is not None])
+            if len(known) < len(inputs):
+                looping.append(index)
+            if not kind.takes(known):
+                self._check_inputs(node, inputs)
+            controls: list[Operation] = []
+            if node.control_inputs:
+                controls = list(dict.fromkeys(map(self._control, node.control_inputs)))
+            attrs = dict(kind.attrs)
+            groups = node.groups
+            if groups is not None:
+                if groups not in renamed:
+                    renamed[groups] = tuple([self._group(group, names) for group in groups])
+                attrs[CLASS_ATTR] = renamed[groups]
+            op = Operation(graph, names[node.name], node.op_type, kind.op_def, known, controls, attrs)
+            outputs = kind.output_types()
             left -= len(outputs)
             if left < 0:
                 raise _too_many_outputs(node, len(outputs))
             graph._add_outputs(op, outputs, compute_shapes=len(known) == len(inputs))
-            if (
-                isinstance(shapes, tuple)
-                and len(shapes) == len(op.outputs)
-                and all(isinstance(shape, TensorShape) for shape in shapes)
-            ):
-                for tensor, shape in zip(op.outputs, shapes):
+            if kind.output_shapes is not None and len(kind.output_shapes) == len(outputs):
+                for tensor, shape in zip(op.outputs, kind.output_shapes):
                     with contextlib.suppress(ValueError):  # an older graph may say less than is inferred now
                         tensor.set_shape(shape)
             op._device = node.device
-            op.extra_fields = node.extra_fields
+            op.extra_fields = kind.extra_fields
             op._stack = stack
             self.made[node.name] = op
             self.in_order.append(op)
-        for node in self.nodes:
+            if not self.replaced:
+                for tensor in op.outputs:
+                    tensors[node.name, tensor.value_index] = tensor
+        for index in sorted(looping):
+            node = self.nodes[index]
             op = self.made[node.name]
-            if len(op.inputs) < len(node.inputs):
-                op.inputs = tuple(self._input(node, *source) for source in node.inputs)  # type: ignore[misc]
-                self._check_inputs(node, op.inputs)
+            op.inputs = tuple(self._input(node, *source) for source in node.inputs)  # type: ignore[misc]
+            self._check_inputs(node, op.inputs)
         self._set_devices()
 
     def _unique_names(self) -> dict[str, str]:
         """The name that each node gets; nothing is reserved before ``commit``."""
         prefix = f"{self.prefix}/" if self.prefix else ""
         in_use = self.graph._names_in_use
-        result: dict[str, str] = {}
+        result: dict[str, str] = {node.name: prefix + node.name for node in self.nodes}
+        lowered = {name.lower() for name in result.values()}
+        if len(lowered) == len(result) and in_use.keys().isdisjoint(lowered):
+            self.taken = list(lowered)
+            return result
         taken: set[str] = set()
         counts: dict[str, int] = {}
         for node in self.nodes:
@@ -287,7 +307,7 @@ class _Import:
 
     def _check_inputs(self, node: ImportedNode, inputs: Sequence[Tensor | None]) -> None:
         try:
-            wanted = node.op_def.input_types(node.attrs)
+            wanted = node.kind.input_types()
         except KeyError as error:
             raise InvalidArgumentError(
                 None,
@@ -328,14 +348,18 @@ class _Import:
         """Merges the device scopes into the nodes' devices; colocated nodes take that of a node they go with."""
         graph = self.graph
         colocated: list[tuple[Operation, list[str]]] = []
+        canonical: dict[str, str] = {}
         for op in self.in_order:
-            others = [name for group in op.attrs.get(CLASS_ATTR, ()) if (name := _other_node(group, op.name))]
+            groups = op.attrs.get(CLASS_ATTR, ())
+            others = [name for group in groups if (name := _other_node(group, op.name))]
             original, op._device = op._device, ""
             if others:
                 colocated.append((op, others))
                 continue
             if original:
-                op._device = DeviceSpec.from_string(original).to_string()
+                if original not in canonical:
+                    canonical[original] = DeviceSpec.from_string(original).to_string()
+                op._device = canonical[original]
             if graph._device_stack:
                 graph._requested_device(op)
                 op.device_scopes = graph._device_stack
@@ -368,11 +392,17 @@ class _Import:
             graph.versions.bad_consumers = tuple(
                 sorted({*graph.versions.bad_consumers, *versions.bad_consumers})
             )
+            in_use = graph._names_in_use
             for name in self.taken:
-                graph._names_in_use.setdefault(name, 1)
+                in_use.setdefault(name, 1)
+            noted: set[str] = set()
             for op in self.in_order:
-                for part in _scopes_of(op.name):
-                    graph._names_in_use.setdefault(part, 1)
+                outer = op.name[: op.name.rfind("/") + 1]
+                if outer and outer not in noted:
+                    for part in _scopes_of(op.name):
+                        in_use.setdefault(part, 1)
+                    if len(outer) < _SHORT_SCOPE:
+                        noted.add(outer)
                 graph._register(op)
 
 

@@ -24,6 +24,7 @@ from gpuplace.report.timeline_text import (
     COPY_COLUMNS,
     USE_COLUMNS,
     copy_rows,
+    share_text,
     timeline_text,
     use_rows,
 )
@@ -58,8 +59,10 @@ class TimelineView(anywidget.AnyWidget):
     uint32; flags as uint8."""
     detail: Any = traitlets.Dict().tag(sync=True)
     """``event`` and ``text``: what the selected event waited for."""
-    selected = traitlets.Int(-1).tag(sync=True)
-    """Number of the selected event."""
+    goto: Any = traitlets.Dict().tag(sync=True)
+    """``event`` to select, where Python says so, and a ``number`` that tells one time from another."""
+    selected = traitlets.Int(-1)
+    """Number of the selected event; what the page selects is not sent back to it."""
     colour = traitlets.Enum(COLOURS, "device", help="What boxes are coloured by.")
 
     def __init__(
@@ -87,13 +90,14 @@ class TimelineView(anywidget.AnyWidget):
             lasted = self.timeline.end_us - self.timeline.start_us
             found = max(events, key=lambda event: float(lasted[event]), default=-1)
         if self.timeline is None or self.selected < 0 or self.timeline.names[self.selected] != name:
-            self._mark(found)
+            with self.hold_sync():
+                self._mark(found)
+                self.goto = {"event": found, "number": self.goto.get("number", 0) + 1}
 
     def _mark(self, event: int) -> None:
-        with self.hold_sync():
-            self.selected = event
-            waits = "" if event < 0 or self.timeline is None else self.timeline.waits_for(event)
-            self.detail = {"event": event, "text": f"last to come: {waits}" if waits else ""}
+        self.selected = event
+        waits = "" if event < 0 or self.timeline is None else self.timeline.waits_for(event)
+        self.detail = {"event": event, "text": f"last to come: {waits}" if waits else ""}
 
     @traitlets.observe("colour")
     def _recolour(self, change: Any) -> None:
@@ -143,7 +147,7 @@ def _page_of(timeline: StepTimeline | None, colour: str) -> tuple[bytes, dict[st
                 **look(lane.device),
                 "label": lane.label,
                 "device": lane.device,
-                "share": f"{shares[lane.device]:.0%} busy",
+                "share": f"{share_text(shares[lane.device])} busy",
             }
             for lane in timeline.lanes
         ],

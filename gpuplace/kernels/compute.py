@@ -29,6 +29,7 @@ from typing import Any, TypeVar
 
 from gpuplace.errors import InvalidArgumentError, UnimplementedError
 from gpuplace.graph.op_def import OpDef
+from gpuplace.graph.signature import signature_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -173,7 +174,7 @@ def bind(
         return made
     function = functools.partial(entry.function, xp, **keywords)
     op_def: OpDef | None = operation.op_def
-    if op_def is None or not any(arg.is_list for arg in op_def.inputs):
+    if op_def is None or not signature_of(op_def).has_lists:
         return function
     return _gathering(function, op_def, operation.attrs)
 

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
@@ -90,7 +91,8 @@ def gradients(
     given = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
     if len(given) != len(ys):
         raise ValueError(f"Passed {len(given)} grad_ys for {len(ys)} ys")
-    with name_scope(name, "gradients", [*ys, *stops, *xs, *[g for g in given if g is not None]]):
+    values = [*ys, *stops, *xs, *[g for g in given if g is not None]]
+    with without_garbage_collection(), name_scope(name, "gradients", values):
         targets = [_target(x, f"x_{i}") for i, x in enumerate(xs)]
         tensors = [convert_to_tensor_or_indexed_slices(y, name=f"y_{i}") for i, y in enumerate(ys)]
         outputs = [y.values if isinstance(y, IndexedSlices) else y for y in tensors]

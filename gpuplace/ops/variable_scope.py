@@ -198,6 +198,16 @@ class _ScopeStore(threading.local):
         super().__init__()
         self.variable_scope = VariableScope(False)
         self.counts: dict[str, int] = {}
+        self._below: dict[str, set[str]] = {}
+        """Name of a scope to all names that were ever opened below it."""
+
+    def count(self, name: str) -> None:
+        """Notes that a scope is opened."""
+        self.counts[name] = self.counts.get(name, 0) + 1
+        at = name.find("/")
+        while at >= 0:
+            self._below.setdefault(name[:at], set()).add(name)
+            at = name.find("/", at + 1)
 
     def unique(self, prefix: str) -> str:
         """``prefix``, or ``prefix_1``, ``prefix_2``, ... where the current scope has such a scope open already."""
@@ -212,9 +222,8 @@ class _ScopeStore(threading.local):
 
     def close_below(self, name: str) -> None:
         """Makes the names below a scope that ends available again."""
-        for known in self.counts:
-            if known.startswith(name + "/"):
-                self.counts[known] = 0
+        for known in self._below.get(name, ()):
+            self.counts[known] = 0
 
 
 def _scope_store() -> _ScopeStore:
@@ -441,7 +450,7 @@ def _pure(
             value = _nested_getter(value, base.custom_getter)
         setattr(scope, key, getattr(base, key) if value is None else value)
     counts = None
-    store.counts[name] = store.counts.get(name, 0) + 1
+    store.count(name)
     if is_scope:
         counts = dict(store.counts)
     store.variable_scope = scope

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from gpuplace.dtypes import DType, as_dtype
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Frame
-from gpuplace.ops.init_ops import GlorotUniform, Zeros
+from gpuplace.ops.init_ops import GlorotUniform, Initializer, Zeros
 from gpuplace.ops.resource_variables import ResourceVariable
 from gpuplace.ops.variables import Variable, VariableAggregation, VariableSynchronization
 from gpuplace.shapes import TensorShape, as_shape
@@ -196,8 +197,15 @@ def _add_regularization(name: str, variable: Any, regularizer: Callable[[Any], A
         graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
 
 
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def _parameters(function: Callable[..., Any]) -> Sequence[inspect.Parameter]:
+    if isinstance(function, Initializer):
+        return _parameters_of_call(type(function).__call__)
     return list(inspect.signature(function).parameters.values())
+
+
+@cache
+def _parameters_of_call(method: Callable[..., Any]) -> Sequence[inspect.Parameter]:
+    return list(inspect.signature(method).parameters.values())[1:]
 
 
 def _takes(function: Callable[..., Any], keyword: str) -> bool:

@@ -33,8 +33,8 @@ def placement_graph_of(graph: Graph, catalogue: Catalogue | None = None) -> Plac
             op.type,
             op.attrs,
             [(tensor.op.index, tensor.value_index) for tensor in op.inputs],
-            [control.index for control in op.control_inputs],
-            op.device,
+            [control.index for control in op._control_inputs],
+            op._device,
         )
 
     def node_attrs(node: int) -> Mapping[str, Any]:

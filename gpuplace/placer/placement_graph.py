@@ -337,6 +337,13 @@ class PlacementGraphBuilder:
         controls: list[int | str] = []
         position = 0
         for item in inputs:
+            if type(item) is tuple:
+                self._src.append(item[0])
+                self._src_output.append(item[1])
+                self._dst.append(node)
+                self._dst_input.append(position)
+                position += 1
+                continue
             if isinstance(item, str):
                 if item.startswith("^"):
                     controls.append(item[1:])
@@ -352,8 +359,9 @@ class PlacementGraphBuilder:
             self._dst.append(node)
             self._dst_input.append(position)
             position += 1
-        controls.extend(control_inputs)
-        for control in dict.fromkeys(controls):
+        if control_inputs:
+            controls.extend(control_inputs)
+        for control in dict.fromkeys(controls) if controls else ():
             self._src.append(control)
             self._src_output.append(CONTROL)
             self._dst.append(node)
@@ -413,7 +421,7 @@ class PlacementGraphBuilder:
             wrong = next(name for name in self._names if not _NAME.fullmatch(name))
             raise _bad_node(wrong, "Node name contains invalid characters")
         src: Sequence[int | str] = self._src
-        by_name = any(isinstance(source, str) for source in src)
+        by_name = not {type(source) for source in src} <= {int}
         index: dict[str, int] = {}
         if by_name or self._group_ids or len(set(self._names)) < len(self._names):
             index = self._index()

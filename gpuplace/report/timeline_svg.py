@@ -17,6 +17,7 @@ from gpuplace.report.palette import INK, DeviceStyle, Theme, device_label, devic
 from gpuplace.report.scale import time_text
 from gpuplace.report.step_timeline import Copy, StepTimeline
 from gpuplace.report.text import bytes_text, shortened
+from gpuplace.report.timeline_text import share_text
 
 __all__ = ["Box", "boxes_of", "ticks", "timeline_svg"]
 
@@ -160,7 +161,7 @@ class _Picture:
                 told.add(lane.device)
                 style = device_style(lane.device)
                 yield _chip(8, top + 3, style, self.look)
-                label += f'<tspan class="faint" dx="6">{escape(_share(shares[lane.device]))} busy</tspan>'
+                label += f'<tspan class="faint" dx="6">{escape(share_text(shares[lane.device]))} busy</tspan>'
             yield f'<text x="26" y="{top + 13.5:.1f}">{label}</text>'
         if self.lanes < len(self.timeline.lanes):
             more = len(self.timeline.lanes) - self.lanes
@@ -259,10 +260,6 @@ class _Picture:
             yield mark.format(x=f"{x:.0f}")
             yield f'<text class="faint" x="{x + 20:.0f}" y="31">{escape(text)}</text>'
             x += 40 + len(text) * 5.4
-
-
-def _share(share: float) -> str:
-    return "<1%" if 0 < share < 0.01 else f"{share:.0%}"
 
 
 def _chip(x: float, y: float, style: DeviceStyle, look: Theme) -> str:

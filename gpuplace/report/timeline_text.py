@@ -9,7 +9,7 @@ from gpuplace.report.scale import time_text
 from gpuplace.report.step_timeline import StepTimeline
 from gpuplace.report.text import bytes_text, shortened, table_text
 
-__all__ = ["COPY_COLUMNS", "USE_COLUMNS", "copy_rows", "timeline_text", "use_rows"]
+__all__ = ["COPY_COLUMNS", "USE_COLUMNS", "copy_rows", "share_text", "timeline_text", "use_rows"]
 
 _CELLS = 60
 _MOST_LANES = 24
@@ -80,3 +80,12 @@ def _bar(timeline: StepTimeline, lane: int) -> str:
         last = min(_CELLS - 1, int(timeline.end_us[event] / total * _CELLS))
         cells[first : last + 1] = np.maximum(cells[first : last + 1], rank[event])
     return "".join(".>=#"[cell] for cell in cells.tolist())
+
+
+def share_text(share: float) -> str:
+    """A part of a step in whole percent.
+
+    >>> share_text(0.002), share_text(0.5), share_text(0.0)
+    ('<1%', '50%', '0%')
+    """
+    return "<1%" if 0 < share < 0.01 else f"{share:.0%}"

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from gpuplace.dtypes import resource
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.signature import signature_of
 from gpuplace.kernels.registry import KernelRegistry
 from gpuplace.runtime.folding import Folded, Folder
 from gpuplace.runtime.session_errors import no_loop_error
@@ -353,7 +354,7 @@ class _Maker:
 
 def _reference_inputs(op: Operation) -> frozenset[int] | set[int]:
     """Positions of the inputs that the op wants as references."""
-    if op.op_def is None or not any(arg.is_ref for arg in op.op_def.inputs):
+    if op.op_def is None or not signature_of(op.op_def).has_references:
         return frozenset()
     ranges = op.op_def.input_ranges(op.attrs)
     return {position for arg in op.op_def.inputs if arg.is_ref for position in ranges[arg.name]}

@@ -37,6 +37,7 @@ from gpuplace.errors import (
     OpError,
     ResourceExhaustedError,
 )
+from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
@@ -355,7 +356,7 @@ class BaseSession:
             plan = plans.get(key)
             if plan is not None:
                 return plan
-        with self._lock:
+        with self._lock, without_garbage_collection():
             self._check_open()
             version = self._graph._version
             if not self._placer.place_pruned:

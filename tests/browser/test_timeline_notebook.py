@@ -72,7 +72,7 @@ def test_a_step_beside_its_picture(page, screenshots):
         page.keyboard.press("c")
     expect(said).to_contain_text("last to come:")
     shown.get_by_label("Colour boxes by").select_option("op type")
-    expect(shown.locator(".gp-legend")).to_contain_text("MatMul")
+    expect(shown.locator(".gp-timeline-legend")).to_contain_text("MatMul")
     page.screenshot(path=screenshots / f"timeline_cell_{page.theme}.png")
 
     explored.scroll_into_view_if_needed()

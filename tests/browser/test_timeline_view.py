@@ -39,7 +39,7 @@ def page_of(browser, timeline, theme="light"):
         "step": view.step,
         "columns": base64.b64encode(view.columns).decode(),
         "detail": {},
-        "selected": -1,
+        "goto": {},
     }
     scripts = "\n".join(
         (STATIC / name).read_text(encoding="utf-8") for name in ("dom.js", "timeline_view.js")
@@ -164,7 +164,7 @@ def test_many_events_are_drawn_a_pixel_at_a_time(browser):
 
 def test_the_page_follows_the_model(page):
     before = int(page.locator(".gp-lanes").get_attribute("data-drawn"))
-    page.evaluate("window.set('selected', 2)")
+    page.evaluate("window.set('goto', {event: 2, number: 1})")
     page.wait_for_function(f"Number(document.querySelector('.gp-lanes').dataset.drawn) > {before}")
     assert said(page) != ""
     assert page.evaluate("window.sent.length") == 0

@@ -116,7 +116,10 @@ def test_what_the_page_says(towers):
     assert chosen == ["tower_0/in"] and view.selected == event
     assert view.detail["event"] == event and "16.0 KiB copy of" in view.detail["text"]
     view._heard(view, {"type": "select", "event": -1}, None)
-    assert view.selected == -1 and len(chosen) == 1
+    assert view.selected == -1 and len(chosen) == 1 and view.goto == {}
+    view.select("total")
+    assert towers.names[view.selected] == "total" and view.goto == {"event": view.selected, "number": 1}
+    view._heard(view, {"type": "select", "event": -1}, None)
     for nonsense in (
         {"type": "select", "event": 10**6},
         {"type": "select", "event": "x"},

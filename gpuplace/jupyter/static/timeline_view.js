@@ -39,7 +39,6 @@ function render({ model, el }) {
   let selected = -1;
   let hovered = -1;
   let lit = new Set();
-  let asked = 0;
 
   // ------------------------------------------------------------------------------------------------------- the data
   function read() {
@@ -74,7 +73,7 @@ function render({ model, el }) {
   const search = element("input", { type: "search", placeholder: "Find a node", "aria-label": "Find a node", oninput: () => find(search.value), onkeydown: (event) => { event.stopPropagation(); if (event.key === "Enter") nextHit(event.shiftKey ? -1 : 1); } });
   const tools = element(
     "div",
-    { class: "gp-tools" },
+    { class: "gp-timeline-tools" },
     button("−", "Zoom out", () => zoom(1.6)),
     button("+", "Zoom in", () => zoom(1 / 1.6)),
     button("Whole step", "Show the whole step", () => show(0, step.total)),
@@ -89,10 +88,10 @@ function render({ model, el }) {
   const space = element("div", { class: "gp-lanes-space" }, canvas);
   const scroller = element("div", { class: "gp-lanes-box", onscroll: () => draw() }, space);
   const said = element("div", { class: "gp-timeline-said", role: "status" });
-  const legend = element("div", { class: "gp-legend" });
+  const legend = element("div", { class: "gp-timeline-legend" });
   const notes = element("div", { class: "gp-timeline-notes" });
   const summary = element("div", { class: "gp-timeline-summary" });
-  el.append(element("div", { class: "gp-picture" }, summary, tools, scroller, said, legend, notes));
+  el.append(element("div", { class: "gp-timeline-body" }, summary, tools, scroller, said, legend, notes));
   const pen = canvas.getContext("2d");
 
   // --------------------------------------------------------------------------------------------------------- geometry
@@ -368,10 +367,7 @@ function render({ model, el }) {
     said.textContent = event < 0 ? "" : textOf(event);
     canvas.setAttribute("aria-label", event < 0 ? step.text : textOf(event));
     if (event >= 0) reveal(event);
-    if (tellsPython) {
-      asked = event;
-      tell(model, el, { type: "select", event });
-    }
+    if (tellsPython) tell(model, el, { type: "select", event });
     draw();
   }
 
@@ -570,10 +566,9 @@ function render({ model, el }) {
     const detail = model.get("detail");
     if (detail.event === selected && detail.text) said.textContent = `${textOf(selected)}; ${detail.text}`;
   });
-  model.on("change:selected", () => {
-    const event = model.get("selected");
-    if (event !== selected && event !== asked) select(event, false);
-    else if (event !== selected && event < 0) select(-1, false);
+  model.on("change:goto", () => {
+    const { event } = model.get("goto");
+    if (event !== undefined && event !== selected) select(event, false);
   });
   const sizes = new ResizeObserver(() => draw());
   sizes.observe(scroller);

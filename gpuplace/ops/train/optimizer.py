@@ -15,6 +15,7 @@ from typing import Any
 
 from gpuplace.dtypes import as_dtype
 from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
@@ -167,9 +168,9 @@ class Optimizer:
         if not variables:
             raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
         graph = get_default_graph()
-        with graph.control_dependencies(None):
+        with without_garbage_collection(), graph.control_dependencies(None):
             self._create_slots(variables)
-        with name_scope(name, self._name) as scope:
+        with without_garbage_collection(), name_scope(name, self._name) as scope:
             self._prepare()
             updates = []
             for grad, variable in pairs:

@@ -1,6 +1,6 @@
 """How long a node will take on one CPU core, judged by its shapes.
 
-Rough figures, good enough to tell work for which threads pay (a matrix product of 1,000 rows: 40 milliseconds)
+Rough figures, good enough to tell work for which threads pay (a matrix product of 1,000 rows: 30 milliseconds)
 from work for which they do not (one of 10 rows: nothing). Where a shape is not known nothing is said.
 
 >>> from gpuplace.graph.graph import Graph
@@ -19,9 +19,9 @@ from gpuplace.graph.operation import Operation, Tensor
 
 __all__ = ["copy_cost_us", "operation_cost_us", "tensor_nbytes"]
 
-FLOPS_PER_US = 30_000.0
+FLOPS_PER_US = 60_000.0
 """Multiplications and additions of a core in a matrix product."""
-BYTES_PER_US = 4_000.0
+BYTES_PER_US = 20_000.0
 """Bytes that a core reads and writes."""
 
 _PRODUCTS = frozenset({"MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "SparseMatMul"})
@@ -38,7 +38,9 @@ _SLOW = frozenset(
     RandomStandardNormal TruncatedNormal Rsqrt Sqrt Elu Selu Lgamma Digamma TopKV2 Unique
     """.split()
 )
-"""Ops that spend about ten times as long on an element as an addition does."""
+"""Ops that take longer for an element than an addition does."""
+SLOWNESS = 2.0
+"""How much longer."""
 
 
 def tensor_nbytes(tensor: Tensor) -> int | None:
@@ -63,7 +65,7 @@ def operation_cost_us(op: Operation) -> float | None:
         return None
     cost = sum(known) / BYTES_PER_US
     if op.type in _SLOW:
-        cost *= 10
+        cost *= SLOWNESS
     return cost + _flops(op) / FLOPS_PER_US
 
 

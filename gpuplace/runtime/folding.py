@@ -50,7 +50,7 @@ __all__ = ["Folded", "Folder", "FoldingOptions"]
 
 MAX_FOLDED_BYTES = 10 << 20
 """Results larger than this, and than what they are made of, are not folded."""
-MAX_COST_US = 1_000.0
+MAX_COST_US = 500.0
 """Nodes that take longer than this, in microseconds, are not folded."""
 MIN_GRAPPLER_NODES = 4
 """Grappler leaves smaller graphs as they are."""

@@ -101,10 +101,10 @@ class LaneBuilder(PlanBuilder):
 
     parameters: ClassVar[tuple[str, ...]] = ("give", "take")
 
-    def find_uses(self) -> None:
+    def _find_uses(self) -> None:
         """As for any plan; whether values are shared is seen from the whole schedule."""
-        super().find_uses()
-        self.producers, self.readers = self.whole
+        super()._find_uses()
+        self._producers, self._readers = self.whole
 
     def is_alias(self, step: Step) -> bool:
         """Whether the step's output is its input under another name."""

@@ -36,7 +36,7 @@ class MemoryLines:
     backends: Mapping[str, Any]
     names: dict[Slot, str]
     namespace: dict[str, Any]
-    producers: dict[Slot, Step]
+    _producers: dict[Slot, Step]
 
     def emit(self, step: Step | None, line: str, arguments: tuple[str, ...] = ()) -> None:
         """Adds a line."""
@@ -46,7 +46,7 @@ class MemoryLines:
         """Makes a value a global."""
         raise NotImplementedError
 
-    def is_on_host(self, step: Step) -> bool:
+    def _is_on_host(self, step: Step) -> bool:
         """Whether all that the kernel takes and makes lies in host memory, as for integers on a GPU."""
         slots = (*step.inputs, *step.outputs)
         return bool(slots) and all(slot.location.on_host and not slot.is_ref for slot in slots)
@@ -68,7 +68,9 @@ class MemoryLines:
         if backend.owns_arrays and not slot.is_ref and slot.tensor.dtype.base_dtype is not resource:
             if slot.location.on_host:
                 return (
-                    value if self.is_on_host(step) else f"{self.bound('h', number, backend.on_host)}({value})"
+                    value
+                    if self._is_on_host(step)
+                    else f"{self.bound('h', number, backend.on_host)}({value})"
                 )
             return f"{self.bound('h', number, backend.on_device)}({value})"
         if memory is None or slot.location.on_host or slot.is_ref or slot.tensor.dtype.base_dtype is resource:
@@ -76,15 +78,15 @@ class MemoryLines:
         note = self.bound("m", number, _noting(memory, step.name, step.device))
         return f"{note}({value}, {reservation})" if reservation else f"{note}({value})"
 
-    def own_value(self, number: int, step: Step, value: str, memory: SimulatedMemory) -> str:
+    def _own_value(self, number: int, step: Step, value: str, memory: SimulatedMemory) -> str:
         """A constant's value as an array that a variable may keep: the constant stays in memory beside it."""
-        producer = self.producers.get(step.inputs[1])
+        producer = self._producers.get(step.inputs[1])
         if producer is None or producer.op_type != "Const":
             return value
         self.namespace["copied"] = np.array
         return f"{self.bound('a', number, _noting(memory, step.name, step.device))}(copied({value}))"
 
-    def reserve(self, number: int, step: Step, memory: SimulatedMemory | None) -> str:
+    def _reserve(self, number: int, step: Step, memory: SimulatedMemory | None) -> str:
         """Takes the memory of a large output before it is computed; returns the name of the reservation, or ""."""
         if memory is None or len(step.outputs) != 1 or step.op is None or step.op.type in SHARING_OPS:
             return ""
@@ -103,7 +105,7 @@ class MemoryLines:
         self.emit(step, f"{name} = {self.bound('reserve', number, reserve)}()")
         return name
 
-    def account_for_variables(self, number: int, step: Step, memory: SimulatedMemory) -> None:
+    def _account_for_variables(self, number: int, step: Step, memory: SimulatedMemory) -> None:
         """Counts what the kernel has made the value of a variable."""
         variables = [
             self.names[slot]

@@ -56,13 +56,11 @@ class PartialRuns:
     Args:
         graph: the session's graph.
         release: whose error texts to use.
-        run: runs a part.
     """
 
-    def __init__(self, graph: Graph, release: str, run: Run) -> None:
+    def __init__(self, graph: Graph, release: str) -> None:
         self._graph = graph
         self._release = release
-        self._run = run
         self._states: dict[str, _State] = {}
         self._count = 0
         self._lock = threading.Lock()
@@ -83,8 +81,16 @@ class PartialRuns:
             self._states[handle] = state
         return handle
 
-    def run(self, handle: str, fetches: Sequence[Tensor], feeds: Mapping[Tensor, Any]) -> list[Any]:
+    def run(
+        self, handle: str, fetches: Sequence[Tensor], feeds: Mapping[Tensor, Any], run_part: Run
+    ) -> list[Any]:
         """Feeds and fetches a part of what was set up.
+
+        Args:
+            handle: what ``set_up`` returned.
+            fetches: what to fetch now.
+            feeds: what to feed now.
+            run_part: runs what is to run now.
 
         Raises:
             InvalidArgumentError: an unknown handle, a feed or fetch that was not set up or had its turn already, or a
@@ -99,7 +105,7 @@ class PartialRuns:
             state.feeds.difference_update(feeds)
             for tensor in fetches:
                 self._check_computable(state, tensor)
-            self._advance(state)
+            self._advance(state, run_part)
             state.fetches.difference_update(fetches)
             found = [state.known[tensor] for tensor in fetches]
             if not state.fetches and not state.feeds:
@@ -135,7 +141,7 @@ class PartialRuns:
                 stack.extend(one for one in before if one not in seen)
                 seen.update(before)
 
-    def _advance(self, state: _State) -> None:
+    def _advance(self, state: _State, run_part: Run) -> None:
         """Runs all that the feeds so far make possible."""
         known, done = state.known, state.done
         new: dict[Operation, None] = {}
@@ -161,6 +167,6 @@ class PartialRuns:
         ]
         feeds = {one: known[one] for op in new for one in op.inputs if one in known}
         if new:
-            known.update(zip(kept, self._run(kept, list(new), feeds, frozenset(done)), strict=True))
+            known.update(zip(kept, run_part(kept, list(new), feeds, frozenset(done)), strict=True))
         known.update((tensor, value) for tensor, value in feeds.items())
         done.update(op for op in new if op.type not in HOLDERS)

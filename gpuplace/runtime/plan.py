@@ -113,8 +113,8 @@ class PlanBuilder(MemoryLines):
     _free: list[str] = field(default_factory=list)
     _dead: list[str] = field(default_factory=list)
     _last: dict[Slot, int] = field(default_factory=dict)
-    readers: dict[Slot, list[Step]] = field(default_factory=dict)
-    producers: dict[Slot, Step] = field(default_factory=dict)
+    _readers: dict[Slot, list[Step]] = field(default_factory=dict)
+    _producers: dict[Slot, Step] = field(default_factory=dict)
     _roots: dict[Slot, Slot] = field(default_factory=dict)
     _bound: dict[int, str] = field(default_factory=dict)
     _locals: int = 0
@@ -135,10 +135,10 @@ class PlanBuilder(MemoryLines):
             ResourceExhaustedError: a constant does not fit on its simulated GPU.
         """
         schedule = self.schedule
-        self.find_uses()
+        self._find_uses()
         for slot in schedule.feeds:
             self.names[slot] = f"f{slot.index}"
-            if any(not self._makes_new(step) for step in self.readers.get(slot, ())):
+            if any(not self._makes_new(step) for step in self._readers.get(slot, ())):
                 self.namespace["copied"] = np.array
                 self.emit(None, f"{self.names[slot]} = copied({self.names[slot]})")
         own = [*(["check"] if self.is_timed else []), *self.parameters]
@@ -166,21 +166,27 @@ class PlanBuilder(MemoryLines):
         )  # in no cycle, so that constants are given back when the session closes
         return PlanCode(function, function.__code__, self.owners, self.arguments, self.blamed, source)
 
-    def find_uses(self) -> None:
+    def _find_uses(self) -> None:
         """Notes who makes and takes every value, and up to which step it is needed."""
         schedule = self.schedule
         for number, step in enumerate(schedule.steps):
             for slot in step.outputs:
-                self.producers[slot] = step
+                self._producers[slot] = step
             if self.is_alias(step):
                 source = step.inputs[0]
                 self._roots[step.outputs[0]] = self._roots.get(source, source)
             for slot in step.inputs:
                 root = self._roots.get(slot, slot)
                 self._last[slot] = self._last[root] = number
-                self.readers.setdefault(slot, []).append(step)
+                self._readers.setdefault(slot, []).append(step)
         for slot in schedule.fetches:
             self._last[slot] = self._last[self._roots.get(slot, slot)] = len(schedule.steps)
+
+    def uses(self) -> tuple[dict[Slot, Step], dict[Slot, list[Step]]]:
+        """Who makes and who takes every value."""
+        self._find_uses()
+        del self._guards  # a cycle, as in ``build``
+        return self._producers, self._readers
 
     def is_alias(self, step: Step) -> bool:
         """Whether the step's output is its input under another name: a copy from host memory to host memory."""
@@ -341,7 +347,7 @@ class PlanBuilder(MemoryLines):
             return fail
         if find_compute(op.type, backend.device_type) is None:
             raise no_compute_error(op.type, backend.device_type, op)
-        xp = np if self.is_on_host(step) else backend.xp
+        xp = np if self._is_on_host(step) else backend.xp
         return bind(op.type, backend.device_type, xp, op, self.session, step.device)
 
     def _add_kernel(self, number: int, step: Step, op: Operation) -> None:
@@ -350,10 +356,10 @@ class PlanBuilder(MemoryLines):
         memory = backend.memory
         values = self.expressions(step)
         if memory is not None and op.type in _ASSIGNMENTS:
-            values[1] = self.own_value(number, step, values[1], memory)
+            values[1] = self._own_value(number, step, values[1], memory)
         call = f"{self.bound('k', number, self.kernel(step, op))}({', '.join(values)})"
         self.enter(step, backend)
-        reservation = self.reserve(number, step, memory)
+        reservation = self._reserve(number, step, memory)
         if len(step.outputs) == 1:
             slot = step.outputs[0]
             if op.op_def is not None and op.op_def.outputs[0].is_list:
@@ -374,7 +380,7 @@ class PlanBuilder(MemoryLines):
         if reservation:
             self.emit(step, f"del {reservation}")
         if memory is not None:
-            self.account_for_variables(number, step, memory)
+            self._account_for_variables(number, step, memory)
 
     def call(
         self, number: int, step: Step, call: str, outputs: tuple[Slot, ...], arguments: tuple[str, ...]
@@ -439,7 +445,7 @@ class PlanBuilder(MemoryLines):
         if tensor.dtype.base_dtype is resource:
             return name
         self.namespace["copied"], self.namespace["fetched"] = np.array, _fetched_value
-        producer = self.producers.get(slot)
+        producer = self._producers.get(slot)
         if producer is None:  # fed
             return f"copied({name})"
         rank = tensor.shape.ndims
@@ -448,7 +454,7 @@ class PlanBuilder(MemoryLines):
             self.blamed[len(self.owners)] = retval_name(tensor, position)
             self.emit(producer, f"{value} = copied({name}.value)")
         elif self._makes_new(producer) and all(
-            self._makes_new(reader) for reader in self.readers.get(slot, ())
+            self._makes_new(reader) for reader in self._readers.get(slot, ())
         ):
             value = name
         elif rank == 0:

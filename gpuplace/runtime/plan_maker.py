@@ -171,9 +171,7 @@ class PlanMaker:
         first: int,
         kind: str,
     ) -> Plan:
-        uses = PlanBuilder(schedule, backends, self._resources, self._constant)
-        uses.find_uses()
-        whole = uses.producers, uses.readers
+        whole = PlanBuilder(schedule, backends, self._resources, self._constant).uses()
         builder = TracedLaneBuilder if kind == TRACED else LaneBuilder
         schedules = lane_schedules(schedule, arrangement)
         codes = [

@@ -127,7 +127,7 @@ class BaseSession:
         self._placer = SessionPlacement(
             self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned
         )
-        self._partial_runs = PartialRuns(self._graph, self._release, self._run_part)
+        self._partial_runs = PartialRuns(self._graph, self._release)
         self._closed = False
 
     def _check_arguments(self, target: Any, graph: Any, config: Any) -> None:
@@ -399,7 +399,7 @@ class BaseSession:
             raise RuntimeError("partial_run() requires empty target_list.")
         feeds = flat_feeds(self._graph, feed_dict, self._release) if feed_dict else {}
         values = {tensor: Feed(tensor, self._release).convert(*pair) for tensor, pair in feeds.items()}
-        return structure.build(self._partial_runs.run(handle, structure.tensors, values))
+        return structure.build(self._partial_runs.run(handle, structure.tensors, values, self._run_part))
 
     def _run_part(
         self,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import faulthandler
 import functools
 import gc
@@ -50,6 +51,8 @@ def usage(session: Any) -> Usage:
     """What is held now, garbage collected."""
     gc.collect()
     rss = 0
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)  # what is free but kept for later is no leak
     with contextlib.suppress(OSError), open("/proc/self/statm") as statm:
         rss = int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     held = sum(allocator.stats().bytes_in_use for allocator in session.allocators.values())
@@ -154,7 +157,7 @@ class Soak:
             with tf.device("/cpu:0"):
                 self.sum = tf.add(left, right, name="sum")
                 self.bad = tf.gather(self.x, self.n, name="bad")
-            self.large = tf.placeholder(tf.float32, [160, 160], name="large")
+            self.large = tf.placeholder(tf.float32, [256, 256], name="large")
             ends = []
             for index in range(2):
                 with tf.device(f"/gpu:{index}"):
@@ -163,7 +166,7 @@ class Soak:
             with tf.device("/cpu:0"):
                 self.towers = tf.add_n(ends, name="towers")
             self.start = tf.global_variables_initializer()
-        self.large_value = np.random.default_rng(0).standard_normal([160, 160], np.float32)
+        self.large_value = np.random.default_rng(0).standard_normal([256, 256], np.float32)
         self.session = tf.Session(graph=self.graph, config=tf.ConfigProto(device_count={"CPU": 2}))
         self.session.run(self.start)
         serial = tf.ConfigProto(inter_op_parallelism_threads=1, device_count={"CPU": 2})

@@ -92,6 +92,7 @@ from gpuplace.views import (
     make_ndarray,
     make_tensor_proto,
     parse_log,
+    timeline,
     unload_ipython_extension,
 )
 from gpuplace.views import lazy_attribute as __getattr__

@@ -211,6 +211,74 @@ def explore(x: Any = None, machine: Any = None, config: Any = None, release: str
     )
 
 
+def timeline(step: Any, of: Any = None) -> Any:
+    """The timeline of a measured step: lanes of devices, copies, critical path, and what to move.
+
+    Args:
+        step: ``RunMetadata`` or ``StepStats``, of TensorFlow or of a session here, or a file that holds one.
+        of: the `Session`, `Placement` or `Graph` that ran, which hints on what to move need; a graph is placed on the
+            current machine.
+
+    Returns:
+        A `gpuplace.report.step_timeline.StepTimeline`: a notebook shows it as a view to zoom; ``print`` as text;
+        ``.frame(table)`` gives ``"events"``, ``"copies"``, ``"devices"``, ``"gaps"``, ``"path"`` and ``"hints"``,
+        ``.svg(theme="light")`` a still picture.
+
+    Raises:
+        TypeError: `step` is neither.
+        ValueError: nothing was measured.
+        OpError: the file cannot be read, or holds no measured step.
+    """
+    from gpuplace.report.step_timeline import StepTimeline
+    from gpuplace.report.timeline_reader import step_timeline
+    from gpuplace.runtime.place import place
+
+    if isinstance(step, str | os.PathLike):
+        from gpuplace.graphdef.run_metadata import load_run_metadata
+
+        step = load_run_metadata(step)
+    if of is not None and not isinstance(of, Placement):
+        of = of.placement if isinstance(of, BaseSession) else place(of)
+    _attach(StepTimeline, frame=_timeline_frame, svg=_timeline_svg, _repr_mimebundle_=_timeline_bundle)
+    return step_timeline(step, of)
+
+
+def _timeline_frame(self: Any, table: str = "events") -> Any:
+    """A table of the timeline as a ``DataFrame``; see ``gpuplace.jupyter.timeline_frames`` for tables and columns."""
+    from gpuplace.jupyter.timeline_frames import timeline_frame
+
+    return timeline_frame(self, table)
+
+
+def _timeline_svg(self: Any, theme: str = "light", width: int = 960) -> str:
+    """The timeline as a still picture; see ``gpuplace.report.timeline_svg``."""
+    from gpuplace.report.timeline_svg import timeline_svg
+
+    return timeline_svg(self, theme, width)
+
+
+def _timeline_bundle(self: Any, **kwargs: Any) -> Any:
+    """The view to zoom, a still picture and text; see ``gpuplace.jupyter.timeline_view``."""
+    from gpuplace.jupyter.timeline_view import timeline_bundle
+
+    return timeline_bundle(self, **kwargs)
+
+
+def _session_timeline(self: BaseSession, fetches: Any, feed_dict: Any = None) -> Any:
+    """Runs `fetches` once with ``FULL_TRACE`` and gives the `timeline` of that step.
+
+    Args:
+        fetches: as for ``run``.
+        feed_dict: as for ``run``.
+    """
+    from gpuplace.graphdef.messages import RunMetadata, RunOptions
+
+    metadata = RunMetadata()
+    options = RunOptions(trace_level=RunOptions.FULL_TRACE, output_partition_graphs=True)
+    self.run(fetches, feed_dict, options, metadata)
+    return timeline(metadata, self)
+
+
 def load_ipython_extension(shell: Any) -> None:
     """``%load_ext gpuplace``: the magics ``%%placement`` and ``%placement``; see ``gpuplace.jupyter.magics``."""
     from gpuplace.jupyter.magics import load
@@ -241,7 +309,7 @@ def attach() -> None:
     _attach(Operation, node_def=property(_node_def), __str__=_operation_text)
     _attach(Placement, picture=_picture, frame=_frame, trace=_trace, _repr_mimebundle_=_mimebundle)
     _attach(Machine, frame=_machine_frame)
-    _attach(BaseSession, frame=_session_frame)
+    _attach(BaseSession, frame=_session_frame, timeline=_session_timeline)
     _attach(Blame, frame=_blame_frame)
     _attach(Explanation, frame=_explanation_frame)
     _attach(PlacementDiff, frame=_diff_frame, picture=_diff_picture)

@@ -167,6 +167,7 @@ class Explorer(Lights, ipywidgets.VBox):  # type: ignore[misc]
     @run_metadata.setter
     def run_metadata(self, value: Any) -> None:
         self._views.run_metadata = value
+        self._views.show_tab()
         if self.colour not in self.colours:
             self.colour = "assigned"
         self._views.show_picture(self.opened, self.colour)

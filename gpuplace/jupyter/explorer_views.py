@@ -19,6 +19,7 @@ from gpuplace.jupyter.pictures import legend_chips, picture_sheet
 from gpuplace.jupyter.remedies import Remedy
 from gpuplace.jupyter.row_sources import CopyRows, LogRows, MoveRows, NodeRows, Rows
 from gpuplace.jupyter.table_model import TableModel
+from gpuplace.jupyter.timeline_view import TimelineView
 from gpuplace.jupyter.views import GraphView, PanelView
 from gpuplace.jupyter.what_if import WhatIf
 from gpuplace.report.colouring import COLOURINGS
@@ -27,11 +28,12 @@ from gpuplace.report.lighting import Lit
 from gpuplace.report.memory import memory_rows
 from gpuplace.report.placement_view import view_of
 from gpuplace.report.text import summary_text
+from gpuplace.report.timeline_reader import step_timeline
 from gpuplace.runtime.process_state import session_allocators
 
 __all__ = ["TABS", "Views"]
 
-TABS = ("Table", "Copies", "Memory", "Errors", "Compare", "Devices", "Log")
+TABS = ("Table", "Copies", "Memory", "Timeline", "Errors", "Compare", "Devices", "Log")
 """Views that share a place, in order."""
 
 
@@ -56,6 +58,7 @@ class Views:
         self.drawing: Drawing | None = None
         self.remedies: list[Remedy] = []
         self.run_metadata: Any = None
+        self._selected = ""
         self.graph = GraphView()
         self.status = PanelView()
         self.nodes = TableModel(NodeRows.columns, "Nodes and their devices", on_select)
@@ -63,12 +66,15 @@ class Views:
         self.moves = TableModel(MoveRows.columns, "Nodes that moved", on_select)
         self.log = TableModel(LogRows.columns, "Placement log", on_select, plain=True)
         self.memory, self.errors, self.compare, self.devices = (PanelView() for _ in range(4))
+        self.timeline = TimelineView(on_select=on_select)
+        self._timed: tuple[Any, Any] = (None, None)
         for view in (self.graph, self.status, self.memory, self.errors, self.compare, self.devices):
             view.on_msg(on_message)
         pages = [
             self.nodes.view,
             self.copies.view,
             self.memory,
+            self.timeline,
             self.errors,
             ipywidgets.VBox([self.compare, self.moves.view]),
             self.devices,
@@ -128,8 +134,10 @@ class Views:
     def show_selection(self, name: str) -> str:
         """Marks an op or a scope everywhere and shows its card; returns why it is where it is."""
         placement = self.what_if.placement
+        self._selected = name
         for table in self.tables.values():
             table.select(name)
+        self.timeline.select(name)
         if placement is None or self.drawing is None or not name:
             self.graph.detail, self.graph.selected_box = {}, ""
             return ""
@@ -188,6 +196,8 @@ class Views:
             table.front(name == front)
         if front == "Memory":
             self.memory.blocks = self._memory()
+        elif front == "Timeline":
+            self._show_timeline()
         elif front == "Errors":
             self.errors.blocks = panels.error_blocks(
                 state.placement, state.error, self.remedies, state.is_stale
@@ -200,6 +210,15 @@ class Views:
             self.devices.blocks = panels.device_blocks(
                 state.mapping, state.settings.environ, f"config = {config_code(state.settings)}"
             )
+
+    def _show_timeline(self) -> None:
+        """Shows the measured step; hints are of the present placement, where the step ran so."""
+        placement = self.what_if.placement
+        if self._timed[0] is not self.run_metadata or self._timed[1] is not placement:
+            self._timed = (self.run_metadata, placement)
+            step = self.run_metadata
+            self.timeline.show(None if step is None else step_timeline(step, placement))
+            self.timeline.select(self._selected)
 
     def _memory(self) -> list[dict[str, Any]]:
         state = self.what_if

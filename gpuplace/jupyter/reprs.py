@@ -6,6 +6,7 @@ of another kind, so that IPython falls back to its own ways.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import singledispatch
 from typing import Any
@@ -25,6 +26,8 @@ from gpuplace.report.memory_map import chunks_text, memory_html, memory_text
 from gpuplace.report.palette import device_label
 from gpuplace.report.tables import mapping_cells
 from gpuplace.report.text import bytes_text, counted, placement_text, table_text
+from gpuplace.report.timeline_reader import step_timeline
+from gpuplace.report.timeline_svg import timeline_svg
 from gpuplace.runtime.bfc_allocator import BFCAllocator
 from gpuplace.runtime.place import place
 from gpuplace.runtime.process_state import current_machine
@@ -36,6 +39,8 @@ _MOST_ROWS = 50
 _MOST_MOVES = 12
 _MOST_LINES = 200
 _MOST_LEFT = 100
+_TRACED = re.compile("^/host:|/stream:|/memcpy$|/sync$")
+"""Lists in which TensorFlow's tracers repeat what the devices' lists hold."""
 _PICTURE_NODES = 3000
 """Nodes up to which a graph that is merely shown is also drawn."""
 
@@ -226,7 +231,7 @@ def _session(session: Any) -> tuple[str, str]:
 
 def _run_metadata(metadata: Any) -> tuple[str, str]:
     """Devices with the ops that ran on each and their times; the slowest ops."""
-    stats = metadata.step_stats.dev_stats
+    stats = [device for device in metadata.step_stats.dev_stats if not _TRACED.search(device.device)]
     ops = [
         (stat.node_name, device.device, stat.all_end_rel_micros)
         for device in stats
@@ -245,6 +250,8 @@ def _run_metadata(metadata: Any) -> tuple[str, str]:
     slowest = sorted(ops, key=lambda op: -op[2])[:_MOST_TYPES]
     shown = f"<p><b>{title}</b></p>"
     if ops:
+        timeline = step_timeline(metadata)
+        shown += html.image(timeline_svg(timeline), f"Timeline. {timeline.text}")
         shown += html.table(columns, [(html.chip(row[0]), *row[1:]) for row in rows], limit=_MOST_ROWS)
         top = html.table(("op", "device", "µs"), [(name, html.chip(dev), us) for name, dev, us in slowest])
         shown += f"<details><summary>The slowest ops</summary>{top}</details>"

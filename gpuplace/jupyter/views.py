@@ -14,13 +14,13 @@ import traitlets
 
 from gpuplace.report.palette import device_style
 
-__all__ = ["ControlsView", "GraphView", "PanelView", "TableView", "look"]
+__all__ = ["ControlsView", "GraphView", "PanelView", "TableView", "look", "script"]
 
 STATIC = Path(__file__).parent / "static"
 STYLE = (STATIC / "explorer.css").read_text(encoding="utf-8")
 
 
-def _script(*names: str) -> str:
+def script(*names: str) -> str:
     """Several scripts as one module."""
     return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
 
@@ -44,7 +44,7 @@ class GraphView(anywidget.AnyWidget):
     with ``how`` (``"all"`` or ``"auto"``), ``light`` with ``what`` or ``only``.
     """
 
-    _esm = _script("lights.js", "graph_view.js")
+    _esm = script("lights.js", "graph_view.js")
     _css = STYLE
 
     svg = traitlets.Unicode("").tag(sync=True)
@@ -76,7 +76,7 @@ class TableView(anywidget.AnyWidget):
     ``descending``; ``rows`` with ``first``, ``count`` and ``version``, answered by a message ``rows`` with ``rows``.
     """
 
-    _esm = _script("dom.js", "table_view.js")
+    _esm = script("dom.js", "table_view.js")
 
     columns: Any = traitlets.List().tag(sync=True)
     """``[title, share of the width]``."""
@@ -109,7 +109,7 @@ class PanelView(anywidget.AnyWidget):
     Messages to Python: ``select`` with ``name``, ``act`` with ``action``.
     """
 
-    _esm = _script("dom.js", "panel_view.js")
+    _esm = script("dom.js", "panel_view.js")
 
     blocks: Any = traitlets.List().tag(sync=True)
     """What to show; see `gpuplace.jupyter.panels`."""
@@ -124,7 +124,7 @@ class ControlsView(anywidget.AnyWidget):
     ``code`` with ``text``, and ``ping`` with ``number``, answered by ``pong``.
     """
 
-    _esm = _script("dom.js", "controls_view.js")
+    _esm = script("dom.js", "controls_view.js")
     _css = STYLE
 
     fields: Any = traitlets.List().tag(sync=True)

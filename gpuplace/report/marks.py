@@ -23,7 +23,7 @@ from gpuplace.placer.placement import Placement
 from gpuplace.placer.placement_graph import NEXT_ITERATION_OPS
 from gpuplace.report.placement_view import PlacementView, view_of
 from gpuplace.report.scale import time_text
-from gpuplace.report.step_times import measured_us
+from gpuplace.report.step_times import measured_us, received_us
 from gpuplace.report.text import bytes_text, counted
 from gpuplace.report.trace import Trace
 
@@ -131,9 +131,9 @@ def critical_path(placement: Any, weight: str | None = None, run_metadata: Any =
 
     Args:
         placement: a `Placement` or a `PlacementView`.
-        weight: ``"time"`` adds up what a step measured, ``"bytes"`` what is copied between devices on the way,
-            ``"ops"`` counts; None takes the time where `run_metadata` is given, else the ops. Ops decide between equal
-            chains.
+        weight: ``"time"`` adds up what a step measured, copies included, ``"bytes"`` what is copied between devices on
+            the way, ``"ops"`` counts; None takes the time where `run_metadata` is given, else the ops. Ops decide
+            between equal chains.
         run_metadata: ``RunMetadata`` or ``StepStats`` of a step.
 
     Raises:
@@ -156,19 +156,29 @@ def critical_path(placement: Any, weight: str | None = None, run_metadata: Any =
     if weight == "bytes":
         for edge in np.flatnonzero(view.is_copy).tolist():
             on_edge[edge] = view.tensor_of(int(view.src[edge]), int(view.src_output[edge])).nbytes or 0
+    elif weight == "time":
+        on_edge = _copy_times(view, run_metadata)
     # A little for each op, so that of equal chains the longer one is taken.
     small = 1e-6 if weight != "ops" else 0.0
     chain = _longest(view, (own + small).tolist(), on_edge.tolist())
-    total = float(own[chain].sum())
-    if weight == "bytes":
-        chosen = set(zip(chain, chain[1:], strict=False))
-        heaviest: dict[tuple[int, int], float] = {}
-        for edge in np.flatnonzero(on_edge).tolist():
-            pair = (int(view.src[edge]), int(view.dst[edge]))
-            if pair in chosen:
-                heaviest[pair] = max(heaviest.get(pair, 0.0), float(on_edge[edge]))
-        total = sum(heaviest.values())
+    chosen = set(zip(chain, chain[1:], strict=False))
+    heaviest: dict[tuple[int, int], float] = {}
+    for edge in np.flatnonzero(on_edge).tolist():
+        pair = (int(view.src[edge]), int(view.dst[edge]))
+        if pair in chosen:
+            heaviest[pair] = max(heaviest.get(pair, 0.0), float(on_edge[edge]))
+    total = float(own[chain].sum()) + sum(heaviest.values())
     return CriticalPath(tuple(chain), weight, total, len(view))
+
+
+def _copy_times(view: PlacementView, run_metadata: Any) -> np.ndarray:
+    """[edges] microseconds of the copy that a tensor went by, where a step measured it."""
+    lasted = received_us(run_metadata)
+    found = np.zeros(len(view.src))
+    for edge in np.flatnonzero(view.is_copy).tolist() if lasted else ():
+        node, target = int(view.src[edge]), view.labels[view.device[view.dst[edge]]]
+        found[edge] = lasted.get((view.names[node], int(view.src_output[edge]), target), 0.0)
+    return found
 
 
 def _longest(view: PlacementView, own: Sequence[float], on_edge: Sequence[float]) -> list[int]:

@@ -7,16 +7,21 @@ place are added up (a loop runs a node more than once), and of several places th
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 
+from gpuplace.report.palette import device_label
 from gpuplace.report.placement_view import PlacementView
 
-__all__ = ["measured_bytes", "measured_us"]
+__all__ = ["devices_of", "measured_bytes", "measured_us", "received_us"]
+
+_RECEIVE = re.compile(r"(.+)/_\d+ = _(?:Host)?Recv\(")
 
 
-def _devices(run_metadata: Any) -> Any:
+def devices_of(run_metadata: Any) -> Any:
+    """The lists of a ``RunMetadata`` or ``StepStats``; TypeError for anything else."""
     stats = getattr(run_metadata, "step_stats", run_metadata)
     devices = getattr(stats, "dev_stats", None)
     if devices is None:
@@ -32,7 +37,7 @@ def measured_us(view: PlacementView, run_metadata: Any) -> np.ndarray:
         ValueError: it holds none of the graph's nodes.
     """
     found = np.full(len(view), np.nan)
-    for device in _devices(run_metadata):
+    for device in devices_of(run_metadata):
         here: dict[int, float] = {}
         for stats in device.node_stats:
             node = view.index.get(stats.node_name, view.index.get(stats.node_name.partition(":")[0]))
@@ -55,7 +60,7 @@ def measured_bytes(view: PlacementView, run_metadata: Any) -> np.ndarray:
         TypeError: `run_metadata` holds no ``dev_stats``.
     """
     found = np.full(len(view), np.nan)
-    for device in _devices(run_metadata):
+    for device in devices_of(run_metadata):
         for stats in device.node_stats:
             node = view.index.get(stats.node_name)
             if node is not None:
@@ -64,4 +69,21 @@ def measured_bytes(view: PlacementView, run_metadata: Any) -> np.ndarray:
                     for output in stats.output
                 )
                 found[node] = np.fmax(found[node], size)
+    return found
+
+
+def received_us(run_metadata: Any) -> dict[tuple[str, int, str], float]:
+    """Node, output and short name of the device it went to -> microseconds of that copy, where a ``_Recv`` tells.
+
+    Raises:
+        TypeError: `run_metadata` holds no ``dev_stats``.
+    """
+    found = {}
+    for device in devices_of(run_metadata):
+        for stats in device.node_stats:
+            name = _RECEIVE.match(getattr(stats, "timeline_label", ""))
+            if name is not None:
+                slot = stats.output[0].slot if stats.output else 0
+                lasted = stats.all_end_rel_nanos / 1000 or stats.all_end_rel_micros
+                found[name[1], slot, device_label(device.device)] = lasted
     return found

@@ -28,6 +28,7 @@ from gpuplace.runtime.folding import Folder
 from gpuplace.runtime.lane_plan import LaneBuilder, ParallelPlan, TracedLaneBuilder, lane_schedules
 from gpuplace.runtime.lanes import Arrangement, arrange, estimated_costs
 from gpuplace.runtime.partition import PartitionOptions, Schedule, Step, make_schedule
+from gpuplace.runtime.partition_graphs import count_transfers
 from gpuplace.runtime.plan import PlanBuilder, PlanCode
 from gpuplace.runtime.process_state import SessionDevices
 from gpuplace.runtime.step_stats import TracedPlanBuilder
@@ -122,7 +123,7 @@ class PlanMaker:
         options = PartitionOptions(device_of, self._types, self._kernels, self._client, folder, done)
         schedule = make_schedule(*signature, options)
         backends = self._backends_of(schedule)
-        first, self._transfers = self._transfers, self._transfers + 2 * len(schedule.copies)
+        first, self._transfers = self._transfers, self._transfers + count_transfers(schedule)
         leaves = [backend.leave for backend in backends.values() if backend.leave is not None]
         if leaves:
             code = self._line(schedule, backends, kind)

@@ -54,11 +54,12 @@ from gpuplace.runtime.host_memory import keep_freed_memory
 from gpuplace.runtime.partial_run import PartialRuns
 from gpuplace.runtime.plan_maker import TIMED, TRACED, PlanMaker, Signature
 from gpuplace.runtime.process_state import session_devices
+from gpuplace.runtime.run_metadata import CostModels, fill_run_metadata
 from gpuplace.runtime.run_options import deadline_check, error_with_usage
 from gpuplace.runtime.session_device import SessionDevice
 from gpuplace.runtime.session_errors import error_with_lines, with_lines
 from gpuplace.runtime.session_placement import SessionPlacement
-from gpuplace.runtime.step_stats import Trace, fill_partition_graphs, fill_step_stats
+from gpuplace.runtime.step_stats import Trace
 
 __all__ = ["BaseSession", "InteractiveSession", "Session"]
 
@@ -102,6 +103,7 @@ class BaseSession:
     def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
         self._closed = True
         self._release = releases.get_release()
+        self._rules = releases.rules(self._release)
         self._check_arguments(target, graph, config)
         self._graph = get_default_graph() if graph is None else graph
         self._target = target.decode() if isinstance(target, bytes) else target or ""
@@ -114,6 +116,7 @@ class BaseSession:
         self._runners: dict[Any, _Runner] = {}
         self._plans: dict[Signature, Plan] = {}
         self._other_plans: dict[tuple[Signature, str], Plan] = {}
+        self._costs = CostModels(config)
         self._timeout_ms = max(int(getattr(config, "operation_timeout_in_ms", 0) or 0), 0)
         self._lock = threading.RLock()
         self._maker = PlanMaker(
@@ -269,7 +272,7 @@ class BaseSession:
         signature = structure.tensors, structure.operations, tuple(feeds)
         converters = [Feed(tensor, self._release).convert for tensor in feeds]
         values = [convert(*pair) for convert, pair in zip(converters, feeds.values(), strict=True)]
-        if run_metadata is not None:
+        if run_metadata is not None or self._costs.every:
             return structure.build(self._run_with_metadata(signature, values, options, run_metadata))
         if options is not None or self._timeout_ms:
             return structure.build(self._run_with_options(signature, values, options))
@@ -322,21 +325,18 @@ class BaseSession:
     def _run_with_metadata(
         self, signature: Signature, values: list[Any], options: Any, run_metadata: Any
     ) -> list[Any]:
-        """Runs, traced where ``options`` ask for it, and fills in ``run_metadata``."""
-        run_metadata.Clear()
-        if not getattr(options, "trace_level", 0):
+        """Runs, traced where ``options`` or the cost model ask for it, and fills in ``run_metadata``."""
+        costs, trace = self._costs.due(signature), None
+        if costs is None and not getattr(options, "trace_level", 0):
             plan = self._plan(signature)
             fetched = self._run_with_options(signature, values, options)
         else:
             plan = self._plan(signature, TRACED)
-            trace = Trace(plan.schedule, self._maker.backends)
+            trace = Trace(plan.schedule, self._maker.backends, feeds=values)
             fetched = plan.run([self._within_limit(trace.record, plan, options), *values])
             trace.end()
-            fill_step_stats(run_metadata.step_stats, trace, plan.first_transfer)
-        if getattr(options, "output_partition_graphs", False):
-            fill_partition_graphs(
-                run_metadata.partition_graphs, plan.schedule, self._graph, plan.first_transfer
-            )
+        if run_metadata is not None or costs is not None:
+            fill_run_metadata(run_metadata, options, plan, self._graph, self._rules, trace, costs)
         return fetched
 
     def _within_limit(self, record: Callable[..., None], plan: Plan, options: Any) -> Callable[..., None]:
@@ -446,7 +446,7 @@ class BaseSession:
             ready[0] = self._plan(signature).run
             return ready[0]
 
-        if self._timeout_ms:  # every call has a limit of its own
+        if self._timeout_ms or self._costs.every:  # every call has a limit of its own
             return lambda *arguments, **options: self.run(
                 fetches, dict(zip(tensors, arguments, strict=True)) or None, **options
             )

@@ -6,35 +6,48 @@ A traced plan is the plain plan with a line before and a line after every call::
     t0 = k2(c0, c1)
     record(2, s, clock(), (t0,))
 
-A copy between devices becomes two nodes, as in TensorFlow: ``_Send`` on one device and ``_Recv`` on the other, and the
-partition of a device holds the same nodes.
+A copy between devices becomes two nodes: ``_Send`` on one device and ``_Recv`` on the other, of the names they have in
+the partition graphs. TensorFlow's executor leaves the two out of a device's list, and only its tracers show what
+was copied (`gpuplace.runtime.tracer_stats`); here they are in both.
 
-Source: tensorflow/core/common_runtime/step_stats_collector.cc, executor.cc and core/graph/graph_partition.cc,
-releases 1.15 and 2.21.
+Source: tensorflow/core/common_runtime/step_stats_collector.cc and executor.cc, releases 1.15 and 2.21.
 """
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from gpuplace.dtypes import as_dtype
-from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.resources import VariableStorage
 from gpuplace.runtime.partition import Schedule, Slot, Step, arg_name, retval_name
+from gpuplace.runtime.partition_graphs import (
+    control_numbers,
+    end_names,
+    transfer_names,
+    transfer_ops,
+    value_name,
+)
 from gpuplace.runtime.plan import PlanBuilder
+from gpuplace.runtime.tracer_stats import add_tracer_stats
 
 __all__ = [
     "Trace",
     "TraceRecord",
     "TracedPlanBuilder",
     "TracedTensor",
-    "fill_partition_graphs",
     "fill_step_stats",
 ]
+
+HARDWARE_TRACE = 2
+"""``RunOptions.HARDWARE_TRACE``."""
+
+_KEPT = frozenset({"Const", "Variable", "VariableV2", "VarHandleOp"})
+"""Ops whose output's memory is there before the step and after it."""
 
 
 class TracedTensor(NamedTuple):
@@ -63,6 +76,8 @@ class TraceRecord(NamedTuple):
     """What it gave out."""
     bytes_in_use: int
     """What the device's allocator had given out at the end; 0 where nothing counts that."""
+    thread: int = 0
+    """Number of the thread that did it."""
 
 
 class Trace:
@@ -73,6 +88,7 @@ class Trace:
         backends: full device name to device.
         clock: nanoseconds, for durations.
         wall_clock: nanoseconds since 1970.
+        feeds: the values that the caller gives.
     """
 
     def __init__(
@@ -81,10 +97,15 @@ class Trace:
         backends: Mapping[str, Any],
         clock: Callable[[], int] = time.perf_counter_ns,
         wall_clock: Callable[[], int] = time.time_ns,
+        feeds: Sequence[Any] = (),
     ) -> None:
         self.schedule = schedule
         self.backends = backends
         self.records: list[TraceRecord] = []
+        self.feeds: tuple[TracedTensor | None, ...] = tuple(
+            map(_traced, feeds or (None,) * len(schedule.feeds))
+        )
+        """What was fed."""
         self.clock = clock
         self.start_ns: int = clock()
         self.epoch_ns: int = wall_clock() - self.start_ns
@@ -96,7 +117,10 @@ class Trace:
         end_ns = self.clock()
         memory = self.backends[self.schedule.steps[number].device].memory
         in_use = 0 if memory is None else memory.allocator.stats().bytes_in_use
-        self.records.append(TraceRecord(number, start_ns, end_ns, tuple(map(_traced, values)), in_use))
+        thread = threading.get_ident()
+        self.records.append(
+            TraceRecord(number, start_ns, end_ns, tuple(map(_traced, values)), in_use, thread)
+        )
 
     def end(self) -> None:
         """Notes the end of the step."""
@@ -130,200 +154,185 @@ class TracedPlanBuilder(PlanBuilder):
         self.emit(step, f"record({number}, s, ({''.join(f'{name}, ' for name in outputs)}))")
 
 
-def _edge(schedule: Schedule, first_transfer: int) -> dict[Slot, tuple[str, str, str]]:
-    """For each copied value: names of its sending and receiving node and the tensor name both use."""
-    names = {}
-    for position, step in enumerate(schedule.copies):
-        source = step.inputs[0].tensor.op.name
-        number = first_transfer + 2 * position
-        names[step.outputs[0]] = (
-            f"{source}/_{number}",
-            f"{source}/_{number + 1}",
-            f"edge_{number}_{source}",
+@dataclass
+class _Writer:
+    """A ``StepStats`` message in the making."""
+
+    step_stats: Any
+    trace: Trace
+    edges: Mapping[Slot, tuple[str, str, str]]
+    feeds: Mapping[Slot, str]
+    controls: Mapping[tuple[Operation, str], int]
+    """Numbers of the nodes between an operation and a device where something waits for it."""
+    devices: dict[str, Any] = field(default_factory=dict)
+    ready: dict[Slot | Operation, int] = field(default_factory=dict)
+    """When a value was there, or an operation was over."""
+    values: dict[Slot, TracedTensor | None] = field(default_factory=dict)
+
+    def node(
+        self, device: str, name: str, label: str, start_ns: int, end_ns: int, scheduled_ns: int | None = None
+    ) -> Any:
+        stats = self.devices.get(device)
+        trace = self.trace
+        if stats is None:
+            stats = self.devices[device] = self.step_stats.dev_stats.add(device=device)
+            start = trace.start_ns
+            _node_stats(stats, "_SOURCE", "_SOURCE = NoOp()", trace, start, start, start)
+        return _node_stats(stats, name, label, trace, start_ns, end_ns, scheduled_ns)
+
+    def feed(self, slot: Slot, tensor: TracedTensor | None) -> None:
+        name = self.feeds[slot]
+        start = self.trace.start_ns
+        made = self.node(slot.location.device, name, f"{name} = _Arg()", start, start)
+        self.values[slot] = tensor
+        if tensor is not None:
+            _describe(made, 0, tensor, "cpu")
+
+    def call(self, record: TraceRecord) -> None:
+        """Writes what a record says, of a copy two nodes."""
+        step = self.trace.schedule.steps[record.number]
+        start, end = record.start_ns, record.end_ns
+        waits: list[Slot | Operation] = [*step.inputs, *step.control_inputs]
+        scheduled = max(
+            (self.ready.get(wait, self.trace.start_ns) for wait in waits), default=self.trace.start_ns
         )
-    return names
+        scheduled = min(scheduled, start)
+        if step.op is not None:
+            self.ready[step.op] = end
+            inputs = ", ".join(_input_names(step, self.edges, self.feeds, self.controls))
+            made = self.node(
+                step.device, step.name, f"{step.name} = {step.op_type}({inputs})", start, end, scheduled
+            )
+        else:
+            send, receive, tensor = self.edges[step.outputs[0]]
+            sender, receiver = step.inputs[0].location.device, step.outputs[0].location.device
+            send_op, receive_op = transfer_ops(step)
+            self.node(sender, send, f"{send} = {send_op}({tensor} @{receiver})", start, end, scheduled)
+            made = self.node(
+                receiver, receive, f"{receive} = {receive_op}({tensor} @{sender})", start, end, scheduled
+            )
+        self.ready.update(dict.fromkeys(step.outputs, end))
+        self.values.update(zip(step.outputs, record.outputs, strict=True))
+        self.outputs(made, step, record)
+
+    def outputs(self, stats: Any, step: Step, record: TraceRecord) -> None:
+        """Adds the outputs, and the memory that was taken for them."""
+        backend = self.trace.backends[step.device]
+        taken: dict[str, list[int]] = {}
+        known = {tensor.address for slot in step.inputs if (tensor := self.values.get(slot)) is not None}
+        for slot, tensor in zip(step.outputs, record.outputs, strict=True):
+            if tensor is None:
+                continue
+            allocator = "cpu" if slot.location.on_host else backend.allocator_name
+            is_kept = step.op_type in _KEPT
+            is_shared = is_kept or slot.is_ref or (tensor.address != 0 and tensor.address in known)
+            nbytes = tensor.nbytes if allocator == "cpu" else _rounded(tensor.nbytes)
+            description = _describe(stats, slot.tensor.value_index, tensor, allocator)
+            if is_kept:
+                stats.memory_stats.persistent_memory_size += tensor.nbytes
+            elif not slot.is_ref:
+                description.allocated_bytes = nbytes
+            if tensor.nbytes and not is_shared:
+                description.allocation_id = 1 + len(taken.setdefault(allocator, []))
+                description.has_single_reference = True
+                taken[allocator].append(nbytes)
+        for allocator, sizes in taken.items():
+            total = sum(sizes)
+            memory = stats.memory.add(
+                allocator_name=allocator, total_bytes=total, peak_bytes=total, live_bytes=total
+            )
+            at = (record.end_ns + self.trace.epoch_ns) // 1000
+            for nbytes in sizes:
+                memory.allocation_records.add(alloc_micros=at, alloc_bytes=nbytes)
+            if allocator == backend.allocator_name:
+                memory.allocator_bytes_in_use = record.bytes_in_use
 
 
-def transfer_ops(step: Step) -> tuple[str, str]:
-    """Op types of the two nodes that stand for a copy; those that use host memory of a GPU have types of their own."""
-    source, target = step.inputs[0].location, step.outputs[0].location
-    return (
-        "_HostSend" if source.on_host and "CPU" not in source.device.rpartition("/")[2] else "_Send",
-        "_HostRecv" if target.on_host and "CPU" not in target.device.rpartition("/")[2] else "_Recv",
-    )
-
-
-def fill_step_stats(step_stats: Any, trace: Trace, first_transfer: int) -> None:
+def fill_step_stats(
+    step_stats: Any, trace: Trace, first_transfer: int, level: int = 1, rules: str = "2.21"
+) -> None:
     """Writes a trace to a ``StepStats`` message.
 
     Args:
         step_stats: the message.
         trace: what was recorded.
         first_transfer: number of the first copy's nodes.
+        level: ``RunOptions.trace_level``; from ``HARDWARE_TRACE`` on what TensorFlow's tracers show is there too.
+        rules: ``"1.15"`` or ``"2.21"``.
     """
     schedule = trace.schedule
-    edges = _edge(schedule, first_transfer)
-    feeds = {slot: arg_name(slot.tensor, position) for position, slot in enumerate(schedule.feeds)}
-    by_device: dict[str, Any] = {}
-
-    def node(device: str, name: str, label: str, start_ns: int, end_ns: int) -> Any:
-        stats = by_device.get(device)
-        if stats is None:
-            stats = by_device[device] = step_stats.dev_stats.add(device=device)
-            _node_stats(stats, "_SOURCE", "_SOURCE = NoOp()", trace, trace.start_ns, trace.start_ns)
-        return _node_stats(stats, name, label, trace, start_ns, end_ns)
-
+    edges = transfer_names(schedule, first_transfer)
+    feeds, controls = end_names(schedule.feeds, arg_name), control_numbers(schedule, first_transfer)
+    writer = _Writer(step_stats, trace, edges, feeds, controls)
     client = schedule.fetches[0].location.device if schedule.fetches else None
-    for name in feeds.values():
-        device = schedule.feeds[0].location.device
-        node(device, name, f"{name} = _Arg()", trace.start_ns, trace.start_ns)
-    for record in trace.records:
-        step = schedule.steps[record.number]
-        if step.op is not None:
-            label = f"{step.name} = {step.op_type}({', '.join(_input_names(step, edges, feeds))})"
-            made = node(step.device, step.name, label, record.start_ns, record.end_ns)
-            _add_outputs(made, step, record, trace.backends[step.device])
-            continue
-        send, receive, tensor = edges[step.outputs[0]]
-        sender, receiver = step.inputs[0].location.device, step.outputs[0].location.device
-        send_op, receive_op = transfer_ops(step)
-        node(sender, send, f"{send} = {send_op}({tensor} @{receiver})", record.start_ns, record.end_ns)
-        label = f"{receive} = {receive_op}({tensor} @{sender})"
-        made = node(receiver, receive, label, record.start_ns, record.end_ns)
-        _add_outputs(made, step, record, trace.backends[receiver])
-    for position, slot in enumerate(schedule.fetches):
+    for slot, tensor in zip(schedule.feeds, trace.feeds, strict=True):
+        writer.feed(slot, tensor)
+    for record in sorted(trace.records, key=lambda record: record.start_ns):  # threads note them as they come
+        writer.call(record)
+    for slot, name in end_names(schedule.fetches, retval_name).items():
         assert client is not None
-        name = retval_name(slot.tensor, position)
-        source = edges[slot][1] if slot in edges else feeds.get(slot) or slot.name.partition(":")[0]
-        node(client, name, f"{name} = _Retval({source})", trace.end_ns, trace.end_ns)
+        source = edges[slot][1] if slot in edges else writer.feeds.get(slot) or slot.name.partition(":")[0]
+        label = f"{name} = _Retval({source})"
+        writer.node(client, name, label, trace.end_ns, trace.end_ns, writer.ready.get(slot))
+    if level >= HARDWARE_TRACE:
+        add_tracer_stats(step_stats, trace, edges, rules)
 
 
 def _input_names(
-    step: Step, edges: Mapping[Slot, tuple[str, str, str]], feeds: Mapping[Slot, str]
+    step: Step,
+    edges: Mapping[Slot, tuple[str, str, str]],
+    feeds: Mapping[Slot, str],
+    controls: Mapping[tuple[Operation, str], int],
 ) -> Iterable[str]:
     for slot in step.inputs:
-        if slot in edges:
-            yield edges[slot][1]
-        elif slot in feeds:
-            yield feeds[slot]
-        else:
-            yield slot.name
+        yield value_name(slot, edges, feeds)
     for control in step.control_inputs:
-        yield f"^{control.name}"
+        number = controls.get((control, step.device))
+        yield f"^{control.name}" if number is None else f"^{control.name}/_{number + 3}"
 
 
-def _node_stats(stats: Any, name: str, label: str, trace: Trace, start_ns: int, end_ns: int) -> Any:
+def _node_stats(
+    stats: Any,
+    name: str,
+    label: str,
+    trace: Trace,
+    start_ns: int,
+    end_ns: int,
+    scheduled_ns: int | None = None,
+) -> Any:
     wall_ns = start_ns + trace.epoch_ns
+    scheduled = wall_ns if scheduled_ns is None else scheduled_ns + trace.epoch_ns
     lasted = max(end_ns - start_ns, 0)
-    return stats.node_stats.add(
+    made = stats.node_stats.add(
         node_name=name,
         timeline_label=label,
-        scheduled_micros=wall_ns // 1000,
+        scheduled_micros=scheduled // 1000,
         all_start_micros=wall_ns // 1000,
         op_end_rel_micros=-(-lasted // 1000),
         all_end_rel_micros=-(-lasted // 1000),
-        scheduled_nanos=wall_ns,
+        scheduled_nanos=scheduled,
         all_start_nanos=wall_ns,
         op_end_rel_nanos=lasted,
         all_end_rel_nanos=lasted,
     )
+    made.memory_stats.SetInParent()
+    return made
 
 
-def _add_outputs(stats: Any, step: Step, record: TraceRecord, backend: Any) -> None:
-    """Adds the outputs and the memory that they take."""
-    for slot, tensor in zip(step.outputs, record.outputs, strict=True):
-        if tensor is None:
-            continue
-        is_hosted = slot.location.on_host
-        allocator = backend.allocator_name if not is_hosted else "cpu"
-        description = stats.output.add(slot=slot.tensor.value_index).tensor_description
-        description.dtype = tensor.dtype.as_datatype_enum
-        for size in tensor.shape:
-            description.shape.dim.add(size=size)
-        description.allocation_description.requested_bytes = tensor.nbytes
-        description.allocation_description.allocated_bytes = tensor.nbytes
-        description.allocation_description.allocator_name = allocator
-        description.allocation_description.ptr = tensor.address
-        if tensor.nbytes:
-            memory = stats.memory.add(
-                allocator_name=allocator,
-                total_bytes=tensor.nbytes,
-                peak_bytes=tensor.nbytes,
-                live_bytes=tensor.nbytes,
-            )
-            if not is_hosted:
-                memory.allocator_bytes_in_use = record.bytes_in_use
+def _describe(stats: Any, output: int, tensor: TracedTensor, allocator: str) -> Any:
+    """Adds an output's type, shape and size; returns the message about its memory."""
+    description = stats.output.add(slot=output).tensor_description
+    description.dtype = tensor.dtype.as_datatype_enum
+    description.shape.SetInParent()
+    for size in tensor.shape:
+        description.shape.dim.add(size=size)
+    memory = description.allocation_description
+    memory.requested_bytes = tensor.nbytes
+    memory.allocator_name = allocator
+    memory.ptr = tensor.address
+    return memory
 
 
-def fill_partition_graphs(graphs: Any, schedule: Schedule, graph: Graph, first_transfer: int) -> None:
-    """Appends a ``GraphDef`` per device: its nodes, with sends and receives where edges cross."""
-    from gpuplace.graphdef.attr_values import encode_attr
-    from gpuplace.graphdef.export import node_def, version_def
-
-    edges = _edge(schedule, first_transfer)
-    feeds = {slot: arg_name(slot.tensor, position) for position, slot in enumerate(schedule.feeds)}
-    by_device: dict[str, Any] = {}
-    included = set(schedule.operations)
-
-    def add(device: str, name: str, op_type: str, inputs: Iterable[str], attrs: Mapping[str, Any]) -> None:
-        proto = partition(device).node.add(name=name, op=op_type, device=device, input=inputs)
-        for key, value in attrs.items():
-            encode_attr(value, proto.attr[key])
-
-    def partition(device: str) -> Any:
-        if device not in by_device:
-            by_device[device] = graphs.add(versions=version_def(graph))
-        return by_device[device]
-
-    for position, slot in enumerate(schedule.feeds):
-        attrs = {"T": slot.tensor.dtype.base_dtype, "index": position}
-        add(slot.location.device, feeds[slot], "_Arg", (), attrs)
-    for step in schedule.steps:
-        if step.op is None:
-            _add_transfer(add, step, edges[step.outputs[0]], _value_name(step.inputs[0], edges, feeds))
-            continue
-        proto = node_def(step.op, partition(step.device).node.add())
-        proto.device = step.device
-        del proto.input[:]
-        if step.folded is not None:
-            proto.name, proto.op = step.name, "Const"
-            proto.attr.clear()
-            for key, value in step.folded.attrs.items():
-                encode_attr(value, proto.attr[key])
-        proto.input.extend(_value_name(slot, edges, feeds) for slot in step.inputs)
-        proto.input.extend(f"^{control.name}" for control in _same_device_controls(step, schedule, included))
-    for position, slot in enumerate(schedule.fetches):
-        attrs = {"T": slot.tensor.dtype.base_dtype, "index": position}
-        name = retval_name(slot.tensor, position)
-        add(slot.location.device, name, "_Retval", [_value_name(slot, edges, feeds)], attrs)
-
-
-def _value_name(slot: Slot, edges: Mapping[Slot, tuple[str, str, str]], feeds: Mapping[Slot, str]) -> str:
-    if slot in edges:
-        return edges[slot][1]
-    if slot in feeds:
-        return feeds[slot]
-    return slot.name
-
-
-def _add_transfer(add: Any, step: Step, names: tuple[str, str, str], source: str) -> None:
-    send, receive, tensor = names
-    sender, receiver = step.inputs[0].location.device, step.outputs[0].location.device
-    dtype = step.inputs[0].tensor.dtype.base_dtype
-    send_op, receive_op = transfer_ops(step)
-    common = {
-        "client_terminated": False,
-        "recv_device": receiver.encode(),
-        "send_device": sender.encode(),
-        "tensor_name": tensor.encode(),
-    }
-    add(sender, send, send_op, [source], {"T": dtype, **common})
-    add(receiver, receive, receive_op, (), {"tensor_type": dtype, **common})
-
-
-def _same_device_controls(step: Step, schedule: Schedule, included: set[Operation]) -> list[Operation]:
-    assert step.op is not None
-    devices = {other.op: other.device for other in schedule.steps if other.op is not None}
-    return [
-        control for control in step.control_inputs if control in included and devices[control] == step.device
-    ]
+def _rounded(nbytes: int) -> int:
+    """What a GPU's allocator takes for a tensor, where it does not find a chunk that is a little larger."""
+    return (nbytes + 255) & ~255

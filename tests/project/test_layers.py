@@ -31,7 +31,7 @@ LAYERS |= {
 }
 LAYERS["report"] = set(LAYERS)
 LAYERS["jupyter"] = set(LAYERS)
-TOP = {"__init__", "__main__", "api", "cli", "testing", "views"}
+TOP = {"__init__", "__main__", "api", "cli", "python", "testing", "views"}
 
 # Third-party packages, and the modules (or packages) that may import them.
 OWNERS: dict[str, set[str]] = {

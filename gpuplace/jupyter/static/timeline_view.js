@@ -1,0 +1,585 @@
+// A measured step: lanes of boxes on a canvas, copies as arrows, the critical path outlined. Traits and messages: see
+// TimelineView. Only what is in sight is drawn, and what is narrower than a pixel once a pixel, so that a step of
+// 100,000 nodes can be dragged. Needs dom.js. Nothing is fetched from anywhere.
+
+const LANE = 28;
+const BAR = 20;
+const AXIS = 22;
+const LABELS = 152;
+const RIGHT = 10;
+const ON_PATH = 1;
+const TRANSFER = 2;
+const MOST_ARROWS = 400;
+
+function timeText(us) {
+  for (const [unit, factor] of [["s", 1e6], ["ms", 1e3], ["µs", 1], ["ns", 1e-3]]) {
+    if (Math.abs(us) >= factor) return `${Number((us / factor).toPrecision(3))} ${unit}`;
+  }
+  return us ? `${Number((us * 1e3).toPrecision(3))} ns` : "0 µs";
+}
+
+function bytesText(size) {
+  if (size < 0) return "";
+  let unit = 0;
+  while (size >= 1024 && unit < 5) {
+    size /= 1024;
+    unit += 1;
+  }
+  if (!unit) return `${size} B`;
+  // Halves go to the even tenth, as in Python.
+  const tenths = size * 10;
+  const rounded = tenths % 1 === 0.5 ? 2 * Math.round(tenths / 2) : Math.round(tenths);
+  return `${(rounded / 10).toFixed(1)} ${["B", "KiB", "MiB", "GiB", "TiB", "PiB"][unit]}`;
+}
+
+function render({ model, el }) {
+  el.classList.add("gp", "gp-timeline");
+  let step = read();
+  let span = [0, step.total];
+  let selected = -1;
+  let hovered = -1;
+  let lit = new Set();
+
+  // ------------------------------------------------------------------------------------------------------- the data
+  function read() {
+    const head = model.get("step");
+    const raw = model.get("columns");
+    const count = head.count ?? 0;
+    const buffer = raw.buffer ? raw.buffer.slice(raw.byteOffset, raw.byteOffset + raw.byteLength) : raw;
+    let at = 0;
+    const take = (Type) => {
+      const found = new Type(buffer, at, count);
+      at += Type.BYTES_PER_ELEMENT * count;
+      return found;
+    };
+    const made = { ...head, start: take(Float64Array), end: take(Float64Array), bytes: take(Float64Array) };
+    Object.assign(made, { name: take(Uint32Array), op: take(Uint32Array), lane: take(Uint32Array), colour: take(Uint32Array), flags: take(Uint8Array) });
+    made.rows = made.lanes.map(() => []);
+    for (let event = 0; event < count; event += 1) made.rows[made.lane[event]].push(event);
+    made.place = new Uint32Array(count);
+    for (const row of made.rows) row.forEach((event, place) => (made.place[event] = place));
+    made.total = Math.max(made.total, 1e-3);
+    return made;
+  }
+
+  const nameOf = (event) => step.names[step.name[event]];
+  const opOf = (event) => step.ops[step.op[event]];
+
+  // ------------------------------------------------------------------------------------------------------ the elements
+  const button = (text, label, act) => element("button", { type: "button", title: label, "aria-label": label, onclick: act }, text);
+  const colour = element("select", { "aria-label": "Colour boxes by", onchange: () => model.send({ type: "colour", colour: colour.value }) });
+  const path = element("input", { type: "checkbox", checked: true, onchange: () => draw() });
+  const arrows = element("input", { type: "checkbox", checked: true, onchange: () => draw() });
+  const search = element("input", { type: "search", placeholder: "Find a node", "aria-label": "Find a node", oninput: () => find(search.value), onkeydown: (event) => { event.stopPropagation(); if (event.key === "Enter") nextHit(event.shiftKey ? -1 : 1); } });
+  const tools = element(
+    "div",
+    { class: "gp-timeline-tools" },
+    button("−", "Zoom out", () => zoom(1.6)),
+    button("+", "Zoom in", () => zoom(1 / 1.6)),
+    button("Whole step", "Show the whole step", () => show(0, step.total)),
+    button("Critical path", "Go to the next event of the critical path", () => alongPath(1)),
+    element("label", {}, "Colour ", colour),
+    element("label", {}, path, " path"),
+    element("label", {}, arrows, " copies"),
+    search,
+  );
+  const canvas = element("canvas", { class: "gp-lanes", tabindex: "0", role: "application", "aria-roledescription": "timeline", "aria-label": "" });
+  // The canvas stays in sight and shows the lanes scrolled to.
+  const space = element("div", { class: "gp-lanes-space" }, canvas);
+  const scroller = element("div", { class: "gp-lanes-box", onscroll: () => draw() }, space);
+  const said = element("div", { class: "gp-timeline-said", role: "status" });
+  const legend = element("div", { class: "gp-timeline-legend" });
+  const notes = element("div", { class: "gp-timeline-notes" });
+  const summary = element("div", { class: "gp-timeline-summary" });
+  el.append(element("div", { class: "gp-timeline-body" }, summary, tools, scroller, said, legend, notes));
+  const pen = canvas.getContext("2d");
+
+  // --------------------------------------------------------------------------------------------------------- geometry
+  const room = () => Math.max(60, canvas.clientWidth - LABELS - RIGHT);
+  const x = (time) => LABELS + ((time - span[0]) / (span[1] - span[0])) * room();
+  const timeAt = (px) => span[0] + ((px - LABELS) / room()) * (span[1] - span[0]);
+  const y = (lane) => AXIS + lane * LANE + (LANE - BAR) / 2 - scroller.scrollTop;
+
+  function show(from, to) {
+    const least = Math.min(step.total, Math.max(step.total * 1e-7, 0.02));
+    const width = Math.min(step.total, Math.max(to - from, least));
+    const start = Math.min(Math.max(0, (from + to) / 2 - width / 2), step.total - width);
+    span = [start, start + width];
+    draw();
+  }
+
+  function zoom(factor, at = null) {
+    const centre = at ?? (selected >= 0 && inSight(selected) ? (step.start[selected] + step.end[selected]) / 2 : (span[0] + span[1]) / 2);
+    const width = Math.min(step.total, (span[1] - span[0]) * factor);
+    const share = (centre - span[0]) / (span[1] - span[0]);
+    show(centre - share * width, centre + (1 - share) * width);
+  }
+
+  const pan = (share) => show(span[0] + share * (span[1] - span[0]), span[1] + share * (span[1] - span[0]));
+  const inSight = (event) => step.end[event] >= span[0] && step.start[event] <= span[1];
+
+  // The first event of a row that ends after a time.
+  function firstAfter(row, time) {
+    let low = 0;
+    let high = row.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (step.end[row[middle]] < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  // ---------------------------------------------------------------------------------------------------------- drawing
+  let waiting = false;
+  function draw() {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      paint();
+    });
+  }
+
+  function paint() {
+    const width = scroller.clientWidth;
+    if (!width) return;
+    const whole = AXIS + step.lanes.length * LANE + 4;
+    space.style.height = `${whole}px`;
+    const height = Math.min(whole, scroller.clientHeight);
+    const dots = window.devicePixelRatio || 1;
+    if (canvas.width !== Math.round(width * dots) || canvas.height !== Math.round(height * dots)) {
+      canvas.width = Math.round(width * dots);
+      canvas.height = Math.round(height * dots);
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${height}px`;
+    }
+    const style = getComputedStyle(el);
+    const tone = (name) => style.getPropertyValue(name).trim();
+    const look = { ink: tone("--gp-ink"), faint: tone("--gp-faint"), ground: tone("--gp-ground"), raised: tone("--gp-raised"), line: tone("--gp-hairline"), copy: tone("--gp-copy"), path: tone("--gp-path"), focus: tone("--gp-focus"), mark: tone("--gp-mark") };
+    pen.setTransform(dots, 0, 0, dots, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    pen.font = "11px system-ui, 'Liberation Sans', Arial, sans-serif";
+    pen.textBaseline = "middle";
+    paintAxis(look, height);
+    let drawn = 0;
+    pen.save();
+    pen.beginPath();
+    pen.rect(LABELS - 1, AXIS, room() + RIGHT, height);
+    pen.clip();
+    for (let number = 0; number < step.lanes.length; number += 1) {
+      if (y(number) + LANE < AXIS || y(number) > height) continue;
+      pen.fillStyle = look.raised;
+      pen.fillRect(LABELS, y(number), room(), BAR);
+      drawn += paintLane(number, look);
+    }
+    if (arrows.checked) paintCopies(look);
+    if (selected >= 0 && inSight(selected)) outline(selected, look.focus, 3);
+    if (hovered >= 0 && hovered !== selected && inSight(hovered)) outline(hovered, look.ink, 1.5);
+    pen.restore();
+    paintLabels(look);
+    canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1);
+    canvas.dataset.boxes = String(drawn);
+    canvas.dataset.from = String(span[0]);
+    canvas.dataset.to = String(span[1]);
+  }
+
+  function paintAxis(look, height) {
+    const length = span[1] - span[0];
+    const rough = length / Math.max(2, Math.floor(room() / 90));
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const apart = [1, 2, 5, 10].map((digit) => digit * power).find((value) => value >= rough);
+    pen.textAlign = "center";
+    for (let tick = Math.ceil(span[0] / apart) * apart; tick <= span[1]; tick += apart) {
+      const at = x(tick);
+      pen.fillStyle = look.line;
+      pen.fillRect(Math.round(at), AXIS - 5, 1, height);
+      pen.fillStyle = look.faint;
+      // Close up, times are told from the left edge on.
+      const text = apart < span[0] / 1e4 ? `+${timeText(tick - span[0])}` : timeText(Math.abs(tick) < apart / 1e6 ? 0 : tick);
+      pen.textAlign = at < LABELS + 16 ? "left" : "center";
+      pen.fillText(text, at < LABELS + 16 ? Math.max(at, LABELS) : Math.min(at, LABELS + room() - 12), 9);
+    }
+  }
+
+  function paintLabels(look) {
+    pen.textAlign = "left";
+    pen.fillStyle = look.ground;
+    pen.fillRect(0, 0, LABELS - 1, canvas.clientHeight);
+    let before = null;
+    pen.save();
+    pen.beginPath();
+    pen.rect(0, AXIS, LABELS, canvas.clientHeight);
+    pen.clip();
+    step.lanes.forEach((lane, number) => {
+      if (y(number) + LANE < AXIS || y(number) > canvas.clientHeight) return;
+      const top = y(number) + BAR / 2;
+      if (lane.device !== before) {
+        pen.fillStyle = lane.fill;
+        pen.strokeStyle = look.faint;
+        pen.lineWidth = lane.outlines;
+        pen.beginPath();
+        pen.roundRect(6, top - 6, 12, 12, lane.corners === "round" ? 5 : 1);
+        pen.fill();
+        pen.stroke();
+      }
+      pen.fillStyle = look.ink;
+      const share = lane.device !== before ? lane.share : "";
+      pen.fillText(fitted(lane.label, share ? 66 : 122), 24, top);
+      pen.fillStyle = look.faint;
+      pen.fillText(share, 92, top);
+      before = lane.device;
+    });
+    pen.restore();
+  }
+
+  function fitted(text, width) {
+    if (pen.measureText(text).width <= width) return text;
+    let kept = Math.max(0, Math.floor((width / pen.measureText(text).width) * text.length) - 1);
+    while (kept > 0 && pen.measureText(`${text.slice(0, kept)}…`).width > width) kept -= 1;
+    return kept > 1 ? `${text.slice(0, kept)}…` : "";
+  }
+
+  function paintLane(number, look) {
+    const row = step.rows[number];
+    const top = y(number);
+    const perPixel = (span[1] - span[0]) / room();
+    let drawn = 0;
+    for (let place = firstAfter(row, span[0]); place < row.length; place += 1) {
+      const event = row[place];
+      if (step.start[event] > span[1]) break;
+      const left = Math.max(x(step.start[event]), LABELS);
+      const width = Math.min(x(step.end[event]), LABELS + room()) - left;
+      drawn += 1;
+      if (width < 1.2) {
+        // A pixel's worth of events is one line, in the path's colour if one of them is on it.
+        const until = step.start[event] + perPixel;
+        let flags = step.flags[event];
+        let isLit = lit.has(event);
+        let next = place + 1;
+        for (; next < row.length && step.end[row[next]] < until; next += 1) {
+          flags |= step.flags[row[next]] & ON_PATH;
+          isLit ||= lit.has(row[next]);
+        }
+        place = next - 1;
+        pen.fillStyle = isLit ? look.mark : path.checked && flags & ON_PATH ? look.path : step.flags[event] & TRANSFER ? look.copy : fillOf(event);
+        pen.fillRect(left, top, 1.2, BAR);
+        continue;
+      }
+      paintBox(event, left, top, width, look);
+    }
+    return drawn;
+  }
+
+  const fillOf = (event) => step.fills[step.colour[event]][0];
+
+  function paintBox(event, left, top, width, look) {
+    const isTransfer = step.flags[event] & TRANSFER;
+    pen.fillStyle = isTransfer ? look.ground : fillOf(event);
+    const corner = step.lanes[step.lane[event]].corners === "round" && width > 6 ? 4 : 1;
+    pen.beginPath();
+    pen.roundRect(left, top, width, BAR, corner);
+    pen.fill();
+    if (isTransfer) {
+      pen.save();
+      pen.clip();
+      pen.strokeStyle = look.copy;
+      pen.lineWidth = 1;
+      pen.beginPath();
+      for (let at = Math.max(left, LABELS) - BAR; at < Math.min(left + width, LABELS + room()); at += 6) {
+        pen.moveTo(at, top + BAR);
+        pen.lineTo(at + BAR, top);
+      }
+      pen.stroke();
+      pen.restore();
+    }
+    const onPath = path.checked && step.flags[event] & ON_PATH;
+    const isLit = lit.has(event);
+    pen.lineWidth = isLit || onPath ? 2.5 : 0.7;
+    pen.strokeStyle = isLit ? look.mark : onPath ? look.path : look.faint;
+    if (width > 2.5 || onPath || isLit) {
+      pen.beginPath();
+      pen.roundRect(left, top, width, BAR, corner);
+      pen.stroke();
+    }
+    if (width > 26 && !isTransfer) {
+      pen.textAlign = "left";
+      pen.fillStyle = step.fills[step.colour[event]][1];
+      pen.fillText(fitted(nameOf(event).split("/").pop(), width - 8), left + 4, top + BAR / 2 + 0.5);
+    }
+  }
+
+  function outline(event, tone, width) {
+    const left = Math.max(x(step.start[event]), LABELS);
+    const right = Math.min(x(step.end[event]), LABELS + room());
+    pen.strokeStyle = tone;
+    pen.lineWidth = width;
+    pen.strokeRect(left - 2, y(step.lane[event]) - 2, Math.max(right - left, 1) + 4, BAR + 4);
+  }
+
+  function paintCopies(look) {
+    const seen = step.copies.filter((copy) => copy[3] >= span[0] && copy[2] <= span[1]);
+    seen.sort((a, b) => b[4] - a[4]);
+    const told = [];
+    pen.strokeStyle = look.copy;
+    pen.fillStyle = look.copy;
+    for (const [sent, received, start, end, size] of seen.slice(0, MOST_ARROWS)) {
+      const first = step.lane[sent];
+      const last = step.lane[received];
+      const down = last > first;
+      const from = [x(start), y(first) + (down ? BAR : 0)];
+      const to = [x(end), y(last) + (down ? 0 : BAR)];
+      pen.lineWidth = 1.3;
+      pen.beginPath();
+      pen.moveTo(...from);
+      pen.lineTo(...to);
+      pen.stroke();
+      const angle = Math.atan2(to[1] - from[1], to[0] - from[0]);
+      pen.beginPath();
+      pen.moveTo(...to);
+      pen.lineTo(to[0] - 7 * Math.cos(angle - 0.4), to[1] - 7 * Math.sin(angle - 0.4));
+      pen.lineTo(to[0] - 7 * Math.cos(angle + 0.4), to[1] - 7 * Math.sin(angle + 0.4));
+      pen.fill();
+      const at = [(from[0] + to[0]) / 2 + 5, (from[1] + to[1]) / 2];
+      if (size >= 0 && told.length < 40 && at[0] > LABELS && told.every(([a, b]) => Math.abs(a - at[0]) > 56 || Math.abs(b - at[1]) > 12)) {
+        told.push(at);
+        pen.save();
+        pen.textAlign = at[0] > LABELS + room() - 60 ? "right" : "left";
+        pen.lineWidth = 3;
+        pen.strokeStyle = look.ground;
+        pen.strokeText(bytesText(size), at[0] - (pen.textAlign === "right" ? 10 : 0), at[1]);
+        pen.fillText(bytesText(size), at[0] - (pen.textAlign === "right" ? 10 : 0), at[1]);
+        pen.restore();
+      }
+    }
+  }
+
+  // -------------------------------------------------------------------------------------------------------- selection
+  function textOf(event) {
+    const lane = step.lanes[step.lane[event]];
+    const size = step.bytes[event] >= 0 ? `, ${bytesText(step.bytes[event])}` : "";
+    const onPath = step.flags[event] & ON_PATH ? ", on the critical path" : "";
+    return `${nameOf(event)} (${opOf(event)}) on ${lane.label}: ${timeText(step.end[event] - step.start[event])} from ${timeText(step.start[event])} on${size}${onPath}`;
+  }
+
+  function select(event, tellsPython = true) {
+    selected = event;
+    said.textContent = event < 0 ? "" : textOf(event);
+    canvas.setAttribute("aria-label", event < 0 ? step.text : textOf(event));
+    if (event >= 0) reveal(event);
+    if (tellsPython) tell(model, el, { type: "select", event });
+    draw();
+  }
+
+  function reveal(event) {
+    const width = span[1] - span[0];
+    const length = step.end[event] - step.start[event];
+    if (step.start[event] < span[0] || step.end[event] > span[1]) {
+      const wanted = Math.max(Math.min(width, step.total), length * 1.2);
+      const centre = (step.start[event] + step.end[event]) / 2;
+      show(centre - wanted / 2, centre + wanted / 2);
+    }
+    const top = AXIS + step.lane[event] * LANE;
+    if (top < scroller.scrollTop + AXIS) scroller.scrollTop = top - AXIS;
+    else if (top + LANE > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + LANE - scroller.clientHeight;
+  }
+
+  function eventAt(px, py) {
+    const lane = py < AXIS ? -1 : Math.floor((py - AXIS + scroller.scrollTop) / LANE);
+    if (lane < 0 || lane >= step.rows.length || px < LABELS) return -1;
+    const near = 3 * ((span[1] - span[0]) / room());
+    const time = timeAt(px);
+    const row = step.rows[lane];
+    let best = -1;
+    for (let place = firstAfter(row, time - near); place < row.length; place += 1) {
+      const event = row[place];
+      if (step.start[event] > time + near) break;
+      if (best < 0 || step.end[event] - step.start[event] > step.end[best] - step.start[best]) best = event;
+      if (place > firstAfter(row, time - near) + 200) break;
+    }
+    return best;
+  }
+
+  const pathEvents = () => step.path;
+  function alongPath(by) {
+    const events = pathEvents();
+    if (!events.length) return;
+    const here = events.indexOf(selected);
+    let next = here < 0 ? (by > 0 ? 0 : events.length - 1) : here + by;
+    if (next < 0 || next >= events.length) next = (next + events.length) % events.length;
+    select(events[next]);
+  }
+
+  let hits = [];
+  function find(text) {
+    let test = null;
+    try {
+      const pattern = new RegExp(text, "i");
+      test = (name) => pattern.test(name);
+    } catch {
+      test = (name) => name.includes(text);
+    }
+    const found = new Set();
+    if (text) step.names.forEach((name, i) => test(name) && found.add(i));
+    hits = [];
+    if (found.size) for (let event = 0; event < step.count; event += 1) if (found.has(step.name[event])) hits.push(event);
+    lit = new Set(hits);
+    said.textContent = text ? `${grouped(hits.length)} of ${grouped(step.count)} match` : selected >= 0 ? textOf(selected) : "";
+    draw();
+  }
+  function nextHit(by) {
+    if (!hits.length) return;
+    const after = by > 0 ? hits.find((event) => event > selected) : [...hits].reverse().find((event) => event < selected);
+    select(after ?? hits[by > 0 ? 0 : hits.length - 1]);
+  }
+
+  // The event of another lane nearest in time.
+  function across(by) {
+    const from = selected >= 0 ? step.lane[selected] : by > 0 ? -1 : step.rows.length;
+    const time = selected >= 0 ? (step.start[selected] + step.end[selected]) / 2 : (span[0] + span[1]) / 2;
+    for (let lane = from + by; lane >= 0 && lane < step.rows.length; lane += by) {
+      const row = step.rows[lane];
+      if (!row.length) continue;
+      const place = Math.min(firstAfter(row, time), row.length - 1);
+      select(row[place]);
+      return;
+    }
+  }
+  function along(by) {
+    if (selected < 0) {
+      across(1);
+      return;
+    }
+    const row = step.rows[step.lane[selected]];
+    const next = step.place[selected] + by;
+    if (next >= 0 && next < row.length) select(row[next]);
+  }
+
+  canvas.addEventListener("keydown", (event) => {
+    const act = {
+      ArrowRight: () => (event.shiftKey ? pan(0.2) : along(1)),
+      ArrowLeft: () => (event.shiftKey ? pan(-0.2) : along(-1)),
+      ArrowDown: () => across(1),
+      ArrowUp: () => across(-1),
+      "+": () => zoom(1 / 1.6),
+      "=": () => zoom(1 / 1.6),
+      "-": () => zoom(1.6),
+      0: () => show(0, step.total),
+      Home: () => show(0, step.total),
+      c: () => alongPath(1),
+      C: () => alongPath(-1),
+      Enter: () => selected >= 0 && zoomTo(selected),
+      Escape: () => select(-1),
+    }[event.key];
+    if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
+    act();
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  const zoomTo = (event) => {
+    const length = Math.max(step.end[event] - step.start[event], 0.01);
+    show(step.start[event] - length, step.end[event] + length);
+  };
+
+  let drag = null;
+  canvas.addEventListener("pointerdown", (event) => {
+    drag = { at: event.offsetX, span: [...span], moved: false };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (drag) {
+      const by = ((drag.at - event.offsetX) / room()) * (drag.span[1] - drag.span[0]);
+      drag.moved ||= Math.abs(drag.at - event.offsetX) > 3;
+      if (drag.moved) show(drag.span[0] + by, drag.span[1] + by);
+      return;
+    }
+    const over = eventAt(event.offsetX, event.offsetY);
+    if (over !== hovered) {
+      hovered = over;
+      canvas.title = over < 0 ? "" : textOf(over);
+      draw();
+    }
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    const was = drag;
+    drag = null;
+    if (was && !was.moved) {
+      canvas.focus();
+      select(eventAt(event.offsetX, event.offsetY));
+    }
+  });
+  canvas.addEventListener("dblclick", (event) => {
+    const there = eventAt(event.offsetX, event.offsetY);
+    if (there >= 0) zoomTo(there);
+  });
+  // The plain wheel scrolls the page.
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      if (event.ctrlKey || event.metaKey) zoom(event.deltaY > 0 ? 1.25 : 0.8, timeAt(event.offsetX));
+      else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) pan((event.deltaX || event.deltaY) / room());
+      else return;
+      event.preventDefault();
+    },
+    { passive: false },
+  );
+
+  // ------------------------------------------------------------------------------------------------------ around it
+  function showAround() {
+    summary.replaceChildren(element("b", {}, step.text), element("span", { class: "gp-timeline-path" }, step.path_text));
+    tools.hidden = !step.count;
+    said.hidden = !step.count;
+    legend.hidden = !step.count;
+    scroller.hidden = !step.count;
+    const known = step.colours ?? [];
+    colour.replaceChildren(...known.map((name) => element("option", { value: name, selected: name === step.coloured }, name)));
+    legend.replaceChildren(...step.legend.map((look) => chip(look, look.text)), element("span", { class: "gp-hint" }, "Drag to move, Ctrl and wheel to zoom; arrows go from event to event, + and − zoom, C follows the critical path."));
+    const row = (label, items) => (items.length ? [element("h4", {}, label), element("ul", {}, ...items)] : []);
+    const link = (node, text) => element("li", {}, element("button", { type: "button", class: "gp-node", title: `Show ${node}`, onclick: () => goTo(node) }, node), ` ${text}`);
+    notes.replaceChildren(
+      ...row("What to move", step.hints.map(([node, text]) => link(node, text))),
+      ...row("Longest gaps", step.gaps.map(([node, text]) => (node ? link(node, text) : element("li", {}, text)))),
+    );
+    canvas.setAttribute("aria-label", step.text);
+  }
+
+  function goTo(node) {
+    const at = step.names.indexOf(node);
+    if (at < 0) return;
+    let found = step.name.indexOf(at);
+    for (let event = found; event >= 0 && event < step.count; event += 1) if (step.name[event] === at && step.end[event] - step.start[event] > step.end[found] - step.start[found]) found = event;
+    if (found >= 0) {
+      select(found);
+      canvas.focus();
+    }
+  }
+
+  model.on("change:step", () => {
+    const kept = span[1] - span[0] < step.total ? span : null;
+    step = read();
+    span = kept && kept[1] <= step.total ? kept : [0, step.total];
+    if (selected >= step.count) selected = -1;
+    showAround();
+    draw();
+  });
+  model.on("change:detail", () => {
+    const detail = model.get("detail");
+    if (detail.event === selected && detail.text) said.textContent = `${textOf(selected)}; ${detail.text}`;
+  });
+  model.on("change:goto", () => {
+    const { event } = model.get("goto");
+    if (event !== undefined && event !== selected) select(event, false);
+  });
+  const sizes = new ResizeObserver(() => draw());
+  sizes.observe(scroller);
+  const themes = new MutationObserver(() => draw());
+  for (const root of [document.body, document.documentElement]) themes.observe(root, { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "theme"] });
+  showAround();
+  draw();
+  return () => {
+    sizes.disconnect();
+    themes.disconnect();
+  };
+}
+
+export default { render };

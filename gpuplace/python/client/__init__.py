@@ -1,0 +1,1 @@
+"""TensorFlow's ``python.client``: ``device_lib`` and ``timeline``."""

@@ -79,6 +79,7 @@ test: system
 bench: $(VENV)/stamp-test
 	$(ACTIVATED) python tests/benchmarks/import_time.py
 	$(ACTIVATED) python -m tests.benchmarks.bench_session
+	$(ACTIVATED) python -m tests.benchmarks.bench_kernels
 	$(ACTIVATED) python -m tests.benchmarks.bench_graph_building
 	$(ACTIVATED) python -m tests.benchmarks.bench_placer
 	$(ACTIVATED) python -m tests.benchmarks.bench_graph_def

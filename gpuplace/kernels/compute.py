@@ -17,7 +17,9 @@ A function gets ``xp``, then one argument per input of the signature (a list inp
 the attributes that it names, read once when a plan is compiled. The keyword ``ctx`` gets a ``KernelContext``. It
 returns an array, or a tuple of arrays for several outputs. A binder's callable gets the tensors themselves, lists not
 gathered.
-Arrays are shared between ops and with variables: no function changes one in place.
+Arrays are shared between ops and with variables: no function changes one in place, but for the array ``out``: one with
+the keyword ``out=None`` writes its result there where it is given. It has the result's shape and type, and may be an
+input that nothing else needs.
 """
 
 from __future__ import annotations
@@ -38,6 +40,9 @@ ANY_DEVICE_TYPE = ""
 
 CONTEXT = "ctx"
 """The keyword that asks for the ``KernelContext``."""
+
+OUT = "out"
+"""The keyword for the array that the result is written to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,8 @@ class ComputeDef:
     attrs: tuple[str, ...]
     """The attributes it takes by keyword."""
     wants_context: bool
+    takes_out: bool
+    """Whether ``out`` is among its keywords."""
 
     @property
     def where(self) -> str:
@@ -106,11 +113,13 @@ def _register(
 ) -> Function:
     code = function.__code__
     keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    attrs = tuple(name for name in keywords if name != CONTEXT)
+    attrs = tuple(name for name in keywords if name not in (CONTEXT, OUT))
     for op_type in op_types:
         by_type = _registered.setdefault(op_type, {})
         for device_type in device_types:
-            entry = ComputeDef(op_type, device_type, function, is_binder, attrs, CONTEXT in keywords)
+            entry = ComputeDef(
+                op_type, device_type, function, is_binder, attrs, CONTEXT in keywords, OUT in keywords
+            )
             known = by_type.get(device_type)
             if (
                 known is not None and known.where != entry.where

@@ -13,6 +13,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.kernels.pieces import by_element
 from gpuplace.ops import array, comparison, constant, joining, reduction, unary
 from gpuplace.ops.gradient_registry import gradient
 from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least, same_as_input
@@ -65,8 +66,8 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
 
 
 @compute("Relu")
-def _relu(xp: Any, x: Any) -> Any:
-    return xp.maximum(x, _typed(0, x))
+def _relu(xp: Any, x: Any, *, out: Any = None) -> Any:
+    return by_element(xp, xp.maximum, x, _typed(0, x), out)
 
 
 @compute("ReluGrad")

@@ -1,8 +1,6 @@
 """Convolutions, and the ops that compute their gradients.
 
-With the windows of all images as the rows of a matrix, a convolution is a product with the filter, the gradient of the
-filter is that matrix transposed times the gradient, and the gradient of the images is the gradient times the filter
-transposed, added back onto the pixels that the windows cover.
+What they compute is in ``convolving``.
 
 Source: tensorflow/core/ops/nn_ops.cc, core/kernels/conv_ops.cc, conv_grad_*_ops.cc, depthwise_conv_op.cc and
 tensorflow/python/ops/nn_ops.py, nn_impl.py, nn_grad.py, release 1.15.
@@ -20,6 +18,7 @@ from gpuplace.graph.convert import name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
+from gpuplace.ops.convolving import convolve, filter_gradient, images_gradient
 from gpuplace.ops.gradient_registry import gradient
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
@@ -155,27 +154,6 @@ def _conv(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
     return from_nhwc(xp, convolve(xp, images, filter, window), data_format)
 
 
-def wide(array: Any) -> Any:
-    """Half-precision arrays as float32, in which products are summed."""
-    return array.astype("float32") if array.dtype.itemsize == 2 else array
-
-
-def convolve(xp: Any, images: Any, filter: Any, window: Window) -> Any:
-    """Convolution of NHWC images; fewer filter channels than image channels make groups."""
-    rows, columns, deep, filters = filter.shape
-    groups = images.shape[3] // deep
-    if groups > 1:
-        parts = [
-            convolve(xp, images[..., i * deep : (i + 1) * deep], part, window)
-            for i, part in enumerate(xp.split(filter, groups, axis=3))
-        ]
-        return xp.concatenate(parts, axis=3)
-    dtype = images.dtype
-    view = window.view(xp, wide(images))
-    matrix = view.reshape(-1, rows * columns * deep) @ wide(filter).reshape(-1, filters)
-    return matrix.reshape(*view.shape[:3], filters).astype(dtype, copy=False)
-
-
 @gradient("Conv2D")
 def _conv_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
     images, filter = op.inputs
@@ -283,23 +261,6 @@ def _check_gradient(ctx: KernelContext, window: Window, shape: tuple[int, ...], 
         )
 
 
-def images_gradient(xp: Any, shape: tuple[int, ...], filter: Any, grad: Any, window: Window) -> Any:
-    """Gradient with respect to NHWC images of that shape."""
-    rows, columns, deep, filters = filter.shape
-    groups = shape[3] // deep
-    if groups > 1:
-        inner = (*shape[:3], deep)
-        each = filters // groups
-        parts = [
-            images_gradient(xp, inner, part, grad[..., i * each : (i + 1) * each], window)
-            for i, part in enumerate(xp.split(filter, groups, axis=3))
-        ]
-        return xp.concatenate(parts, axis=3)
-    matrix = wide(grad).reshape(-1, filters) @ wide(filter).reshape(-1, filters).T
-    parts = matrix.reshape(*grad.shape[:3], rows, columns, deep)
-    return window.scatter(xp, parts, shape).astype(grad.dtype, copy=False)
-
-
 @gradient("Conv2DBackpropInput")
 def _backprop_input_gradient(op: Operation, grad: Tensor) -> list[Any]:
     _, filter, out = op.inputs
@@ -357,28 +318,6 @@ def _backprop_filter(xp: Any, images: Any, filter_sizes: Any, grad: Any, *, ctx:
     window = window_of(ctx.op.attrs, shape[0], shape[1])
     _check_gradient(ctx, window, images.shape, grad)
     return filter_gradient(xp, images, shape, grad, window)
-
-
-def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, window: Window) -> Any:
-    """Gradient with respect to a filter of that shape."""
-    rows, columns, deep, filters = shape
-    groups = images.shape[3] // deep
-    if groups > 1:
-        each = filters // groups
-        parts = [
-            filter_gradient(
-                xp,
-                images[..., i * deep : (i + 1) * deep],
-                (rows, columns, deep, each),
-                grad[..., i * each : (i + 1) * each],
-                window,
-            )
-            for i in range(groups)
-        ]
-        return xp.concatenate(parts, axis=3)
-    view = window.view(xp, wide(images))
-    matrix = view.reshape(-1, rows * columns * deep).T @ wide(grad).reshape(-1, filters)
-    return matrix.reshape(shape).astype(grad.dtype, copy=False)
 
 
 @gradient("Conv2DBackpropFilter")

@@ -14,8 +14,9 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.ops import array
+from gpuplace.ops.depthwise import depthwise, depthwise_filter_gradient, depthwise_images_gradient
 from gpuplace.ops.gradient_registry import gradient
-from gpuplace.ops.nn_conv import channels_of, conv2d, image_sizes, wide
+from gpuplace.ops.nn_conv import channels_of, conv2d, image_sizes
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.ops.windows import format_of, from_nhwc, image_shape, require_nhwc_on_cpu, to_nhwc, window_of
@@ -115,10 +116,7 @@ def _depthwise(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
     require_nhwc_on_cpu(ctx, "DepthwiseConv2dNative")
     data_format = format_of(ctx.op.attrs)
     window = window_of(ctx.op.attrs, filter.shape[0], filter.shape[1])
-    view = window.view(xp, wide(to_nhwc(images, data_format)))
-    result = xp.einsum("nhwrcd,rcdm->nhwdm", view, wide(filter))
-    result = result.reshape(*result.shape[:3], -1).astype(images.dtype, copy=False)
-    return from_nhwc(xp, result, data_format)
+    return from_nhwc(xp, depthwise(xp, to_nhwc(images, data_format), filter, window), data_format)
 
 
 @compute("DepthwiseConv2dNativeBackpropInput")
@@ -126,9 +124,7 @@ def _depthwise_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: 
     data_format = format_of(ctx.op.attrs)
     shape, grad = image_sizes(input_sizes, data_format), to_nhwc(grad, data_format)
     window = window_of(ctx.op.attrs, filter.shape[0], filter.shape[1])
-    split = wide(grad).reshape(*grad.shape[:3], *filter.shape[2:])
-    parts = xp.einsum("nhwdm,rcdm->nhwrcd", split, wide(filter))
-    return from_nhwc(xp, window.scatter(xp, parts, shape).astype(grad.dtype, copy=False), data_format)
+    return from_nhwc(xp, depthwise_images_gradient(xp, shape, filter, grad, window), data_format)
 
 
 @compute("DepthwiseConv2dNativeBackpropFilter")
@@ -136,9 +132,8 @@ def _depthwise_filter(xp: Any, images: Any, filter_sizes: Any, grad: Any, *, ctx
     data_format = format_of(ctx.op.attrs)
     shape = tuple(int(size) for size in filter_sizes)
     grad = to_nhwc(grad, data_format)
-    view = window_of(ctx.op.attrs, shape[0], shape[1]).view(xp, wide(to_nhwc(images, data_format)))
-    split = wide(grad).reshape(*grad.shape[:3], *shape[2:])
-    return xp.einsum("nhwrcd,nhwdm->rcdm", view, split).astype(grad.dtype, copy=False)
+    window = window_of(ctx.op.attrs, shape[0], shape[1])
+    return depthwise_filter_gradient(xp, to_nhwc(images, data_format), shape, grad, window)
 
 
 @gradient("DepthwiseConv2dNative")

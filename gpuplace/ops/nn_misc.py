@@ -15,7 +15,9 @@ from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.channels import channel_sums
 from gpuplace.kernels.compute import compute
+from gpuplace.kernels.pieces import by_element
 from gpuplace.ops import (
     array,
     cast,
@@ -94,10 +96,10 @@ def _bias_add_shape(op: Operation) -> list[TensorShape]:
 
 
 @compute("BiasAdd")
-def _bias_add(xp: Any, value: Any, bias: Any, *, data_format: bytes) -> Any:
+def _bias_add(xp: Any, value: Any, bias: Any, *, data_format: bytes, out: Any = None) -> Any:
     if data_format == b"NCHW":
-        return value + bias.reshape(-1, *(1,) * (value.ndim - 2))
-    return value + bias
+        return xp.add(value, bias.reshape(-1, *(1,) * (value.ndim - 2)), out=out)
+    return by_element(xp, xp.add, value, bias, out)
 
 
 @gradient("BiasAdd")
@@ -116,6 +118,8 @@ def _bias_add_grad_shape(op: Operation) -> list[TensorShape]:
 @compute("BiasAddGrad")
 def _bias_add_grad(xp: Any, grad: Any, *, data_format: bytes) -> Any:
     channel = _channel_axis(data_format, grad.ndim)
+    if channel == grad.ndim - 1:
+        return channel_sums(xp, grad)
     return grad.sum(axis=tuple(axis for axis in range(grad.ndim) if axis != channel), dtype=grad.dtype)
 
 

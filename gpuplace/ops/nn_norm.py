@@ -15,8 +15,10 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
 from gpuplace.ops import array, cast, constant, elementwise, reduction, unary
+from gpuplace.ops.convolving import wide
 from gpuplace.ops.gradient_registry import gradient
-from gpuplace.ops.nn_conv import channels_of, wide
+from gpuplace.ops.nn_conv import channels_of
+from gpuplace.ops.normalising import fits, moments_of, normalised, normalised_gradient
 from gpuplace.ops.shape_rules import merge_shapes, require_rank
 from gpuplace.ops.support import new
 from gpuplace.ops.windows import format_of
@@ -184,11 +186,17 @@ def _fused(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., An
 
     def run(x: Any, scale: Any, offset: Any, mean: Any, variance: Any) -> tuple[Any, ...]:
         precise = wide(x)
-        if is_training:
+        lined_up = fits(xp, data_format, precise)
+        if is_training and lined_up:
+            mean, variance = moments_of(precise)
+        elif is_training:
             mean, variance = precise.mean(axis=axes), precise.var(axis=axes)
         factor = scale / xp.sqrt(variance + scale.dtype.type(epsilon))
-        centred = precise - _per_channel(mean, data_format)
-        y = centred * _per_channel(factor, data_format) + _per_channel(offset, data_format)
+        if lined_up:
+            y = normalised(precise, mean, factor, offset)
+        else:
+            centred = precise - _per_channel(mean, data_format)
+            y = centred * _per_channel(factor, data_format) + _per_channel(offset, data_format)
         out_variance = variance
         if is_training:  # the unbiased estimate is what running averages are kept of
             rest = precise.size // max(1, mean.size)
@@ -208,6 +216,10 @@ def _fused_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..
     def run(grad: Any, x: Any, scale: Any, mean: Any, variance: Any, *_: Any) -> tuple[Any, ...]:
         dtype, grad, precise = x.dtype, wide(grad), wide(x)
         inverse = scale.dtype.type(1) / xp.sqrt(variance + scale.dtype.type(epsilon))
+        empty = xp.zeros((0,), scale.dtype)
+        if fits(xp, data_format, grad, precise):
+            found = normalised_gradient(grad, precise, scale, mean, inverse, is_training)
+            return found[0].astype(dtype, copy=False), found[1], found[2], empty, empty
         normal = (precise - _per_channel(mean, data_format)) * _per_channel(inverse, data_format)
         grad_offset = grad.sum(axis=axes)
         grad_scale = (grad * normal).sum(axis=axes)
@@ -217,7 +229,6 @@ def _fused_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..
             along = normal * _per_channel(grad_scale / count, data_format)
             grad_x = grad - _per_channel(grad_offset / count, data_format) - along
         grad_x = grad_x * _per_channel(scale * inverse, data_format)
-        empty = xp.zeros((0,), scale.dtype)
         return grad_x.astype(dtype, copy=False), grad_scale, grad_offset, empty, empty
 
     return run

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from gpuplace.graph.constant_value import constant_value_as_shape
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
@@ -18,7 +16,8 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
 from gpuplace.ops import array, constant
 from gpuplace.ops.gradient_registry import gradient
-from gpuplace.ops.nn_conv import channels_of, four, wide
+from gpuplace.ops.nn_conv import channels_of, four, image_sizes
+from gpuplace.ops.pooling import at_largest, largest, largest_gradient, means, means_gradient
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.ops.windows import (
@@ -134,29 +133,14 @@ def _window(attrs: Mapping[str, Any]) -> tuple[Window, str]:
     return window_of(attrs, rows, columns), data_format
 
 
-def _lowest(dtype: Any) -> Any:
-    return -np.inf if dtype.kind not in "iu" else np.iinfo(dtype).min
-
-
 @binder("MaxPool")
 def _max_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     window, data_format = _window(attrs)
 
     def run(images: Any) -> Any:
-        view = window.view(xp, to_nhwc(images, data_format), _lowest(images.dtype))
-        return from_nhwc(xp, view.max(axis=(3, 4)), data_format)
+        return from_nhwc(xp, largest(xp, to_nhwc(images, data_format), window), data_format)
 
     return run
-
-
-def _winners(xp: Any, window: Window, images: Any) -> Any:
-    """A mask shaped like the windows with the first largest element of each."""
-    view = window.view(xp, images, _lowest(images.dtype))
-    batch, height, width, rows, columns, channels = view.shape
-    flat = view.reshape(batch, height, width, rows * columns, channels)
-    first = flat.argmax(axis=3)
-    mask = first[:, :, :, None, :] == xp.arange(rows * columns)[:, None]
-    return mask.reshape(view.shape)
 
 
 @binder("MaxPoolGrad")
@@ -164,9 +148,8 @@ def _max_pool_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable
     window, data_format = _window(attrs)
 
     def run(images: Any, pooled: Any, grad: Any) -> Any:
-        images, grad = to_nhwc(images, data_format), to_nhwc(grad, data_format)
-        parts = _winners(xp, window, images) * grad[:, :, :, None, None, :]
-        return from_nhwc(xp, window.scatter(xp, parts, images.shape), data_format)
+        found = largest_gradient(xp, to_nhwc(images, data_format), to_nhwc(grad, data_format), window)
+        return from_nhwc(xp, found, data_format)
 
     return run
 
@@ -176,16 +159,10 @@ def _max_pool_grad_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Cal
     window, data_format = _window(attrs)
 
     def run(images: Any, pooled: Any, grad: Any) -> Any:
-        images, grad = to_nhwc(images, data_format), to_nhwc(grad, data_format)
-        chosen = xp.where(_winners(xp, window, images), window.view(xp, grad), grad.dtype.type(0))
-        return from_nhwc(xp, chosen.sum(axis=(3, 4), dtype=grad.dtype), data_format)
+        found = at_largest(xp, to_nhwc(images, data_format), to_nhwc(grad, data_format), window)
+        return from_nhwc(xp, found, data_format)
 
     return run
-
-
-def _counts(xp: Any, window: Window, height: int, width: int, dtype: Any) -> Any:
-    """How many pixels of the image each window covers, ``[1, out_height, out_width, 1]``."""
-    return window.view(xp, xp.ones((1, height, width, 1), dtype)).sum(axis=(3, 4))
 
 
 @binder("AvgPool")
@@ -193,10 +170,7 @@ def _avg_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[...,
     window, data_format = _window(attrs)
 
     def run(images: Any) -> Any:
-        dtype, images = images.dtype, wide(to_nhwc(images, data_format))
-        sums = window.view(xp, images).sum(axis=(3, 4))
-        means = sums / _counts(xp, window, images.shape[1], images.shape[2], images.dtype)
-        return from_nhwc(xp, means.astype(dtype, copy=False), data_format)
+        return from_nhwc(xp, means(xp, to_nhwc(images, data_format), window), data_format)
 
     return run
 
@@ -206,14 +180,8 @@ def _avg_pool_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable
     window, data_format = _window(attrs)
 
     def run(sizes: Any, grad: Any) -> Any:
-        n, *rest = (int(size) for size in sizes)
-        shape = (n, rest[1], rest[2], rest[0]) if data_format == "NCHW" else (n, *rest)
-        dtype, grad = grad.dtype, wide(to_nhwc(grad, data_format))
-        share = grad / _counts(xp, window, shape[1], shape[2], grad.dtype)
-        parts = xp.broadcast_to(
-            share[:, :, :, None, None, :], (*share.shape[:3], window.rows, window.columns, share.shape[3])
-        )
-        return from_nhwc(xp, window.scatter(xp, parts, shape).astype(dtype, copy=False), data_format)
+        shape = image_sizes(sizes, data_format)
+        return from_nhwc(xp, means_gradient(xp, shape, to_nhwc(grad, data_format), window), data_format)
 
     return run
 

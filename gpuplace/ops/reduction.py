@@ -122,7 +122,7 @@ def reduce_sum(
 def _sum(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
     axes = _dimensions(reduction_indices, input.ndim)
     if not axes:
-        return input
+        return input.copy()
     return xp.sum(input, axis=axes, dtype=input.dtype, keepdims=keep_dims)
 
 
@@ -183,7 +183,7 @@ def reduce_mean(
 def _mean(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
     axes = _dimensions(reduction_indices, input.ndim)
     if not axes:
-        return input
+        return input.copy()
     count = 1
     for axis in axes:
         count *= input.shape[axis]
@@ -223,7 +223,7 @@ def reduce_prod(
 def _prod(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
     axes = _dimensions(reduction_indices, input.ndim)
     if not axes:
-        return input
+        return input.copy()
     return xp.prod(input, axis=axes, dtype=input.dtype, keepdims=keep_dims)
 
 
@@ -283,7 +283,7 @@ def _extreme(
     xp: Any, function: Any, x: Any, axes: tuple[int, ...], keep: bool, neutral: Callable[[Any], Any]
 ) -> Any:
     if not axes:
-        return x
+        return x.copy()
     if any(x.shape[axis] == 0 for axis in axes):
         sizes = [1 if d in axes else size for d, size in enumerate(x.shape) if keep or d not in axes]
         return xp.full(sizes, neutral(as_dtype(x.dtype)), x.dtype)

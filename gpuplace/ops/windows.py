@@ -12,6 +12,7 @@ Source: tensorflow/core/framework/common_shape_fns.cc (output sizes), release 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 from gpuplace.errors import UnimplementedError
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import KernelContext
+from gpuplace.kernels.pieces import scratch
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.shapes import TensorShape
 
@@ -69,10 +71,20 @@ class Window:
             pads.append((before, after))
         return sizes[0], sizes[1], (pads[0], pads[1])
 
-    def view(self, xp: Any, images: Any, fill: Any = 0) -> Any:
-        """All windows of NHWC ``images``, to be read only: ``[batch, height, width, rows, columns, channels]``."""
+    def view(self, xp: Any, images: Any, fill: Any = 0, rows: slice | None = None) -> Any:
+        """All windows of NHWC ``images``, to be read only: ``[batch, height, width, rows, columns, channels]``.
+
+        Args:
+            xp: numpy or cupy.
+            images: the images.
+            fill: what the border consists of.
+            rows: of the output, to get the windows of these alone.
+        """
         batch, height, width, channels = images.shape
         out_height, out_width, pads = self.geometry(height, width)
+        if rows is not None and (rows.start, rows.stop) != (0, out_height):
+            images, pads = self._strip(images, rows, pads)
+            out_height = rows.stop - rows.start
         images = padded(xp, images, pads, fill)
         s0, s1, s2, s3 = images.strides
         (down, right), (gap_down, gap_right) = self.strides, self.dilations
@@ -81,6 +93,24 @@ class Window:
             (batch, out_height, out_width, self.rows, self.columns, channels),
             (s0, s1 * down, s2 * right, s1 * gap_down, s2 * gap_right, s3),
         )
+
+    def matrix(self, xp: Any, images: Any, rows: slice | None = None) -> Any:
+        """``view`` as the rows of a matrix, in ``scratch``."""
+        view = self.view(xp, images, rows=rows)
+        result = scratch(xp, "windows", view.shape, view.dtype)
+        result[...] = view
+        return result.reshape(math.prod(view.shape[:3]), math.prod(view.shape[3:]))
+
+    def _strip(
+        self, images: Any, rows: slice, pads: tuple[tuple[int, int], tuple[int, int]]
+    ) -> tuple[Any, tuple[tuple[int, int], tuple[int, int]]]:
+        """What some rows of the output see of the images, and the border of that."""
+        height = images.shape[1]
+        start = rows.start * self.strides[0] - pads[0][0]
+        stop = (rows.stop - 1) * self.strides[0] - pads[0][0] + (self.rows - 1) * self.dilations[0] + 1
+        first, last = min(max(0, start), height), min(max(0, stop), height)
+        above = max(0, min(0, stop) - start)
+        return images[:, first:last], ((above, stop - start - above - (last - first)), pads[1])
 
     def scatter(self, xp: Any, parts: Any, shape: Sequence[int]) -> Any:
         """Adds up what belongs to each pixel: the way back from ``view``.
@@ -93,26 +123,41 @@ class Window:
         batch, height, width, channels = shape
         out_height, out_width, ((top, bottom), (left, right)) = self.geometry(height, width)
         images = xp.zeros((batch, height + top + bottom, width + left + right, channels), parts.dtype)
-        for row in range(self.rows):
-            for column in range(self.columns):
-                vertical, horizontal = self._along(0, row, out_height), self._along(1, column, out_width)
-                images[:, vertical, horizontal] += parts[:, :, :, row, column]
+        taps = ((row, column) for row in range(self.rows) for column in range(self.columns))
+        for where, (row, column) in zip(self.positions(out_height, out_width), taps, strict=True):
+            images[where] += parts[:, :, :, row, column]
         return xp.ascontiguousarray(images[:, top : top + height, left : left + width])
 
-    def _along(self, axis: int, offset: int, count: int) -> slice:
+    def positions(self, out_height: int, out_width: int) -> list[tuple[slice, slice, slice]]:
+        """For each position in a window, row by row, where the pixels there lie in padded NHWC images."""
+        return [
+            (slice(None), self.along(0, row, out_height), self.along(1, column, out_width))
+            for row in range(self.rows)
+            for column in range(self.columns)
+        ]
+
+    def along(self, axis: int, offset: int, count: int) -> slice:
         """Where the pixels at one position of all windows lie in the padded image."""
         start, stride = offset * self.dilations[axis], self.strides[axis]
         return slice(start, start + (count - 1) * stride + 1, stride)
 
 
-def padded(xp: Any, images: Any, pads: tuple[tuple[int, int], tuple[int, int]], fill: Any = 0) -> Any:
-    """NHWC images with a border."""
+def padded(
+    xp: Any, images: Any, pads: tuple[tuple[int, int], tuple[int, int]], fill: Any = 0, name: str = "padded"
+) -> Any:
+    """NHWC images with a border, where there is one in ``scratch`` of that name."""
     (top, bottom), (left, right) = pads
     if not (top or bottom or left or right):
         return images
     batch, height, width, channels = images.shape
-    result = xp.full((batch, height + top + bottom, width + left + right, channels), fill, images.dtype)
-    result[:, top : top + height, left : left + width] = images
+    shape = (batch, height + top + bottom, width + left + right, channels)
+    result = scratch(xp, name, shape, images.dtype)
+    result[:, :top] = fill
+    result[:, top + height :] = fill
+    inner = result[:, top : top + height]
+    inner[:, :, :left] = fill
+    inner[:, :, left + width :] = fill
+    inner[:, :, left : left + width] = images
     return result
 
 

@@ -105,6 +105,11 @@ class Step:
     """Values it makes."""
 
     @property
+    def op_type(self) -> str:
+        """Type of the operation; "" for a copy."""
+        return "" if self.op is None else self.op.type
+
+    @property
     def is_copy(self) -> bool:
         """Whether this moves a tensor."""
         return self.op is None

@@ -26,7 +26,9 @@ from gpuplace.dtypes import resource
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import bind, find_compute, no_compute_error
-from gpuplace.runtime.fresh_ops import FRESH_OPS, SHARING_OPS
+from gpuplace.ops.fused_conv import chain_function
+from gpuplace.runtime.chains import convolution_chains
+from gpuplace.runtime.fresh_ops import FRESH_OPS, SHARING_OPS, has_room_for_result
 from gpuplace.runtime.guards import Guards
 from gpuplace.runtime.partition import MERGES, PLACEHOLDERS, SWITCHES, Schedule, Slot, Step, retval_name
 from gpuplace.runtime.session_errors import missing_feed_error
@@ -117,6 +119,7 @@ class PlanBuilder:
     _producers: dict[Slot, Step] = field(default_factory=dict)
     _roots: dict[Slot, Slot] = field(default_factory=dict)
     _bound: dict[int, str] = field(default_factory=dict)
+    _chained: dict[int, bool] = field(default_factory=dict)
     _locals: int = 0
     _entered: str | None = None
     _indent: str = ""
@@ -184,6 +187,12 @@ class PlanBuilder:
                 self._readers.setdefault(slot, []).append(step)
         for slot in schedule.fetches:
             self._last[slot] = self._last[self._roots.get(slot, slot)] = len(schedule.steps)
+
+        def is_open(slot: Slot) -> bool:
+            return self._last[slot] < len(schedule.steps)
+
+        for chain in convolution_chains(schedule, self._readers, is_open, self._is_free):
+            self._chained.update((id(step), step is chain[-1]) for step in chain)
 
     # Lines and names
 
@@ -343,7 +352,10 @@ class PlanBuilder:
         values = self.expressions(step)
         if memory is not None and op.type in _ASSIGNMENTS:
             values[1] = self._own_value(number, step, values[1], memory)
-        call = f"{self.bound('k', number, self.kernel(step, op))}({', '.join(values)})"
+        function = self._in_chain(step, op) or self.kernel(step, op)
+        if (reused := self._reused(number, step, op, function)) is not None:
+            values.append(f"out={self.names[reused]}")
+        call = f"{self.bound('k', number, function)}({', '.join(values)})"
         self.enter(step, backend)
         reservation = self._reserve(number, step, memory)
         if len(step.outputs) == 1:
@@ -367,6 +379,43 @@ class PlanBuilder:
             self.emit(step, f"del {reservation}")
         if memory is not None:
             self._account_for_variables(number, step, memory)
+
+    def _is_free(self, step: Step) -> bool:
+        """Whether a step on the CPU may be computed otherwise than op by op: nothing is measured or accounted for."""
+        backend = self.backends[step.device]
+        return self.retires_early and backend.memory is None and backend.xp is np
+
+    def _in_chain(self, step: Step, op: Operation) -> Callable[..., Any] | None:
+        """The function of a step that is computed together with others."""
+        is_last = self._chained.get(id(step))
+        return None if is_last is None else chain_function(op, is_last, self.kernel(step, op))
+
+    def _reused(self, number: int, step: Step, op: Operation, function: Any) -> Slot | None:
+        """The input whose array the result is written to: one that is large, made in this step and read by it alone."""
+        backend = self.backends[step.device]
+        if not self._is_free(step) or len(step.outputs) != 1 or id(step) in self._chained:
+            return None
+        entry = find_compute(op.type, backend.device_type)
+        if not isinstance(function, np.ufunc) and not (entry is not None and entry.takes_out):
+            return None
+        for slot, reads in zip(step.inputs, step.reads, strict=True):
+            producer = self._producers.get(slot)
+            if (
+                not reads
+                and not slot.is_ref
+                and self.names[slot][0] == "t"
+                and slot not in self._roots
+                and self._last[slot] == number
+                and set(map(id, self._readers[slot])) == {id(step)}
+                and producer is not None
+                and producer.op is not None
+                and self._makes_new(producer)
+                and has_room_for_result(
+                    slot.tensor, [other.tensor for other in step.inputs], step.outputs[0].tensor
+                )
+            ):
+                return slot
+        return None
 
     def call(
         self, number: int, step: Step, call: str, outputs: tuple[Slot, ...], arguments: tuple[str, ...]

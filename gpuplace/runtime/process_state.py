@@ -39,6 +39,7 @@ from gpuplace.device.machine import PREFIX, Machine, default_machine
 from gpuplace.device.mapping import MappingRow, VirtualGPU
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility
 from gpuplace.errors import AlreadyExistsError, InternalError
+from gpuplace.kernels import threads
 from gpuplace.runtime.bfc_allocator import BFCAllocator, reset_warning_counts
 from gpuplace.runtime.device_memory import DeviceMemory
 from gpuplace.runtime.gpu_options import allow_growth_value
@@ -171,6 +172,7 @@ class ProcessState:
         with self._lock:
             self._forget_gpus()
             self._default = None
+            threads.reset()
             reset_warning_counts()
 
     @contextlib.contextmanager

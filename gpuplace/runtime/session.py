@@ -36,6 +36,7 @@ from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import session_stack
+from gpuplace.kernels import threads
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources
 from gpuplace.placer.placement import Placement
@@ -44,6 +45,7 @@ from gpuplace.runtime.bfc_allocator import BFCAllocator
 from gpuplace.runtime.executor import Plan, PlanOnGPU
 from gpuplace.runtime.feeds import Feed, feedable, flat_feeds
 from gpuplace.runtime.fetches import FetchStructure
+from gpuplace.runtime.host_memory import keep_freed_memory
 from gpuplace.runtime.partition import PartitionOptions, make_schedule
 from gpuplace.runtime.partition_graphs import count_transfers
 from gpuplace.runtime.plan import PlanBuilder
@@ -105,6 +107,8 @@ class BaseSession:
         self._target = target.decode() if isinstance(target, bytes) else target or ""
         self._catalogue = session_catalogue(self._release)
         self._config = config
+        threads.configure(getattr(config, "intra_op_parallelism_threads", 0))
+        keep_freed_memory()
         self._devices = session_devices(config)
         self._types = {device.name: device.device_type for device in self._devices}
         self._client = self._devices.devices[0].name

@@ -36,6 +36,44 @@ def test_a_line_per_kernel_and_names_that_are_taken_over():
     ]  # fmt: skip
 
 
+def test_large_results_are_written_over_values_that_nothing_else_needs():
+    with tf.device("/cpu:0"):
+        x = tf.placeholder(tf.float32, [None, 5000])
+        y = tf.exp(tf.nn.relu(tf.tanh(x) * 2 + tf.constant(np.ones(5000, np.float32))))
+    given = np.linspace(-1, 1, 10000, dtype=np.float32).reshape(2, 5000)
+    kept = given.copy()
+    with tf.Session() as session:
+        source = plan_of(session, y, {x: given}).code.source
+        found = session.run(y, {x: given})
+        assert source.count("out=t0") == 4 and "copied" not in source
+        np.testing.assert_allclose(found, np.exp(np.maximum(np.tanh(given) * 2 + 1, 0)), rtol=1e-6)
+        np.testing.assert_array_equal(session.run(y, {x: given}), found)
+    np.testing.assert_array_equal(given, kept)
+
+
+@pytest.mark.parametrize(
+    "use", ["fetched", "reshaped", "read twice", "broadcast", "fed", "constant", "other type"]
+)
+def test_values_that_something_else_needs_stay(use):
+    given = np.linspace(-1, 1, 10000, dtype=np.float32).reshape(1, 10000)
+    with tf.device("/cpu:0"):
+        x = tf.placeholder(tf.float32, given.shape)
+        a = {"fed": x, "constant": tf.constant(given)}.get(use, tf.negative(x))
+        b = tf.add(a, tf.constant(np.ones((2, 1), np.float32))) if use == "broadcast" else tf.abs(a)
+        if use == "other type":
+            b = tf.greater(a, x)
+        others = {"fetched": [a], "reshaped": [tf.reshape(a, [-1])], "read twice": [tf.exp(a)]}.get(use, [])
+    with tf.Session() as session:
+        found = session.run([b, *others], {x: given})
+        assert "out=" not in next(iter(session._plans.values())).code.source
+    assert not np.shares_memory(found[0], given)
+    np.testing.assert_array_equal(given, np.linspace(-1, 1, 10000, dtype=np.float32).reshape(1, 10000))
+    if others:
+        np.testing.assert_array_equal(
+            found[1], np.exp(-given) if use == "read twice" else -given.reshape(others[0].shape)
+        )
+
+
 def test_dead_values_are_dropped_at_once():
     with tf.device("/cpu:0"):
         x = tf.placeholder(tf.float32, [2])

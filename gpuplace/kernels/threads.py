@@ -1,0 +1,166 @@
+"""The threads that share large kernels, one pool per process.
+
+NumPy gives up Python's lock while it copies, adds and multiplies, so pieces of one kernel run side by side. A kernel
+cuts its work into pieces by the sizes of its arrays alone, never by the number of threads, and a piece writes to its
+own part of the result: what comes out is the same, bit by bit, however many threads there are and whichever is first.
+
+>>> squares = [0] * 4
+>>> def piece(index: int) -> None:
+...     squares[index] = index * index
+>>> share(piece, 4)
+>>> squares
+[0, 1, 4, 9]
+
+The number of threads is that of TensorFlow's intra-op pool, decided by the first session: its
+``ConfigProto.intra_op_parallelism_threads``, else the environment variable ``TF_NUM_INTRAOP_THREADS``, else the cores
+that the process may use. BLAS keeps its own threads, and its own settings, beside these.
+
+Source: tensorflow/core/common_runtime/local_device.cc and process_util.cc, release 1.15 (the number of threads).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+__all__ = ["ENVIRONMENT_VARIABLE", "configure", "reset", "share", "size"]
+
+ENVIRONMENT_VARIABLE = "TF_NUM_INTRAOP_THREADS"
+
+_lock = threading.Lock()
+_size = 0
+_started = 0
+_jobs: SimpleQueue[_Job] = SimpleQueue()
+_local = threading.local()
+
+
+def size() -> int:
+    """How many threads work on one kernel, the calling one among them."""
+    return _size or configure(0)
+
+
+def configure(intra_op_parallelism_threads: int) -> int:
+    """Decides the number of threads, unless that is done already, and returns it.
+
+    Args:
+        intra_op_parallelism_threads: the wanted number; 0 leaves it to the environment and the machine.
+    """
+    global _size
+    with _lock:
+        if not _size:
+            _size = max(1, intra_op_parallelism_threads or _from_environment() or _cores())
+        return _size
+
+
+def reset() -> None:
+    """Lets the next session decide again. Threads that have been started stay, idle."""
+    global _size
+    with _lock:
+        _size = 0
+
+
+def share(piece: Callable[[int], Any], count: int) -> None:
+    """Calls ``piece(0)`` to ``piece(count - 1)``, in any order, on this thread and idle ones, and waits for all.
+
+    Inside a piece everything runs on the piece's own thread.
+
+    Raises:
+        Exception: what the first of the failing pieces raised, first by number.
+    """
+    helpers = min(size(), count) - 1
+    if helpers < 1 or getattr(_local, "inside", False):
+        for index in range(count):
+            piece(index)
+        return
+    if _started < helpers:
+        _start(helpers)
+    job = _Job(piece, count)
+    for _ in range(helpers):
+        _jobs.put(job)
+    _local.inside = True
+    try:
+        job.work()
+    finally:
+        _local.inside = False
+    job.wait()
+
+
+class _Job:
+    """Pieces that several threads take from."""
+
+    __slots__ = ("_claims", "_count", "_errors", "_finished", "_left", "_lock", "_piece")
+
+    def __init__(self, piece: Callable[[int], Any], count: int) -> None:
+        self._piece, self._count = piece, count
+        self._claims = itertools.count()
+        self._left = count
+        self._errors: dict[int, BaseException] = {}
+        self._lock = threading.Lock()
+        self._finished = threading.Lock()
+        self._finished.acquire()
+
+    def work(self) -> None:
+        """Takes pieces until none is left."""
+        while True:
+            with self._lock:
+                index = next(self._claims)
+            if index >= self._count:
+                return
+            try:
+                self._piece(index)
+            except BaseException as error:  # raised again by the thread that waits
+                self._errors[index] = error
+            with self._lock:
+                self._left -= 1
+                if not self._left:
+                    self._finished.release()
+
+    def wait(self) -> None:
+        """Returns when every piece is done; raises what the first failing one raised."""
+        self._finished.acquire()
+        if self._errors:
+            raise self._errors.pop(min(self._errors))
+
+
+def _from_environment() -> int:
+    text = os.environ.get(ENVIRONMENT_VARIABLE, "")
+    return int(text) if text.isdecimal() else 0
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _start(count: int) -> None:
+    global _started
+    with _lock:
+        while _started < count:
+            _started += 1
+            threading.Thread(target=_serve, args=(_jobs,), name=f"gpuplace-{_started}", daemon=True).start()
+
+
+def _serve(jobs: SimpleQueue[_Job]) -> None:
+    _local.inside = True
+    np.seterr(all="ignore")  # as plans do on the thread that runs them
+    while True:
+        job = jobs.get()
+        job.work()
+        del job  # nor its arrays, while waiting for the next one
+
+
+def _forget_threads() -> None:
+    """A forked child has none of its parent's threads, and must not wait for its locks."""
+    global _lock, _started, _jobs, _local
+    _lock, _started, _jobs, _local = threading.Lock(), 0, SimpleQueue(), threading.local()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gpuplace.dtypes import resource
 from gpuplace.errors import InvalidArgumentError
@@ -127,6 +127,12 @@ class Step:
         if self.op is None:
             return ""
         return self.op.type if self.folded is None else "Const"
+
+    @property
+    def constant_value(self) -> Any:
+        """The array, in host memory, of a step whose type is ``Const``."""
+        assert self.op is not None
+        return self.op.attrs["value"].array if self.folded is None else self.folded.value
 
     @property
     def control_inputs(self) -> Sequence[Operation]:

@@ -324,7 +324,7 @@ class PlanBuilder(MemoryLines):
         elif op.type == "Const" or step.folded is not None:
             for slot in step.outputs:
                 if self.is_used(slot):
-                    self._add_constant(step, slot, op)
+                    self._add_constant(step, slot)
         elif op.type in SWITCHES:
             self._add_switch(number, step)
         elif op.type in MERGES:
@@ -332,9 +332,9 @@ class PlanBuilder(MemoryLines):
         else:
             self._add_kernel(number, step, op)
 
-    def _add_constant(self, step: Step, slot: Slot, op: Operation) -> None:
-        given = op.attrs["value"].array if step.folded is None else step.folded.value
-        value = self.constants(slot.tensor, given, self.backends[step.device], slot.location.on_host)
+    def _add_constant(self, step: Step, slot: Slot) -> None:
+        backend, on_host = self.backends[step.device], slot.location.on_host
+        value = self.constants(slot.tensor, step.constant_value, backend, on_host)
         self.names[slot] = self.bound("c", slot.index, value)
 
     def expressions(self, step: Step) -> list[str]:

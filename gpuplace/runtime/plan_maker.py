@@ -23,6 +23,13 @@ from typing import Any, ClassVar
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.registry import KernelRegistry
 from gpuplace.runtime.backends import make_backend
+from gpuplace.runtime.cuda_graphs import (
+    CapturingPlan,
+    DeviceBuilder,
+    DevicePart,
+    captures_are_on,
+    device_part,
+)
 from gpuplace.runtime.executor import ConstantPlan, Plan, PlanOnGPU
 from gpuplace.runtime.folding import Folder
 from gpuplace.runtime.lane_plan import LaneBuilder, ParallelPlan, TracedLaneBuilder, lane_schedules
@@ -127,7 +134,19 @@ class PlanMaker:
         leaves = [backend.leave for backend in backends.values() if backend.leave is not None]
         if leaves:
             code = self._line(schedule, backends, kind)
-            return PlanOnGPU(schedule, code, self._release, first, leave=leaves[0])
+            part = device_part(schedule, backends) if not kind and captures_are_on() else None
+            if part is None:
+                return PlanOnGPU(schedule, code, self._release, first, leave=leaves[0])
+            return CapturingPlan(
+                schedule,
+                code,
+                self._release,
+                first,
+                leave=leaves[0],
+                backend=backends[part.device],
+                part=part,
+                compile_part=self._compiled_part,
+            )
         arrangement, is_known = self._arrangement(signature, schedule, len(backends))
         if arrangement is not None:
             return self._parallel(schedule, backends, arrangement, first, kind)
@@ -208,6 +227,12 @@ class PlanMaker:
                 value = backend.memory.note(value, tensor.op.name, backend.device)
         self._constants[key] = value
         return value
+
+    def _compiled_part(self, part: DevicePart) -> PlanCode:
+        """The function of what can be captured."""
+        with self._lock:
+            backends = self._backends_of(part.schedule)
+            return DeviceBuilder(part.schedule, backends, self._resources, self._constant).build()
 
     def measuring_code(self, schedule: Schedule) -> PlanCode:
         """A function that notes when each step began and ended."""

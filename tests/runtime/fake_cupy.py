@@ -5,6 +5,8 @@ Only what `cupy_backend` and the kernels of the tests call exists; every call of
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,6 +32,11 @@ class FakeArray:
     def reshape(self, *shape: Any) -> FakeArray:
         return FakeArray(self.inner.reshape(*shape), self.device.id)
 
+    def set(self, value: Any, stream: Any = None) -> None:
+        """Copies from host memory, in the order of the stream."""
+        assert stream is not None and isinstance(value, np.ndarray) and value.flags.c_contiguous
+        self.inner[...] = value
+
     def __getitem__(self, key: Any) -> FakeArray:
         return FakeArray(self.inner[key], self.device.id)
 
@@ -44,7 +51,13 @@ class FakeCupy:
         self.current = 0
         self.stream = "default"
         self.limits: dict[int, int] = {}
+        self.capture: list[tuple[Any, ...]] | None = None
+        self.refused: frozenset[str] = frozenset()
+        self.allocator: Any = lambda size: object()
         outer = self
+
+        class CUDARuntimeError(RuntimeError):
+            pass
 
         class OutOfMemoryError(MemoryError):
             pass
@@ -77,6 +90,24 @@ class FakeCupy:
             def wait_event(self, event: str) -> None:
                 outer.events.append(("wait", self.name, event))
 
+            def begin_capture(self) -> None:
+                assert outer.stream is self and outer.capture is None
+                outer.capture = []
+
+            def end_capture(self) -> Any:
+                captured, outer.capture = outer.capture, None
+                if captured is None:
+                    raise CUDARuntimeError("cudaErrorStreamCaptureInvalidated")
+                outer.events.append(("captured", len(captured)))
+
+                def launch(stream: Any) -> None:
+                    assert stream is self and outer.capture is None
+                    outer.events.append(("launch", self.name))
+                    for function, arguments, options, made in captured:
+                        made.inner[...] = function(*map(outer.plain, arguments), **options)
+
+                return SimpleNamespace(launch=launch)
+
             def __enter__(self) -> None:
                 self.before = outer.stream
                 outer.stream = self
@@ -95,13 +126,23 @@ class FakeCupy:
             self.events.append(("alloc", self.current, nbytes))
             return object()
 
+        @contextlib.contextmanager
+        def using_allocator(allocator: Any) -> Iterator[None]:
+            before, self.allocator = self.allocator, allocator
+            yield
+            self.allocator = before
+
         self.cuda = SimpleNamespace(
             Device=Device,
             Stream=Stream,
             alloc=alloc,
             get_current_stream=get_current_stream,
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
-            runtime=SimpleNamespace(memGetInfo=lambda: (total_bytes, total_bytes)),
+            runtime=SimpleNamespace(
+                memGetInfo=lambda: (total_bytes, total_bytes), CUDARuntimeError=CUDARuntimeError
+            ),
+            get_allocator=lambda: self.allocator,
+            using_allocator=using_allocator,
         )
 
     def get_default_memory_pool(self) -> Any:
@@ -109,11 +150,13 @@ class FakeCupy:
 
     def array(self, value: Any) -> FakeArray:
         """A copy on the current device, from host memory or another device."""
+        assert self.capture is None, "no copies from the host while capturing"
         inner = value.inner if isinstance(value, FakeArray) else np.array(value)
         return FakeArray(inner.copy(), self.current)
 
     def asnumpy(self, value: FakeArray, stream: Any = None) -> Any:
         """A copy in host memory."""
+        assert self.capture is None, "no copies to the host while capturing"
         assert isinstance(value, FakeArray) and value.device.id == int(stream.name[-1])
         return value.inner.copy()
 
@@ -128,10 +171,19 @@ class FakeCupy:
                 assert not isinstance(argument, np.ndarray), f"{name} was given an array in host memory"
                 if isinstance(argument, FakeArray):
                     assert argument.device.id == self.current, f"{name} was given an array of another GPU"
+            if self.capture is not None and name in self.refused:
+                self.capture = None
+                raise NotImplementedError(f"{name} cannot be captured")
             self.events.append(("call", name, self.current))
-            plain = [
-                argument.inner if isinstance(argument, FakeArray) else argument for argument in arguments
-            ]
-            return FakeArray(function(*plain, **options), self.current)
+            made = FakeArray(function(*map(self.plain, arguments), **options), self.current)
+            if self.capture is not None:
+                self.allocator(made.nbytes)
+                self.capture.append((function, arguments, options, made))
+            return made
 
         return call
+
+    @staticmethod
+    def plain(argument: Any) -> Any:
+        """The NumPy array of an array, and anything else as it is."""
+        return argument.inner if isinstance(argument, FakeArray) else argument

@@ -10,10 +10,8 @@ import gpuplace as tf
 from gpuplace.device.device_set import DeviceAttributes
 from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.errors import UnimplementedError
-from gpuplace.runtime import cupy_backend, plan_maker
+from gpuplace.runtime import cupy_backend
 from gpuplace.runtime.cupy_backend import CupyBackend
-from gpuplace.runtime.numpy_backend import NumpyBackend
-from tests.runtime.fake_cupy import FakeCupy
 
 GPU = DeviceAttributes("/job:localhost/replica:0/task:0/device:GPU:0", physical_id=0, visible_id=0)
 
@@ -31,27 +29,6 @@ def test_without_cupy_the_error_says_how_to_get_it(monkeypatch):
     with pytest.raises(UnimplementedError, match="is a real GPU, and computing on it needs CuPy") as caught:
         CupyBackend(GPU, GPUSettings())
     assert "pip install 'gpuplace[cuda12]'" in caught.value.hint
-
-
-@pytest.fixture
-def fake(monkeypatch):
-    """Sessions whose two GPUs are real ones as far as the runtime can tell, with a stand-in for CuPy."""
-    module = FakeCupy()
-    monkeypatch.setattr(cupy_backend.importlib, "import_module", lambda name: module)
-    monkeypatch.setattr(cupy_backend, "_pools_made", set())
-
-    def make(devices, name):
-        device = devices.by_name[name]
-        return (
-            NumpyBackend(name, "CPU")
-            if device.device_type == "CPU"
-            else CupyBackend(device, devices.settings)
-        )
-
-    monkeypatch.setattr(plan_maker, "make_backend", make)
-    tf.use_machine("2x Tesla K40c")
-    with tf.Graph().as_default():
-        yield module
 
 
 def test_kernels_run_on_their_device_and_values_cross_by_copies(fake):

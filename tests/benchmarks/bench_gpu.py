@@ -1,0 +1,141 @@
+"""Steps on a real GPU beside bare CuPy, and beside PyTorch and JAX where they are installed.
+
+    python -m tests.benchmarks.bench_gpu [--repeat 3]
+
+Every figure ends with a value in host memory, so that the work is done. Without a GPU or CuPy it says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+ADDS = 1000
+SMALL = np.full((2, 2), 0.5, np.float32)
+LARGE = np.random.default_rng(0).random((4096, 4096), np.float32)
+
+Case = tuple[str, Callable[[], Any]]
+
+
+def fastest(call: Callable[[], Any], seconds: float = 1.0) -> float:
+    """Microseconds of the fastest call within some time, after the calls that get everything ready."""
+    for _ in range(5):
+        call()
+    best, end = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        started = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - started)
+    return 1e6 * best
+
+
+def gpuplace_cases() -> Iterator[Case]:
+    tf = importlib.import_module("gpuplace")
+    tf.use_machine(tf.Machine.local())
+    config = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))
+    for name, graphs in (("kernel by kernel", "0"), ("captured", "1")):
+        os.environ["GPUPLACE_CUDA_GRAPHS"] = graphs
+        with tf.Graph().as_default(), tf.device("/gpu:0"):
+            x = tf.placeholder(tf.float32, [2, 2])
+            total = x
+            for _ in range(ADDS):
+                total = tf.add(total, x)
+            step = tf.Session(config=config).make_callable(total, [x])
+        step(SMALL)  # the plan is made now, under this setting
+        yield f"chain, gpuplace {name}", lambda step=step: step(SMALL)
+    with tf.Graph().as_default(), tf.device("/gpu:0"):
+        a = tf.Variable(LARGE)
+        corner = tf.matmul(tf.matmul(a, a), a)[0, 0]
+        session = tf.Session(config=config)
+        session.run(a.initializer)
+        yield "matmul, gpuplace", session.make_callable(corner)
+
+
+def cupy_cases() -> Iterator[Case]:
+    cupy = importlib.import_module("cupy")
+
+    def chain() -> Any:
+        x = cupy.array(SMALL)
+        total = x
+        for _ in range(ADDS):
+            total = cupy.add(total, x)
+        return total.get()
+
+    a = cupy.array(LARGE)
+    yield "chain, bare CuPy", chain
+    yield "matmul, bare CuPy", lambda: cupy.matmul(cupy.matmul(a, a), a)[0, 0].get()
+
+
+def torch_cases() -> Iterator[Case]:
+    torch = importlib.import_module("torch")
+
+    def chain(x: Any) -> Any:
+        total = x
+        for _ in range(ADDS):
+            total = total + x
+        return total
+
+    compiled = torch.compile(chain, mode="reduce-overhead")
+    a = torch.tensor(LARGE, device="cuda")
+    yield "chain, PyTorch", lambda: chain(torch.tensor(SMALL, device="cuda")).cpu()
+    yield "chain, torch.compile", lambda: compiled(torch.tensor(SMALL, device="cuda")).cpu()
+    yield "matmul, PyTorch", lambda: (a @ a @ a)[0, 0].cpu()
+
+
+def jax_cases() -> Iterator[Case]:
+    jax = importlib.import_module("jax")
+
+    def chain(x: Any) -> Any:
+        total = x
+        for _ in range(ADDS):
+            total = total + x
+        return total
+
+    compiled = jax.jit(chain)
+    a = jax.device_put(LARGE)
+    product = jax.jit(lambda a: (a @ a @ a)[0, 0])
+    yield "chain, jax.jit", lambda: np.asarray(compiled(SMALL))
+    yield "matmul, jax.jit", lambda: np.asarray(product(a))
+
+
+def has_gpu() -> bool:
+    """Whether CuPy is installed and sees a GPU."""
+    if importlib.util.find_spec("cupy") is None:
+        return False
+    cupy = importlib.import_module("cupy")
+    try:
+        return bool(cupy.cuda.runtime.getDeviceCount())
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return False
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--repeat", type=int, default=3, help="turns")
+    options = parser.parse_args()
+    if not has_gpu():
+        print("No GPU that CuPy can use: not measured.")
+        return
+    cases = [*gpuplace_cases(), *cupy_cases()]
+    for module, more in (("torch", torch_cases), ("jax", jax_cases)):
+        if importlib.util.find_spec(module) is None:
+            print(f"{module} is not installed", file=sys.stderr)
+        else:
+            cases += more()
+    found = {name: statistics.median([fastest(call) for _ in range(options.repeat)]) for name, call in cases}
+    for name, time_us in found.items():
+        bare = found[f"{name.partition(',')[0]}, bare CuPy"]
+        print(f"{name:34}{time_us:12.1f} us{time_us / bare:8.2f} x bare CuPy")
+
+
+if __name__ == "__main__":
+    main()

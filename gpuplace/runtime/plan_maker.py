@@ -9,6 +9,9 @@ decide. Everything else is one straight line in the calling thread, with nothing
 0: as many as there are devices), ``intra_op_parallelism_threads`` the most threads of one matrix product, for
 the process, as the first session says.
 
+What a plan folds a traced plan does not: who asks where time goes is shown every node, on its device, and every copy.
+TensorFlow's traces show what is left after folding.
+
 Source: tensorflow/core/common_runtime/direct_session.cc and process_util.cc, release 1.15 (the options).
 """
 
@@ -126,7 +129,7 @@ class PlanMaker:
             UnimplementedError: a node cannot be computed.
             ResourceExhaustedError: a constant does not fit on its simulated GPU.
         """
-        folder = None if done else self._folder
+        folder = None if done or kind == TRACED else self._folder
         options = PartitionOptions(device_of, self._types, self._kernels, self._client, folder, done)
         schedule = make_schedule(*signature, options)
         backends = self._backends_of(schedule)

@@ -86,12 +86,7 @@ def test_run_metadata():
     metadata = tf.RunMetadata()
     assert shown(metadata)[1] == "RunMetadata: 0 ops on 0 devices"
     graph = towers()
-    config = (
-        tf.ConfigProto()
-    )  # as it stands the graph is one constant: nothing of it would be folded with these options
-    config.graph_options.optimizer_options.opt_level = tf.OptimizerOptions.L0
-    config.graph_options.rewrite_options.disable_meta_optimizer = True
-    with tf.Session(graph=graph, config=config) as session:
+    with tf.Session(graph=graph) as session:
         options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
         session.run(graph.get_tensor_by_name("AddN:0"), options=options, run_metadata=metadata)
     page, text = shown(metadata)

@@ -24,20 +24,12 @@ def config(level=0, grappler=True, **options):
 
 
 def nodes_run(fetches, feed_dict=None, options=None):
-    """Labels of the nodes of a traced step, and op types in the partition graphs."""
+    """Value, names of the nodes in the partition graphs in their order, and their op types."""
     metadata = tf.RunMetadata()
-    traced = tf.RunOptions(trace_level=3, output_partition_graphs=True)
     with tf.Session(config=options) as session:
-        value = session.run(fetches, feed_dict, traced, metadata)
-    names = [
-        node.node_name
-        for device in metadata.step_stats.dev_stats
-        if "/device:" in device.device and "stream" not in device.device
-        for node in device.node_stats
-        if not node.node_name.startswith("_")
-    ]
+        value = session.run(fetches, feed_dict, tf.RunOptions(output_partition_graphs=True), metadata)
     types = {node.name: node.op for graph in metadata.partition_graphs for node in graph.node}
-    return value, names, types
+    return value, [name for name in types if not name.startswith("_")], types
 
 
 def product_and_sum():
@@ -60,6 +52,16 @@ def test_both_foldings_have_to_be_switched_off(level, grappler, names):
     assert value.tolist() == [[2, 4], [6, 8]]
     assert found == names
     assert types[names[-1]] == ("Const" if len(names) == 1 else "Add")
+
+
+def test_a_traced_step_has_every_node():
+    metadata = tf.RunMetadata()
+    total = product_and_sum()
+    with tf.Session() as session:
+        session.run(total)
+        session.run(total, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), run_metadata=metadata)
+    labels = {node.timeline_label for device in metadata.step_stats.dev_stats for node in device.node_stats}
+    assert {"c = MatMul(a, b)", "d = Add(c, a)"} <= labels
 
 
 def test_the_meta_optimizer_is_grapplers_switch_too():

@@ -48,8 +48,10 @@ from gpuplace.shapes import TensorShape
 
 __all__ = ["Folded", "Folder", "FoldingOptions"]
 
-MAX_FOLDED_BYTES = 10 << 20
-"""Results larger than this, and than what they are made of, are not folded."""
+MAX_FOLDED_BYTES = 100 << 10
+"""Results larger than this, and than what they are made of, are not folded: Grappler's ``kMaxConstantSize``.
+
+A folded value stays in the device's memory beside the variable that it initializes."""
 MAX_COST_US = 500.0
 """Nodes that take longer than this, in microseconds, are not folded."""
 MIN_GRAPPLER_NODES = 4

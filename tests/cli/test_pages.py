@@ -89,6 +89,7 @@ tower/MatMul: (MatMul): /job:localhost/replica:0/task:0/device:GPU:0
         ("run.log.gz", gzip.compress(LOG.encode())),
         ("run.out", LOG.replace("\n", "\r\n").encode() + bytes(300)),
     ],
+    ids=["log", "no ending", "UTF-16", "gzip", "CRLF and NULs"],
 )
 def test_report_of_a_log(tmp_path, monkeypatch, capsys, name, data):
     monkeypatch.chdir(tmp_path)
@@ -123,16 +124,17 @@ def test_explore_of_a_log(tmp_path, monkeypatch, capsys):
         ("run.log", b"", (), 1, "run.log is neither a graph nor a TensorFlow log"),
         ("run.log", b"hello\n", (), 1, "log_device_placement=True"),
         ("run.log", bytes(range(256)) * 9, (), 1, "DataLossError: Can't parse run.log"),
-        ("run.log", gzip.compress(LOG.encode() * 9)[:90], (), 1, "Can't decompress run.log"),
-        ("run.log", gzip.compress(bytes(300_000_000), 9), (), 1, "run.log is too large for a log"),
+        ("run.log", lambda: gzip.compress(LOG.encode() * 9)[:90], (), 1, "Can't decompress run.log"),
+        ("run.log", lambda: gzip.compress(bytes(300_000_000), 9), (), 1, "run.log is too large for a log"),
         ("run.log", LOG.encode(), ("--soft", "--machine", "cpu"), 2, "leave out --machine, --soft"),
         ("run.log", LOG.encode(), ("--release", "2.21"), 2, "gpuplace log run.log --against GRAPH"),
         ("run.pb", LOG.encode(), (), 1, "gpuplace.parse_log reads logs"),
     ],
+    ids=["text", "nothing", "how to log", "binary", "cut", "bomb", "machine", "release", "graph's name"],
 )
 def test_neither_graph_nor_log(tmp_path, monkeypatch, capsys, name, data, words, code, message):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / name).write_bytes(data)
+    (tmp_path / name).write_bytes(data() if callable(data) else data)
     for command in (("report", name), ("explore", name, "--with", "page", "--no-browser")):
         assert main([*command, *words]) == code
         told = capsys.readouterr()

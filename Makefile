@@ -78,12 +78,15 @@ test: system
 
 bench: $(VENV)/stamp-test
 	$(ACTIVATED) python tests/benchmarks/import_time.py
+	$(ACTIVATED) pytest tests/benchmarks --benchmark-only --benchmark-group-by=group
 	$(ACTIVATED) python -m tests.benchmarks.bench_session
 	$(ACTIVATED) python -m tests.benchmarks.bench_kernels
 	$(ACTIVATED) python -m tests.benchmarks.bench_graph_building
 	$(ACTIVATED) python -m tests.benchmarks.bench_placer
 	$(ACTIVATED) python -m tests.benchmarks.bench_graph_def
 	$(ACTIVATED) python -m tests.benchmarks.bench_drawing
+	$(ACTIVATED) python -m tests.benchmarks.bench_explorer
+	$(ACTIVATED) python -m tests.benchmarks.bench_gpu
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

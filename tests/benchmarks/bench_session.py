@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,29 +57,34 @@ def chain(tf: Any, x: Any) -> Any:
     return total
 
 
-def session_cases(tf: Any, device: str) -> dict[str, float]:
-    """Figures of one library, microseconds by name."""
-    found: dict[str, float] = {}
+def session_calls(tf: Any, device: str) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Names and calls of one library; a call is good until the next one is asked for."""
     with tf.Graph().as_default(), tf.device(device), tf.Session() as session:
         product = guide_matmul(tf)
-        found["MatMul, run"] = fastest(lambda: session.run(product))
-        found["MatMul, make_callable"] = fastest(session.make_callable(product))
+        yield "MatMul, run", lambda: session.run(product)
+        yield "MatMul, make_callable", session.make_callable(product)
         x = tf.placeholder(tf.float32, [2, 3])
         fed = tf.matmul(x, tf.constant(B))
-        found["MatMul, fed"] = fastest(lambda: session.run(fed, {x: A}))
+        yield "MatMul, fed", lambda: session.run(fed, {x: A})
     with tf.Graph().as_default(), tf.device(device), tf.Session() as session:
         x = tf.placeholder(tf.float32, [2, 2])
         total = chain(tf, x)
-        found["chain of 1,000 adds"] = fastest(lambda: session.run(total, {x: SMALL}))
+        yield "chain of 1,000 adds", lambda: session.run(total, {x: SMALL})
     with tf.Graph().as_default(), tf.device(device), tf.Session() as session:
         x = tf.placeholder(tf.float32, [2, 2])
         many = [tf.add(x, x) for _ in range(1000)]
         ops = [add.op for add in many]
-        found["1,000 independent adds"] = fastest(lambda: session.run(ops, {x: SMALL}))
+        yield "1,000 independent adds", lambda: session.run(ops, {x: SMALL})
+        yield "the same, fetched", lambda: session.run(many, {x: SMALL})
     with tf.Graph().as_default(), tf.device(device), tf.Session() as session:
         x = tf.placeholder(tf.float32, [1024, 1024])
         large = tf.matmul(x, x)
-        found["large MatMul"] = fastest(lambda: session.run(large, {x: LARGE}), 1.0)
+        yield "large MatMul", lambda: session.run(large, {x: LARGE})
+
+
+def session_cases(tf: Any, device: str) -> dict[str, float]:
+    """Figures of one library, microseconds by name."""
+    found = {name: fastest(call) for name, call in session_calls(tf, device)}
     found["build 10,000 ops"], found["first run of 10,000 ops"] = build_and_first_run(tf, device)
     return found
 
@@ -100,7 +105,7 @@ def build_and_first_run(tf: Any, device: str) -> tuple[float, float]:
     return 1e6 * min(built), 1e6 * min(first)
 
 
-def numpy_cases() -> dict[str, float]:
+def numpy_calls() -> dict[str, Callable[[], Any]]:
     """The same arithmetic as bare calls."""
 
     def adds() -> Any:
@@ -113,20 +118,22 @@ def numpy_cases() -> dict[str, float]:
         for _ in range(1000):
             np.add(SMALL, SMALL)
 
+    def matmul() -> Any:
+        return np.matmul(A, B)
+
     return {
-        "MatMul, run": fastest(lambda: np.matmul(A, B)),
-        "MatMul, make_callable": fastest(lambda: np.matmul(A, B)),
-        "MatMul, fed": fastest(lambda: np.matmul(A, B)),
-        "chain of 1,000 adds": fastest(adds),
-        "1,000 independent adds": fastest(independent),
-        "large MatMul": fastest(lambda: np.matmul(LARGE, LARGE), 1.0),
+        **dict.fromkeys(("MatMul, run", "MatMul, make_callable", "MatMul, fed"), matmul),
+        "chain of 1,000 adds": adds,
+        "1,000 independent adds": independent,
+        "the same, fetched": lambda: [np.add(SMALL, SMALL) for _ in range(1000)],
+        "large MatMul": lambda: np.matmul(LARGE, LARGE),
     }
 
 
 def measure(library: str) -> dict[str, float]:
     """Figures of ``numpy``, ``gpuplace``, ``simulated`` (gpuplace on a simulated GPU) or ``tensorflow``."""
     if library == "numpy":
-        return numpy_cases()
+        return {name: fastest(call) for name, call in numpy_calls().items()}
     if library == "tensorflow":
         tf = importlib.import_module("tensorflow.compat.v1")
         tf.disable_eager_execution()

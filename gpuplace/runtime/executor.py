@@ -102,7 +102,10 @@ class ConstantPlan(Plan):
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
         """As ``Plan.run``."""
-        return self._function(*feeds)
+        try:
+            return self._function(*feeds)
+        except MemoryError as error:  # for the caller's copy
+            raise self.failure(error) from error
 
 
 class PlanOnGPU(Plan):

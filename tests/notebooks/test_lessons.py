@@ -87,7 +87,7 @@ FACTS = {
         "x: ",
         "--- end",
     ],
-    ("02", r"RunMetadata"): ["GPU:0 MatMul = MatMul(a, b)", "_Send(", "CPU:0 MatMul/_1 = _Recv("],
+    ("02", r"RunMetadata"): ["GPU:0 MatMul = MatMul(a, b)", "_Send(", "CPU:0 MatMul/_3 = _Recv("],
     ("02", r"for release in"): [
         "MatMul: /job:localhost/replica:0/task:0/gpu:0",
         f"MatMul: {LOCAL}GPU:0",

@@ -32,8 +32,10 @@ import gpuplace as tf
 
 STUCK_SECONDS = 60.0
 MAX_GROWN_OBJECTS = 2_000
-MAX_GROWN_RSS = 32 << 20
-"""Bytes; the more objects a grown graph has, the more garbage Python lets gather between two searches for it."""
+MAX_GROWN_RSS = 16 << 20
+"""Bytes."""
+ALLOCATION = {"PYTHONMALLOC": "malloc", "MALLOC_ARENA_MAX": "1"}
+"""One heap without pools, so that what is free can be given back to the system and what still grows is a leak."""
 MAX_GROWN_TRACED = 64 << 10
 
 
@@ -334,6 +336,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--minutes", type=float, default=0.0)
     options = parser.parse_args(arguments)
+    if arguments is None and any(os.environ.get(name) != value for name, value in ALLOCATION.items()):
+        command = [sys.executable, "-m", "tests.soak.session", *sys.argv[1:]]
+        os.execve(sys.executable, command, {**os.environ, **ALLOCATION})
     complaints = soak_runs(options.runs) if options.runs else []
     if options.minutes:
         complaints += Soak(options.threads, 60 * options.minutes).run()

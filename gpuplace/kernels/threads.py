@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ENVIRONMENT_VARIABLE", "configure", "reset", "share", "size"]
+__all__ = ["ENVIRONMENT_VARIABLE", "available_cores", "configure", "reset", "share", "size"]
 
 ENVIRONMENT_VARIABLE = "TF_NUM_INTRAOP_THREADS"
 
@@ -54,7 +54,7 @@ def configure(intra_op_parallelism_threads: int) -> int:
     global _size
     with _lock:
         if not _size:
-            _size = max(1, intra_op_parallelism_threads or _from_environment() or _cores())
+            _size = max(1, intra_op_parallelism_threads or _from_environment() or available_cores())
         return _size
 
 
@@ -133,7 +133,8 @@ def _from_environment() -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def _cores() -> int:
+def available_cores() -> int:
+    """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

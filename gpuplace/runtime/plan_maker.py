@@ -6,8 +6,8 @@ at the clock; when a run was slow enough the next one measures every step, and f
 decide. Everything else is one straight line in the calling thread, with nothing added.
 
 ``ConfigProto.inter_op_parallelism_threads`` is the most lanes beside the caller's (1: the single line, always;
-0: as many as there are devices), ``intra_op_parallelism_threads`` the most threads of one matrix product, for
-the process, as the first session says.
+0: as many as there are devices), ``intra_op_parallelism_threads`` the most threads of one kernel, for the
+process, as the first session says.
 
 What a plan folds a traced plan does not: who asks where time goes is shown every node, on its device, and every copy.
 TensorFlow's traces show what is left after folding.
@@ -24,7 +24,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.kernels import threads
 from gpuplace.kernels.registry import KernelRegistry
+from gpuplace.kernels.threads import available_cores
 from gpuplace.runtime.backends import make_backend
 from gpuplace.runtime.cuda_graphs import (
     CapturingPlan,
@@ -42,7 +44,7 @@ from gpuplace.runtime.partition_graphs import count_transfers
 from gpuplace.runtime.plan import PlanBuilder, PlanCode
 from gpuplace.runtime.process_state import SessionDevices
 from gpuplace.runtime.step_stats import TracedPlanBuilder
-from gpuplace.runtime.workers import Workers, available_cores, intra_op_threads, process_workers
+from gpuplace.runtime.workers import Workers, intra_op_threads, process_workers
 
 __all__ = ["TIMED", "TRACED", "PlanMaker", "Signature"]
 
@@ -95,9 +97,11 @@ class PlanMaker:
         self._measured: dict[Signature, Sequence[float]] = {}
         self._transfers = 0
         self._is_closed = False
-        threads = int(getattr(config, "inter_op_parallelism_threads", 0) or 0)
-        self._most_lanes = 0 if threads == 1 else threads if threads > 1 else MANY_LANES
-        intra_op_threads.ask(int(getattr(config, "intra_op_parallelism_threads", 0) or 0))
+        lanes = int(getattr(config, "inter_op_parallelism_threads", 0) or 0)
+        self._most_lanes = 0 if lanes == 1 else lanes if lanes > 1 else MANY_LANES
+        in_an_op = int(getattr(config, "intra_op_parallelism_threads", 0) or 0)
+        threads.configure(in_an_op)
+        intra_op_threads.ask(in_an_op)
         self._own_workers = Workers() if getattr(config, "use_per_session_threads", False) else None
 
     def close(self) -> None:

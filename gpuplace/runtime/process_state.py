@@ -174,6 +174,7 @@ class ProcessState:
             self._forget_gpus()
             self._default = None
             threads.reset()
+            intra_op_threads.reset()
             reset_warning_counts()
 
     @contextlib.contextmanager
@@ -400,7 +401,6 @@ def reset_runtime() -> None:
     Open sessions keep theirs, and the choice of ``use_machine`` stays.
     """
     process_state.reset()
-    intra_op_threads.reset()
 
 
 def session_devices(config: Any = None) -> SessionDevices:

@@ -42,7 +42,6 @@ from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import session_stack
-from gpuplace.kernels import threads
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources
 from gpuplace.placer.placement import Placement
@@ -109,7 +108,6 @@ class BaseSession:
         self._target = target.decode() if isinstance(target, bytes) else target or ""
         self._catalogue = session_catalogue(self._release)
         self._config = config
-        threads.configure(getattr(config, "intra_op_parallelism_threads", 0))
         keep_freed_memory()
         self._devices = session_devices(config)
         self._resources = SessionResources()

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-__all__ = ["IntraOpThreads", "Workers", "available_cores", "intra_op_threads", "process_workers"]
+__all__ = ["IntraOpThreads", "Workers", "intra_op_threads", "process_workers"]
 
 _MOST = 4096
 """More threads than lanes can be in flight."""
@@ -62,13 +62,6 @@ class Workers:
 def process_workers() -> Workers:
     """The threads that all sessions share."""
     return Workers()
-
-
-def available_cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class IntraOpThreads:

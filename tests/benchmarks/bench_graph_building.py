@@ -16,19 +16,16 @@ import importlib
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tests.benchmarks import import_time
+from tests.benchmarks.peers import TENSORFLOW_VARIABLE, in_process
 
-ENVIRONMENT_VARIABLE = "GPUPLACE_TENSORFLOW_PYTHON"
-ROOT = Path(__file__).resolve().parents[2]
 Figures = dict[str, tuple[float, int]]
 """Name of a figure to its seconds and the number of operations."""
 
@@ -211,20 +208,10 @@ def measure(library: str, case: str) -> Figures:
     return CASES[case](tf)
 
 
-def in_process(python: str, library: str, case: str) -> Figures:
-    """Figures of one case, in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [python, "-m", "tests.benchmarks.bench_graph_building", "--measure", library, "--only", case]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "--tensorflow", default=os.environ.get(ENVIRONMENT_VARIABLE), help="Python with TensorFlow"
+        "--tensorflow", default=os.environ.get(TENSORFLOW_VARIABLE), help="Python with TensorFlow"
     )
     parser.add_argument("--repeat", type=int, default=3, help="turns")
     parser.add_argument("--only", nargs="*", default=list(CASES), choices=list(CASES), metavar="CASE")
@@ -240,7 +227,10 @@ def main() -> None:
     print(f"{'':36}{'ops':>8}" + "".join(f"{name + ' ms':>16}" for name in pythons) + f"{'ratio':>8}")
     for case in options.only:
         turns = [
-            {library: in_process(python, library, case) for library, python in pythons.items()}
+            {
+                library: in_process(python, "bench_graph_building", "--measure", library, "--only", case)
+                for library, python in pythons.items()
+            }
             for _ in range(options.repeat)
         ]
         for name, (_, made) in turns[0]["gpuplace"].items():

@@ -15,17 +15,15 @@ import importlib
 import json
 import os
 import statistics
-import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tests.benchmarks.bench_session import ENVIRONMENT_VARIABLE, fastest, print_table
+from tests.benchmarks.bench_session import fastest, print_table
+from tests.benchmarks.peers import TENSORFLOW_VARIABLE, in_process
 
-ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = ("numpy", "gpuplace", "tensorflow")
 SAME = {"strides": [1, 1, 1, 1], "padding": "SAME"}
 HALVED = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "SAME"}
@@ -184,20 +182,10 @@ def measure(library: str, words: list[str]) -> dict[str, float]:
     return found
 
 
-def in_process(python: str, library: str, threads: int, words: list[str]) -> dict[str, float]:
-    counts = dict.fromkeys(
-        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), str(threads)
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3", **counts}
-    command = [python, "-m", "tests.benchmarks.bench_kernels", "--measure", library, "--only", *words]
-    done = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "--tensorflow", default=os.environ.get(ENVIRONMENT_VARIABLE), help="Python with TensorFlow"
+        "--tensorflow", default=os.environ.get(TENSORFLOW_VARIABLE), help="Python with TensorFlow"
     )
     parser.add_argument("--repeat", type=int, default=3, help="turns")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of each library")
@@ -213,7 +201,17 @@ def main() -> None:
     turns: dict[str, list[dict[str, float]]] = {library: [] for library in pythons}
     for _ in range(options.repeat):
         for library, python in pythons.items():
-            turns[library].append(in_process(python, library, options.threads, options.only))
+            turns[library].append(
+                in_process(
+                    python,
+                    "bench_kernels",
+                    "--measure",
+                    library,
+                    "--only",
+                    *options.only,
+                    threads=options.threads,
+                )
+            )
     print_table(
         {
             library: {name: statistics.median(turn[name] for turn in found) for name in found[0]}

@@ -14,17 +14,15 @@ import importlib
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-ENVIRONMENT_VARIABLE = "GPUPLACE_TENSORFLOW_PYTHON"
-ROOT = Path(__file__).resolve().parents[2]
+from tests.benchmarks.peers import TENSORFLOW_VARIABLE, in_process
+
 A = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
 B = np.arange(1, 7, dtype=np.float32).reshape(3, 2)
 SMALL = np.ones([2, 2], np.float32)
@@ -143,24 +141,10 @@ def measure(library: str) -> dict[str, float]:
     return session_cases(tf, "/cpu:0" if library == "gpuplace" else "/gpu:0")
 
 
-def in_process(python: str, library: str) -> dict[str, float]:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        **dict.fromkeys(
-            ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), "1"
-        ),
-    }
-    command = [python, str(Path(__file__).resolve()), "--measure", library]
-    done = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "--tensorflow", default=os.environ.get(ENVIRONMENT_VARIABLE), help="Python with TensorFlow"
+        "--tensorflow", default=os.environ.get(TENSORFLOW_VARIABLE), help="Python with TensorFlow"
     )
     parser.add_argument("--repeat", type=int, default=3, help="turns")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
@@ -174,7 +158,7 @@ def main() -> None:
     turns: dict[str, list[dict[str, float]]] = {library: [] for library in pythons}
     for _ in range(options.repeat):
         for library, python in pythons.items():
-            turns[library].append(in_process(python, library))
+            turns[library].append(in_process(python, "bench_session", "--measure", library, threads=1))
     figures = {
         library: {name: statistics.median(turn[name] for turn in found) for name in found[0]}
         for library, found in turns.items()

@@ -93,8 +93,8 @@ def test_none():
 def test_size(wanted, environment, found, monkeypatch):
     threads.reset()
     monkeypatch.setenv(threads.ENVIRONMENT_VARIABLE, environment)
-    assert threads.configure(wanted) == (found or threads._cores())
-    assert threads.configure(9) == threads.size() == (found or threads._cores())
+    assert threads.configure(wanted) == (found or threads.available_cores())
+    assert threads.configure(9) == threads.size() == (found or threads.available_cores())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

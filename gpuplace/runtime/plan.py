@@ -97,7 +97,7 @@ class PlanBuilder(BranchLines):
     def _add_feed(self, slot: Slot) -> None:
         """Names a fed value; it is copied where a kernel may keep it."""
         name = self.names[slot] = f"f{slot.index}"
-        if any(not self._makes_new(step) for step in self._readers.get(slot, ())):
+        if self._may_be_kept(slot):
             self.namespace["copied"] = np.array
             self.emit(None, f"{name} = copied({name})")
 
@@ -116,9 +116,7 @@ class PlanBuilder(BranchLines):
             value = f"x{position}"
             self.blamed[len(self.owners)] = retval_name(tensor, position)
             self.emit(producer, f"{value} = copied({name}.value)")
-        elif self._makes_new(producer) and all(
-            self._makes_new(reader) for reader in self._readers.get(slot, ())
-        ):
+        elif self._makes_new(producer) and not self._may_be_kept(slot):
             value = name
         elif rank == 0:
             return f"{name}[()]"

@@ -501,3 +501,37 @@ def test_closing_cancels_what_runs():
         assert caught == ["Run call was cancelled"]
         with pytest.raises(RuntimeError, match="Attempted to use a closed Session."):
             session.run(total, {x: 1.0})
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_fed_values_are_copied_only_where_something_may_keep_them(use_resource):
+    x = tf.placeholder(tf.float32, [2, 2])
+    views = [
+        tf.reshape(x, [4]),
+        x[1],
+        tf.transpose(x),
+        tf.expand_dims(x, 0),
+        tf.unstack(x)[0],
+        tf.identity(x),
+    ]
+    results = [tf.reduce_sum(tf.nn.relu(view)) for view in views]
+    variable = tf.Variable(np.zeros(4, np.float32), use_resource=use_resource)
+    kept = tf.assign(variable, tf.reshape(tf.identity(x), [4]))
+    seen = []
+    called = tf.py_func(lambda value: seen.append(value) or np.float32(0), [x], tf.float32, stateful=False)
+    mine = np.float32([[1, 2], [-3, 4]])
+
+    def source(session):
+        return list(session._plans.values())[-1].code.source
+
+    with tf.Session() as session:
+        assert session.run(results, {x: mine}) == [7, 4, 7, 7, 3, 7]
+        assert "copied(f" not in source(session)
+        for value in session.run(views, {x: mine}):
+            assert not np.shares_memory(value, mine)
+            value[:] = 100
+        session.run([kept.op, called], {x: mine})
+        assert "copied(f" in source(session)
+        mine[:] = 9
+        assert session.run(variable).tolist() == [1, 2, -3, 4]
+        assert seen[0].tolist() == [[1, 2], [-3, 4]]

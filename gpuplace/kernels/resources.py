@@ -259,6 +259,8 @@ class SessionResources:
         self._resources: dict[tuple[str, str, str], Any] = {}
         self._kernel_states: dict[str, Any] = {}
         self._lock = threading.RLock()
+        self.is_closed = False
+        """Whether the session was closed; loops ask in every iteration."""
 
     def get_or_create(
         self, container: str, name: str, factory: Callable[[], Resource], device: str = ""

@@ -20,6 +20,7 @@ import gpuplace.ops.initialized_value
 import gpuplace.ops.joining
 import gpuplace.ops.layers
 import gpuplace.ops.linalg
+import gpuplace.ops.loop_ops
 import gpuplace.ops.losses
 import gpuplace.ops.matrix
 import gpuplace.ops.nn

@@ -203,7 +203,8 @@ class BaseSession:
         ]
 
     def close(self) -> None:
-        """Gives up the session's variables and plans; what runs in other threads comes to its end."""
+        """Gives up the session's variables and plans; what runs in other threads comes to its end, loops at once."""
+        self._resources.is_closed = True
         with self._lock:
             self._closed = True
             self._runners = {}

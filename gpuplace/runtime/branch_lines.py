@@ -16,7 +16,7 @@ Source: tensorflow/core/common_runtime/executor.cc, release 1.15 (dead tensors; 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -64,32 +64,32 @@ class BranchLines(KernelLines):
             self.add(number, step)
             return
         self._current = step
-        found = [self._guard_of.get(slot) for slot in step.inputs]
-        controls = [self._guard_of.get(control) for control in step.control_inputs]
-        if op is not None and op.type in MERGES:
-            guard = self._guards.all_of([self._guards.any_of(found), *controls])
-        else:
-            guard = self._guards.all_of([*found, *controls])
-        if guard is not None:
-            self._guard_of.update(dict.fromkeys([*step.outputs, *([] if op is None else [op])], guard))
-        if op is not None and op.type in SWITCHES:
-            predicate = self.expressions(step)[1]
-            root = self._roots.get(step.inputs[1], step.inputs[1])
-            branches = self._guards.branches(root, predicate, guard)
-            self._guard_of.update(zip(step.outputs, branches, strict=True))
+        guard = guard_of_step(step, self._guards, self._guard_of, self._roots, self._predicate_of)
         if guard is None:
             self.add(number, step)
             return
         self.emit(step, f"if {guard}:")
-        start, self._indent, entered = len(self.lines), " ", self._entered
+        start, outer, entered = len(self.lines), self._indent, self._entered
+        self._indent = outer + " "
         self.add(number, step)
+        self._indent = outer
         if len(self.lines) == start:
-            self.emit(step, "pass")
-        self._indent = ""
+            self.lines.pop()
+            self.owners.pop()
+            return
         if self._entered != entered:
             self._entered = None  # nobody knows which device is the current one
-        if made := [self.names[slot] for slot in step.outputs if self.names.get(slot, "")[:1] == "t"]:
-            self.emit(step, f"else: {' = '.join(made)} = None")
+        if absent := self._absent(step):
+            self.emit(step, f"else: {absent}")
+
+    def _predicate_of(self, step: Step) -> str:
+        """What a switch asks."""
+        return self.expressions(step)[1]
+
+    def _absent(self, step: Step) -> str:
+        """What is done in place of a step in a branch that was not taken."""
+        made = [self.names[slot] for slot in step.outputs if self.names.get(slot, "")[:1] == "t"]
+        return f"{' = '.join(made)} = None" if made else ""
 
     def add_check(self, number: int) -> None:
         """Adds the question whether there is time for a step."""
@@ -119,6 +119,37 @@ class BranchLines(KernelLines):
             if (guard := self._guard_of.get(slot)) is not None:
                 fail = self.bound("d", position, _failing_fetch(slot, position))
                 self.emit(None, f"if not {guard}: {fail}()")
+
+
+def guard_of_step(
+    step: Step,
+    guards: Guards,
+    guard_of: dict[Slot | Operation, str],
+    roots: Mapping[Slot, Slot],
+    predicate_of: Callable[[Step], str],
+) -> str | None:
+    """Works out the guard of a step, and notes those of its outputs.
+
+    Args:
+        step: the step.
+        guards: the plan's guards.
+        guard_of: guards of values and operations, as far as they have one.
+        roots: values that are others under another name.
+        predicate_of: gives the expression for what a switch asks.
+    """
+    op = step.op
+    found = [guard_of.get(slot) for slot in step.inputs]
+    controls = [guard_of.get(control) for control in step.control_inputs]
+    if op is not None and op.type in MERGES:
+        guard = guards.all_of([guards.any_of(found), *controls])
+    else:
+        guard = guards.all_of([*found, *controls])
+    if guard is not None:
+        guard_of.update(dict.fromkeys([*step.outputs, *([] if op is None else [op])], guard))
+    if op is not None and op.type in SWITCHES:
+        root = roots.get(step.inputs[1], step.inputs[1])
+        guard_of.update(zip(step.outputs, guards.branches(root, predicate_of(step), guard), strict=True))
+    return guard
 
 
 def _failing_fetch(slot: Slot, position: int) -> Callable[[], None]:

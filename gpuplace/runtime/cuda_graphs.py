@@ -35,6 +35,7 @@ from gpuplace.errors import InternalError, OpError
 from gpuplace.runtime.cupy_backend import CupyBackend
 from gpuplace.runtime.executor import PlanOnGPU
 from gpuplace.runtime.float_errors import restore, silence
+from gpuplace.runtime.frames import LOOP_OPS
 from gpuplace.runtime.partition import HOLDERS, MERGES, SWITCHES, Schedule, Slot, Step
 from gpuplace.runtime.plan import PlanBuilder, PlanCode
 
@@ -127,7 +128,7 @@ def _is_pure(step: Step) -> bool:
     """Whether a kernel does the same in every run: no conditionals, no state but variables that are read."""
     op = step.op
     assert op is not None
-    if op.type in SWITCHES or op.type in MERGES or op.op_def is None:
+    if op.type in SWITCHES or op.type in MERGES or op.type in LOOP_OPS or op.op_def is None:
         return False
     if op.op_def.is_stateful and op.type not in _READERS:
         return False

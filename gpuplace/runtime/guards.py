@@ -30,6 +30,10 @@ __all__ = ["Guards"]
 
 _Guard = str | None
 
+_Block = tuple[
+    frozenset[str], dict[tuple[Hashable, _Guard], tuple[str, str]], dict[tuple[str, frozenset[str]], str]
+]
+
 
 class Guards:
     """The guards of one plan.
@@ -44,6 +48,37 @@ class Guards:
         self._others: dict[str, str] = {}
         self._branches: dict[tuple[Hashable, _Guard], tuple[str, str]] = {}
         self._combined: dict[tuple[str, frozenset[str]], str] = {}
+        self._true: frozenset[str] = frozenset()
+
+    def fresh(self, expression: str) -> str:
+        """A guard of its own."""
+        return self._name(expression, None)
+
+    def begin_block(self, true: _Guard = None) -> _Block:
+        """Begins lines that may be left out: what is computed there is unknown behind them.
+
+        Args:
+            true: a guard that is known to be true there.
+
+        Returns:
+            What ``end_block`` takes.
+        """
+        kept = self._true, dict(self._branches), dict(self._combined)
+        self.assume(true)
+        return kept
+
+    def end_block(self, kept: _Block) -> None:
+        """Ends such lines."""
+        self._true, self._branches, self._combined = kept
+
+    def assume(self, true: _Guard) -> None:
+        """Says that a guard is true from here to the end of the block, and so are those it is inside of."""
+        if true is not None:
+            self._true |= {true} | self._above(true)
+
+    def known(self, guard: _Guard) -> _Guard:
+        """The guard, or None where it is known to be true."""
+        return None if guard in self._true else guard
 
     def _name(self, expression: str, parent: _Guard) -> str:
         name = f"g{len(self._parents)}"
@@ -59,6 +94,7 @@ class Guards:
             predicate: expression for its value.
             inside: guard of the switch itself.
         """
+        inside = self.known(inside)
         if (key, inside) not in self._branches:
             condition = f"bool({predicate})"
             taken = self._name(condition if inside is None else f"{inside} and {condition}", inside)
@@ -66,6 +102,10 @@ class Guards:
             self._others[taken], self._others[other] = other, taken
             self._branches[key, inside] = other, taken
         return self._branches[key, inside]
+
+    def has_branches(self, key: Hashable) -> bool:
+        """Whether a switch that has no guard itself asks for this predicate."""
+        return (key, None) in self._branches
 
     def _above(self, guard: str) -> set[str]:
         found: set[str] = set()
@@ -77,7 +117,7 @@ class Guards:
 
     def all_of(self, guards: Iterable[_Guard]) -> _Guard:
         """The guard of what needs all of these."""
-        named = {guard for guard in guards if guard is not None}
+        named = {guard for guard in guards if guard is not None and guard not in self._true}
         implied = {above for guard in named for above in self._above(guard)}
         return self._combine("and", named - implied)
 
@@ -85,13 +125,13 @@ class Guards:
         """The guard of what takes whichever of these there is."""
         left: set[str] = set()
         for guard in guards:
-            if guard is None:
+            if guard is None or guard in self._true:
                 return None
             left.add(guard)
         while pair := next((guard for guard in left if self._others.get(guard) in left), None):
             left -= {pair, self._others[pair]}
             parent = self._parents[pair]
-            if parent is None:
+            if parent is None or parent in self._true:
                 return None
             left.add(parent)
         return self._combine("or", {guard for guard in left if not self._above(guard) & left})

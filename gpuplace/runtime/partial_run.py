@@ -15,7 +15,7 @@ Source: tensorflow/core/common_runtime/direct_session.cc (PRunSetup, PRun), rele
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from gpuplace.dtypes import resource
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.runtime.partition import HOLDERS, needed_operations
+from gpuplace.runtime.partition import HOLDERS, loop_units, needed_operations
 from gpuplace.runtime.session_errors import with_lines
 
 __all__ = ["PartialRuns"]
@@ -38,6 +38,8 @@ class _State:
 
     operations: list[Operation]
     """All that is needed, sources first."""
+    units: list[dict[Operation, None]]
+    """The operations, those of a loop together."""
     fetches: set[Tensor]
     """Not fetched yet."""
     feeds: set[Tensor]
@@ -70,7 +72,14 @@ class PartialRuns:
         if not fetches and not targets:
             raise self._error("Must specify at least one target to fetch or execute.")
         operations = needed_operations(fetches, targets, set(feeds))
-        state = _State(operations, set(fetches), set(feeds), frozenset(fetches), frozenset(feeds))
+        state = _State(
+            operations,
+            loop_units(operations, set(feeds)),
+            set(fetches),
+            set(feeds),
+            frozenset(fetches),
+            frozenset(feeds),
+        )
 
         def listed(items: Sequence[Any]) -> str:
             return ",".join(sorted(item.name for item in items))
@@ -149,14 +158,16 @@ class PartialRuns:
         def is_there(op: Operation) -> bool:
             return op in done or op in new or any(tensor in known for tensor in op.outputs)
 
-        for op in state.operations:
-            if op in done or any(tensor in state.feeds for tensor in op.outputs):
-                continue
-            if all(one in known or is_there(one.op) for one in op.inputs if one not in state.feeds) and all(
-                map(is_there, op._control_inputs)
-            ):
-                if not any(one in state.feeds for one in op.inputs):
-                    new[op] = None
+        def can_run(op: Operation, unit: Collection[Operation]) -> bool:
+            if op in done or any(tensor in state.feeds for tensor in (*op.inputs, *op.outputs)):
+                return False
+            return all(one in known or one.op in unit or is_there(one.op) for one in op.inputs) and all(
+                control in unit or is_there(control) for control in op._control_inputs
+            )
+
+        for unit in state.units:
+            if all(can_run(op, unit) for op in unit):
+                new.update(dict.fromkeys(unit))
         later = {one for op in state.operations if op not in new and op not in done for one in op.inputs}
         kept = [
             tensor

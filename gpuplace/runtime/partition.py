@@ -25,28 +25,24 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.signature import signature_of
 from gpuplace.kernels.registry import KernelRegistry
 from gpuplace.runtime.folding import Folded, Folder
-from gpuplace.runtime.session_errors import no_loop_error
+from gpuplace.runtime.frames import ENTERS, EXITS, GOING_ON, LEAVING, LOOP_OPS, Frame, Frames, find_frames
 
 __all__ = [
     "HOLDERS",
-    "LOOP_OPS",
     "MERGES",
     "SWITCHES",
     "Location",
+    "Loop",
     "PartitionOptions",
     "Schedule",
     "Slot",
     "Step",
     "arg_name",
+    "loop_units",
     "make_schedule",
     "needed_operations",
     "retval_name",
 ]
-
-LOOP_OPS = frozenset(
-    f"{prefix}{name}" for prefix in ("", "Ref") for name in ("Enter", "Exit", "NextIteration", "LoopCond")
-)
-"""Ops whose outputs belong to an iteration: a straight line cannot execute them."""
 
 SWITCHES = frozenset({"Switch", "RefSwitch"})
 """Ops of which one output is dead; see ``guards``."""
@@ -155,6 +151,24 @@ class Step:
 
 
 @dataclass(slots=True, eq=False)
+class Loop:
+    """A run of steps that is done again and again; positions are those of ``Schedule.steps``."""
+
+    name: str
+    """Its frame's name."""
+    start: int
+    """Where what decides begins: what every iteration does."""
+    leaving: int
+    """Where begins what only the last iteration does."""
+    going_on: int
+    """Where begins what all but the last one do."""
+    end: int
+    """Behind its last step."""
+    predicate: Operation | None
+    """The ``LoopCond`` that says whether there is another iteration."""
+
+
+@dataclass(slots=True, eq=False)
 class Schedule:
     """All of a step, in an order that respects every edge."""
 
@@ -168,6 +182,8 @@ class Schedule:
     """All values."""
     operations: tuple[Operation, ...]
     """What runs, without copies."""
+    loops: tuple[Loop, ...] = ()
+    """The loops, an outer one before those inside."""
 
     @property
     def copies(self) -> tuple[Step, ...]:
@@ -208,9 +224,18 @@ def needed_operations(
         done: what has run already, in an earlier part of the step.
 
     Raises:
-        InvalidArgumentError: the operations form a cycle.
-        UnimplementedError: one belongs to a loop.
+        InvalidArgumentError: the operations form a cycle, or a loop is not sound.
     """
+    return _needed(fetches, targets, feeds, done)[0]
+
+
+def _needed(
+    fetches: Iterable[Tensor],
+    targets: Iterable[Operation],
+    feeds: Collection[Tensor],
+    done: Collection[Operation] = (),
+) -> tuple[list[Operation], Frames | None]:
+    """What has to run, and the loops in it, if any."""
     fed = {
         tensor.op for tensor in feeds if tensor.op.type in PLACEHOLDERS
     }  # also what waits for them need them not
@@ -226,12 +251,25 @@ def needed_operations(
         stack.extend([tensor.op for tensor in op.inputs if tensor not in feeds])
         stack.extend(op._control_inputs)
     ordered = sorted(found - fed, key=lambda op: op.index)
-    for op in ordered:
-        if op.type in LOOP_OPS:
-            raise no_loop_error(op)
+    if any(op.type in LOOP_OPS for op in ordered):
+        positions = {tensor: number for number, tensor in enumerate(feeds)}
+        frames = find_frames(ordered, feeds, lambda tensor: arg_name(tensor, positions[tensor]))
+        return frames.ordered(ordered, feeds), frames
     if all(_runs_after_its_inputs(op, feeds) for op in ordered):
-        return ordered
-    return _sorted_by_edges(ordered, feeds, fed)
+        return ordered, None
+    return _sorted_by_edges(ordered, feeds, fed), None
+
+
+def loop_units(operations: Sequence[Operation], feeds: Collection[Tensor]) -> list[dict[Operation, None]]:
+    """Ordered operations, all that run in one loop together with what leads into it."""
+    if not any(op.type in LOOP_OPS for op in operations):
+        return [{op: None} for op in operations]
+    frames = find_frames(operations, feeds, lambda tensor: arg_name(tensor, 0))
+    units: dict[Operation | Frame, dict[Operation, None]] = {}
+    for op in operations:
+        inside = [*frames.path(op), *([frames.after[op]] if op.type in ENTERS else [])]
+        units.setdefault(inside[0] or op if inside else op, {})[op] = None
+    return list(units.values())
 
 
 def _runs_after_its_inputs(op: Operation, feeds: Collection[Tensor]) -> bool:
@@ -286,6 +324,10 @@ class _Maker:
     copies: dict[tuple[Tensor, Location], Slot] = field(default_factory=dict)
     hosted: dict[tuple[object, ...], frozenset[int]] = field(default_factory=dict)
     folded: Mapping[Operation, Sequence[Folded]] = field(default_factory=dict)
+    later: dict[Tensor, list[tuple[Step, int, Location]]] = field(default_factory=dict)
+    """For tensors that are not made yet, what will take them in the next iteration of a loop."""
+    fetched: dict[Tensor, Slot] = field(default_factory=dict)
+    """Where the caller gets tensors from that are made inside loops."""
 
     def slot(self, tensor: Tensor, location: Location, is_ref: bool) -> Slot:
         made = Slot(len(self.slots), tensor, location, is_ref)
@@ -310,12 +352,28 @@ class _Maker:
             self.steps.append(Step(None, location.device, (home,), (home.is_ref,), (copy,)))
         return copy
 
+    def bring(self, tensor: Tensor, taker: Operation, position: int) -> None:
+        """Copies a tensor to where an operation that is added later takes it."""
+        device = self.options.device_of(taker)
+        device_type = self.options.device_types[device]
+        if not (self.home[tensor].is_ref or tensor.dtype.base_dtype is resource):
+            is_cpu = device_type == "CPU"
+            self.value_at(
+                tensor,
+                Location(device, is_cpu or position in self.on_host(taker, device_type, outputs=False)),
+            )
+
+    def forget_copies(self, first: int) -> None:
+        """Lets copies be made anew whose slots begin at ``first``: those that only a loop's last iteration makes."""
+        self.copies = {key: slot for key, slot in self.copies.items() if slot.index < first}
+
     def add(self, op: Operation) -> None:
         device = self.options.device_of(op)
         device_type = self.options.device_types[device]
         is_cpu = device_type == "CPU"
         inputs: list[Slot] = []
         reads: list[bool] = []
+        late: list[tuple[int, Tensor, Location]] = []
         if op in self.folded:
             self.add_folded(op, self.folded[op], device, is_cpu, device_type)
             return
@@ -323,7 +381,14 @@ class _Maker:
             hosted = frozenset() if is_cpu else self.on_host(op, device_type, outputs=False)
             wants_ref = _reference_inputs(op)
             for position, tensor in enumerate(op.inputs):
-                home = self.home[tensor]
+                home = self.home.get(tensor)
+                if home is None:  # made later in the loop
+                    location = Location(device, is_cpu or position in hosted)
+                    late.append((position, tensor, location))
+                    home = Slot(-1, tensor, location, False)
+                    inputs.append(home)
+                    reads.append(False)
+                    continue
                 if home.is_ref and position in wants_ref:
                     inputs.append(home)
                     reads.append(False)
@@ -343,7 +408,20 @@ class _Maker:
                 slot = self.slot(tensor, location, bool(tensor.dtype.is_ref_dtype))
                 outputs.append(slot)
                 self.home.setdefault(tensor, slot)  # a fed tensor keeps the value that was fed
-        self.steps.append(Step(op, device, tuple(inputs), tuple(reads), tuple(outputs)))
+        step = Step(op, device, tuple(inputs), tuple(reads), tuple(outputs))
+        self.steps.append(step)
+        for position, tensor, location in late:
+            self.later.setdefault(tensor, []).append((step, position, location))
+        if self.later:
+            for tensor in op.outputs:
+                for taker, position, location in self.later.pop(tensor, ()):
+                    self.close(taker, position, self.home[tensor], location)
+
+    def close(self, taker: Step, position: int, home: Slot, location: Location) -> None:
+        """Gives a step that was added before the input that was missing."""
+        stays = home.is_ref or home.tensor.dtype.base_dtype is resource
+        slot = home if stays else self.value_at(home.tensor, location)
+        taker.inputs = (*taker.inputs[:position], slot, *taker.inputs[position + 1 :])
 
     def add_folded(
         self, op: Operation, constants: Sequence[Folded], device: str, is_cpu: bool, device_type: str
@@ -375,8 +453,8 @@ def make_schedule(
     """The schedule for a signature.
 
     Raises:
-        InvalidArgumentError: the operations form a cycle.
-        UnimplementedError: a loop is needed.
+        InvalidArgumentError: the operations form a cycle, or a loop is not sound.
+        InternalError: loops of one name are in different loops.
     """
     maker = _Maker(options)
     client = Location(options.client, True)
@@ -384,14 +462,90 @@ def make_schedule(
         maker.home[tensor] = maker.slot(tensor, client, False)
     given = tuple(maker.slots)
     fed = set(feeds)
-    operations: Sequence[Operation] = needed_operations(fetches, targets, fed, options.done)
+    needed, frames = _needed(fetches, targets, dict.fromkeys(feeds), options.done)
+    operations: Sequence[Operation] = needed
     if options.folder is not None:
         operations, maker.folded = options.folder.fold(operations, fetches, targets, fed)
-    for op in operations:
-        maker.add(op)
-    wanted = []
+    loops: tuple[Loop, ...] = ()
+    if frames is None:
+        for op in operations:
+            maker.add(op)
+    else:
+        loops = _add_with_loops(maker, operations, frames, set(fetches), client)
     for tensor in fetches:
-        home = maker.home[tensor]
-        is_resource = tensor.dtype.base_dtype is resource
-        wanted.append(home if is_resource else maker.value_at(tensor, client))
-    return Schedule(given, tuple(maker.steps), tuple(wanted), tuple(maker.slots), tuple(operations))
+        if tensor not in maker.fetched:
+            home = maker.home[tensor]
+            is_resource = tensor.dtype.base_dtype is resource
+            maker.fetched[tensor] = home if is_resource else maker.value_at(tensor, client)
+    wanted = [maker.fetched[tensor] for tensor in fetches]
+    return Schedule(given, tuple(maker.steps), tuple(wanted), tuple(maker.slots), tuple(operations), loops)
+
+
+def _add_with_loops(
+    maker: _Maker,
+    operations: Sequence[Operation],
+    frames: Frames,
+    fetches: Collection[Tensor],
+    client: Location,
+) -> tuple[Loop, ...]:
+    """Adds operations, and says where the loops are."""
+    found: list[Loop] = []
+    open_loops: list[tuple[Frame, Loop]] = []
+    slots_before: dict[Loop, int] = {}
+    takers: dict[Tensor, list[tuple[Operation, int]]] = {}
+    for op in operations:
+        for position, tensor in enumerate(op.inputs if op.type in MERGES else ()):
+            takers.setdefault(tensor, []).append((op, position))
+
+    def begin_part(loop: Loop, part: int) -> None:
+        here = len(maker.steps)
+        if part >= LEAVING and loop.leaving < 0:
+            loop.leaving = here
+            slots_before[loop] = len(maker.slots)
+        if part >= GOING_ON and loop.going_on < 0:
+            loop.going_on = here
+            maker.forget_copies(slots_before[loop])
+
+    def end_loop() -> None:
+        _, loop = open_loops.pop()
+        begin_part(loop, GOING_ON)
+        loop.end = len(maker.steps)
+        if open_loops:  # what the loop gives is inside another one
+            fetch(step.op for step in maker.steps[loop.start :] if step.op_type in EXITS)
+
+    def fetch(made: Iterable[Operation | None]) -> None:
+        for op in made:
+            for tensor in () if op is None else op.outputs:
+                if (
+                    tensor in fetches
+                    and tensor not in maker.fetched
+                    and tensor.dtype.base_dtype is not resource
+                ):
+                    maker.fetched[tensor] = maker.value_at(tensor, client)
+
+    for op in operations:
+        path = frames.path(op)
+        common = 0
+        for (frame, _), wanted in zip(open_loops, path, strict=False):
+            if frame is not wanted:
+                break
+            common += 1
+        while len(open_loops) > common:
+            end_loop()
+        entered: list[Operation | Frame] = [*path[common:], op]
+        for item in entered:
+            if open_loops:
+                begin_part(open_loops[-1][1], frames.parts[item])
+            if isinstance(item, Frame):
+                loop = Loop(item.name, len(maker.steps), -1, -1, -1, item.predicate)
+                open_loops.append((item, loop))
+                found.append(loop)
+        maker.add(op)
+        if op.type in ENTERS and not op.attrs["is_constant"]:
+            for merge, position in takers.get(op.outputs[0], ()):
+                maker.bring(op.outputs[0], merge, position)
+        if open_loops and op.type not in EXITS:
+            fetch([op])
+    while open_loops:
+        end_loop()
+    return tuple(found)

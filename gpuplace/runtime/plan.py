@@ -14,7 +14,7 @@ builder with other lines; nothing is asked while a plan runs.
 
 The builder is made of the kinds of lines it writes, each on top of the one before: ``plan_lines`` (names and
 lifetimes), ``memory_lines`` (where results lie), ``kernel_lines`` (kernels, constants and copies), ``branch_lines``
-(conditionals) and, here, the feeds at the beginning and the fetches at the end.
+(conditionals), ``loop_lines`` (loops) and, here, the feeds at the beginning and the fetches at the end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import resource
-from gpuplace.runtime.branch_lines import BranchLines
+from gpuplace.runtime.loop_lines import LoopLines
 from gpuplace.runtime.partition import Slot, Step, retval_name
 
 __all__ = ["PlanBuilder", "PlanCode"]
@@ -52,7 +52,7 @@ class PlanCode:
 
 
 @dataclass
-class PlanBuilder(BranchLines):
+class PlanBuilder(LoopLines):
     """Makes the code of a schedule."""
 
     def build(self) -> PlanCode:
@@ -69,6 +69,7 @@ class PlanBuilder(BranchLines):
         own = [*(["check"] if self.is_timed else []), *self.parameters]
         parameters = ", ".join([*own, *(self.names[slot] for slot in schedule.feeds)])
         for number, step in enumerate(schedule.steps):
+            self._at(number)
             is_early = self.retires_early and self.backends[step.device].memory is None
             if is_early:
                 self._retire(number, step)
@@ -76,6 +77,7 @@ class PlanBuilder(BranchLines):
             if not is_early:
                 self._retire(number, step)
             self._drop_dead(step)
+        self._at(len(schedule.steps))
         self._check_fetches()
         fetched = ", ".join([self._fetched(slot, position) for position, slot in enumerate(schedule.fetches)])
         self.emit(None, f"return [{fetched}]")

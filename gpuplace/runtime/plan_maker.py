@@ -191,7 +191,7 @@ class PlanMaker:
     ) -> tuple[Arrangement | None, bool]:
         """The lanes of a schedule, if it gets any, and whether enough is known to say so."""
         most = self._most_lanes if kind.most_lanes is None else kind.most_lanes
-        if devices < 2 or not most or available_cores() < 2:
+        if devices < 2 or not most or available_cores() < 2 or schedule.loops:
             return None, True
         costs: Sequence[float | None] | None = self._measured.get(signature)
         if costs is None or len(costs) != len(schedule.steps):

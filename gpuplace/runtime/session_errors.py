@@ -35,7 +35,6 @@ __all__ = [
     "error_with_lines",
     "failed_step_error",
     "missing_feed_error",
-    "no_loop_error",
     "node_named_in",
     "with_lines",
     "with_tag",
@@ -203,16 +202,4 @@ def missing_feed_error(op: Operation) -> InvalidArgumentError:
         sentence += f" and shape {brackets(tensor.shape)}"
     return InvalidArgumentError(
         op, op, sentence, hint=f"session.run(..., feed_dict={{{tensor.name!r}: value}})"
-    )
-
-
-def no_loop_error(op: Operation) -> UnimplementedError:
-    """The error for a node that only a dataflow loop can execute."""
-    return UnimplementedError(
-        op,
-        op,
-        f"Op '{op.type}' used by {{{{node {op.name}}}}} belongs to a loop, which gpuplace can place"
-        " and not execute.",
-        facts={"made at": op.source} if op.source else None,
-        hint="fetch tensors outside the loop, or feed its results",
     )

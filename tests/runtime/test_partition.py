@@ -124,12 +124,3 @@ def test_a_cycle(graph):
     ):
         needed_operations([c], [], ())
     assert [op.name for op in needed_operations([c], [], (b,))] == ["c"]
-
-
-def test_loops_are_for_another_executor(graph):
-    attrs = {"T": tf.float32, "frame_name": b"loop"}
-    enter = graph.create_op("Enter", [tf.constant(1.0)], attrs=attrs)
-    with pytest.raises(tf.errors.UnimplementedError) as caught:
-        needed_operations([enter.outputs[0]], [], ())
-    assert "Op 'Enter' used by {{node Enter}} belongs to a loop" in caught.value.message
-    assert "feed its results" in caught.value.hint

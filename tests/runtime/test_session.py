@@ -425,16 +425,6 @@ def test_control_dependencies_and_the_order_of_assignments():
         assert session.run(variable) == 5.0
 
 
-def test_a_loop_can_be_placed_and_says_that_it_is_not_executed():
-    graph = tf.get_default_graph()
-    attrs = {"T": tf.float32, "frame_name": b"loop"}
-    enter = graph.create_op("Enter", [tf.constant([1.0])], attrs=attrs)
-    with tf.Session() as session:
-        assert session.placement[enter.name] == GPU
-        with pytest.raises(tf.errors.UnimplementedError, match="belongs to a loop"):
-            session.run(enter.outputs[0])
-
-
 def test_overflow_is_silent():
     with warnings.catch_warnings(), tf.Session() as session, tf.device("/cpu:0"):
         warnings.simplefilter("error")

@@ -1,0 +1,391 @@
+"""Loops of a graph: in which frame every operation is, and an order in which each loop stands together.
+
+A loop's values enter its frame by ``Enter`` and leave it by ``Exit``; in between, what ``NextIteration`` gets is what
+``Merge`` gives in the next iteration::
+
+    c ──> Enter ──> Merge ──> Switch ──0──> Exit ──> ...
+                      ^         |  ^
+                      |         1  └── LoopCond
+                      |         v
+                NextIteration <─ body
+
+In the order that is made here the operations of a frame are one run, with those of the frames inside it: first what
+decides whether there is another iteration, then what the loop gives when there is none, then what it does when there
+is one. Edges from ``NextIteration`` are those that go backwards.
+
+Source: tensorflow/core/graph/control_flow.cc, releases 1.15 and 2.21 (frames, sentences).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gpuplace.errors import InternalError, InvalidArgumentError
+from gpuplace.graph.operation import Operation, Tensor
+
+__all__ = [
+    "DECIDING",
+    "ENTERS",
+    "EXITS",
+    "GOING_ON",
+    "LEAVING",
+    "LOOP_OPS",
+    "NEXT_ITERATIONS",
+    "Frame",
+    "Frames",
+    "find_frames",
+]
+
+ENTERS = frozenset({"Enter", "RefEnter"})
+"""Ops that bring a value into a frame."""
+
+EXITS = frozenset({"Exit", "RefExit"})
+"""Ops that bring a value out of a frame."""
+
+NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
+"""Ops that bring a value into the next iteration."""
+
+LOOP_OPS = ENTERS | EXITS | NEXT_ITERATIONS | {"LoopCond"}
+"""Ops that only loops have."""
+
+_SWITCHES = frozenset({"Switch", "RefSwitch"})
+
+DECIDING, LEAVING, GOING_ON = 0, 1, 2
+"""Parts of a loop: what is done in every iteration, what only in the last, and what in all but the last."""
+
+_BUG = "This is an internal bug, please file a bug report with instructions on how to reproduce the error."
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """One loop."""
+
+    name: str
+    """``frame_name`` of its ``Enter`` operations."""
+    parent: Frame | None
+    """The loop around it."""
+    depth: int
+    """How many loops are around it."""
+    predicate: Operation | None = None
+    """Its ``LoopCond``."""
+    first: int = 0
+    """Smallest index of its operations in the graph."""
+
+
+@dataclass(slots=True)
+class Frames:
+    """The frames of the operations that a signature needs.
+
+    Attributes:
+        of: for each operation the frame in which it is computed, None for none; that of ``Enter`` is the outer one.
+        after: for each operation the frame in which its outputs are.
+    """
+
+    of: dict[Operation, Frame | None]
+    after: dict[Operation, Frame | None]
+    parts: dict[Operation | Frame, int] = field(default_factory=dict)
+    """What an operation, or the loop inside, belongs to in its frame."""
+
+    def path(self, op: Operation) -> list[Frame]:
+        """The loops around an operation, the outermost first."""
+        return _path(self.of[op])
+
+    def is_back_edge(self, tensor: Tensor) -> bool:
+        """Whether what takes the tensor gets it in the next iteration."""
+        return tensor.op.type in NEXT_ITERATIONS and self.after.get(tensor.op) is not None
+
+    def ordered(self, operations: Sequence[Operation], feeds: Collection[Tensor]) -> list[Operation]:
+        """The operations in an order in which every loop is one run, sources before consumers.
+
+        Raises:
+            InvalidArgumentError: they form a cycle that is no loop.
+        """
+        return _Order(self, operations, feeds).made()
+
+
+def _path(frame: Frame | None) -> list[Frame]:
+    found = []
+    while frame is not None:
+        found.append(frame)
+        frame = frame.parent
+    return found[::-1]
+
+
+def find_frames(
+    operations: Sequence[Operation],
+    feeds: Collection[Tensor],
+    fed_name: Callable[[Tensor], str],
+) -> Frames:
+    """The frames of operations.
+
+    Args:
+        operations: all that a signature needs.
+        feeds: what is fed.
+        fed_name: name of the node that stands for a feed.
+
+    Raises:
+        InvalidArgumentError: a node's inputs are in different frames, an ``Exit`` is in none, or a loop has two
+            ``LoopCond`` nodes.
+        InternalError: frames of one name are in different frames.
+    """
+    return _Finder(operations, feeds, fed_name).found()
+
+
+class _Finder:
+    """Goes through the graph breadth-first, from what has no inputs, as TensorFlow does."""
+
+    def __init__(
+        self, operations: Sequence[Operation], feeds: Collection[Tensor], fed_name: Callable[[Tensor], str]
+    ) -> None:
+        self._operations = operations
+        self._fed_name = fed_name
+        self._consumers: dict[Operation | Tensor, list[Operation]] = {}
+        self._queue: deque[Operation | Tensor] = deque()
+        self._frames: dict[tuple[Frame | None, str], Frame] = {}
+        self._seen: dict[Operation, Operation | Tensor] = {}
+        """Operation -> the source from which it was seen first."""
+        self._result = Frames({}, {})
+        needed = set(operations)
+        used_feeds: dict[Tensor, None] = {}
+        for op in operations:
+            sources: list[Operation | Tensor] = []
+            for tensor in op.inputs:
+                if tensor in feeds:
+                    used_feeds[tensor] = None
+                    sources.append(tensor)
+                elif tensor.op in needed:
+                    sources.append(tensor.op)
+            sources += [
+                control for control in op._control_inputs if control in needed and not _is_free(control)
+            ]
+            if not sources:
+                self._result.of[op] = None
+                self._queue.append(op)
+            for source in dict.fromkeys(sources):
+                self._consumers.setdefault(source, []).append(op)
+        self._queue.extend(used_feeds)
+
+    def found(self) -> Frames:
+        of, after = self._result.of, self._result.after
+        for op in self._queue:
+            if isinstance(op, Operation):
+                after[op] = self._frame_behind(op, None)
+        while self._queue:
+            source = self._queue.popleft()
+            frame = after[source] if isinstance(source, Operation) else None
+            for op in self._consumers.get(source, ()):
+                if op not in of:
+                    self._seen[op] = source
+                    of[op] = frame
+                    after[op] = self._frame_behind(op, frame)
+                    self._queue.append(op)
+                elif _name(of[op]) != _name(frame):
+                    raise self._different_frames(op, source, frame)
+        self._check_frames()
+        return self._result
+
+    def _frame_behind(self, op: Operation, frame: Frame | None) -> Frame | None:
+        """The frame of what an operation in ``frame`` gives."""
+        if op.type in ENTERS:
+            name = op.attrs["frame_name"].decode()
+            if not name:
+                raise InvalidArgumentError(
+                    op, op, f"The Enter {{{{node {op.name}}}}} must have a frame name."
+                )
+            inner = self._frames.get((frame, name))
+            if inner is None:
+                inner = Frame(name, frame, 0 if frame is None else frame.depth + 1, None, op.index)
+                self._frames[frame, name] = inner
+            return inner
+        if op.type in EXITS:
+            if frame is None:
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    "Invalid Exit op: Cannot find a corresponding Enter op.",
+                    facts={"node": op.name},
+                    hint="what is fed cuts the loop off, or the graph was not made by while_loop",
+                )
+            return frame.parent
+        return frame
+
+    def _different_frames(
+        self, op: Operation, source: Operation | Tensor, frame: Frame | None
+    ) -> InvalidArgumentError:
+        return InvalidArgumentError(
+            None,
+            None,
+            f"{{{{node {op.name}}}}} has inputs from different frames. The input {{{{node {self._node(source)}}}}} is"
+            f" in frame '{_name(frame)}'. The input {{{{node {self._node(self._seen.get(op, op))}}}}} is in frame"
+            f" '{_name(self._result.of[op])}'.",
+            hint="only Enter leads into a loop and only Exit out of it; nothing inside can be fed",
+        )
+
+    def _node(self, source: Operation | Tensor) -> str:
+        return source.name if isinstance(source, Operation) else self._fed_name(source)
+
+    def _check_frames(self) -> None:
+        """Finds the ``LoopCond`` of every frame; frames of one name have one parent."""
+        parents: dict[str, Frame | None] = {}
+        for op in self._operations:
+            if op in self._result.after:
+                inside = self._result.after[op] if op.type in ENTERS else self._result.of[op]
+                if inside is not None:
+                    self._check_frame(op, inside, parents)
+
+    def _check_frame(self, op: Operation, inside: Frame, parents: dict[str, Frame | None]) -> None:
+        parent = parents.setdefault(inside.name, inside.parent)
+        if parent is not inside.parent:
+            raise InternalError(
+                None,
+                None,
+                f'Invalid loop structure: Mismatched parent frames for "{inside.name}": "{_name(inside.parent)}" vs'
+                f' "{_name(parent)}". The node giving this error: {{{{node {op.name}}}}}. {_BUG}',
+            )
+        inside.first = min(inside.first, op.index)
+        if op.type != "LoopCond":
+            return
+        other = inside.predicate
+        if other is not None and "LoopCounter" not in other.name and "LoopCounter" not in op.name:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f'Invalid loop structure: Loop "{inside.name}" has more than one LoopCond node:'
+                f" {{{{node {op.name}}}}} and {{{{node {other.name}}}}}. {_BUG}",
+            )
+        inside.predicate = op
+
+
+def _name(frame: Frame | None) -> str:
+    return "" if frame is None else frame.name
+
+
+def _is_free(op: Operation) -> bool:
+    """Whether waiting for the operation is no condition: a constant, which Grappler drops from control inputs."""
+    return op.type == "Const" and not op._control_inputs
+
+
+_Item = Operation | Frame
+"""What is ordered within a frame: its operations, and the loops inside as wholes."""
+
+
+class _Order:
+    """Sorts the items of every frame by their edges and parts."""
+
+    def __init__(self, frames: Frames, operations: Sequence[Operation], feeds: Collection[Tensor]) -> None:
+        self._frames = frames
+        self._count = len(operations)
+        self._items: dict[Frame | None, dict[_Item, None]] = {None: {}}
+        self._sources: dict[_Item, dict[_Item, set[int]]] = {}
+        """Item -> the items it needs, and the outputs of each (-1 for control edges)."""
+        needed = set(operations)
+        for op in operations:
+            self._add_item(op, frames.of[op])
+        for op in operations:
+            for tensor in op.inputs:
+                if tensor not in feeds and tensor.op in needed:
+                    if frames.is_back_edge(tensor):  # taken before it is made anew
+                        self._add_edge(op, -1, tensor.op)
+                    else:
+                        self._add_edge(tensor.op, tensor.value_index, op)
+            for control in op._control_inputs:
+                if control in needed and not (_is_free(control) and frames.of[control] is not frames.of[op]):
+                    self._add_edge(control, -1, op)
+
+    def _add_item(self, item: _Item, frame: Frame | None) -> None:
+        if frame not in self._items:
+            self._items[frame] = {}
+            assert frame is not None
+            self._add_item(frame, frame.parent)
+        self._items[frame][item] = None
+
+    def _add_edge(self, source: Operation, output: int, consumer: Operation) -> None:
+        """Notes an edge where it belongs: in the innermost frame that holds both ends."""
+        if self._frames.of[source] is self._frames.of[consumer]:
+            self._sources.setdefault(consumer, {}).setdefault(source, set()).add(output)
+            return
+        sources: list[_Item] = [*self._frames.path(source), source]
+        consumers: list[_Item] = [*self._frames.path(consumer), consumer]
+        for before, behind in zip(sources, consumers, strict=False):
+            if before is not behind:
+                self._sources.setdefault(behind, {}).setdefault(before, set()).add(output)
+                return
+
+    def made(self) -> list[Operation]:
+        found: list[Operation] = []
+        self._add_sorted(None, found)
+        if len(found) < self._count:
+            left = sorted(set(self._frames.of) - set(found), key=lambda op: op.index)
+            raise InvalidArgumentError(
+                left[0],
+                left[0],
+                f"Graph is invalid, contains a cycle with {len(left)} nodes, including: "
+                + ", ".join(op.name for op in left[:10]),
+                hint="only while loops may go round; feed one of these tensors to cut the cycle",
+            )
+        return found
+
+    def _add_sorted(self, frame: Frame | None, found: list[Operation]) -> None:
+        items = self._items[frame]
+        parts = self._frames.parts
+        waiting = {item: len(self._sources.get(item, ())) for item in items}
+        consumers: dict[_Item, list[_Item]] = {}
+        for item in items:
+            for source in self._sources.get(item, ()):
+                consumers.setdefault(source, []).append(item)
+        if frame is not None:
+            parts.update(self._parts(frame, list(self._flat(items, waiting, consumers))))
+        ready = [(parts.get(item, 0), _index(item), item) for item, count in waiting.items() if not count]
+        heapq.heapify(ready)
+        left = dict(waiting)
+        while ready:
+            _, _, item = heapq.heappop(ready)
+            if isinstance(item, Frame):
+                self._add_sorted(item, found)
+            else:
+                found.append(item)
+            for consumer in consumers.get(item, ()):
+                left[consumer] -= 1
+                if not left[consumer]:
+                    heapq.heappush(ready, (parts.get(consumer, 0), _index(consumer), consumer))
+
+    def _flat(
+        self,
+        items: Mapping[_Item, None],
+        waiting: Mapping[_Item, int],
+        consumers: Mapping[_Item, list[_Item]],
+    ) -> Iterator[_Item]:
+        """The items, sources first."""
+        left = dict(waiting)
+        stack = [item for item in items if not left[item]]
+        while stack:
+            item = stack.pop()
+            yield item
+            for consumer in consumers.get(item, ()):
+                left[consumer] -= 1
+                if not left[consumer]:
+                    stack.append(consumer)
+
+    def _parts(self, frame: Frame, items: Sequence[_Item]) -> dict[_Item, int]:
+        """The part of a loop that each of its items belongs to."""
+        found: dict[_Item, int] = {}
+        for item in items:
+            part = DECIDING
+            for source, outputs in self._sources.get(item, {}).items():
+                part = max(part, found[source])
+                if frame.predicate is not None and isinstance(source, Operation) and source.type in _SWITCHES:
+                    if source.inputs[1].op is frame.predicate:
+                        part = max(
+                            part,
+                            *[LEAVING if output == 0 else GOING_ON if output else 0 for output in outputs],
+                        )
+            found[item] = part
+        return found
+
+
+def _index(item: _Item) -> float:
+    """The position in the graph; a loop comes behind its first operation, which is an ``Enter`` beside it."""
+    return item.index if isinstance(item, Operation) else item.first + 0.5

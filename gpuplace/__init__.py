@@ -49,6 +49,7 @@ from gpuplace.ops.cast import *
 from gpuplace.ops.check_ops import *
 from gpuplace.ops.clip_ops import *
 from gpuplace.ops.comparison import *
+from gpuplace.ops.conditionals import *
 from gpuplace.ops.confusion_matrix import *
 from gpuplace.ops.constant import *
 from gpuplace.ops.contraction import *
@@ -78,6 +79,7 @@ from gpuplace.ops.unary import *
 from gpuplace.ops.variable_initialization import *
 from gpuplace.ops.variable_scope import *
 from gpuplace.ops.variables import *
+from gpuplace.ops.while_loops import *
 from gpuplace.release import get_release, set_release
 from gpuplace.runtime.place import place
 from gpuplace.runtime.process_state import reset_runtime, use_machine

@@ -87,6 +87,9 @@ class Graph:
         self._noted = 0
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
+        self._control_flow_context: Any = None
+        self._contexts: dict[Operation, Any] = {}
+        """The branch of a conditional or the loop that an operation is in, for those that are in one."""
         self.versions = GraphVersions(GRAPH_DEF_VERSIONS[rules()])
         self.seed: int | None = None
         self.functions: dict[str, bytes] = {}
@@ -181,7 +184,28 @@ class Graph:
                 self._apply_colocation(op)
             op._stack = capture_stack()
             self._register(op)
+            if self._control_flow_context is not None or self._contexts:
+                self._add_to_context(op)
             return op
+
+    def _add_to_context(self, op: Operation) -> None:
+        """Makes an operation part of the branch or loop that is being built, which may redirect its inputs."""
+        context = self._control_flow_context
+        if context is not None:
+            self._contexts[op] = context
+        for tensor in op.inputs:
+            if tensor.op in self._contexts:
+                self._contexts[tensor.op].check_use(tensor.op, op)
+        if context is not None:
+            context.add_op(op)
+
+    def _get_control_flow_context(self) -> Any:
+        """The branch of a conditional or the loop that is being built, or None."""
+        return self._control_flow_context
+
+    def _set_control_flow_context(self, context: Any) -> None:
+        """Says what is being built."""
+        self._control_flow_context = context
 
     def _add_outputs(self, op: Operation, dtypes: Sequence[DType], compute_shapes: bool = True) -> None:
         count = len(dtypes)

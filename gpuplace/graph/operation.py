@@ -386,6 +386,23 @@ class Operation:
                 operation._add_control_output(self)
         self.graph._touch()
 
+    def _remove_all_control_inputs(self) -> None:
+        """Removes the control edges into this operation."""
+        self.graph._note_consumers()
+        for operation in self._control_inputs:
+            assert operation._control_outputs is not None
+            operation._control_outputs.remove(self)
+        self._control_inputs = []
+        self.graph._touch()
+
+    def _get_control_flow_context(self) -> Any:
+        """The branch of a conditional or the loop that this is in, or None."""
+        return self.graph._contexts.get(self)
+
+    def _set_control_flow_context(self, context: Any) -> None:
+        """Says which branch or loop this is in."""
+        self.graph._contexts[self] = context
+
     def _add_control_input(self, operation: Operation) -> None:
         self._add_control_inputs([operation])
 

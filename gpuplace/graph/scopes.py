@@ -146,7 +146,10 @@ class ColocationBlock(contextlib.ContextDecorator):
 
 
 class ControlDependenciesScope:
-    """A ``control_dependencies`` block; ``new_stack`` marks ``control_dependencies(None)``, which hides outer ones."""
+    """A ``control_dependencies`` block; ``new_stack`` marks ``control_dependencies(None)``, which hides outer ones.
+
+    What it hides too is the branch or loop that is being built: operations made inside are not part of it.
+    """
 
     def __init__(self, graph: Graph, control_inputs: Sequence[Operation] | None) -> None:
         self._graph = graph
@@ -154,18 +157,21 @@ class ControlDependenciesScope:
         self.control_inputs: list[Operation] = list(control_inputs or ())
         self._seen: set[Operation] = set()
         self._outer: list[ControlDependenciesScope] = []
+        self._outer_context: Any = None
 
     def __enter__(self) -> None:
         stack = self._graph._control_stack
         if self.new_stack:
             self._outer = stack
             self._graph._control_stack = []
+            self._outer_context, self._graph._control_flow_context = self._graph._control_flow_context, None
         else:
             stack.append(self)
 
     def __exit__(self, *exc: object) -> None:
         if self.new_stack:
             self._graph._control_stack = self._outer
+            self._graph._control_flow_context = self._outer_context
         else:
             assert self._graph._control_stack[-1] is self, "control_dependencies blocks are not nested"
             self._graph._control_stack.pop()

@@ -5,6 +5,7 @@ import gpuplace.ops.cast
 import gpuplace.ops.check_ops
 import gpuplace.ops.clip_ops
 import gpuplace.ops.comparison
+import gpuplace.ops.conditionals
 import gpuplace.ops.confusion_matrix
 import gpuplace.ops.constant
 import gpuplace.ops.contraction
@@ -50,3 +51,4 @@ import gpuplace.ops.unary
 import gpuplace.ops.variable_initialization
 import gpuplace.ops.variable_scope
 import gpuplace.ops.variables
+import gpuplace.ops.while_loops

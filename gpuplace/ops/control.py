@@ -152,12 +152,19 @@ def Assert(  # noqa: N802 - TensorFlow's name
         )
     with name_scope(name, "Assert", [condition, data]):
         shown: list[Any] = convert_n_to_tensor(list(data))
+        entries = 3 if summarize is None else summarize
         if all(tensor.dtype.base_dtype.name in ("string", "int32") for tensor in shown):
             condition = convert_to_tensor(condition, name="Condition")
             shown = list(data)  # converted once more, as in TensorFlow's graphs
-        return apply_op(
-            "Assert", condition=condition, data=shown, summarize=3 if summarize is None else summarize
-        )
+            return apply_op("Assert", condition=condition, data=shown, summarize=entries)
+        from gpuplace.ops.conditionals import cond  # which needs this module
+
+        def check() -> Operation:
+            return apply_op("Assert", condition=condition, data=list(data), summarize=entries)
+
+        condition = convert_to_tensor(condition, name="Condition")
+        guarded: Operation = cond(condition, no_op, check, name="AssertGuard").op
+        return guarded
 
 
 @compute("Assert")

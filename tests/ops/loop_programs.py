@@ -263,7 +263,7 @@ def while_reads_variables(tf):
     n = tf.placeholder(tf.int32, [], name="n")
     v = tf.Variable(1.5, name="v", use_resource=False)
     w = tf.Variable([1.0, 2.0], name="w", use_resource=True)
-    r = tf.while_loop(lambda i, t: i < n, lambda i, t: (i + 1, t + v + tf.reduce_sum(w)), [0, 0.0])
+    r = tf.while_loop(lambda i, t: i < n, lambda i, t: (i + 1, t + v * w), [0, tf.constant([0.0, 0.0])])
     return list(r), each(n, 0, 3)
 
 

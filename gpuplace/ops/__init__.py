@@ -13,6 +13,7 @@ import gpuplace.ops.control
 import gpuplace.ops.division
 import gpuplace.ops.elementwise
 import gpuplace.ops.factorisation
+import gpuplace.ops.flow_gradients
 import gpuplace.ops.gather
 import gpuplace.ops.gradient_registry
 import gpuplace.ops.gradients
@@ -42,6 +43,7 @@ import gpuplace.ops.segments
 import gpuplace.ops.sequence
 import gpuplace.ops.slicing
 import gpuplace.ops.special
+import gpuplace.ops.stacks
 import gpuplace.ops.state
 import gpuplace.ops.strings
 import gpuplace.ops.text

@@ -301,7 +301,10 @@ def _with_checked_default(
     others, predicate, action = predicates[:last], predicates[last], actions[last]
 
     def default() -> Any:
-        message = f"Implementation error: selected default action #{last} was called, but some of other predicates are True: "
+        message = (
+            f"Implementation error: selected default action #{last} was called, but some of other"
+            " predicates are True: "
+        )
         data = (
             "Input error: None of conditions evaluated as True:",
             joining.stack(predicates, name="preds_c"),

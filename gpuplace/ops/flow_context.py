@@ -57,13 +57,13 @@ def switch(data: Any, pred: Any, name: str | None = None) -> Any:
         return apply_op("Switch", scope, data=tensor, pred=convert_to_tensor(pred, name="pred")).outputs
 
 
-def switch_beside(data: Any, pred: Tensor) -> Any:
+def switch_beside(data: Any, pred: Tensor, name: str = "Switch") -> Any:
     """The outputs of a ``Switch`` that is placed with its data; of a ``RefSwitch`` for a reference."""
     tensor = convert_to_tensor(data, name="data")
     with get_default_graph().colocate_with(tensor.op, ignore_existing=True):
         if tensor.dtype.is_ref_dtype:
-            return apply_op("RefSwitch", "Switch", data=tensor, pred=pred).outputs
-        return switch(tensor, pred)
+            return apply_op("RefSwitch", name, data=tensor, pred=pred).outputs
+        return switch(tensor, pred, name)
 
 
 def merge(inputs: list[Any], name: str | None = None) -> Any:

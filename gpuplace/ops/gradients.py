@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gpuplace.graph.bulk import without_garbage_collection
@@ -20,8 +20,10 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops import array, constant, control, joining
+from gpuplace.ops.flow_context import is_exit
 from gpuplace.ops.gradient_registry import find_gradient
 from gpuplace.ops.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
+from gpuplace.ops.loop_gradients import LoopGradients, is_loop_switch, zeros_of
 from gpuplace.ops.resource_state import variable_shape
 from gpuplace.ops.resource_variables import ResourceVariable
 from gpuplace.ops.support import new
@@ -188,11 +190,12 @@ class _Walk:
         """Per operation and output: a list of gradients, or their sum once that is made."""
         to_ops = _unique(y.op for y in ys)
         self.from_ops = _unique(x.op for x in xs)
-        self.pending, self.reached = _count_pending(to_ops, self.from_ops)
         self.to_ops = to_ops
-        self.stop_ops = {
-            op for op in self.from_ops if not any(self.pending.get(tensor.op, 0) > 0 for tensor in op.inputs)
-        } | {tensor.op for tensor in stops}
+        self.stops = stops
+        self.pending: dict[Operation, int] = {}
+        self.loops: LoopGradients | None = None
+        """The gradients of loops, where there are any."""
+        self.stop_ops: set[Operation] = set()
         self.queue: deque[Operation] = deque()
 
     def near(self, op: Operation | None, ignore_existing: bool = False) -> Any:
@@ -203,37 +206,101 @@ class _Walk:
 
     def start(self, initial: Sequence[Gradient]) -> None:
         """Gives the ``ys`` their gradients."""
+        between, reached = _between(self.to_ops, self.from_ops)
+        self._begin_loops(between)
+        self.pending = _count_pending(between)
         for y, gradient in zip(self.ys, initial, strict=True):
             self._add(y, gradient)
         for op in self.to_ops:
-            if self.pending.get(op, 0) == 0 and op in self.reached:
+            if self.pending.get(op, 0) == 0 and op in reached:
                 self.queue.append(op)
+        if self.loops is not None:
+            for left in self.loops.unused_exits(self.pending, list(self.queue)):
+                self._add_zeros_for_exit(left)
+                if is_trainable(left):
+                    self.queue.append(left.op)
+        self.stop_ops = {
+            op for op in self.from_ops if not any(self.pending.get(tensor.op, 0) > 0 for tensor in op.inputs)
+        } | {tensor.op for tensor in self.stops}
+
+    def _begin_loops(self, between: dict[Operation, None]) -> None:
+        """Adds a loop for every loop that gradients go through."""
+        if not self.graph._contexts:
+            return
+        for op in list(between):
+            if is_exit(op):
+                self.loops = self.loops or LoopGradients()
+                with self.near(op):
+                    self.loops.add(op, between)
+
+    def _add_zeros_for_exit(self, left: Tensor) -> None:
+        assert self.loops is not None
+        if is_trainable(left):
+            self._add(left, self.loops.zeros_for_exit(left))
+
+    def _inside(self, op: Operation, before: bool) -> Any:
+        """A block in which what is added belongs to the gradient of the loop that ``op`` is in."""
+        return contextlib.nullcontext() if self.loops is None else self.loops.inside_of(op, before)
 
     def run(self) -> None:
         """Works until no operation is ready."""
         while self.queue:
             op = self.queue.popleft()
             with self.near(op):
-                out = self._summed(op)
-                found: Sequence[Any] = (None,) * len(op.inputs)
-                if op not in self.stop_ops and any(gradient is not None for gradient in out):
-                    function = find_gradient(op)
-                    if function is not None:
-                        found = self._differentiate(op, function, out)
-                for tensor, gradient in zip(op.inputs, found, strict=True):
-                    if gradient is not None:
-                        self._hand_on(op, tensor, gradient)
-            for tensor in op.inputs:
-                if tensor.op in self.pending:
-                    self.pending[tensor.op] -= 1
-                    if self.pending[tensor.op] == 0:
-                        self.queue.append(tensor.op)
+                with self._inside(op, before=True):
+                    out = self._summed(op)
+                with self._inside(op, before=False):
+                    self._go_through(op, out)
+                self._update_pending(op)
+        if self.loops is not None:
+            self.loops.finish()
+
+    def _go_through(self, op: Operation, out: list[Any]) -> None:
+        """Adds the gradients of the inputs, for those of the outputs."""
+        found: Sequence[Any] = (None,) * len(op.inputs)
+        if op not in self.stop_ops and any(gradient is not None for gradient in out):
+            function = find_gradient(op)
+            if function is not None:
+                found = self._differentiate(op, function, out)
+        for tensor, gradient in zip(op.inputs, found, strict=True):
+            if gradient is not None:
+                self._hand_on(op, tensor, gradient)
+
+    def _update_pending(self, op: Operation) -> None:
+        """Counts the uses of the inputs down; those of which the last one is done are ready."""
+        for tensor in op.inputs:
+            source = tensor.op
+            if source not in self.pending:
+                continue
+            self.pending[source] -= 1
+            left = self.pending[source]
+            if left == 0 or (self.loops is not None and left > 0 and is_loop_switch(source)):
+                if self.loops is not None and is_exit(source):
+                    self._defer_exit(self.loops, tensor)
+                else:
+                    self.queue.append(source)
+
+    def _defer_exit(self, loops: LoopGradients, left: Tensor) -> None:
+        """Waits until all that a loop gives has its gradients; then all of it is ready."""
+        state = loops.state_of(left.op, before=False)
+        assert state is not None
+        state.deferred_exits.append(left)
+        state.pending_exits -= 1
+        if state.pending_exits:
+            return
+        used = [one for one in state.deferred_exits if any(self.grads.get(one.op, [[]]))]
+        state.unused_exits.extend(one for one in state.deferred_exits if one not in used)
+        self.queue.extend(one.op for one in used)
+        for one in state.unused_exits:
+            if used:
+                self._add_zeros_for_exit(one)
+            self.queue.append(one.op)
 
     def _differentiate(self, op: Operation, function: Any, out: list[Any]) -> list[Any]:
         """Calls the gradient function of ``op``, with zeros for outputs without a gradient."""
         for i, gradient in enumerate(out):
             if gradient is None and is_trainable(op.outputs[i]):
-                out[i] = _zeros_like(op.outputs[i])
+                out[i] = zeros_of(op, i) if self.loops is None else self.loops.zeros(op, i)
         with self.graph.name_scope(op.name + "_grad"):
             found = function(op, *out)
             found = list(found) if isinstance(found, (list, tuple)) else [found]
@@ -262,7 +329,10 @@ class _Walk:
 
     def _add(self, tensor: Tensor, gradient: Gradient) -> None:
         slots = self.grads.setdefault(tensor.op, [[] for _ in tensor.op.outputs])
-        slots[tensor.value_index].append(gradient)
+        if isinstance(slots[tensor.value_index], list):
+            slots[tensor.value_index].append(gradient)
+        else:  # of a loop's switch, which has its turn twice
+            slots[tensor.value_index] = gradient
 
     def _summed(self, op: Operation) -> list[Any]:
         """The gradients of the outputs, each one tensor, slices or None; kept for ``result``."""
@@ -270,6 +340,8 @@ class _Walk:
         if slots is None:
             return [None] * len(op.outputs)
         for i, gradients_of_one in enumerate(slots):
+            if not isinstance(gradients_of_one, list):
+                continue
             if not gradients_of_one:
                 slots[i] = None
             elif len(gradients_of_one) == 1:
@@ -305,10 +377,12 @@ def _unique(ops: Iterable[Operation]) -> list[Operation]:
     return list(dict.fromkeys(ops))
 
 
-def _count_pending(
+def _between(
     to_ops: Sequence[Operation], from_ops: Sequence[Operation]
-) -> tuple[dict[Operation, int], set[Operation]]:
-    """How many uses of each operation's outputs lie between ``from_ops`` and ``to_ops``; the ``to_ops`` reached."""
+) -> tuple[dict[Operation, None], set[Operation]]:
+    """The operations between ``from_ops`` and ``to_ops``, in the order in which they are found; and the ``to_ops``
+    that are reached.
+    """
     reached: set[Operation] = set()
     queue = deque(from_ops)
     while queue:
@@ -327,12 +401,17 @@ def _count_pending(
             between[op] = None
             reached.remove(op)
             queue.extend(tensor.op for tensor in op.inputs)
+    return between, goals
+
+
+def _count_pending(between: Mapping[Operation, None]) -> dict[Operation, int]:
+    """How many uses of each operation's outputs there are among these operations."""
     pending = dict.fromkeys(between, 0)
     for op in between:
         for tensor in op.inputs:
             if tensor.op in between:
                 pending[tensor.op] += 1
-    return pending, goals
+    return pending
 
 
 def _zeros_like(tensor: Tensor) -> Tensor:

@@ -209,7 +209,7 @@ def _pack_shape(op: Operation) -> Any:
 
 @gradient("Pack")
 def _pack_grad(op: Operation, grad: Tensor) -> list[Tensor]:
-    return new_list("Unpack", value=grad, num=op.attrs["N"], axis=op.attrs["axis"])
+    return new_list("Unpack", "unstack", value=grad, num=op.attrs["N"], axis=op.attrs["axis"])
 
 
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:

@@ -7,8 +7,8 @@ Condition and body are called once, when the graph is built. Each loop variable 
                     |        v
              NextIteration <─ body
 
-The condition's value decides for all variables (``LoopCond``). What the body takes from outside comes in by an ``Enter``
-that is there in every iteration.
+The condition's value decides for all variables (``LoopCond``). What the body takes from outside comes in by an
+``Enter`` that is there in every iteration.
 
 Source: tensorflow/python/ops/control_flow_ops.py, release 1.15.
 """

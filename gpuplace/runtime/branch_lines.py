@@ -142,6 +142,8 @@ def guard_of_step(
     controls = [guard_of.get(control) for control in step.control_inputs]
     if op is not None and op.type in MERGES:
         guard = guards.all_of([guards.any_of(found), *controls])
+    elif op is not None and op.type == "ControlTrigger":  # runs also if what it waits for does not
+        guard = None
     else:
         guard = guards.all_of([*found, *controls])
     if guard is not None:

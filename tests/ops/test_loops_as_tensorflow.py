@@ -46,9 +46,9 @@ def check_values(name: str, fetches, kind=()) -> None:
                 np.testing.assert_allclose(value, np.array(wanted, dtype), rtol=2e-6)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [*PROGRAMS, *GRADIENT_PROGRAMS])
 def test_nodes_and_values_are_those_of_tensorflow(name):
-    fetches, _ = PROGRAMS[name](tf)
+    fetches, _ = {**PROGRAMS, **GRADIENT_PROGRAMS}[name](tf)
     check_nodes(name, tf.get_default_graph().as_graph_def())
     check_values(name, fetches)
 

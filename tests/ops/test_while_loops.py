@@ -81,8 +81,8 @@ def test_a_value_of_a_loop_cannot_be_used_outside(x):
                 lambda i, v: i < 3, lambda i, v: (i + 1, tf.concat([v, v], 0)), [0, tf.zeros([1])]
             ),
             ValueError,
-            "Input tensor 'zeros:0' enters the loop with shape (1,), but has shape (2,) after one iteration. To allow the"
-            " shape to vary across iterations, use the `shape_invariants` argument of tf.while_loop to specify a"
+            "Input tensor 'zeros:0' enters the loop with shape (1,), but has shape (2,) after one iteration. To allow"
+            " the shape to vary across iterations, use the `shape_invariants` argument of tf.while_loop to specify a"
             " less-specific shape.",
         ),
         (

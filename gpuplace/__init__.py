@@ -57,6 +57,7 @@ from gpuplace.ops.control import *
 from gpuplace.ops.elementwise import *
 from gpuplace.ops.gather import *
 from gpuplace.ops.gradients import *
+from gpuplace.ops.higher_order import *
 from gpuplace.ops.indexed_slices import *
 from gpuplace.ops.init_ops import *
 from gpuplace.ops.joining import *
@@ -74,6 +75,7 @@ from gpuplace.ops.special import *
 from gpuplace.ops.state import *
 from gpuplace.ops.strings import *
 from gpuplace.ops.template import *
+from gpuplace.ops.tensor_arrays import *
 from gpuplace.ops.text import decode_base64, decode_raw, encode_base64, regex_replace
 from gpuplace.ops.unary import *
 from gpuplace.ops.variable_initialization import *

@@ -17,6 +17,7 @@ import gpuplace.ops.flow_gradients
 import gpuplace.ops.gather
 import gpuplace.ops.gradient_registry
 import gpuplace.ops.gradients
+import gpuplace.ops.higher_order
 import gpuplace.ops.indexed_slices
 import gpuplace.ops.initialized_value
 import gpuplace.ops.joining
@@ -46,6 +47,8 @@ import gpuplace.ops.special
 import gpuplace.ops.stacks
 import gpuplace.ops.state
 import gpuplace.ops.strings
+import gpuplace.ops.tensor_array_kernels
+import gpuplace.ops.tensor_arrays
 import gpuplace.ops.text
 import gpuplace.ops.train
 import gpuplace.ops.training_ops

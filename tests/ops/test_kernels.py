@@ -132,6 +132,10 @@ NOT_RECORDED = frozenset(
     {
         *"ControlTrigger Enter Exit LoopCond NextIteration RefEnter RefExit RefNextIteration".split(),  # programs:
         *"StackCloseV2 StackPopV2 StackPushV2 StackV2".split(),  # test_loops_as_tensorflow, test_loop_gradients
+        *[
+            f"TensorArray{what}V3"
+            for what in ("", *"Close Concat Gather Grad Read Scatter Size Split Write".split())
+        ],
         "Placeholder",  # always fed
         "PlaceholderV2",
         "PyFunc",  # calls into the process that made it

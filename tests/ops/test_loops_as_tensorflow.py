@@ -13,6 +13,7 @@ from tests.ops.loop_programs import ARRAY_PROGRAMS, GRADIENT_PROGRAMS, PROGRAMS
 
 RECORDED = Path(__file__).parent / "data" / "loops-1.15.json.gz"
 ANSWERS = json.loads(gzip.decompress(RECORDED.read_bytes()))
+ALL = {**PROGRAMS, **GRADIENT_PROGRAMS, **ARRAY_PROGRAMS}
 LOOP_ATTRS = ("frame_name", "is_constant", "parallel_iterations")
 
 
@@ -46,12 +47,12 @@ def check_values(name: str, fetches, kind=()) -> None:
                 np.testing.assert_allclose(value, np.array(wanted, dtype), rtol=2e-6)
 
 
-@pytest.mark.parametrize("name", [*PROGRAMS, *GRADIENT_PROGRAMS])
+@pytest.mark.parametrize("name", ALL)
 def test_nodes_and_values_are_those_of_tensorflow(name):
-    fetches, _ = {**PROGRAMS, **GRADIENT_PROGRAMS}[name](tf)
+    fetches, _ = ALL[name](tf)
     check_nodes(name, tf.get_default_graph().as_graph_def())
     check_values(name, fetches)
 
 
 def test_every_program_is_recorded():
-    assert set(ANSWERS) == {*PROGRAMS, *GRADIENT_PROGRAMS, *ARRAY_PROGRAMS}
+    assert set(ANSWERS) == set(ALL)

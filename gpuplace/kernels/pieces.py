@@ -25,7 +25,7 @@ import numpy as np
 
 from gpuplace.kernels.threads import share
 
-__all__ = ["cuts", "by_element", "in_turn", "is_small_product", "over", "product", "scratch"]
+__all__ = ["cuts", "by_element", "by_pieces", "in_turn", "is_small_product", "over", "product", "scratch"]
 
 PIECE_BYTES = 4 << 20
 """What a piece takes of memory at most, about, while it is worked on: the threads share the last cache."""
@@ -94,6 +94,25 @@ def by_element(xp: Any, function: Callable[..., Any], x: Any, other: Any, out: A
 
     over(xp, len(lines), 2 * lines.strides[0], piece)
     return out
+
+
+def by_pieces(function: Callable[..., Any], *arrays: Any) -> None:
+    """Calls ``function(*arrays)``, which writes to the last one element by element, in pieces if they are large.
+
+    Pieces are taken where all arrays are of one shape and contiguous; ``function`` gets flat ones.
+    """
+    shape, size = arrays[-1].shape, arrays[-1].size
+    if size * sum(array.itemsize for array in arrays) <= WHOLE_BYTES or not all(
+        array.shape == shape and array.flags.c_contiguous for array in arrays
+    ):
+        function(*arrays)
+        return
+    flat = [array.reshape(-1) for array in arrays]
+
+    def piece(part: slice) -> None:
+        function(*[array[part] for array in flat])
+
+    over(np, size, sum(array.itemsize for array in arrays), piece)
 
 
 def in_turn(xp: Any, piece: Callable[[int], Any], count: int, *, products_are_small: bool) -> None:

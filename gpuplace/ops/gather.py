@@ -18,6 +18,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.kernels.masks import chosen
 from gpuplace.ops.array import shape as shape_of
 from gpuplace.ops.array import size as size_of
 from gpuplace.ops.constant import zeros_like
@@ -437,12 +438,12 @@ def _select(xp: Any, condition: Any, t: Any, e: Any) -> Any:
                 f" {brackets(TensorShape(condition.shape))} != input 1: {brackets(TensorShape(t.shape))}",
             )
         condition = condition.reshape(condition.shape + (1,) * (t.ndim - condition.ndim))
-    return xp.where(condition, t, e)
+    return chosen(xp, condition, t, e)
 
 
 @compute("SelectV2")
 def _select_v2(xp: Any, condition: Any, t: Any, e: Any) -> Any:
-    return xp.where(condition, t, e)
+    return chosen(xp, condition, t, e)
 
 
 @shape_function("Select")
@@ -478,10 +479,10 @@ def _select_v2_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, Tensor]:
     zeros = new("ZerosLike", x=grad)
     whole = shape_tensor(op.outputs[0])
     results = []
-    for source, chosen in ((x, where_v2(condition, grad, zeros)), (y, where_v2(condition, zeros, grad))):
+    for source, grads in ((x, where_v2(condition, grad, zeros)), (y, where_v2(condition, zeros, grad))):
         given = shape_tensor(source)
         axes = apply_op("BroadcastGradientArgs", s0=given, s1=whole).outputs[0]
-        results.append(new("Reshape", tensor=new("Sum", input=chosen, reduction_indices=axes), shape=given))
+        results.append(new("Reshape", tensor=new("Sum", input=grads, reduction_indices=axes), shape=given))
     return None, results[0], results[1]
 
 

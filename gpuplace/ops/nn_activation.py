@@ -13,6 +13,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.kernels.masks import kept
 from gpuplace.kernels.pieces import by_element
 from gpuplace.ops import array, comparison, constant, joining, reduction, unary
 from gpuplace.ops.gradient_registry import gradient
@@ -72,7 +73,7 @@ def _relu(xp: Any, x: Any, *, out: Any = None) -> Any:
 
 @compute("ReluGrad")
 def _relu_grad(xp: Any, grad: Any, x: Any) -> Any:
-    return xp.where(x > 0, grad, _typed(0, grad))
+    return kept(xp, grad, x > 0)
 
 
 @compute("Relu6")
@@ -82,7 +83,7 @@ def _relu6(xp: Any, x: Any) -> Any:
 
 @compute("Relu6Grad")
 def _relu6_grad(xp: Any, grad: Any, x: Any) -> Any:
-    return xp.where((x > 0) & (x < 6), grad, _typed(0, grad))
+    return kept(xp, grad, (x > 0) & (x < 6))
 
 
 @gradient("Relu")

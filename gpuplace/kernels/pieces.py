@@ -25,7 +25,7 @@ import numpy as np
 
 from gpuplace.kernels.threads import share
 
-__all__ = ["cuts", "by_element", "by_pieces", "in_turn", "is_small_product", "over", "product", "scratch"]
+__all__ = ["cuts", "by_element", "by_pieces", "in_turn", "is_small_product", "mapped", "over", "product", "scratch"]
 
 PIECE_BYTES = 4 << 20
 """What a piece takes of memory at most, about, while it is worked on: the threads share the last cache."""
@@ -35,6 +35,9 @@ WHOLE_BYTES = 1 << 18
 
 _ALIKE = 2
 """Pieces come in multiples of this, so that few threads get the same number of them."""
+
+_TEMPORARIES = 8
+"""As many arrays an elementwise function goes over, about, its own among them."""
 
 _LINE = 1024
 """Vectors along the last axis are repeated up to this length: NumPy's loops run along the last axis."""
@@ -113,6 +116,31 @@ def by_pieces(function: Callable[..., Any], *arrays: Any) -> None:
         function(*[array[part] for array in flat])
 
     over(np, size, sum(array.itemsize for array in arrays), piece)
+
+
+def mapped(function: Callable[..., Any], x: Any, *others: Any) -> Any:
+    """``function(x, *others)``, whose result is like ``x`` and computed element by element, in pieces if it is large.
+
+    What ``function`` makes on its way stays in the cache, and the pieces run on several threads.
+
+    Args:
+        function: of arrays, or of flat pieces of them.
+        x: an array of NumPy or CuPy.
+        others: arrays; where they are not shaped like ``x`` nothing is cut.
+    """
+    arrays = (x, *others)
+    if x.nbytes <= WHOLE_BYTES or not isinstance(x, np.ndarray):
+        return function(*arrays)
+    if any(array.shape != x.shape or not array.flags.c_contiguous for array in arrays):
+        return function(*arrays)
+    result = np.empty(x.shape, x.dtype)
+    flat, results = [array.reshape(-1) for array in arrays], result.reshape(-1)
+
+    def piece(part: slice) -> None:
+        results[part] = function(*[array[part] for array in flat])
+
+    over(np, x.size, _TEMPORARIES * x.itemsize, piece)
+    return result
 
 
 def in_turn(xp: Any, piece: Callable[[int], Any], count: int, *, products_are_small: bool) -> None:

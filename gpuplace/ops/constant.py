@@ -389,8 +389,12 @@ def one_hot(
 def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, *, axis: int) -> Any:
     if int(depth) < 0:
         raise InvalidArgumentError(None, None, f"depth must be non-negative, got: {int(depth)}")
-    hot = indices[..., None] == xp.arange(int(depth))
-    rows = xp.where(hot, on_value, off_value)
+    count = int(depth)
+    rows = xp.full((indices.size, count), off_value)
+    places = indices.reshape(-1)
+    hot = xp.flatnonzero((places >= 0) & (places < count))
+    rows[hot, places[hot]] = on_value
+    rows = rows.reshape(*indices.shape, count)
     return rows if axis == -1 else xp.ascontiguousarray(xp.moveaxis(rows, -1, axis))
 
 

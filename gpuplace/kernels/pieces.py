@@ -180,9 +180,9 @@ def scratch(xp: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
     return buffers[name][:nbytes].view(dtype).reshape(shape)
 
 
-def is_small_product(xp: Any, depth: int, columns: int) -> bool:
-    """Whether a product with a matrix of that shape can be had in blocks that BLAS computes on the calling thread."""
-    return xp is np and _PRODUCT_TERMS >= _LEAST_ROWS * depth * columns and _has_small_products()
+def is_small_product(xp: Any, depth: int, columns: int, rows: int = _LEAST_ROWS) -> bool:
+    """Whether BLAS computes a product with a matrix of that shape, of so many rows, on the calling thread."""
+    return xp is np and _PRODUCT_TERMS >= rows * depth * columns and _has_small_products()
 
 
 def product(xp: Any, a: Any, b: Any, out: Any) -> None:

@@ -31,6 +31,8 @@ def test_as_a_stable_sort(x):
     assert (backwards[..., 1:] > backwards[..., :-1])[equal].all()
 
 
-@pytest.mark.parametrize("x", [np.float32([1, np.nan]), np.float64([1, 2]), np.int64([1]), np.array(["a"], object)])
+@pytest.mark.parametrize(
+    "x", [np.float32([1, np.nan]), np.float64([1, 2]), np.int64([1]), np.array(["a"], object)]
+)
 def test_others_have_no_keys(x):
     assert ordered_keys(x) is None

@@ -8,7 +8,17 @@ import pytest
 from gpuplace.kernels import reductions
 from gpuplace.kernels.reductions import reduced
 
-SHAPES = [(16, 512, 4), (4096, 8), (3, 10000), (40000,), (7, 31, 5, 17), (2, 9000, 1), (5, 4001), (1, 20000), (0, 8)]
+SHAPES = [
+    (16, 512, 4),
+    (4096, 8),
+    (3, 10000),
+    (40000,),
+    (7, 31, 5, 17),
+    (2, 9000, 1),
+    (5, 4001),
+    (1, 20000),
+    (0, 8),
+]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

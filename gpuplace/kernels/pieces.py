@@ -49,7 +49,7 @@ _ALIKE = 2
 _TEMPORARIES = 8
 """As many arrays an elementwise function goes over, about, its own among them."""
 
-_LINE = 1024
+_LINE = 16384
 """Vectors along the last axis are repeated up to this length: NumPy's loops run along the last axis."""
 
 _PRODUCT_TERMS = 1_000_000

@@ -24,6 +24,7 @@ from gpuplace.ops.array import size as size_of
 from gpuplace.ops.constant import zeros_like
 from gpuplace.ops.gradient_registry import gradient, not_differentiable
 from gpuplace.ops.indexed_slices import IndexedSlices
+from gpuplace.ops.scatter import apply_at
 from gpuplace.ops.shape_rules import brackets, merge_shapes
 from gpuplace.ops.support import broadcast, new, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
@@ -304,7 +305,7 @@ def _scattered(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add: 
             else updates.reshape(-1, *result.shape)[-1]
         )
     if add:
-        xp.add.at(result, columns, updates)
+        apply_at(xp, "add", result, columns, updates)
     else:
         result[columns] = updates
     return result

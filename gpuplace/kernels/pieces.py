@@ -49,6 +49,9 @@ _ALIKE = 2
 _TEMPORARIES = 8
 """As many arrays an elementwise function goes over, about, its own among them."""
 
+_LEAST_LINE = 1024
+"""Shorter lines are not worth it."""
+
 _LINE = 16384
 """Vectors along the last axis are repeated up to this length: NumPy's loops run along the last axis."""
 
@@ -100,6 +103,11 @@ def by_element(xp: Any, function: Callable[..., Any], x: Any, other: Any, out: A
         repeat = math.gcd(x.size // x.shape[-1], max(1, _LINE // x.shape[-1]))
         other = np.tile(other, repeat)
         width = len(other)
+    elif (repeat := math.gcd(x.size, _LINE)) >= _LEAST_LINE:
+        other = np.full(
+            repeat, other
+        )  # NumPy takes the larger of two arrays faster than that of one and a number
+        width = repeat
     lines, results = (array.reshape(-1, width) if width > 1 else array.reshape(-1) for array in (x, out))
 
     def piece(part: slice) -> None:

@@ -36,6 +36,9 @@ __all__ = [
     "swish",
 ]
 
+_MANY = 1 << 14
+"""As many elements are worth a function that takes longer to be called."""
+
 _SELU_SCALE = 1.0507009873554804934193349852946
 _SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
 
@@ -74,17 +77,18 @@ def _relu(xp: Any, x: Any, *, out: Any = None) -> Any:
 
 @compute("ReluGrad")
 def _relu_grad(xp: Any, grad: Any, x: Any) -> Any:
-    return mapped(lambda grad, x: kept(xp, grad, x > 0), grad, x)
+    return kept(xp, grad, x > 0)
 
 
 @compute("Relu6")
 def _relu6(xp: Any, x: Any) -> Any:
-    return mapped(lambda x: xp.minimum(xp.maximum(x, _typed(0, x)), _typed(6, x)), x)
+    positive = by_element(xp, xp.maximum, x, _typed(0, x), None)
+    return by_element(xp, xp.minimum, positive, _typed(6, x), positive if positive.ndim else None)
 
 
 @compute("Relu6Grad")
 def _relu6_grad(xp: Any, grad: Any, x: Any) -> Any:
-    return mapped(lambda grad, x: kept(xp, grad, (x > 0) & (x < 6)), grad, x)
+    return kept(xp, grad, (x > 0) & (x < 6))
 
 
 @gradient("Relu")
@@ -158,10 +162,20 @@ def selu(features: Any, name: str | None = None) -> Tensor:
     return new("Selu", name, features=features)
 
 
+def _from(xp: Any, x: Any, least: Any) -> Any:
+    """``maximum`` of an array and a number, of large arrays as ``clip``, which NumPy computes three times as fast."""
+    return xp.maximum(x, least) if x.size < _MANY else xp.clip(x, least, x.dtype.type(xp.inf))
+
+
+def _up_to(xp: Any, x: Any, most: Any) -> Any:
+    """``minimum`` of an array and a number."""
+    return xp.minimum(x, most) if x.size < _MANY else xp.clip(x, x.dtype.type(-xp.inf), most)
+
+
 @compute("Elu")
 def _elu(xp: Any, x: Any) -> Any:
     zero = _typed(0, x)
-    return mapped(lambda x: xp.expm1(xp.minimum(x, zero)) + xp.maximum(x, zero), x)
+    return mapped(lambda x: xp.expm1(_up_to(xp, x, zero)) + _from(xp, x, zero), x)
 
 
 @compute("EluGrad")
@@ -173,7 +187,7 @@ def _elu_grad(xp: Any, grad: Any, out: Any) -> Any:
 @compute("Selu")
 def _selu(xp: Any, x: Any) -> Any:
     zero, scale, below = _typed(0, x), _typed(_SELU_SCALE, x), _typed(_SELU_SCALE_ALPHA, x)
-    return mapped(lambda x: below * xp.expm1(xp.minimum(x, zero)) + scale * xp.maximum(x, zero), x)
+    return mapped(lambda x: below * xp.expm1(_up_to(xp, x, zero)) + scale * _from(xp, x, zero), x)
 
 
 @compute("SeluGrad")
@@ -223,7 +237,7 @@ def softsign(features: Any, name: str | None = None) -> Tensor:
 
 @compute("Softplus")
 def _softplus(xp: Any, x: Any) -> Any:
-    return mapped(lambda x: xp.maximum(x, _typed(0, x)) + xp.log1p(xp.exp(-xp.abs(x))), x)
+    return mapped(lambda x: _from(xp, x, _typed(0, x)) + xp.log1p(xp.exp(-xp.abs(x))), x)
 
 
 @compute("SoftplusGrad")

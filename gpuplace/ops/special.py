@@ -67,12 +67,18 @@ def _erfc_of_size(xp: Any, size: Any) -> Any:
     """``erfc`` above 0.46875."""
     four = size.dtype.type(4)
     found = _ratio(xp.minimum(size, four), _MIDDLE)
-    if xp is not np or (size > four).any():  # a GPU does not wait to be asked
-        large = xp.maximum(size, four)
-        inverse = xp.reciprocal(xp.square(large))
-        far = (size.dtype.type(1 / math.sqrt(math.pi)) - inverse * _ratio(inverse, _FAR)) / large
-        found = xp.where(size > four, far, found)
+    large = size > four
+    if xp is not np or not size.ndim:  # a GPU does not wait to be asked how many there are
+        found = xp.where(large, _far(xp, xp.maximum(size, four)), found)
+    elif large.any():
+        found[large] = _far(xp, size[large])
     return xp.exp(-xp.square(size)) * found
+
+
+def _far(xp: Any, size: Any) -> Any:
+    """``erfc(size) * exp(size ** 2)`` above 4."""
+    inverse = xp.reciprocal(xp.square(size))
+    return (size.dtype.type(1 / math.sqrt(math.pi)) - inverse * _ratio(inverse, _FAR)) / size
 
 
 def erf_values(xp: Any, x: Any) -> Any:

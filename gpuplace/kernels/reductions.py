@@ -8,7 +8,7 @@ first, and where it is reduced and short, its columns are taken one after the ot
 
 >>> import numpy as np
 >>> x = np.arange(120000.0).reshape(2, 15000, 4)
->>> bool((reduced(np, np.add, x, (1,)) == x.sum(axis=1)).all())
+>>> bool((reduced(np, "sum", x, (1,)) == x.sum(axis=1)).all())
 True
 """
 
@@ -31,21 +31,20 @@ _LINE = 1024
 """A line has about so many elements."""
 
 
-def reduced(xp: Any, function: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    """``function.reduce`` over these axes, in the type of ``x``.
+def reduced(xp: Any, how: str, x: Any, axes: tuple[int, ...]) -> Any:
+    """The sum or the product over these axes, in the type of ``x``.
 
     Args:
         xp: numpy or cupy.
-        function: the function of two elements, such as ``xp.add``.
+        how: ``sum`` or ``prod``.
         x: numbers.
         axes: which axes, counted from the front.
     """
     shape = _as_three(x, axes) if xp is np and x.size >= _LARGE and x.flags.c_contiguous else None
     if shape is None:
-        name = {"add": "sum", "multiply": "prod"}[function.__name__]
-        return getattr(xp, name)(x, axis=axes, dtype=x.dtype)
+        return getattr(xp, how)(x, axis=axes, dtype=x.dtype)
     kept = [size for axis, size in enumerate(x.shape) if axis not in axes]
-    return _middle(function, x.reshape(shape)).reshape(kept)
+    return _middle(np.add if how == "sum" else np.multiply, x.reshape(shape)).reshape(kept)
 
 
 def _as_three(x: Any, axes: tuple[int, ...]) -> tuple[int, int, int] | None:

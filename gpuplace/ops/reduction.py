@@ -124,11 +124,11 @@ def _sum(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any
     axes = _dimensions(reduction_indices, input.ndim)
     if not axes:
         return input.copy()
-    return _total(xp, xp.add, input, axes, keep_dims)
+    return _total(xp, "sum", input, axes, keep_dims)
 
 
-def _total(xp: Any, function: Any, x: Any, axes: tuple[int, ...], keep: bool) -> Any:
-    total = reduced(xp, function, x, axes)
+def _total(xp: Any, how: str, x: Any, axes: tuple[int, ...], keep: bool) -> Any:
+    total = reduced(xp, how, x, axes)
     return (
         total.reshape([1 if axis in axes else size for axis, size in enumerate(x.shape)]) if keep else total
     )
@@ -197,7 +197,7 @@ def _mean(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> An
         count *= input.shape[axis]
     if input.dtype.kind not in "iu":
         wide = xp.dtype(xp.float32) if input.dtype.itemsize == 2 else input.dtype
-        total = _total(xp, xp.add, input.astype(wide, copy=False), axes, keep_dims)
+        total = _total(xp, "sum", input.astype(wide, copy=False), axes, keep_dims)
         return xp.true_divide(total, wide.type(count)).astype(input.dtype)
     total = xp.sum(input, axis=axes, dtype=input.dtype, keepdims=keep_dims)
     if not count:
@@ -232,7 +232,7 @@ def _prod(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> An
     axes = _dimensions(reduction_indices, input.ndim)
     if not axes:
         return input.copy()
-    return _total(xp, xp.multiply, input, axes, keep_dims)
+    return _total(xp, "prod", input, axes, keep_dims)
 
 
 @gradient("Prod")

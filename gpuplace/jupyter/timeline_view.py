@@ -34,7 +34,7 @@ _MOST_ROWS = 12
 class TimelineView(anywidget.AnyWidget):
     """A `StepTimeline` as a widget.
 
-    Messages to Python: ``select`` with ``event``, a number or -1, and ``colour`` with one of `COLOURS`.
+    Messages to Python: ``select`` with ``event``, a number or -1, and its ``node``; ``colour`` with one of `COLOURS`.
 
     Args:
         timeline: what to show; None for nothing yet.

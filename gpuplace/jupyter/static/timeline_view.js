@@ -217,7 +217,7 @@ function render({ model, el }) {
     step.lanes.forEach((lane, number) => {
       if (y(number) + LANE < AXIS || y(number) > canvas.clientHeight) return;
       const top = y(number) + BAR / 2;
-      if (lane.device !== before) {
+      if (lane.owner !== before) {
         pen.fillStyle = lane.fill;
         pen.strokeStyle = look.faint;
         pen.lineWidth = lane.outlines;
@@ -227,11 +227,11 @@ function render({ model, el }) {
         pen.stroke();
       }
       pen.fillStyle = look.ink;
-      const share = lane.device !== before ? lane.share : "";
+      const share = lane.owner !== before ? lane.share : "";
       pen.fillText(fitted(lane.label, share ? 66 : 122), 24, top);
       pen.fillStyle = look.faint;
       pen.fillText(share, 92, top);
-      before = lane.device;
+      before = lane.owner;
     });
     pen.restore();
   }
@@ -383,7 +383,7 @@ function render({ model, el }) {
     said.textContent = toldOf(event);
     canvas.setAttribute("aria-label", event < 0 ? step.text : toldOf(event));
     if (event >= 0) reveal(event);
-    if (tellsPython) tell(model, el, { type: "select", event });
+    if (tellsPython) tell(model, el, { type: "select", event, node: event < 0 ? "" : nameOf(event) });
     draw();
   }
 

@@ -76,7 +76,7 @@ def timeline_page_html(
     """
     data = {"step": timeline_page(timeline).as_json()}
     section = _timeline_section(timeline)
-    return _document(title, timeline.text, settings, section, data, [_timeline_script()])
+    return _document(title, "", settings, section, data, [_timeline_script()])
 
 
 def _timeline_section(timeline: StepTimeline | None) -> str:
@@ -117,7 +117,7 @@ def _document(
 <body class="gp">
 <header>
 <h1>{escape(title)}</h1>
-<p>{escape(told)}</p>
+{f"<p>{escape(told)}</p>" if told else ""}
 <dl>{rows}</dl>
 </header>
 <main>

@@ -26,13 +26,14 @@ from gpuplace.report.palette import (
     device_style,
     scale_look,
 )
-from gpuplace.report.scale import time_scale, time_text
-from gpuplace.report.step_timeline import TRANSFERS, Gap, StepTimeline
+from gpuplace.report.scale import time_scale
+from gpuplace.report.step_timeline import TRANSFERS, StepTimeline
 from gpuplace.report.text import counted, printable, shortened
 from gpuplace.report.timeline_text import (
     COPY_COLUMNS,
     USE_COLUMNS,
     copy_rows,
+    gap_text,
     share_text,
     timeline_text,
     use_rows,
@@ -115,7 +116,7 @@ def timeline_page(timeline: StepTimeline | None) -> Page:
             ],
             "path": list(timeline.path),
             "hints": [[printable(hint.node), printable(hint.text)] for hint in timeline.hints],
-            "gaps": [[printable(gap.node), printable(_gap_text(gap))] for gap in timeline.gaps[:_MOST_NOTES]],
+            "gaps": [[printable(gap.node), printable(gap_text(gap))] for gap in timeline.gaps[:_MOST_NOTES]],
             "colours": [
                 {"name": name, "fills": [[one.fill, one.ink] for one in looks], "legend": legend}
                 for name, (_, looks, legend) in zip(COLOURS, colours, strict=True)
@@ -135,13 +136,6 @@ def timeline_tables(timeline: StepTimeline) -> str:
         parts.append(f"<details><summary>{title}</summary>{copies}</details>")
     lines = html.escape_lines(timeline_text(timeline))
     return f"{''.join(parts)}<noscript><pre>{lines}</pre></noscript>"
-
-
-def _gap_text(gap: Gap) -> str:
-    text = f"{device_label(gap.device)} had nothing to do for {time_text(gap.end_us - gap.start_us)}"
-    if not gap.node:
-        return f"{text}, up to the end"
-    return f"before it {text}" + (f"; last to come: {gap.waits_for}" if gap.waits_for else "")
 
 
 def _numbered(values: Any) -> tuple[list[str], np.ndarray]:

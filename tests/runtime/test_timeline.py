@@ -110,6 +110,22 @@ def test_a_session_s_own_step_is_a_valid_trace():
     } <= ops
 
 
+def test_copies_are_arrows():
+    """From what made a tensor, or was fed, to what received it on another device, and from there to what took it."""
+    trace = json.loads(timeline.Timeline(traced().step_stats).generate_chrome_trace_format())
+    events = trace["traceEvents"]
+    names = {event["pid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
+    ends = {}
+    for event in events:
+        if event["ph"] in "st":
+            device = names[event["pid"]].removesuffix(" Compute").rpartition(":")
+            ends.setdefault((event["id"], event["name"]), []).append(f"{device[0][-3:]}:{device[2]}")
+    between = {(name, *devices) for (_, name), devices in ends.items() if len(set(devices)) == 2}
+    assert between == {("_arg_x_0_0", "CPU:0", "GPU:0"), ("product", "GPU:0", "CPU:0")}
+    starts = {event["id"]: event["ts"] for event in events if event["ph"] == "s"}
+    assert all(starts[event["id"]] <= event["ts"] for event in events if event["ph"] == "t")
+
+
 def test_the_most_memory_of_an_allocator():
     found = timeline.Timeline(traced().step_stats).analyze_step_stats().allocator_maximums
     assert found["GPU_0_bfc"].num_bytes == 128 and found["GPU_0_bfc"].tensors == {"x/_1", "product"}

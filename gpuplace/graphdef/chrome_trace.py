@@ -103,7 +103,14 @@ class _Reader:
             op_end_rel_micros=lasted,
             all_end_rel_micros=lasted,
         )
-        found = self.outputs.get((device.device, event["tid"], start + lasted - 1), {})
+        found = {
+            tensor: text
+            for last in {
+                start + lasted - 1,
+                max(start, start + lasted - 1),
+            }  # TensorFlow's and ours, of no length
+            for tensor, text in self.outputs.get((device.device, event["tid"], last), {}).items()
+        }
         for tensor, text in found.items():
             if tensor != name and tensor.rpartition(":")[0] != name:
                 continue

@@ -24,8 +24,14 @@ def unpacked(text):
 
 
 def canonical(trace):
-    """The events with the text of descriptions, which protobuf releases write differently, in one form."""
+    """The events with the text of descriptions, which protobuf releases write differently, in one form.
+
+    A tensor's snapshot is nowhere before it was made: TensorFlow has those of ops of no length there.
+    """
+    made = {event["id"]: event["ts"] for event in trace["traceEvents"] if event["ph"] == "N"}
     for event in trace["traceEvents"]:
+        if event["ph"] == "O":
+            event["ts"] = max(event["ts"], made[event["id"]])
         snapshot = event.get("args", {}).get("snapshot")
         if isinstance(snapshot, dict):
             snapshot["tensor_description"] = " ".join(snapshot["tensor_description"].split())

@@ -188,7 +188,9 @@ class _Analysis:
             self.trace.event("X", "Op", op_type, op.pid, op.tid, op.start, dur=op.end - op.start, args=args)
             if op_type in _RECEIVES:
                 sent = self.tensors.get(self.sent(name))
-                if sent is not None and sent.source[0] <= op.start:  # a constant may be there before its node is due
+                if (
+                    sent is not None and sent.source[0] <= op.start
+                ):  # a constant may be there before its node is due
                     self.add_use(op, self.sent(name), shows_dataflow)
             elif op.is_plain:
                 for text in inputs:

@@ -18,7 +18,7 @@ from typing import Any
 from gpuplace.cli.setup import UsageError
 from gpuplace.report.text import counted
 from gpuplace.report.timeline_reader import step_timeline
-from gpuplace.runtime.session import BaseSession
+from gpuplace.runtime.base_session import BaseSession
 from gpuplace.runtime.timeline import Timeline
 
 __all__ = ["TracedRuns"]

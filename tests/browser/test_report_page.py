@@ -318,16 +318,18 @@ def measured():
     return graph, metadata
 
 
-LANE_TEXTS = """() => {
-    const texts = window.laneTexts = [];
+LANE_TEXTS = """async () => {
+    const texts = [];
     const fillText = CanvasRenderingContext2D.prototype.fillText;
     CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
         texts.push(text);
         return fillText.call(this, text, ...at);
     };
     document.documentElement.setAttribute("theme", document.documentElement.getAttribute("theme"));
+    while (!texts.length) await new Promise((done) => requestAnimationFrame(done));
+    return texts;
 }"""
-"""Notes what is written on the canvas from now on, and has it drawn again."""
+"""Has the canvas drawn again; what is written on it. (The page's policy forbids Playwright to wait by a condition.)"""
 
 
 def test_the_timeline_of_a_measured_step(opened):
@@ -340,9 +342,7 @@ def test_the_timeline_of_a_measured_step(opened):
     said = section.locator(".gp-timeline-said")
     expect(section.locator(".gp-timeline-summary")).to_contain_text("on 3 devices in")
     expect(section.get_by_role("cell", name="GPU:1").first).to_be_visible()
-    page.evaluate(LANE_TEXTS)
-    page.wait_for_function("window.laneTexts.length > 0")
-    texts = page.evaluate("window.laneTexts")
+    texts = page.evaluate(LANE_TEXTS)
     assert {"CPU:0", "GPU:0", "GPU:1"} <= set(texts) and sum(text.endswith("% busy") for text in texts) == 3
     section.get_by_role("searchbox").fill("tower_1/layer_2/out$")
     page.keyboard.press("Enter")

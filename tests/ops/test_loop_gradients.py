@@ -128,6 +128,16 @@ def test_loops_without_gradients(x):
         tf.gradients(first, x)
 
 
+def test_an_imported_loop_has_no_gradient(x):
+    tf.while_loop(lambda v: v < 10.0, lambda v: v * v, [x])
+    message = tf.get_default_graph().as_graph_def()
+    with tf.Graph().as_default():
+        x, result = tf.import_graph_def(message, return_elements=["x:0", "while/Exit:0"], name="")
+        with pytest.raises(ValueError, match="Failed to call gradients on a while loop without"):
+            tf.gradients(result, x)
+        assert run(result, {x: 3.0}) == 81.0
+
+
 def test_a_stack_that_is_empty_says_so():
     from gpuplace.graph.apply_op import apply_op
 

@@ -77,7 +77,8 @@ class KernelLines(MemoryLines):
     def _add_constant(self, step: Step, slot: Slot) -> None:
         backend, on_host = self.backends[step.device], slot.location.on_host
         value = self.constants(slot.tensor, step.constant_value, backend, on_host)
-        self.names[slot] = self.bound("c", slot.index, value)
+        self._globals[slot] = value
+        self.names[slot] = self.bound("c", value)
 
     def _add_copy(self, number: int, step: Step) -> None:
         source, target = step.inputs[0], step.outputs[0]
@@ -89,9 +90,9 @@ class KernelLines(MemoryLines):
         call = value
         if copier is not None:
             self.enter(step, backend)
-            call = f"{self.bound('k', number, copier)}({value})"
+            call = f"{self.bound('k', copier)}({value})"
             if not target.location.on_host and backend.memory is not None:
-                call = self.account(number, target, call, backend.memory, step, "")
+                call = self.account(target, call, backend.memory, step, "")
         self.call(number, step, call, (target,), (self.names[source],))
         if step.reads[0] and target in self.schedule.fetches:
             fetch = retval_name(target.tensor, self.schedule.fetches.index(target))
@@ -120,34 +121,32 @@ class KernelLines(MemoryLines):
         memory = backend.memory
         values = self.expressions(step)
         if memory is not None and op.type in _ASSIGNMENTS:
-            values[1] = self._own_value(number, step, values[1], memory)
+            values[1] = self._own_value(step, values[1], memory)
         function = self._in_chain(step, op) or self.kernel(step, op)
         if (reused := self._reused(number, step, op, function)) is not None:
             values.append(f"out={self.names[reused]}")
-        call = f"{self.bound('k', number, function)}({', '.join(values)})"
+        call = f"{self.bound('k', function)}({', '.join(values)})"
         self.enter(step, backend)
-        reservation = self._reserve(number, step, memory)
+        reservation = self._reserve(step, memory)
         if len(step.outputs) == 1:
             slot = step.outputs[0]
             if op.op_def is not None and op.op_def.outputs[0].is_list:
                 self.namespace["only"] = _only
                 call = f"only({call})"
-            call = self.account(number, slot, call, memory, step, reservation)
+            call = self.account(slot, call, memory, step, reservation)
             self.call(number, step, call, (slot,), names)
         else:
             self.call(number, step, call, step.outputs, names)
             for slot in step.outputs:
                 if self.is_used(slot):
                     name = self.names[slot]
-                    noted = self.account(
-                        number * 1000 + slot.tensor.value_index, slot, name, memory, step, ""
-                    )
+                    noted = self.account(slot, name, memory, step, "")
                     if noted != name:
                         self.emit(step, f"{name} = {noted}")
         if reservation:
             self.emit(step, f"del {reservation}")
         if memory is not None:
-            self._account_for_variables(number, step, memory)
+            self._account_for_variables(step, memory)
 
     def _is_free(self, step: Step) -> bool:
         """Whether a step on the CPU may be computed otherwise than op by op: nothing is measured or accounted for."""

@@ -67,7 +67,7 @@ class PlanLines:
     constants: Constants
     is_timed: bool = False
     lines: list[str] = field(default_factory=list)
-    owners: list[Step | None] = field(default_factory=lambda: [None, None])
+    owners: list[Step | None] = field(default_factory=lambda: [None])
     arguments: dict[int, tuple[str, ...]] = field(default_factory=dict)
     blamed: dict[int, str] = field(default_factory=dict)
     names: dict[Slot, str] = field(default_factory=dict)
@@ -80,7 +80,8 @@ class PlanLines:
     _roots: dict[Slot, Slot] = field(default_factory=dict)
     _bound: dict[int, str] = field(default_factory=dict)
     _locals: int = 0
-    _indent: str = ""
+    _globals: dict[Slot, Any] = field(default_factory=dict)
+    _indent: str = " "
 
     parameters: ClassVar[tuple[str, ...]] = ()
     """Parameters of the function before the feeds."""
@@ -89,6 +90,12 @@ class PlanLines:
 
     # Lines and names
 
+    def _begin(self) -> None:
+        """Begins a function, whose head is the next line."""
+        self.lines, self.namespace, self._bound = [], {}, {}
+        self._free, self._dead, self._locals = [], [], 0
+        self.owners.append(None)
+
     def emit(self, step: Step | None, line: str, arguments: tuple[str, ...] = ()) -> None:
         """Adds a line that belongs to ``step``."""
         self.lines.append(self._indent + line)
@@ -96,11 +103,11 @@ class PlanLines:
             self.arguments[len(self.owners)] = arguments
         self.owners.append(step)
 
-    def bound(self, prefix: str, number: int, value: Any) -> str:
+    def bound(self, prefix: str, value: Any) -> str:
         """Makes ``value`` a global of the function and returns its name, the same one for the same object."""
         name = self._bound.get(id(value))
         if name is None:
-            name = self._bound[id(value)] = f"{prefix}{number}"
+            name = self._bound[id(value)] = f"{prefix}{len(self._bound)}"
             self.namespace[name] = value
         return name
 

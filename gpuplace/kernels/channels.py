@@ -64,4 +64,6 @@ def channel_sums(xp: Any, x: Any) -> Any:
     if xp is not np or not x.size or not x.flags.c_contiguous or x.dtype.itemsize == 2:
         return x.sum(axis=axes, dtype=x.dtype)
     lines, _ = as_lines(x)
+    if len(lines) == 1:
+        return xp.add.reduce(lines.reshape(-1, x.shape[-1]), axis=0, dtype=x.dtype)
     return sums_of(len(lines), lines.strides[0], x.shape[-1], lambda part: lines[part])

@@ -25,7 +25,7 @@ import numpy as np
 
 from gpuplace.kernels.threads import share
 
-__all__ = ["cuts", "by_element", "in_turn", "is_small_product", "over", "product", "scratch"]
+__all__ = ["cuts", "by_element", "in_turn", "is_small_product", "is_whole", "over", "product", "scratch"]
 
 PIECE_BYTES = 4 << 20
 """What a piece takes of memory at most, about, while it is worked on: the threads share the last cache."""
@@ -75,7 +75,13 @@ def over(xp: Any, count: int, nbytes: int, piece: Callable[[slice], Any]) -> Non
         share(lambda index: piece(parts[index]), len(parts))
 
 
-def by_element(xp: Any, function: Callable[..., Any], x: Any, other: Any, out: Any) -> Any:
+def is_whole(tensor: Any) -> bool:
+    """Whether a tensor of the graph is known to be so small that nothing of its size is cut."""
+    elements = tensor.shape.num_elements()
+    return elements is not None and elements * tensor.dtype.size <= WHOLE_BYTES
+
+
+def by_element(xp: Any, function: Callable[..., Any], x: Any, other: Any, out: Any = None) -> Any:
     """``function(x, other, out=out)`` of an array and a number, or a vector along its last axis, in pieces if large."""
     if xp is not np or x.nbytes <= WHOLE_BYTES or not x.flags.c_contiguous:
         return function(x, other, out=out)

@@ -6,14 +6,18 @@ tensorflow/python/ops/nn_ops.py, nn_grad.py, release 1.15.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels.compute import compute
-from gpuplace.kernels.pieces import by_element
+from gpuplace.kernels.compute import binder, compute
+from gpuplace.kernels.pieces import by_element, is_whole
 from gpuplace.ops import array, comparison, constant, joining, reduction, unary
 from gpuplace.ops.gradient_registry import gradient
 from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least, same_as_input
@@ -65,12 +69,22 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
     return new("Relu6", name, features=features)
 
 
-@compute("Relu")
-def _relu(xp: Any, x: Any, *, out: Any = None) -> Any:
-    return by_element(xp, xp.maximum, x, _typed(0, x), out)
+@binder("Relu")
+def _relu(xp: Any, attrs: Mapping[str, Any], op: Operation, *, out: Any = None) -> Callable[..., Any]:
+    if xp is np and is_whole(op.outputs[0]):
+        zero = np.zeros((), op.outputs[0].dtype.as_numpy_dtype)
+        return lambda x, out=None: np.maximum(x, zero, out)
+    return lambda x, out=None: by_element(xp, xp.maximum, x, _typed(0, x), out)
 
 
-@compute("ReluGrad")
+@binder("ReluGrad")
+def _bind_relu_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    if xp is np and is_whole(op.outputs[0]):
+        zero = np.zeros((), op.outputs[0].dtype.as_numpy_dtype)
+        return lambda grad, x: np.where(np.greater(x, zero), grad, zero)
+    return functools.partial(_relu_grad, xp)
+
+
 def _relu_grad(xp: Any, grad: Any, x: Any) -> Any:
     return xp.where(x > 0, grad, _typed(0, grad))
 

@@ -6,7 +6,9 @@ nn_impl.py, embedding_ops.py, nn_grad.py, release 1.15.
 
 from __future__ import annotations
 
+import functools
 import numbers
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from gpuplace.errors import InvalidArgumentError
@@ -16,8 +18,8 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_sc
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.channels import channel_sums
-from gpuplace.kernels.compute import compute
-from gpuplace.kernels.pieces import by_element
+from gpuplace.kernels.compute import binder, compute
+from gpuplace.kernels.pieces import by_element, is_whole
 from gpuplace.ops import (
     array,
     cast,
@@ -95,11 +97,16 @@ def _bias_add_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((*value.sizes[:axis], size, *value.sizes[axis + 1 :]))]
 
 
-@compute("BiasAdd")
-def _bias_add(xp: Any, value: Any, bias: Any, *, data_format: bytes, out: Any = None) -> Any:
+@binder("BiasAdd")
+def _bias_add(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes, out: Any = None
+) -> Callable[..., Any]:
     if data_format == b"NCHW":
-        return xp.add(value, bias.reshape(-1, *(1,) * (value.ndim - 2)), out=out)
-    return by_element(xp, xp.add, value, bias, out)
+        return lambda value, bias, out=None: xp.add(
+            value, bias.reshape(-1, *(1,) * (value.ndim - 2)), out=out
+        )
+    add: Callable[..., Any] = xp.add
+    return add if is_whole(op.outputs[0]) else functools.partial(by_element, xp, add)
 
 
 @gradient("BiasAdd")

@@ -16,9 +16,10 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
-from gpuplace.kernels.resources import ResourceHandle, VariableStorage, change
+from gpuplace.kernels.resources import change
 from gpuplace.ops.resource_state import handle_shape
 from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.kernels.pieces import WHOLE_BYTES
 from gpuplace.ops.updating import Formula, to_all, to_rows
 from gpuplace.shapes import TensorShape
 
@@ -43,17 +44,20 @@ def _apply(
             rows_at = names.index("indices") - variables if sparse else -1
             has_output = bool(op.outputs)
 
+            def changed(values: list[Any], are_own: list[bool], rest: tuple[Any, ...]) -> Any:
+                if sparse:
+                    others = rest[:rows_at] + rest[rows_at + 1 :]
+                    return to_rows(xp, formula, values, are_own, others, grad_at, rest[rows_at], keywords)
+                _check_shapes(names, values, rest[grad_at])
+                if values[0].nbytes <= WHOLE_BYTES:
+                    return formula(xp, *values, *rest, **keywords)
+                return to_all(xp, formula, values, are_own, rest, grad_at, keywords)
+
             def run(*inputs: Any) -> Any:
-                rest = inputs[variables:]
-
-                def changed(values: list[Any], are_own: list[bool]) -> Any:
-                    if sparse:
-                        others = rest[:rows_at] + rest[rows_at + 1 :]
-                        return to_rows(xp, formula, values, are_own, others, grad_at, rest[rows_at], keywords)
-                    _check_shapes(names, values, rest[grad_at])
-                    return to_all(xp, formula, values, are_own, rest, grad_at, keywords)
-
-                change([_storage(tensor) for tensor in inputs[:variables]], changed)
+                storages = inputs[:variables]
+                if not has_output:
+                    storages = tuple([handle.variable for handle in storages])
+                change(storages, changed, inputs[variables:])
                 return inputs[0] if has_output else ()
 
             return run
@@ -65,10 +69,6 @@ def _apply(
         return formula
 
     return register
-
-
-def _storage(tensor: VariableStorage | ResourceHandle) -> VariableStorage:
-    return tensor.variable if isinstance(tensor, ResourceHandle) else tensor
 
 
 def _input_names(op: Operation) -> list[str]:
@@ -95,8 +95,9 @@ def _handle_shape(op: Operation) -> list[TensorShape]:
 
 def _check_shapes(names: list[str], values: list[Any], grad: Any) -> None:
     shape = values[0].shape
-    for name, array in zip((*names[1 : len(values)], "grad"), (*values[1:], grad), strict=True):
+    for position, array in enumerate((*values[1:], grad), 1):
         if array.shape != shape and array.ndim:
+            name = names[position] if position < len(values) else "grad"
             raise InvalidArgumentError(
                 None,
                 None,
@@ -123,7 +124,8 @@ def _gradient_descent(xp: Any, var: Any, alpha: Any, delta: Any) -> tuple[Any, .
 def _momentum(
     xp: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool
 ) -> tuple[Any, ...]:
-    accum = accum * momentum + grad
+    accum = accum * momentum
+    accum += grad
     step = grad * lr + accum * momentum * lr if use_nesterov else accum * lr
     return var - step, accum
 

@@ -78,7 +78,7 @@ class BranchLines(KernelLines):
             root = self._roots.get(step.inputs[1], step.inputs[1])
             branches = self._guards.branches(root, predicate, guard)
             self._guard_of.update(zip(step.outputs, branches, strict=True))
-        if guard is None:
+        if guard is None or self.is_silent(step):
             self.add(number, step)
             return
         self.emit(step, f"if {guard}:")

@@ -1,8 +1,9 @@
 """Lines of a plan that call kernels, give out constants, and copy between devices.
 
-A kernel is bound to its node beforehand, so that its line is a call of one object with the node's inputs. On a CPU
-where nothing is measured or accounted for, a large result is written over an input that dies, and convolutions are
-computed together with what follows them.
+A kernel is bound to its node beforehand, so that its line is a call of one object with the node's inputs. Variables
+are there before the step, like constants. On a CPU where nothing is measured or accounted for, ops that do nothing
+have no line, a large result is written over an input that dies, and convolutions are computed together with what
+follows them.
 """
 
 from __future__ import annotations
@@ -19,12 +20,18 @@ from gpuplace.ops.fused_conv import chain_function
 from gpuplace.runtime.chains import convolution_chains
 from gpuplace.runtime.fresh_ops import has_room_for_result
 from gpuplace.runtime.memory_lines import MemoryLines
-from gpuplace.runtime.partition import PLACEHOLDERS, Slot, Step, retval_name
+from gpuplace.runtime.partition import HOLDERS, PLACEHOLDERS, Slot, Step, retval_name
 from gpuplace.runtime.session_errors import missing_feed_error
 
 __all__ = ["KernelLines"]
 
 _ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
+
+_PASSING = frozenset({"Identity", "StopGradient", "Snapshot", "GuaranteeConst"})
+"""Ops that hand on what they get."""
+
+_WITHOUT_EFFECT = frozenset({"NoOp"})
+"""Ops that are there for the edges."""
 
 
 @dataclass
@@ -43,8 +50,34 @@ class KernelLines(MemoryLines):
             for slot in step.outputs:
                 if self.is_used(slot):
                     self._add_constant(step, slot)
+        elif op.type in HOLDERS:
+            self._name_global(step.outputs[0], self.kernel(step, op)())
+        elif self.is_silent(step):
+            if step.outputs:
+                self.names[step.outputs[0]] = self.names[step.inputs[0]]
+        elif op.type in _PASSING and self._is_free(step):
+            self.call(number, step, self.expressions(step)[0], step.outputs, (self.names[step.inputs[0]],))
         else:
             self._add_kernel(number, step, op)
+
+    def is_alias(self, step: Step) -> bool:
+        """Whether the step's output is its input under another name."""
+        if step.op is None:
+            return super().is_alias(step)
+        return (
+            step.op.type in _PASSING
+            and step.folded is None
+            and not step.reads[0]
+            and step.inputs[0].location == step.outputs[0].location
+            and self._is_free(step)
+        )
+
+    def is_silent(self, step: Step) -> bool:
+        """Whether the step has no line."""
+        op = step.op
+        if op is None:
+            return False
+        return self.is_alias(step) or (op.type in _WITHOUT_EFFECT and self._is_free(step))
 
     def _find_uses(self) -> None:
         """As for any lines; and which steps are computed together."""
@@ -77,6 +110,10 @@ class KernelLines(MemoryLines):
     def _add_constant(self, step: Step, slot: Slot) -> None:
         backend, on_host = self.backends[step.device], slot.location.on_host
         value = self.constants(slot.tensor, step.constant_value, backend, on_host)
+        self._name_global(slot, value)
+
+    def _name_global(self, slot: Slot, value: Any) -> None:
+        """Makes what is there before the step a global."""
         self._globals[slot] = value
         self.names[slot] = self.bound("c", value)
 

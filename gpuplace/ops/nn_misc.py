@@ -11,13 +11,15 @@ import numbers
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels.channels import channel_sums
+from gpuplace.kernels.channels import channel_sums, is_one_line
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.kernels.pieces import by_element, is_whole
 from gpuplace.ops import (
@@ -122,12 +124,18 @@ def _bias_add_grad_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((sizes[_channel_axis(op.attrs["data_format"], len(sizes))],))]
 
 
-@compute("BiasAddGrad")
-def _bias_add_grad(xp: Any, grad: Any, *, data_format: bytes) -> Any:
-    channel = _channel_axis(data_format, grad.ndim)
-    if channel == grad.ndim - 1:
-        return channel_sums(xp, grad)
-    return grad.sum(axis=tuple(axis for axis in range(grad.ndim) if axis != channel), dtype=grad.dtype)
+@binder("BiasAddGrad")
+def _bias_add_grad(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes
+) -> Callable[[Any], Any]:
+    if data_format == b"NCHW":
+        return lambda grad: grad.sum(
+            axis=tuple(axis for axis in range(grad.ndim) if axis != 1), dtype=grad.dtype
+        )
+    sizes = op.inputs[0].shape.sizes
+    if xp is np and sizes is not None and len(sizes) == 2 and None not in sizes and is_one_line(*sizes):
+        return lambda grad: np.add.reduce(grad, 0, grad.dtype)
+    return functools.partial(channel_sums, xp)
 
 
 @gradient("BiasAddGrad")

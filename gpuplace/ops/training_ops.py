@@ -48,8 +48,13 @@ def _apply(
                 if sparse:
                     others = rest[:rows_at] + rest[rows_at + 1 :]
                     return to_rows(xp, formula, values, are_own, others, grad_at, rest[rows_at], keywords)
-                _check_shapes(names, values, rest[grad_at])
-                if values[0].nbytes <= WHOLE_BYTES:
+                grad = rest[grad_at]
+                shape = grad.shape
+                for value in values:
+                    if value.shape != shape:
+                        _check_shapes(names, values, grad)
+                        break
+                if grad.nbytes <= WHOLE_BYTES:
                     return formula(xp, *values, *rest, **keywords)
                 return to_all(xp, formula, values, are_own, rest, grad_at, keywords)
 
@@ -95,9 +100,8 @@ def _handle_shape(op: Operation) -> list[TensorShape]:
 
 def _check_shapes(names: list[str], values: list[Any], grad: Any) -> None:
     shape = values[0].shape
-    for position, array in enumerate((*values[1:], grad), 1):
+    for name, array in zip((*names[1 : len(values)], "grad"), (*values[1:], grad), strict=True):
         if array.shape != shape and array.ndim:
-            name = names[position] if position < len(values) else "grad"
             raise InvalidArgumentError(
                 None,
                 None,
@@ -111,12 +115,17 @@ def _as(value: Any, like: Any) -> Any:
     return value.astype(like.dtype, copy=False)
 
 
+def minus(xp: Any, value: Any, step: Any) -> Any:
+    """``value - step``; the array ``step``, which is new and nobody else's, is written over."""
+    return xp.subtract(value, step, step) if step.ndim else value - step
+
+
 # The updates
 
 
 @_apply("ApplyGradientDescent", 1)
 def _gradient_descent(xp: Any, var: Any, alpha: Any, delta: Any) -> tuple[Any, ...]:
-    return (var - alpha * delta,)
+    return (minus(xp, var, delta * alpha),)
 
 
 @_apply("ApplyMomentum", 2, ("use_nesterov",))
@@ -127,7 +136,7 @@ def _momentum(
     accum = accum * momentum
     accum += grad
     step = grad * lr + accum * momentum * lr if use_nesterov else accum * lr
-    return var - step, accum
+    return minus(xp, var, step), accum
 
 
 @_apply("ApplyAdagrad", 2, ("update_slots",))

@@ -51,11 +51,7 @@ class MemoryLines(PlanLines):
         backend = self.backends[step.device]
         if backend.owns_arrays and not slot.is_ref and slot.tensor.dtype.base_dtype is not resource:
             if slot.location.on_host:
-                return (
-                    value
-                    if self._is_on_host(step)
-                    else f"{self.bound('h', backend.on_host)}({value})"
-                )
+                return value if self._is_on_host(step) else f"{self.bound('h', backend.on_host)}({value})"
             return f"{self.bound('h', backend.on_device)}({value})"
         if memory is None or slot.location.on_host or slot.is_ref or slot.tensor.dtype.base_dtype is resource:
             return value

@@ -48,7 +48,7 @@ class BranchLines(KernelLines):
 
     def add(self, number: int, step: Step) -> None:
         """Adds the lines of a step."""
-        kind = step.op_type
+        kind = "" if step.op is None or step.folded is not None else step.op.type
         if kind in SWITCHES:
             self._add_switch(number, step)
         elif kind in MERGES:

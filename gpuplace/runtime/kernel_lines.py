@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from gpuplace.graph.operation import Operation
-from gpuplace.kernels.compute import bind, find_compute, no_compute_error
+from gpuplace.kernels.compute import bind, find_compute
 from gpuplace.ops.fused_conv import chain_function
 from gpuplace.runtime.chains import convolution_chains
-from gpuplace.runtime.fresh_ops import has_room_for_result
+from gpuplace.runtime.fresh_ops import has_room_for_result, is_known_small
 from gpuplace.runtime.memory_lines import MemoryLines
 from gpuplace.runtime.partition import HOLDERS, PLACEHOLDERS, Slot, Step, retval_name
 from gpuplace.runtime.session_errors import missing_feed_error
@@ -39,6 +39,7 @@ class KernelLines(MemoryLines):
     """The part of a ``PlanBuilder`` that adds the lines of one step."""
 
     _chained: dict[int, bool] = field(default_factory=dict)
+    _free_devices: dict[str, bool] = field(default_factory=dict)
     _entered: str | None = None
 
     def add(self, number: int, step: Step) -> None:
@@ -147,9 +148,9 @@ class KernelLines(MemoryLines):
                 raise error
 
             return fail
-        if find_compute(op.type, backend.device_type) is None:
-            raise no_compute_error(op.type, backend.device_type, op)
-        xp = np if self._is_on_host(step) else backend.xp
+        xp = backend.xp
+        if xp is not np and self._is_on_host(step):
+            xp = np
         return bind(op.type, backend.device_type, xp, op, self.session, step.device)
 
     def _add_kernel(self, number: int, step: Step, op: Operation) -> None:
@@ -159,22 +160,24 @@ class KernelLines(MemoryLines):
         values = self.expressions(step)
         if memory is not None and op.type in _ASSIGNMENTS:
             values[1] = self._own_value(step, values[1], memory)
-        function = self._in_chain(step, op) or self.kernel(step, op)
+        function = self._in_chain(step, op) if id(step) in self._chained else self.kernel(step, op)
         if (reused := self._reused(number, step, op, function)) is not None:
             values.append(f"out={self.names[reused]}")
         call = f"{self.bound('k', function)}({', '.join(values)})"
         self.enter(step, backend)
-        reservation = self._reserve(step, memory)
+        is_counted = memory is not None or backend.owns_arrays
+        reservation = self._reserve(step, memory) if is_counted else ""
         if len(step.outputs) == 1:
             slot = step.outputs[0]
             if op.op_def is not None and op.op_def.outputs[0].is_list:
                 self.namespace["only"] = _only
                 call = f"only({call})"
-            call = self.account(slot, call, memory, step, reservation)
-            self.call(number, step, call, (slot,), names)
+            if is_counted:
+                call = self.account(slot, call, memory, step, reservation)
+            self.call(number, step, call, step.outputs, names)
         else:
             self.call(number, step, call, step.outputs, names)
-            for slot in step.outputs:
+            for slot in step.outputs if is_counted else ():
                 if self.is_used(slot):
                     name = self.names[slot]
                     noted = self.account(slot, name, memory, step, "")
@@ -187,22 +190,28 @@ class KernelLines(MemoryLines):
 
     def _is_free(self, step: Step) -> bool:
         """Whether a step on the CPU may be computed otherwise than op by op: nothing is measured or accounted for."""
-        backend = self.backends[step.device]
-        return self.retires_early and backend.memory is None and backend.xp is np
+        found = self._free_devices.get(step.device)
+        if found is None:
+            backend = self.backends[step.device]
+            found = self.retires_early and backend.memory is None and backend.xp is np
+            self._free_devices[step.device] = found
+        return found
 
-    def _in_chain(self, step: Step, op: Operation) -> Callable[..., Any] | None:
+    def _in_chain(self, step: Step, op: Operation) -> Callable[..., Any]:
         """The function of a step that is computed together with others."""
-        is_last = self._chained.get(id(step))
-        return None if is_last is None else chain_function(op, is_last, self.kernel(step, op))
+        return chain_function(op, self._chained[id(step)], self.kernel(step, op))
 
     def _reused(self, number: int, step: Step, op: Operation, function: Any) -> Slot | None:
         """The input whose array the result is written to: one that is large, made in this step and read by it alone."""
-        backend = self.backends[step.device]
         if not self._is_free(step) or len(step.outputs) != 1 or id(step) in self._chained:
             return None
-        entry = find_compute(op.type, backend.device_type)
-        if not isinstance(function, np.ufunc) and not (entry is not None and entry.takes_out):
+        result = step.outputs[0].tensor
+        if is_known_small(result):
             return None
+        if not isinstance(function, np.ufunc):
+            entry = find_compute(op.type, self.backends[step.device].device_type)
+            if entry is None or not entry.takes_out:
+                return None
         for slot, reads in zip(step.inputs, step.reads, strict=True):
             producer = self._producers.get(slot)
             if (
@@ -215,9 +224,7 @@ class KernelLines(MemoryLines):
                 and producer is not None
                 and producer.op is not None
                 and self._makes_new(producer)
-                and has_room_for_result(
-                    slot.tensor, [other.tensor for other in step.inputs], step.outputs[0].tensor
-                )
+                and has_room_for_result(slot.tensor, [other.tensor for other in step.inputs], result)
             ):
                 return slot
         return None

@@ -110,15 +110,17 @@ class PlanBuilder(BranchLines):
                 self.emit(None, f"{self.names[slot]} = copied({self.names[slot]})")
 
     def _add_steps(self, start: int, end: int) -> None:
+        early = {name: self.retires_early and device.memory is None for name, device in self.backends.items()}
         for number in range(start, end):
             step = self.schedule.steps[number]
-            is_early = self.retires_early and self.backends[step.device].memory is None
+            is_early = early[step.device]
             if is_early:
                 self._retire(number, step)
             self._add_guarded(number, step)
             if not is_early:
                 self._retire(number, step)
-            self._drop_dead(step)
+            if self._dead:
+                self._drop_dead(step)
 
     # Pieces
 

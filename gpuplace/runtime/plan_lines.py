@@ -127,6 +127,9 @@ class PlanLines:
         self, number: int, step: Step, call: str, outputs: tuple[Slot, ...], arguments: tuple[str, ...]
     ) -> None:
         """Adds the line that calls a kernel; outputs that nobody takes are dropped at once."""
+        if len(outputs) == 1 and outputs[0] in self._last:
+            self.emit(step, f"{self.take(outputs[0])} = {call}", arguments)
+            return
         if not any(self.is_used(slot) for slot in outputs):
             self.emit(step, call, arguments)
             return
@@ -181,14 +184,16 @@ class PlanLines:
 
     def _retire(self, number: int, step: Step) -> None:
         """Gives up the names of values that this step is the last to use; its outputs may take them over."""
-        for slot in dict.fromkeys([self._roots.get(slot, slot) for slot in step.inputs]):
-            name = self.names[slot]
-            if self._last[slot] == number and name[0] == "t":
-                self._dead.append(name)
+        roots, dead = self._roots, self._dead
+        for slot in step.inputs:
+            root = roots.get(slot, slot) if roots else slot
+            if self._last[root] == number:
+                name = self.names[root]
+                if name[0] == "t" and name not in dead:
+                    dead.append(name)
 
     def _drop_dead(self, step: Step) -> None:
         """Adds the line that deletes the values that nothing needs any more, and whose names were not taken over."""
-        if self._dead:
-            self.emit(step, f"del {', '.join(self._dead)}")
-            self._free.extend(self._dead)
-            self._dead.clear()
+        self.emit(step, f"del {', '.join(self._dead)}")
+        self._free.extend(self._dead)
+        self._dead.clear()

@@ -15,6 +15,7 @@ from gpuplace.graphdef.attr_values import encode_attr
 from gpuplace.graphdef.messages import FunctionDef, GraphDef, NodeDef, VersionDef, text_format
 from gpuplace.graphdef.node_bytes import node_chunks
 
+
 def node_def(op: Operation, proto: Any = None) -> Any:
     """Writes an operation to ``proto``, a new ``NodeDef`` where None, and returns it."""
     proto = NodeDef() if proto is None else proto

@@ -57,7 +57,7 @@ def varint(number: int) -> str:
         digits.append(number & 127 | 128)
         number >>= 7
     digits.append(number)
-    return _text(digits)
+    return _text(bytes(digits))
 
 
 _SIZES = [varint(size) for size in range(2048)]

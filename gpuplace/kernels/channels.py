@@ -58,9 +58,9 @@ def sums_of(count: int, line_bytes: int, channels: int, piece: Callable[[slice],
     return sum(found[1:], found[0])
 
 
-def is_one_line(pixels: int, channels: int) -> bool:
-    """Whether ``as_lines`` makes a single line of an array: its sums are then one reduction."""
-    return pixels > 0 and channels > 0 and max(1, LINE // channels) % pixels == 0
+def is_one_line(pixels: int | None, channels: int | None) -> bool:
+    """Whether ``as_lines`` makes a single line of an array of that size: its sums are then one reduction."""
+    return bool(pixels and channels) and max(1, LINE // (channels or 1)) % (pixels or 1) == 0
 
 
 def channel_sums(xp: Any, x: Any) -> Any:

@@ -73,7 +73,7 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
 def _relu(xp: Any, attrs: Mapping[str, Any], op: Operation, *, out: Any = None) -> Callable[..., Any]:
     if xp is np and is_whole(op.outputs[0]):
         zero = np.zeros((), op.outputs[0].dtype.as_numpy_dtype)
-        return lambda x, out=None: np.maximum(x, zero, out)
+        return lambda x, out=None: np.maximum(x, zero, out=out)
     return lambda x, out=None: by_element(xp, xp.maximum, x, _typed(0, x), out)
 
 

@@ -16,10 +16,10 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
+from gpuplace.kernels.pieces import WHOLE_BYTES
 from gpuplace.kernels.resources import change
 from gpuplace.ops.resource_state import handle_shape
 from gpuplace.ops.shape_rules import brackets, merge_shapes
-from gpuplace.kernels.pieces import WHOLE_BYTES
 from gpuplace.ops.updating import Formula, to_all, to_rows
 from gpuplace.shapes import TensorShape
 

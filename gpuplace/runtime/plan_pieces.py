@@ -1,16 +1,20 @@
 """Long plans in pieces: functions of some hundred steps, and one that calls them and carries values between them.
 
-Python's compiler takes memory by the line, and time for memory; and nearly every long plan repeats itself: layers, time
-steps, their gradients. Cut at the same place of every repetition, with names that start anew in each piece, the pieces
-have the same text, which is compiled once::
+Python's parser takes most of the time in which a plan is compiled, and memory by the line; and nearly every long plan
+repeats itself: layers, time steps, their gradients. Cut at the same place of every repetition, with names that start
+anew in each piece, the pieces have the same text, which is compiled once::
 
-    def step(f0):                         def step(f0):             two pieces, one text
-     a = p0(f0, f0)          p0, p1:       t0 = k0(t0, f0)
-     return [p1(a, f0)]                    ...
-                                           return t0
+    p1, p2:  def step(t0, f0):            def step(f0):
+              t0 = k0(t0, f0)              v = {}
+              ...                          v[0] = p0(f0)
+              return t0                    v[1] = p1(v.pop(0), f0)
+                                           a2 = p2(v.pop(1), f0)
+                                           return [a2]
 
 A piece is cut off where the types of the last few steps hash lowest, within a window that holds one repetition unless
-it is very long: the place does not depend on what was before.
+it is very long: the place does not depend on what was before. A value that other pieces need waits in ``v``, and
+leaves it with the last of them, so that it lives as long as in one function; arguments are moved into a Python
+function, not shared with its caller.
 """
 
 from __future__ import annotations

@@ -37,6 +37,8 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import session_stack
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources
+from gpuplace.ops.resource_variables import ResourceVariable
+from gpuplace.ops.variables import RefVariable
 from gpuplace.placer.placement import Placement
 from gpuplace.runtime.bfc_allocator import BFCAllocator
 from gpuplace.runtime.executor import Plan
@@ -55,7 +57,7 @@ from gpuplace.runtime.step_stats import Trace
 
 __all__ = ["BaseSession"]
 
-_ATOMS = frozenset((Tensor, Operation, str))
+_ATOMS = frozenset((Tensor, Operation, str, RefVariable, ResourceVariable))
 """Types of fetches and keys of feeds that runners are remembered for."""
 
 
@@ -73,7 +75,10 @@ class _Runner(NamedTuple):
 def _runner_key(fetches: Any, feed_dict: Any) -> Any:
     """Equal for calls of ``run`` that a runner serves alike; may not be hashable."""
     kind = type(fetches)
-    key = (kind, *fetches) if kind is list or kind is tuple else fetches
+    if kind is list or kind is tuple:
+        key = kind, *fetches
+    else:
+        key = (kind, *fetches.items()) if kind is dict else fetches
     return (key, tuple(feed_dict)) if feed_dict else key
 
 
@@ -284,16 +289,19 @@ class BaseSession:
             return None
 
     def _remember(self, fetches: Any, feed_dict: Any, runner: _Runner) -> None:
-        """Keeps a runner for fetches that are atoms, or a list or tuple of them, and keys that are."""
+        """Keeps a runner for fetches that are atoms, or a list, tuple or dict of them, and keys that are."""
         kind = type(fetches)
-        are_atoms = kind in _ATOMS or (
-            (kind is list or kind is tuple) and all(type(one) in _ATOMS for one in fetches)
-        )
-        if are_atoms and len(runner.converters) == len(feed_dict or ()):
-            if all(type(key) in _ATOMS for key in feed_dict or ()):
-                with self._lock:
-                    if not self._closed:
-                        self._runners[_runner_key(fetches, feed_dict)] = runner
+        if kind is dict:
+            are_atoms = all(type(key) is str and type(one) in _ATOMS for key, one in fetches.items())
+        elif kind is list or kind is tuple:
+            are_atoms = all(type(one) in _ATOMS for one in fetches)
+        else:
+            are_atoms = kind in _ATOMS
+        keys = feed_dict or ()
+        if are_atoms and len(runner.converters) == len(keys) and all(type(key) in _ATOMS for key in keys):
+            with self._lock:
+                if not self._closed:
+                    self._runners[_runner_key(fetches, feed_dict)] = runner
 
     def _run_with_options(
         self, signature: Signature, values: list[Any], options: Any, run_metadata: Any

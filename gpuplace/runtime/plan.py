@@ -105,7 +105,7 @@ class PlanBuilder(BranchLines):
     def _copy_feeds(self) -> None:
         """Adds the lines that copy fed values which a kernel may keep."""
         for slot in self.schedule.feeds:
-            if any(not self._makes_new(step) for step in self._readers.get(slot, ())):
+            if self._may_be_kept(slot):
                 self.namespace["copied"] = np.array
                 self.emit(None, f"{self.names[slot]} = copied({self.names[slot]})")
 
@@ -198,9 +198,7 @@ class PlanBuilder(BranchLines):
             value = f"x{position}"
             self.blamed[len(self.owners)] = retval_name(tensor, position)
             self.emit(producer, f"{value} = copied({name}.value)")
-        elif self._makes_new(producer) and all(
-            self._makes_new(reader) for reader in self._readers.get(slot, ())
-        ):
+        elif self._makes_new(producer) and not self._may_be_kept(slot):
             value = name
         elif rank == 0:
             return f"{name}[()]"

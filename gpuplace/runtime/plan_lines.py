@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
+from gpuplace.dtypes import resource
 from gpuplace.runtime.fresh_ops import FRESH_OPS
 from gpuplace.runtime.partition import Schedule, Slot, Step
 from gpuplace.runtime.simulated_memory import SimulatedMemory
@@ -182,6 +183,19 @@ class PlanLines:
             return step.op_type in FRESH_OPS
         return self.copier(step.inputs[0], step.outputs[0])[0] is not None
 
+    def _may_be_kept(self, slot: Slot) -> bool:
+        """Whether the value, or something that shares its memory, may be in use after the step."""
+        seen, todo = {slot}, [slot]
+        while todo:
+            for step in self._readers.get(todo.pop(), ()):
+                if self._makes_new(step):
+                    continue
+                if _keeps_inputs(step):
+                    return True
+                todo += [output for output in step.outputs if output not in seen]
+                seen.update(step.outputs)
+        return False
+
     def _retire(self, number: int, step: Step) -> None:
         """Gives up the names of values that this step is the last to use; its outputs may take them over."""
         roots, dead = self._roots, self._dead
@@ -197,3 +211,13 @@ class PlanLines:
         self.emit(step, f"del {', '.join(self._dead)}")
         self._free.extend(self._dead)
         self._dead.clear()
+
+
+def _keeps_inputs(step: Step) -> bool:
+    """Whether a kernel may keep what it takes when the step is over: a stateless one cannot."""
+    op = step.op
+    if op is None:
+        return False
+    if op.op_def is None or op.op_def.is_stateful or op.type == "PyFuncStateless":
+        return True
+    return any(slot.is_ref or slot.tensor.dtype.base_dtype is resource for slot in step.inputs)

@@ -1,4 +1,4 @@
-"""A schedule as one Python function.
+"""A schedule as a Python function, and a long one as several.
 
 Every kernel is bound to its node beforehand; what remains is a straight line of calls, in which a name is given up or
 taken over as soon as its value is dead::
@@ -14,7 +14,7 @@ builder with other lines; nothing is asked while a plan runs.
 
 The builder is made of the kinds of lines it writes, each on top of the one before: ``plan_lines`` (names and
 lifetimes), ``memory_lines`` (where results lie), ``kernel_lines`` (kernels, constants and copies), ``branch_lines``
-(conditionals) and, here, the feeds at the beginning and the fetches at the end.
+(conditionals) and, here, the feeds at the beginning, the fetches at the end, and the pieces of ``plan_pieces``.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class Plan:
                 return ResourceExhaustedError(None, None, f"OOM when fetching a value: {error}")
             return error
         found: Any = frame.tb_frame.f_locals
-        shared = code.function.__globals__
+        shared = frame.tb_frame.f_globals
         names = code.arguments.get(frame.tb_lineno, ())
         values = [found[name] if name in found else shared.get(name) for name in names]
         blamed = code.blamed.get(frame.tb_lineno)
@@ -89,12 +89,15 @@ class Plan:
 
     @staticmethod
     def frame_of(trace: TracebackType | None, code: PlanCode) -> TracebackType | None:
-        """Where in a plan's function an exception came up."""
+        """Where in a plan's functions an exception came up."""
+        found = None
         while trace is not None:
-            if trace.tb_frame.f_code is code.code:
-                return trace
+            if any(trace.tb_frame.f_code is one for one in code.codes):
+                found = trace
+            elif found is not None:
+                break
             trace = trace.tb_next
-        return None
+        return found
 
 
 class ConstantPlan(Plan):

@@ -271,32 +271,28 @@ class CapturingPlan(PlanOnGPU):
         self.not_captured = ""
         """Why the plan runs kernel by kernel for good; "" while it may be captured."""
 
-    def run(self, feeds: Sequence[Any]) -> list[Any]:
-        """As ``Plan.run``; runs that meet in several threads go kernel by kernel, beside the one that has the graph."""
+    def run_entered(self, feeds: Sequence[Any]) -> list[Any]:
+        """Runs that meet in several threads go kernel by kernel, beside the one that has the graph."""
         if self.not_captured or not self._lock.acquire(blocking=False):
-            return super().run(feeds)
+            return super().run_entered(feeds)
         try:
             graph = self._graph(feeds)
             if graph is not None:
                 return self._launched(graph, feeds)
         finally:
             self._lock.release()
-        return super().run(feeds)
+        return super().run_entered(feeds)
 
     def _launched(self, graph: _Graph, feeds: Sequence[Any]) -> list[Any]:
         try:
             return graph.run(feeds)
         except (self._backend.xp.cuda.runtime.CUDARuntimeError, InternalError) as error:
-            failure = InternalError(
+            raise InternalError(
                 None,
                 None,
                 f"{self._backend.device} failed in a CUDA graph: {error}",
                 hint="GPUPLACE_CUDA_GRAPHS=0 runs kernel by kernel, so that the error names its node",
-            )
-            self.settle(failure)
-            raise failure from error
-        finally:
-            self.leave()
+            ) from error
 
     def _graph(self, feeds: Sequence[Any]) -> _Graph | None:
         """The graph for feeds of these shapes, captured now if it is time."""
@@ -338,7 +334,6 @@ class CapturingPlan(PlanOnGPU):
             self._give_up(f"{type(error).__name__}: {error}")
         finally:
             restore(token)
-            self.leave()
         return None
 
     def _give_up(self, reason: str) -> None:

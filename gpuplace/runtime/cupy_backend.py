@@ -13,10 +13,11 @@ Source: tensorflow/core/common_runtime/gpu/gpu_device.cc and gpu_util.cc, releas
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -34,11 +35,19 @@ from gpuplace.runtime.gpu_streams import (
 from gpuplace.runtime.pending_copy import CopyToDevice, CopyToHost
 from gpuplace.runtime.pinned_memory import pinned_pool
 
-__all__ = ["CupyBackend", "load_cupy"]
+__all__ = ["CupyBackend", "gpu_step", "load_cupy"]
 
 _pools_made: set[int] = set()
 _lock = threading.Lock()
-_previous = threading.local()
+
+
+class _Thread(threading.local):
+    """What a thread remembers during a step."""
+
+    former: _Former | None = None
+
+
+_thread = _Thread()
 
 
 def load_cupy(device: str) -> Any:
@@ -126,20 +135,16 @@ class CupyBackend:
             _pools_made.add(device.visible_id)
 
     def enter(self) -> None:
-        """Makes the device and its stream the thread's current ones; the first time in a step, remembers the former."""
-        former = getattr(_previous, "state", None)
+        """Makes the device and its stream the thread's current ones; the first time in a step, remembers the former.
+
+        Only within ``gpu_step``.
+        """
+        former = _thread.former
         if former is None:
-            former = _previous.state = _Former(self.xp)
+            former = _thread.former = _Former(self.xp)
         self.streams.device.use()
         former.note_stream(self.streams.number)
         self.stream.use()
-
-    def leave(self) -> None:
-        """Puts the thread's former device, streams and allocator back."""
-        former = getattr(_previous, "state", None)
-        if former is not None:
-            _previous.state = None
-            former.restore()
 
     # Copies
 
@@ -250,6 +255,21 @@ class CupyBackend:
 
     def __repr__(self) -> str:
         return f"<CupyBackend {self.device}>"
+
+
+@contextlib.contextmanager
+def gpu_step() -> Iterator[None]:
+    """A block in which backends may be entered; at its end the thread has its device, streams and allocator back.
+
+    Blocks nest: what a step calls may run another one.
+    """
+    outer, _thread.former = _thread.former, None
+    try:
+        yield
+    finally:
+        former, _thread.former = _thread.former, outer
+        if former is not None:
+            former.restore()
 
 
 class _Former:

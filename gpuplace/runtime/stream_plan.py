@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpuplace.errors import InternalError
-from gpuplace.runtime.cupy_backend import CupyBackend
+from gpuplace.runtime.cupy_backend import CupyBackend, gpu_step
 from gpuplace.runtime.executor import Plan
 from gpuplace.runtime.partition import Slot, Step
 from gpuplace.runtime.pending_copy import ready
@@ -90,19 +90,19 @@ class PlanOnGPU(Plan):
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
         """As ``Plan.run``."""
-        try:
-            return super().run(feeds)
-        except BaseException as error:
-            self.settle(error)
-            raise
-        finally:
-            self.leave()
+        with gpu_step():
+            try:
+                return self.run_entered(feeds)
+            except BaseException as error:
+                self.settle(error)
+                raise
+            finally:
+                for gpu in self._gpus:
+                    gpu.streams.let_go()
 
-    def leave(self) -> None:
-        """Puts the thread's former device back; lets go what copies that are done by now have kept."""
-        for gpu in self._gpus:
-            gpu.leave()
-            gpu.streams.let_go()
+    def run_entered(self, feeds: Sequence[Any]) -> list[Any]:
+        """Does the work of ``run``, which cleans up behind it."""
+        return super().run(feeds)
 
     def settle(self, error: BaseException) -> None:
         """Waits for the copies of a step that failed with ``error``."""

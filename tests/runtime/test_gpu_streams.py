@@ -7,7 +7,7 @@ from gpuplace.device.device_set import DeviceAttributes
 from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.errors import InternalError
 from gpuplace.runtime import gpu_streams
-from gpuplace.runtime.cupy_backend import CupyBackend
+from gpuplace.runtime.cupy_backend import CupyBackend, gpu_step
 from gpuplace.runtime.gpu_streams import enable_peer_access, stream_group
 from gpuplace.runtime.pending_copy import ready
 from tests.runtime.fake_cupy import CUDARuntimeError, OutOfMemoryError
@@ -31,18 +31,18 @@ def test_copies_that_nobody_waits_for_harm_nobody(fake):
     start = other.starter_from(gpu)
     for step in range(8):
         value = numbers((64,), step)
-        gpu.enter()
-        array = gpu.from_host(value)
-        gpu.start_from_host(value + 1)
-        gpu.start_to_host(array)
-        start(array)
-        later = [gpu.start_from_host(value + 2 + at) for at in range(3)]
-        moved = start(array)
-        del array
-        more = [fake.add(copy.value(), 0.0) for copy in later]
-        other.enter()
-        total = fake.add(moved.value(), 1.0)
-        gpu.leave()
+        with gpu_step():
+            gpu.enter()
+            array = gpu.from_host(value)
+            gpu.start_from_host(value + 1)
+            gpu.start_to_host(array)
+            start(array)
+            later = [gpu.start_from_host(value + 2 + at) for at in range(3)]
+            moved = start(array)
+            del array
+            more = [fake.add(copy.value(), 0.0) for copy in later]
+            other.enter()
+            total = fake.add(moved.value(), 1.0)
         leaving = [gpu.start_to_host(one) for one in more]
         np.testing.assert_array_equal(other.to_host(total), value + 1)
         for at, copy in enumerate(leaving):
@@ -89,8 +89,8 @@ def test_memory_that_is_kept_is_waited_for_before_it_runs_out(fake):
     gpu, other = backend(0), backend(1)
     start = other.starter_from(gpu)
     fake.capacity[0] = 3 * 512
-    gpu.enter()
-    try:
+    with gpu_step():
+        gpu.enter()
         for step in range(4):
             copy = start(gpu.from_host(numbers((128,), step)))
         made = fake.add(gpu.from_host(numbers((128,))), 1.0)
@@ -98,8 +98,6 @@ def test_memory_that_is_kept_is_waited_for_before_it_runs_out(fake):
         np.testing.assert_array_equal(gpu.to_host(made), numbers((128,)) + 1)
         with pytest.raises(OutOfMemoryError):
             fake.empty((1024,))
-    finally:
-        gpu.leave()
 
 
 def test_a_process_has_one_group_for_a_gpu(fake):
@@ -110,10 +108,14 @@ def test_a_process_has_one_group_for_a_gpu(fake):
 
 def test_peer_access_is_enabled_once_for_a_pair(fake):
     fake.peers = {(0, 1), (1, 0), (0, 2)}
+    asked = []
+    can_access = fake.cuda.runtime.deviceCanAccessPeer
+    fake.cuda.runtime.deviceCanAccessPeer = lambda *pair: asked.append(pair) or can_access(*pair)
     for _ in range(2):
         assert enable_peer_access(fake, 0, 1) and enable_peer_access(fake, 1, 0)
         assert not enable_peer_access(fake, 0, 2)
     assert fake.enabled == [(0, 1), (1, 0), (0, 2)]
+    assert asked == [(0, 1), (1, 0), (0, 2), (2, 0)]
     gpu_streams._peers.clear()
     assert enable_peer_access(fake, 0, 1)  # others have done it before: that is no error
 

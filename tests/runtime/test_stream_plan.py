@@ -76,6 +76,53 @@ def test_threads_of_one_session_have_their_own_steps(fake):
             list(pool.map(steps, range(3)))
 
 
+def test_a_step_lets_go_what_its_copies_kept(fake):
+    x = tf.placeholder(tf.float32, [16])
+    with tf.device("/gpu:0"):
+        first = x * 2.0
+    with tf.device("/gpu:1"):
+        second = first + x
+    fake.eagerness = 0
+    with tf.Session() as session:
+        session.run([first, second], {x: numbers((16,))})
+        assert kept() == 0
+
+
+@orders
+def test_what_was_fetched_may_be_fed_and_then_written_to(fake):
+    x = tf.placeholder(tf.float32, [16])
+    with tf.device("/gpu:0"):
+        doubled = x * 2.0
+        variable = tf.Variable(np.zeros(16, np.float32))
+        assigned = tf.assign(variable, x + 0.0)
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        for step in range(4):
+            fetched = session.run(doubled, {x: numbers((16,), step)})
+            session.run(assigned.op, {x: fetched})
+            fetched.fill(-1)
+            np.testing.assert_array_equal(session.run(variable), 2 * numbers((16,), step))
+
+
+@orders
+def test_a_step_may_run_another_one(fake):
+    x = tf.placeholder(tf.float32, [16])
+    with tf.device("/gpu:1"):
+        inner = x + 1.0
+    with tf.device("/gpu:0"):
+        first = x * 2.0
+    with tf.device("/cpu:0"):
+        called = tf.py_func(lambda value: other.run(inner, {x: value}), [x], tf.float32)
+    with tf.device("/gpu:0"), tf.control_dependencies([called]):
+        last = (first + first) + called
+    with tf.Session() as session, tf.Session() as other:
+        for step in range(3):
+            value = numbers((16,), step)
+            np.testing.assert_array_equal(session.run(last, {x: value}), 5 * value + 1)
+            assert (fake.current, fake.stream) == (0, "default")
+    fake.assert_one_arena()
+
+
 def step_that_fails():
     """What is fed, and a fetch that fails on the host unless a shape is right; copies are under way when it does."""
     x = tf.placeholder(tf.float32, [16])

@@ -27,6 +27,7 @@ from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.errors import InternalError, OpError, ResourceExhaustedError, UnimplementedError
 from gpuplace.runtime.gpu_options import allow_growth_value
 from gpuplace.runtime.gpu_streams import (
+    CopyStream,
     StreamGroup,
     enable_peer_access,
     retrying_allocator,
@@ -160,20 +161,23 @@ class CupyBackend:
         streams = self.streams
         staged = self._pinned.empty(value.shape, value.dtype)
         np.copyto(staged, value)
-        streams.host_to_device.wait_event(streams.mark(streams.compute))
-        target.data.copy_from_host_async(_address(staged), staged.nbytes, streams.host_to_device)
-        return self._arriving(streams, streams.host_to_device, staged, target, self._from_host_text)
+        copies = streams.host_to_device
+        streams.wait_for_compute(copies.stream)
+        if staged.nbytes:
+            target.data.copy_from_host_async(_address(staged), staged.nbytes, copies.stream)
+        return self._arriving(streams, copies, staged, target, self._from_host_text)
 
     def start_to_host(self, value: Any) -> CopyToHost:
         """Queues a copy to host memory."""
         streams = self.streams
         value = self._contiguous(value)
         target = self._pinned.empty(value.shape, value.dtype)
-        streams.device_to_host.wait_event(streams.mark(streams.compute))
-        value.data.copy_to_host_async(_address(target), target.nbytes, streams.device_to_host)
-        done = streams.mark(streams.device_to_host)
-        copy = CopyToHost(value, target, done, self._to_host_text, self._driver_error)
-        streams.keep(streams.device_to_host, copy)
+        copies = streams.device_to_host
+        streams.wait_for_compute(copies.stream)
+        if target.nbytes:
+            value.data.copy_to_host_async(_address(target), target.nbytes, copies.stream)
+        copy = CopyToHost(value, target, streams.mark(copies), self._to_host_text, self._driver_error)
+        copies.keep(copy)
         return copy
 
     def starter_from(self, sender: CupyBackend) -> Callable[[Any], CopyToDevice]:
@@ -183,7 +187,8 @@ class CupyBackend:
             InternalError: the driver refuses that the two reach each other's memory.
         """
         runtime, receiver, text = self.xp.cuda.runtime, self.streams, f"GPU->GPU Memcpy from {sender.device}"
-        senders, stream = sender.streams, sender.streams.device_to_device
+        senders, copies = sender.streams, sender.streams.device_to_device
+        stream = copies.stream
         try:
             enable_peer_access(self.xp, senders.number, receiver.number)
         except self._driver_error as error:
@@ -195,8 +200,8 @@ class CupyBackend:
             value = sender._contiguous(value)
             with self.streams.current():
                 target = self._allocated(lambda: self.xp.empty(value.shape, value.dtype))
-            stream.wait_event(senders.mark(senders.compute))
-            stream.wait_event(receiver.mark(receiver.compute))
+            senders.wait_for_compute(stream)
+            receiver.wait_for_compute(stream)
             if value.nbytes:
                 runtime.memcpyPeerAsync(
                     target.data.ptr,
@@ -206,17 +211,16 @@ class CupyBackend:
                     value.nbytes,
                     stream.ptr,
                 )
-            return self._arriving(senders, stream, value, target, text)
+            return self._arriving(senders, copies, value, target, text)
 
         return start
 
     def _arriving(
-        self, streams: StreamGroup, stream: Any, source: Any, target: Any, text: str
+        self, streams: StreamGroup, copies: CopyStream, source: Any, target: Any, text: str
     ) -> CopyToDevice:
         """What has been queued on a stream to bring ``source`` here."""
-        done = streams.mark(stream)
-        copy = CopyToDevice(source, target, done, text, self._driver_error, stream=self.stream)
-        streams.keep(stream, copy)
+        copy = CopyToDevice(source, target, streams.mark(copies), text, self._driver_error, self.stream)
+        copies.keep(copy)
         return copy
 
     def _contiguous(self, value: Any) -> Any:

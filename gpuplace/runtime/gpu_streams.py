@@ -38,7 +38,7 @@ from typing import Any
 
 from gpuplace.runtime.pending_copy import PendingCopy
 
-__all__ = ["StreamGroup", "enable_peer_access", "retrying_allocator", "stream_group"]
+__all__ = ["CopyStream", "StreamGroup", "enable_peer_access", "retrying_allocator", "stream_group"]
 
 PEER_ACCESS_ALREADY_ENABLED = 704
 """``cudaErrorPeerAccessAlreadyEnabled``."""
@@ -48,8 +48,41 @@ _peers: dict[tuple[int, int], bool] = {}
 _lock = threading.Lock()
 
 
+class CopyStream:
+    """A stream for copies, and what is kept for those that are not known to be done.
+
+    Args:
+        xp: the ``cupy`` module.
+    """
+
+    def __init__(self, xp: Any) -> None:
+        self.stream = xp.cuda.Stream(non_blocking=True)
+        self._kept: deque[PendingCopy] = deque()
+        self._lock = threading.RLock()
+
+    def keep(self, copy: PendingCopy) -> None:
+        """Keeps both ends of a copy that was queued; those that are done by now are let go."""
+        with self._lock:
+            self._kept.append(copy)
+            self.let_go()
+
+    def let_go(self) -> None:
+        """Drops what is kept for copies that are done; asks, and does not wait."""
+        kept = self._kept
+        with self._lock:
+            while kept and kept[0].is_done():
+                kept.popleft()
+
+    def taken(self) -> list[PendingCopy]:
+        """What is kept; nothing is any more."""
+        with self._lock:
+            taken = list(self._kept)
+            self._kept.clear()
+        return taken
+
+
 class StreamGroup:
-    """The streams of one GPU, and the copies on them that are not known to be done.
+    """The streams of one GPU.
 
     Args:
         xp: the ``cupy`` module.
@@ -57,53 +90,44 @@ class StreamGroup:
     """
 
     def __init__(self, xp: Any, number: int) -> None:
-        self.xp = xp
         self.number = number
         self.device = xp.cuda.Device(number)
+        self._cuda = xp.cuda
         before = xp.cuda.Device()
         self.device.use()
         try:
             self.compute = xp.cuda.Stream(non_blocking=True)
-            self.host_to_device = xp.cuda.Stream(non_blocking=True)
-            self.device_to_host = xp.cuda.Stream(non_blocking=True)
-            self.device_to_device = xp.cuda.Stream(non_blocking=True)
+            self.host_to_device = CopyStream(xp)
+            self.device_to_host = CopyStream(xp)
+            self.device_to_device = CopyStream(xp)
+            self._computed = xp.cuda.Event(block=False, disable_timing=True)
         finally:
             before.use()
-        self._kept: dict[Any, deque[PendingCopy]] = {
-            self.host_to_device: deque(),
-            self.device_to_host: deque(),
-            self.device_to_device: deque(),
-        }
-        self._lock = threading.Lock()
+        self._copies = self.host_to_device, self.device_to_host, self.device_to_device
 
-    def mark(self, stream: Any) -> Any:
-        """An event that is over when all is done that has been queued on one of the streams."""
-        before = self.xp.cuda.Device()
-        self.device.use()
-        try:
-            event = self.xp.cuda.Event(block=False, disable_timing=True)
-        finally:
-            before.use()
-        event.record(stream)
+    def wait_for_compute(self, stream: Any) -> None:
+        """Makes a stream, of any GPU, wait for all that is queued on ``compute`` by now.
+
+        One event does for all: where another thread records it in between, the stream waits for a little more.
+        """
+        self._computed.record(self.compute)
+        stream.wait_event(self._computed)
+
+    def mark(self, copies: CopyStream) -> Any:
+        """An event that is over when all is done that has been queued on one of the streams for copies."""
+        with self.current():
+            event = self._cuda.Event(block=False, disable_timing=True)
+        event.record(copies.stream)
         return event
 
     def current(self, stream: Any = None) -> Current:
         """A block in which the GPU and one of its streams, ``compute`` unless another is given, are the thread's."""
-        return Current(self.xp, self.device, self.compute if stream is None else stream)
-
-    def keep(self, stream: Any, copy: PendingCopy) -> None:
-        """Keeps both ends of a copy until it is done; those that are done by now are let go."""
-        with self._lock:
-            self._kept[stream].append(copy)
-        self.let_go()
+        return Current(self._cuda, self.device, self.compute if stream is None else stream)
 
     def let_go(self) -> None:
-        """Drops what is kept for copies that are done; asks, and does not wait."""
-        done = []  # goes when the lock is free again
-        with self._lock:
-            for copies in self._kept.values():
-                while copies and copies[0].is_done():
-                    done.append(copies.popleft())
+        """Drops what is kept for copies that are done."""
+        for copies in self._copies:
+            copies.let_go()
 
     def settle(self) -> bool:
         """Waits for all copies; whether there were any.
@@ -111,44 +135,48 @@ class StreamGroup:
         Raises:
             InternalError: the driver says that a copy failed; nothing is kept for any of them all the same.
         """
-        with self._lock:
-            copies = [copy for kept in self._kept.values() for copy in kept]
-            for kept in self._kept.values():
-                kept.clear()
-        for copy in copies:
+        taken = [copy for copies in self._copies for copy in copies.taken()]
+        for copy in taken:
             copy.wait()
-        return bool(copies)
+        return bool(taken)
 
 
 class Current:
-    """A block with another current device and stream.
+    """A block with a current device and stream of its own.
 
     CuPy's own blocks forget the stream that was made the current one by ``use``, as plans do.
 
     Args:
-        xp: the ``cupy`` module.
+        cuda: the module ``cupy.cuda``.
         device: the device.
         stream: the stream.
     """
 
     __slots__ = ("_cuda", "_device", "_former", "_stream")
 
-    def __init__(self, xp: Any, device: Any, stream: Any) -> None:
-        self._cuda = xp.cuda
+    def __init__(self, cuda: Any, device: Any, stream: Any) -> None:
+        self._cuda = cuda
         self._device = device
         self._stream = stream
 
     def __enter__(self) -> None:
-        former = self._cuda.Device()
-        self._device.use()
-        self._former = former, self._cuda.get_current_stream()
+        cuda = self._cuda
+        former = cuda.Device()
+        if former.id != self._device.id:
+            self._device.use()
+        stream = cuda.get_current_stream()
+        if former.id == self._device.id and stream is self._stream:  # as nearly always within plans
+            self._former = None
+            return
+        self._former = former, stream
         self._stream.use()
 
     def __exit__(self, *error: object) -> None:
-        device, stream = self._former
-        self._device.use()
-        stream.use()
-        device.use()
+        if self._former is not None:
+            device, stream = self._former
+            self._device.use()
+            stream.use()
+            device.use()
 
 
 def stream_group(xp: Any, number: int) -> StreamGroup:

@@ -30,16 +30,20 @@ class PendingCopy:
         done: event that is over when the copy is done.
         described: from where to where, for errors.
         driver_error: class of the errors that CUDA reports.
+        stream: for a copy to a GPU the stream of that GPU's kernels.
     """
 
-    __slots__ = ("_described", "_done", "_driver_error", "_source", "_target")
+    __slots__ = ("_described", "_done", "_driver_error", "_source", "_stream", "_target")
 
-    def __init__(self, source: Any, target: Any, done: Any, described: str, driver_error: Any) -> None:
+    def __init__(
+        self, source: Any, target: Any, done: Any, described: str, driver_error: Any, stream: Any = None
+    ) -> None:
         self._source = source
         self._target = target
         self._done = done
         self._described = described
         self._driver_error = driver_error
+        self._stream = stream
 
     def is_done(self) -> bool:
         """Whether nothing has to be kept any more; asks the driver at most."""
@@ -82,17 +86,9 @@ class CopyToHost(PendingCopy):
 
 
 class CopyToDevice(PendingCopy):
-    """A copy to a GPU.
+    """A copy to a GPU."""
 
-    Args:
-        stream: the GPU's kernels.
-    """
-
-    __slots__ = ("_stream",)
-
-    def __init__(self, *arguments: Any, stream: Any) -> None:
-        super().__init__(*arguments)
-        self._stream = stream
+    __slots__ = ()
 
     def value(self) -> Any:
         """The array; kernels that are queued from now on find the value in it."""

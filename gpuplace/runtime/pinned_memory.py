@@ -34,19 +34,20 @@ class _Lease:
 
     Args:
         block: what CuPy gave.
-        size: its bytes.
+        shape: of the array over it.
+        kind: the array's type, as NumPy writes it.
         free: where it goes back to.
     """
 
     __slots__ = ("__array_interface__", "_block", "_free")
 
-    def __init__(self, block: Any, size: int, free: list[Any]) -> None:
+    def __init__(self, block: Any, shape: tuple[int, ...], kind: str, free: list[Any]) -> None:
         self._block = block
         self._free = free
         self.__array_interface__ = {
             "data": (block.ptr, False),
-            "shape": (size,),
-            "typestr": "|u1",
+            "shape": shape,
+            "typestr": kind,
             "version": 3,
         }
 
@@ -80,14 +81,17 @@ class PinnedPool:
         if not nbytes:
             return np.empty(shape, dtype)
         size = max(SMALLEST, 1 << (nbytes - 1).bit_length())
-        free = self._free.setdefault(size, [])
+        free = self._free.get(size)
+        if free is None:
+            free = self._free.setdefault(size, [])
         try:
             block = free.pop()
         except IndexError:
             block = self._new_block(size)
         if block is None:
             return np.empty(shape, dtype)
-        return np.asarray(_Lease(block, size, free))[:nbytes].view(dtype).reshape(shape)
+        array = np.asarray(_Lease(block, shape, dtype.str, free))
+        return array if array.dtype is dtype else array.view(dtype)  # types beyond NumPy's have no name there
 
     def _new_block(self, size: int) -> Any:
         """A block from the driver, or None."""

@@ -458,7 +458,7 @@ class FakeCupy:
         if not size:
             return
         host = {"from host": source, "to host": target}.get(kind)
-        is_pinned = host is None or any(at <= host < at + length for at, length in self._pinned.items())
+        is_pinned = host is None or self._is_pinned(host)
         staged = None if is_pinned or kind == "to host" else ctypes.create_string_buffer(size)
         if staged is not None:  # CUDA returns when it has read all of it
             ctypes.memmove(staged, source, size)
@@ -474,6 +474,10 @@ class FakeCupy:
         stream.add("work", work)
         if not is_pinned and kind == "to host":  # CUDA returns when it is there
             self.run_until(stream, lambda: bool(done))
+
+    def _is_pinned(self, address: int) -> bool:
+        with self.lock:
+            return any(at <= address < at + size for at, size in self._pinned.items())
 
     def _copy_to_peer(
         self, target: int, receiver: int, source: int, sender: int, size: int, stream_ptr: int

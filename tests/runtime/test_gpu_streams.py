@@ -22,7 +22,7 @@ def backend(number):
 
 
 def copies_of(group):
-    return sum(map(len, group._kept.values()))
+    return sum(len(copies._kept) for copies in group._copies)
 
 
 @orders

@@ -3,10 +3,10 @@
 A stream does its work in the order in which it was queued; between streams only events keep an order. The copies of a
 step go to streams of their own, so that they run beside kernels, and the host queues on::
 
-    host_to_device            wait A [copy of x] B
-    compute          [K0] A                        wait B [K1(x)] C [K2] [K3] ...
-    device_to_host                                                  wait C [copy of y] D
-    host                queues all this                                                  wait D, then y
+    host_to_device          wait A [ copy of x ] B
+    compute          [K0] A [ K1 ]               wait B [K2(x)] C [ K3 ] [ K4 ]
+    device_to_host                                              wait C [copy of y] D
+    host             ... queues all this and then does what it has to do ...   wait D, then y
 
 Memory is the difficult part. CuPy's pool keeps free memory apart by the stream that was current when it was taken, and
 gives a block out again as soon as the last array over it is gone, while work that uses it may still be queued: right

@@ -230,6 +230,9 @@ class FakeArray:
         return self.fake.call("copy", lambda array: array.copy(), (self,))
 
     def __getitem__(self, key: Any) -> FakeArray:
+        key = key if isinstance(key, tuple) else (key,)
+        if not any(one is Ellipsis for one in key):
+            key = (*key, Ellipsis)  # an array, also of rank 0
         return self.view_of(self.part[key])
 
     __add__, __sub__, __mul__ = _operator("add"), _operator("subtract"), _operator("multiply")

@@ -22,8 +22,8 @@ for work on that stream, which comes behind, and wrong for any other. Hence four
    when an array dies. Where memory runs out while something is kept, it is waited for, and the memory asked for again.
 
 A copy between GPUs runs on the sender's ``device_to_device`` and waits for both ``compute`` streams: the value has been
-computed, and the receiver's block is free. Nobody writes to an array once a kernel has returned it, so copies that read
-and kernels that read need no order.
+computed, and the receiver's block is free. What is copied is not written to: kernels make new arrays, and an update of
+a variable writes into its array only where nobody else has it, copies that are kept here included.
 
 Source: tensorflow/core/common_runtime/gpu/gpu_device.cc (StreamGroupFactory) and gpu_util.cc, release 1.15 (which
 stream waits for which); CuPy's ``cuda/memory.pyx`` (arenas) and ``cuda/stream.pyx``, release 14.

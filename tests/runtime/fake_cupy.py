@@ -202,8 +202,8 @@ def _operator(name: str) -> Callable[..., Any]:
 class FakeArray:
     """An array in the memory of a GPU: a block, and which part of it."""
 
-    def __init__(self, fake: FakeCupy, memory: Memory, part: np.ndarray) -> None:
-        self.fake, self.memory, self.part = fake, memory, part
+    def __init__(self, fake: FakeCupy, memory: Memory, part: np.ndarray, base: Any = None) -> None:
+        self.fake, self.memory, self.part, self.base = fake, memory, part, base
         self.device = SimpleNamespace(id=memory.device)
 
     shape = property(lambda self: self.part.shape)
@@ -218,7 +218,7 @@ class FakeArray:
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()`.")
 
     def view_of(self, part: np.ndarray) -> FakeArray:
-        return FakeArray(self.fake, self.memory, part)
+        return FakeArray(self.fake, self.memory, part, self if self.base is None else self.base)
 
     def reshape(self, *shape: Any) -> FakeArray:
         return self.fake.reshape(self, shape[0] if len(shape) == 1 else shape)
@@ -518,6 +518,8 @@ class FakeCupy:
 
     def call(self, name: str, function: Callable[..., Any], arguments: Any, options: Any = {}) -> Any:  # noqa: B006
         """Queues a kernel; one that gives a part of its argument gives it at once."""
+        out = options.get("out")
+        options = {key: value for key, value in options.items() if key != "out"}
         samples = []
         for argument in arguments:
             assert not isinstance(argument, np.ndarray), f"{name} was given an array in host memory"
@@ -534,12 +536,11 @@ class FakeCupy:
         self.events.append(("call", name, self.current))
         with np.errstate(all="ignore"):
             sample = np.asanyarray(function(*samples, **options))
+        parts = [one.part if isinstance(one, FakeArray) else one for one in arguments]
         for argument, shown in zip(arguments, samples, strict=True):
             if isinstance(argument, FakeArray) and np.shares_memory(sample, shown):
-                parts = [one.part if isinstance(one, FakeArray) else one for one in arguments]
                 return argument.view_of(function(*parts, **options))
-        made = self.empty(sample.shape, sample.dtype)
-        parts = [one.part if isinstance(one, FakeArray) else one for one in arguments]
+        made = self.empty(sample.shape, sample.dtype) if out is None else out
 
         def work() -> None:
             with np.errstate(all="ignore"):

@@ -216,6 +216,28 @@ def steps_without_fetches(place: Place) -> Iterator:
         yield from session.run(variables)
 
 
+def large_variables(place: Place) -> Iterator:
+    """Variables that are large enough to be written to where nobody else has the array, while copies of it are made."""
+    x = tf.placeholder(tf.float32, [64, 65])
+    with place("/gpu:0"):
+        variable = tf.Variable(numbers((64, 65)), use_resource=True)
+        read = variable.read_value()
+    with place("/gpu:1"):
+        other = read + 1.0
+    with place("/cpu:0"):
+        host = read + 2.0
+    with place("/gpu:0"), tf.control_dependencies([other, host]):
+        updated = variable.assign_add(x, read_value=False)
+    with place("/gpu:0"), tf.control_dependencies([updated]):
+        twice = variable.assign_sub(x * 3.0, read_value=False)
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        for step in range(4):
+            yield from session.run([other, host, read, twice], {x: numbers((64, 65), step)})[:3]
+            session.run([twice], {x: numbers((64, 65), step + 5)})
+        yield session.run(variable)
+
+
 def random_program(seed: int) -> Callable[[Place], Iterator]:
     """Operations of random kinds on random devices, on values of few sizes, with random fetches and targets."""
 
@@ -259,4 +281,5 @@ PROGRAMS = (
     branches_of_the_host,
     unused,
     steps_without_fetches,
+    large_variables,
 )

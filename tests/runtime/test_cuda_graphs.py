@@ -9,7 +9,7 @@ import gpuplace as tf
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.runtime import cuda_graphs
 from gpuplace.runtime.cuda_graphs import MIN_KERNELS, RUNS_BEFORE, CapturingPlan
-from tests.runtime import fake_cupy
+from tests.runtime import fake_cuda
 
 MANY = MIN_KERNELS + 4
 
@@ -76,7 +76,7 @@ def test_what_other_threads_queue_meanwhile_is_not_captured(fake):
         product = tf.multiply(y, y)
     met = []
     with tf.Session() as session, tf.Session() as other:
-        begin = fake_cupy.Stream.begin_capture
+        begin = fake_cuda.Stream.begin_capture
 
         def begin_and_let_others_run(stream):
             begin(stream)
@@ -84,7 +84,7 @@ def test_what_other_threads_queue_meanwhile_is_not_captured(fake):
                 met.append(pool.submit(other.run, product, {y: [1, 2, 3]}).result())
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(fake_cupy.Stream, "begin_capture", begin_and_let_others_run)
+            patch.setattr(fake_cuda.Stream, "begin_capture", begin_and_let_others_run)
             values = run_often(session, total, x)
     assert [value.tolist() for value in met] == [[1, 4, 9]]
     assert ("captured", MANY) in fake.events and launches(fake) == 3

@@ -10,7 +10,7 @@ from gpuplace.runtime import gpu_streams
 from gpuplace.runtime.cupy_backend import CupyBackend, gpu_step
 from gpuplace.runtime.gpu_streams import enable_peer_access, stream_group
 from gpuplace.runtime.pending_copy import ready
-from tests.runtime.fake_cupy import CUDARuntimeError, OutOfMemoryError
+from tests.runtime.fake_cuda import CUDARuntimeError, OutOfMemoryError
 from tests.runtime.gpu_programs import numbers
 
 orders = pytest.mark.parametrize("fake", range(12), indirect=True)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gpuplace.runtime.pinned_memory import SMALLEST, PinnedPool
-from tests.runtime.fake_cupy import CUDARuntimeError, FakeCupy
+from tests.runtime.fake_cuda import CUDARuntimeError
+from tests.runtime.fake_cupy import FakeCupy
 
 
 def is_pinned(fake, array):

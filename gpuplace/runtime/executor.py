@@ -9,7 +9,7 @@ Source: tensorflow/core/common_runtime/executor.cc, release 1.15 (which node an 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
@@ -19,7 +19,7 @@ from gpuplace.runtime.partition import Schedule
 from gpuplace.runtime.plan import PlanCode
 from gpuplace.runtime.session_errors import failed_step_error
 
-__all__ = ["ConstantPlan", "Plan", "PlanOnGPU"]
+__all__ = ["ConstantPlan", "Plan"]
 
 
 class Plan:
@@ -109,22 +109,3 @@ class ConstantPlan(Plan):
             return self._function(*feeds)
         except MemoryError as error:  # for the caller's copy
             raise self.failure(error) from error
-
-
-class PlanOnGPU(Plan):
-    """A plan that changes the thread's current device, and puts the former one back.
-
-    Args:
-        leave: called after every step, also a failed one.
-    """
-
-    def __init__(self, *arguments: Any, leave: Callable[[], None], **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._leave = leave
-
-    def run(self, feeds: Sequence[Any]) -> list[Any]:
-        """As ``Plan.run``."""
-        try:
-            return super().run(feeds)
-        finally:
-            self._leave()

@@ -13,10 +13,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
 from gpuplace.graphdef.attr_values import encode_attr
 from gpuplace.graphdef.messages import FunctionDef, GraphDef, NodeDef, VersionDef, text_format
-from gpuplace.graphdef.node_bytes import NodeBytes
-
-_READ_BYTES = 1 << 26
-"""Bytes that protobuf is given at a time."""
+from gpuplace.graphdef.node_bytes import node_chunks
 
 
 def node_def(op: Operation, proto: Any = None) -> Any:
@@ -64,17 +61,9 @@ def as_graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool
         add_shapes: give every node an ``_output_shapes`` attribute.
     """
     result = GraphDef(versions=version_def(graph))
-    encoder = NodeBytes()
-    nodes: list[bytes] = []
-    size = 0
-    for op in graph.get_operations()[from_version or 0 :]:
-        shapes = tuple([tensor.shape for tensor in op.outputs]) if add_shapes else ()
-        nodes.append(encoder.node(op, {"_output_shapes": shapes} if shapes else None))
-        size += len(nodes[-1])
-        if size > _READ_BYTES:
-            result.MergeFromString(b"".join(nodes))
-            nodes, size = [], 0
-    result.MergeFromString(b"".join(nodes))
+    operations = graph.get_operations()[from_version or 0 :]
+    for chunk in node_chunks(operations, add_shapes):
+        result.MergeFromString(chunk)
     for serialised in graph.functions.values():
         result.library.function.append(FunctionDef.FromString(serialised))
     for name, gradient in graph.gradient_functions.items():

@@ -7,8 +7,10 @@ A graph of thousands of operations has few different types, devices and attribut
     node 1 of     field 1            field 2          field 3                 field 4              field 5: key, value
     a GraphDef
 
->>> bytes(varint(300)).hex()
-'ac02'
+The pieces are texts, a character a byte, as Python joins texts faster; only large tensors stay bytes.
+
+>>> varint(300)
+'¬\\x02'
 
 Source: the wire format of protobuf; tensorflow/core/framework/node_def.proto, attr_value.proto and tensor.proto,
 release 1.15 (numbers of the fields).
@@ -17,24 +19,37 @@ release 1.15 (numbers of the fields).
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from gpuplace.graph.attr_value import TensorValue
-from gpuplace.graph.operation import CLASS_ATTR, Operation
+from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
 from gpuplace.graphdef.attr_values import encode_attr
 from gpuplace.graphdef.tensor_proto import AS_BYTES
 from gpuplace.shapes import TensorShape
 
-_NODE = b"\n"
-_NAME, _OP, _INPUT, _DEVICE, _ATTR = b"\n", b"\x12", b"\x1a", b'"', b"*"
-_KEY, _VALUE = b"\n", b"\x12"
+__all__ = ["CHUNK_BYTES", "node_chunks", "varint"]
+
+_NODE, _NAME, _OP, _INPUT, _DEVICE, _ATTR = "\n", "\n", "\x12", "\x1a", '"', "*"
+_KEY, _VALUE = "\n", "\x12"
+
+_OWN = ("value", "shape")
+"""Attributes whose values are objects of the operation's own."""
+
+_LARGE_BYTES = 1 << 16
+"""Tensors from this size on are not copied more often than needed."""
+
+CHUNK_BYTES = 1 << 26
+"""About so many bytes are made at a time."""
 
 
-def varint(number: int) -> bytes:
+def _text(data: bytes) -> str:
+    return data.decode("latin-1")
+
+
+def varint(number: int) -> str:
     """A number in base 128, lowest digit first; a negative one as its 64-bit complement."""
     number &= (1 << 64) - 1
     digits = bytearray()
@@ -42,121 +57,204 @@ def varint(number: int) -> bytes:
         digits.append(number & 127 | 128)
         number >>= 7
     digits.append(number)
-    return bytes(digits)
+    return _text(bytes(digits))
 
 
 _SIZES = [varint(size) for size in range(2048)]
 
 
-def _with_length(data: bytes) -> bytes:
-    return (_SIZES[len(data)] if len(data) < 2048 else varint(len(data))) + data
+def _with_length(text: str) -> str:
+    size = len(text)
+    return (_SIZES[size] if size < 2048 else varint(size)) + text
 
 
-class NodeBytes:
-    """Encodes the operations of one graph, all of which stay as they are meanwhile."""
+def _string(text: str) -> str:
+    return _with_length(text if text.isascii() else _text(text.encode()))
 
-    def __init__(self) -> None:
-        self._names: dict[Operation, bytes] = {}
-        self._types: dict[str, bytes] = {}
-        self._devices: dict[str, bytes] = {"": b""}
-        self._attrs: dict[tuple[Any, ...], bytes] = {}
-        self._shapes: dict[Any, bytes] = {}
-        self._groups: dict[Any, bytes] = {}
 
-    def node(self, op: Operation, more: Mapping[str, Any] | None = None) -> bytes:
-        """The operation as an element of a ``GraphDef``, with ``more`` attributes."""
-        names, attrs = self._names, op.attrs
-        op_type = self._types.get(op.type)
-        if op_type is None:
-            op_type = self._types[op.type] = _OP + _with_length(op.type.encode())
-        name = names[op] = _with_length(op.name.encode())
-        pieces = [_NAME, name, op_type]
+def node_chunks(operations: Iterable[Operation], add_shapes: bool = False) -> Iterator[bytes]:
+    """The operations, which stay as they are meanwhile, as elements of a ``GraphDef``, in chunks.
+
+    Args:
+        operations: of one graph.
+        add_shapes: give every node with outputs an ``_output_shapes`` attribute.
+    """
+    pieces = _Pieces()
+    types, devices, inputs, common, groups = (
+        pieces.types, pieces.devices, pieces.inputs, pieces.common, pieces.groups
+    )  # fmt: skip
+    parts: list[bytes] = []
+    nodes: list[str] = []
+    total = 0
+    for op in operations:
+        name = op.name
+        size = len(name)
+        name = f"{_SIZES[size]}{name}" if size < 2048 and name.isascii() else _string(name)
+        node = f"{_NAME}{name}{types.get(op.type) or pieces.type_of(op.type)}"
+        outputs = op.outputs
+        if outputs:
+            inputs[outputs[0]] = _INPUT + name
         for tensor in op.inputs:
-            if tensor.value_index:
-                pieces += _INPUT, _with_length(f"{tensor.op.name}:{tensor.value_index}".encode())
-            else:
-                pieces += _INPUT, names.get(tensor.op) or _with_length(tensor.op.name.encode())
+            node += inputs.get(tensor) or pieces.input(tensor)
         for control in op._control_inputs:
-            pieces += _INPUT, _with_length(f"^{control.name}".encode())
-        device = self._devices.get(op._device)
-        if device is None:
-            device = self._devices[op._device] = _DEVICE + _with_length(op._device.encode())
-        pieces.append(device)
-        if CLASS_ATTR in attrs or "value" in attrs:
-            own = (CLASS_ATTR, "value")  # which hardly two operations share
-            pieces += [self._one(attr, attrs[attr]) for attr in own if attr in attrs]
-            attrs = {attr: item for attr, item in attrs.items() if attr not in own}
+            node += pieces.control(control)
+        if op._device:
+            node += devices.get(op._device) or pieces.device(op._device)
+        attrs = op.attrs
+        large: tuple[bytes, ...] = ()
+        if CLASS_ATTR in attrs:
+            attrs = attrs.copy()
+            group = attrs.pop(CLASS_ATTR)
+            node += groups.get(group) or pieces.group(group)
+        if "value" in attrs or "shape" in attrs:
+            attrs = attrs.copy()
+            for attr in _OWN:
+                if attr in attrs:
+                    piece, large = pieces.own(attr, attrs.pop(attr))
+                    node += piece
         # values are known again by identity: signatures share their defaults, and types are single objects
         key = (*attrs, *map(id, attrs.values()))
-        common = self._attrs.get(key)
-        if common is None:
-            common = self._attrs[key] = b"".join([self._one(name, value) for name, value in attrs.items()])
-        pieces.append(common)
-        if more:
-            pieces += [_attr(name, encode_attr(value).SerializeToString()) for name, value in more.items()]
-        pieces.append(op.extra_fields)
-        return _NODE + _with_length(b"".join(pieces))
+        known = common.get(key)
+        if known is None:
+            known = common[key] = "".join([pieces.attr(attr, value) for attr, value in attrs.items()])
+        node += known
+        if add_shapes and outputs:
+            node += pieces.output_shapes(op)
+        if op.extra_fields:
+            node += _text(op.extra_fields)
+        size = len(node)
+        if large:
+            size += sum(map(len, large))
+            nodes.append(f"{_NODE}{varint(size)}{node}")
+            parts += "".join(nodes).encode("latin-1"), *large
+            nodes = []
+        else:
+            nodes.append(f"{_NODE}{_SIZES[size] if size < 2048 else varint(size)}{node}")
+        total += size
+        if total > CHUNK_BYTES:
+            yield b"".join([*parts, "".join(nodes).encode("latin-1")])
+            parts, nodes, total = [], [], 0
+    yield b"".join([*parts, "".join(nodes).encode("latin-1")])
 
-    def _one(self, name: str, value: Any) -> bytes:
+
+class _Pieces:
+    """What is encoded already of the operations of one graph."""
+
+    def __init__(self) -> None:
+        self.types: dict[str, str] = {}
+        self.devices: dict[str, str] = {}
+        self.inputs: dict[Tensor, str] = {}
+        self.common: dict[tuple[Any, ...], str] = {}
+        self.groups: dict[Any, str] = {}
+        self._controls: dict[Operation, str] = {}
+        self._shapes: dict[tuple[int, ...], str] = {}
+        self._attrs: dict[tuple[str, Any], str] = {}
+
+    def type_of(self, op_type: str) -> str:
+        """The type."""
+        piece = self.types[op_type] = _OP + _string(op_type)
+        return piece
+
+    def device(self, device: str) -> str:
+        """The requested device."""
+        piece = self.devices[device] = _DEVICE + _string(device)
+        return piece
+
+    def input(self, tensor: Tensor) -> str:
+        """An input."""
+        name, output = tensor.op.name, tensor.value_index
+        piece = self.inputs[tensor] = _INPUT + _string(f"{name}:{output}" if output else name)
+        return piece
+
+    def control(self, op: Operation) -> str:
+        """A control input."""
+        piece = self._controls.get(op)
+        if piece is None:
+            piece = self._controls[op] = _INPUT + _string(f"^{op.name}")
+        return piece
+
+    def output_shapes(self, op: Operation) -> str:
+        """The attribute ``_output_shapes``."""
+        shapes = tuple([tensor.shape for tensor in op.outputs])
+        return self._cached("_output_shapes", tuple([shape.sizes for shape in shapes]), shapes)
+
+    def group(self, value: Any) -> str:
+        """The groups that the operation is in."""
+        piece = self.groups[value] = _attr(CLASS_ATTR, _list(value))
+        return piece
+
+    def own(self, name: str, value: Any) -> tuple[str, tuple[bytes, ...]]:
+        """An attribute whose value is an object of the operation's own; or the bytes of one with a large tensor."""
         kind = type(value)
-        if name == CLASS_ATTR and kind is tuple:
-            known = self._groups.get(value)
-            if known is None:
-                known = self._groups[value] = _attr(name, _groups(value))
-            return known
-        if kind is TensorValue and value.encoded is None and value.dtype.name in AS_BYTES:
-            return _attr(name, b"B" + _with_length(self._tensor(value)))
-        if kind is TensorShape and value.sizes is not None:
-            return _attr(name, b":" + self._shape(value.sizes))
-        if kind is int:
-            return _attr(name, b"\x18" + varint(value))
-        key = (name, id(value))
-        piece = self._attrs.get(key)
-        if piece is None:
-            piece = _attr(name, encode_attr(value).SerializeToString())
-            if kind is not TensorValue:
-                self._attrs[key] = piece
-        return piece
+        if kind is TensorShape:
+            return self._cached(name, value.sizes, value), ()
+        if kind is not TensorValue:
+            return self.attr(name, value), ()
+        if value.encoded is not None or value.dtype.name not in AS_BYTES:
+            return _attr(name, _encoded(value)), ()
+        array = value.array
+        shape = self._shapes.get(array.shape)
+        if shape is None:
+            shape = self._shapes[array.shape] = _shape(array.shape)
+        start = f"\x08{varint(value.dtype.as_datatype_enum)}\x12{shape}"
+        if array.nbytes >= _LARGE_BYTES:
+            return "", _large_tensor(name, start, array)
+        return _attr(name, "B" + _with_length(_small_tensor(start, array, value.dtype.name))), ()
 
-    def _tensor(self, value: TensorValue) -> bytes:
-        """A ``TensorProto``, of a type that ``tensor_content`` holds."""
-        array, dtype = value.array, value.dtype
-        start = b"\x08" + varint(dtype.as_datatype_enum) + b"\x12" + self._shape(array.shape)
-        if array.size > 1:
-            return start + b'"' + _with_length(np.ascontiguousarray(array).tobytes())
-        if not array.size:
-            return start
-        number = array.item()
-        if dtype.name == "float32":
-            return start + b"*" + _with_length(struct.pack("<f", number))
-        if dtype.name == "float64":
-            return start + b"2" + _with_length(struct.pack("<d", number))
-        return start + _INTEGER_FIELDS.get(dtype.name, b":") + _with_length(varint(number))
+    def attr(self, name: str, value: Any) -> str:
+        """An attribute whose value is the same object in many operations."""
+        return self._cached(name, id(value), value)
 
-    def _shape(self, sizes: tuple[int | None, ...]) -> bytes:
-        """A ``TensorShapeProto`` of known rank, behind its length."""
-        piece = self._shapes.get(sizes)
+    def _cached(self, name: str, key: Any, value: Any) -> str:
+        piece = self._attrs.get((name, key))
         if piece is None:
-            shape = encode_attr(TensorShape.of(sizes)).shape.SerializeToString()
-            piece = self._shapes[sizes] = _with_length(shape)
+            piece = self._attrs[name, key] = _attr(name, _encoded(value))
         return piece
 
 
-def _groups(value: tuple[Any, ...]) -> bytes:
-    """The ``AttrValue`` of a list of strings."""
+def _encoded(value: Any) -> str:
+    """The ``AttrValue``."""
+    return _text(encode_attr(value).SerializeToString())
+
+
+def _attr(name: str, value: str) -> str:
+    return _ATTR + _with_length(_KEY + _string(name) + _VALUE + _with_length(value))
+
+
+def _shape(sizes: tuple[int, ...]) -> str:
+    """A ``TensorShapeProto``, behind its length."""
+    return _with_length(_text(encode_attr(TensorShape.of(sizes)).shape.SerializeToString()))
+
+
+def _small_tensor(start: str, array: Any, dtype: str) -> str:
+    """A ``TensorProto``, of a type that ``tensor_content`` holds; it begins with type and shape."""
+    if array.size > 1:
+        return f'{start}"{_with_length(_text(np.ascontiguousarray(array).tobytes()))}'
+    if not array.size:
+        return start
+    number = array.item()
+    if dtype == "float32":
+        return f"{start}*{_with_length(_text(struct.pack('<f', number)))}"
+    if dtype == "float64":
+        return f"{start}2{_with_length(_text(struct.pack('<d', number)))}"
+    return f"{start}{_INTEGER_FIELDS.get(dtype, ':')}{_with_length(varint(number))}"
+
+
+def _large_tensor(name: str, start: str, array: Any) -> tuple[bytes, bytes]:
+    """An attribute with a large tensor: what stands before its elements, and those."""
+    data = np.ascontiguousarray(array).tobytes()
+    start += '"' + varint(len(data))
+    for head in ("B", _KEY + _string(name) + _VALUE, _ATTR):
+        start = head + varint(len(start) + len(data)) + start
+    return start.encode("latin-1"), data
+
+
+def _list(value: Any) -> str:
+    """The ``AttrValue`` of groups."""
     if not value or any(type(item) is not bytes for item in value):
-        return encode_attr(value).SerializeToString()
-    return b"\n" + _with_length(b"".join([b"\x12" + _with_length(item) for item in value]))
+        return _encoded(value)
+    return "\n" + _with_length("".join(["\x12" + _with_length(_text(item)) for item in value]))
 
 
-_INTEGER_FIELDS = {"int64": b"R", "uint32": b"\x82\x01", "uint64": b"\x8a\x01"}
+_INTEGER_FIELDS = {"int64": "R", "uint32": "\x82\x01", "uint64": "\x8a\x01"}
 """Fields of a ``TensorProto`` for types whose numbers are not in ``int_val``."""
-
-
-def _attr(name: str, value: bytes) -> bytes:
-    return _ATTR + _with_length(_key(name) + _with_length(value))
-
-
-@lru_cache(maxsize=4096)
-def _key(name: str) -> bytes:
-    return _KEY + _with_length(name.encode()) + _VALUE

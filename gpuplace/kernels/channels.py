@@ -62,10 +62,17 @@ def sums_of(count: int, line_bytes: int, channels: int, piece: Callable[[slice],
     return sum(found[1:], found[0])
 
 
+def is_one_line(pixels: int | None, channels: int | None) -> bool:
+    """Whether ``as_lines`` makes a single line of an array of that size: its sums are then one reduction."""
+    return bool(pixels and channels) and max(1, LINE // (channels or 1)) % (pixels or 1) == 0
+
+
 def channel_sums(xp: Any, x: Any) -> Any:
     """The sum over all axes but the last one."""
     axes = tuple(range(x.ndim - 1))
     if xp is not np or not x.size or not x.flags.c_contiguous or x.dtype.itemsize == 2:
         return x.sum(axis=axes, dtype=x.dtype)
     lines, _ = as_lines(x)
+    if len(lines) == 1:
+        return xp.add.reduce(lines.reshape(-1, x.shape[-1]), axis=0, dtype=x.dtype)
     return sums_of(len(lines), lines.strides[0], x.shape[-1], lambda part: lines[part])

@@ -11,6 +11,10 @@ Signatures, types and host-memory arguments come from the catalogue and are not 
     def add(xp, attrs, op):                                 # returns the callable that a plan executes
         return xp.add
 
+    @binder("Relu")
+    def relu(xp, attrs, op, *, out=None):                   # one whose callables take ``out``, see below
+        return lambda x, out=None: xp.maximum(x, 0, out=out)
+
     @compute("SparseThing", device_types=("GPU",))          # a variant: goes before the common function on GPUs
 
 A function gets ``xp``, then one argument per input of the signature (a list input as one Python list), and by keyword

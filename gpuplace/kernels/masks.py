@@ -19,9 +19,9 @@ import numpy as np
 
 from gpuplace.kernels.pieces import by_pieces
 
-__all__ = ["chosen", "kept"]
+__all__ = ["FEW", "chosen", "kept"]
 
-_FEW = 1024
+FEW = 4096
 """So few elements NumPy's ``where`` takes sooner."""
 
 _INTEGERS = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
@@ -67,7 +67,7 @@ def chosen(xp: Any, mask: Any, x: Any, y: Any) -> Any:
 
 def _bits(xp: Any, values: Any, mask: Any) -> Any:
     """Numbers as integers of their size; None on a GPU, where there is no such integer, or where they are few."""
-    if xp is not np or mask.size <= _FEW:
+    if xp is not np or mask.size <= FEW:
         return None
     integer = _INTEGERS.get(values.dtype.itemsize)
     return None if integer is None or values.dtype.hasobject else values.view(integer)

@@ -31,6 +31,7 @@ __all__ = [
     "by_pieces",
     "in_turn",
     "is_small_product",
+    "is_whole",
     "mapped",
     "over",
     "product",
@@ -91,7 +92,13 @@ def over(xp: Any, count: int, nbytes: int, piece: Callable[[slice], Any]) -> Non
         share(lambda index: piece(parts[index]), len(parts))
 
 
-def by_element(xp: Any, function: Callable[..., Any], x: Any, other: Any, out: Any) -> Any:
+def is_whole(tensor: Any) -> bool:
+    """Whether a tensor of the graph is known to be so small that nothing of its size is cut."""
+    elements = tensor.shape.num_elements()
+    return elements is not None and elements * tensor.dtype.size <= WHOLE_BYTES
+
+
+def by_element(xp: Any, function: Callable[..., Any], x: Any, other: Any, out: Any = None) -> Any:
     """``function(x, other, out=out)`` of an array and a number, or a vector along its last axis, in pieces if large."""
     if xp is not np or x.nbytes <= WHOLE_BYTES or not x.flags.c_contiguous:
         return function(x, other, out=out)

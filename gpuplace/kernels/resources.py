@@ -169,7 +169,7 @@ class VariableStorage:
 
 
 def change(
-    storages: Sequence[VariableStorage], function: Callable[[list[Any], list[bool]], Sequence[Any]]
+    storages: Sequence[VariableStorage], function: Callable[..., Sequence[Any]], *arguments: Any
 ) -> Sequence[Any]:
     """Replaces the values of variables together, with no assignment or read in between; returns the new ones.
 
@@ -177,20 +177,36 @@ def change(
         storages: the variables.
         function: gets their values, and for each whether it may be written to: nobody else has the array, nor a view
             of it. Returns the new values; one that was written to may be among them.
+        *arguments: what it gets besides.
 
     Raises:
         FailedPreconditionError: nothing was assigned to one of them yet.
     """
-    ordered = storages if len(storages) == 1 else sorted(storages, key=id)
+    ordered = storages
+    if len(storages) > 2 or (len(storages) == 2 and id(storages[0]) > id(storages[1])):
+        ordered = sorted(storages, key=id)
     for storage in ordered:
         storage.lock.acquire()
     try:
-        values = [storage.value for storage in storages]
+        values = []
+        is_large = False
+        for storage in storages:
+            value = storage._value
+            if value is None:
+                raise storage.uninitialized_error()
+            is_large = is_large or value.nbytes >= LARGE_BYTES
+            values.append(value)
+        new: Sequence[Any] = values
+        if not is_large:
+            new = function(values, [False] * len(values), *arguments)
+            for storage, value in zip(storages, new, strict=True):
+                storage._value = value
+            return new
+        del value
         for storage in storages:
             storage._value = None
-        new: Sequence[Any] = values
         try:
-            new = function(values, _are_own(values))
+            new = function(values, _are_own(values), *arguments)
         finally:
             for storage, value in zip(storages, new, strict=True):
                 storage._value = value

@@ -98,11 +98,13 @@ def _incompatible(a: Any, b: Any) -> str:
 
 @binder("MatMul")
 def _matmul(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
-    """The bare ``matmul`` where nothing is transposed and the shapes were checked when the graph was built."""
+    """The bare ``matmul`` where the shapes were checked when the graph was built."""
     swap_a, swap_b = attrs["transpose_a"], attrs["transpose_b"]
     product = _product(xp) if attrs["T"].size == 2 else xp.matmul
-    if not swap_a and not swap_b and all(tensor.shape.is_fully_defined() for tensor in op.inputs):
-        return product
+    if all(tensor.shape.is_fully_defined() for tensor in op.inputs):
+        if swap_a:
+            return (lambda a, b: product(a.T, b.T)) if swap_b else lambda a, b: product(a.T, b)
+        return (lambda a, b: product(a, b.T)) if swap_b else product
 
     def multiply(a: Any, b: Any) -> Any:
         if a.ndim != 2 or b.ndim != 2:

@@ -6,16 +6,19 @@ tensorflow/python/ops/nn_ops.py, nn_grad.py, release 1.15.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels.compute import compute
-from gpuplace.kernels.masks import chosen, kept
-from gpuplace.kernels.pieces import by_element, mapped, over
+from gpuplace.kernels.compute import binder, compute
+from gpuplace.kernels.masks import FEW, chosen, kept
+from gpuplace.kernels.pieces import by_element, is_whole, mapped, over
 from gpuplace.ops import array, comparison, constant, joining, reduction, unary
 from gpuplace.ops.gradient_registry import gradient
 from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least, same_as_input
@@ -70,12 +73,23 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
     return new("Relu6", name, features=features)
 
 
-@compute("Relu")
-def _relu(xp: Any, x: Any, *, out: Any = None) -> Any:
-    return by_element(xp, xp.maximum, x, _typed(0, x), out)
+@binder("Relu")
+def _relu(xp: Any, attrs: Mapping[str, Any], op: Operation, *, out: Any = None) -> Callable[..., Any]:
+    if xp is np and is_whole(op.outputs[0]):
+        zero = np.zeros((), op.outputs[0].dtype.as_numpy_dtype)
+        return lambda x, out=None: np.maximum(x, zero, out=out)
+    return lambda x, out=None: by_element(xp, xp.maximum, x, _typed(0, x), out)
 
 
-@compute("ReluGrad")
+@binder("ReluGrad")
+def _bind_relu_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    elements = op.outputs[0].shape.num_elements()
+    if xp is np and elements is not None and elements <= FEW:
+        zero = np.zeros((), op.outputs[0].dtype.as_numpy_dtype)
+        return lambda grad, x: np.where(np.greater(x, zero), grad, zero)
+    return functools.partial(_relu_grad, xp)
+
+
 def _relu_grad(xp: Any, grad: Any, x: Any) -> Any:
     return kept(xp, grad, x > 0)
 

@@ -6,8 +6,12 @@ nn_impl.py, embedding_ops.py, nn_grad.py, release 1.15.
 
 from __future__ import annotations
 
+import functools
 import numbers
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.apply_op import apply_op
@@ -15,10 +19,10 @@ from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels.channels import channel_sums
-from gpuplace.kernels.compute import compute
+from gpuplace.kernels.channels import channel_sums, is_one_line
+from gpuplace.kernels.compute import binder, compute
 from gpuplace.kernels.order import ordered_keys, positions
-from gpuplace.kernels.pieces import by_element, over
+from gpuplace.kernels.pieces import by_element, is_whole, over
 from gpuplace.ops import (
     array,
     cast,
@@ -96,11 +100,16 @@ def _bias_add_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((*value.sizes[:axis], size, *value.sizes[axis + 1 :]))]
 
 
-@compute("BiasAdd")
-def _bias_add(xp: Any, value: Any, bias: Any, *, data_format: bytes, out: Any = None) -> Any:
+@binder("BiasAdd")
+def _bias_add(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes, out: Any = None
+) -> Callable[..., Any]:
     if data_format == b"NCHW":
-        return xp.add(value, bias.reshape(-1, *(1,) * (value.ndim - 2)), out=out)
-    return by_element(xp, xp.add, value, bias, out)
+        return lambda value, bias, out=None: xp.add(
+            value, bias.reshape(-1, *(1,) * (value.ndim - 2)), out=out
+        )
+    add: Callable[..., Any] = xp.add
+    return add if is_whole(op.outputs[0]) else functools.partial(by_element, xp, add)
 
 
 @gradient("BiasAdd")
@@ -116,12 +125,18 @@ def _bias_add_grad_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((sizes[_channel_axis(op.attrs["data_format"], len(sizes))],))]
 
 
-@compute("BiasAddGrad")
-def _bias_add_grad(xp: Any, grad: Any, *, data_format: bytes) -> Any:
-    channel = _channel_axis(data_format, grad.ndim)
-    if channel == grad.ndim - 1:
-        return channel_sums(xp, grad)
-    return grad.sum(axis=tuple(axis for axis in range(grad.ndim) if axis != channel), dtype=grad.dtype)
+@binder("BiasAddGrad")
+def _bias_add_grad(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes
+) -> Callable[[Any], Any]:
+    if data_format == b"NCHW":
+        return lambda grad: grad.sum(
+            axis=tuple(axis for axis in range(grad.ndim) if axis != 1), dtype=grad.dtype
+        )
+    sizes = op.inputs[0].shape.sizes
+    if xp is np and sizes is not None and len(sizes) == 2 and is_one_line(*sizes):
+        return lambda grad: np.add.reduce(grad, 0, grad.dtype)
+    return functools.partial(channel_sums, xp)
 
 
 @gradient("BiasAddGrad")

@@ -16,7 +16,8 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
-from gpuplace.kernels.resources import ResourceHandle, VariableStorage, change
+from gpuplace.kernels.pieces import WHOLE_BYTES
+from gpuplace.kernels.resources import change
 from gpuplace.ops.resource_state import handle_shape
 from gpuplace.ops.shape_rules import brackets, merge_shapes
 from gpuplace.ops.updating import Formula, to_all, to_rows
@@ -43,17 +44,25 @@ def _apply(
             rows_at = names.index("indices") - variables if sparse else -1
             has_output = bool(op.outputs)
 
+            def changed(values: list[Any], are_own: list[bool], rest: tuple[Any, ...]) -> Any:
+                if sparse:
+                    others = rest[:rows_at] + rest[rows_at + 1 :]
+                    return to_rows(xp, formula, values, are_own, others, grad_at, rest[rows_at], keywords)
+                grad = rest[grad_at]
+                shape = grad.shape
+                for value in values:
+                    if value.shape != shape:
+                        _check_shapes(names, values, grad)
+                        break
+                if grad.nbytes <= WHOLE_BYTES:
+                    return formula(xp, *values, *rest, **keywords)
+                return to_all(xp, formula, values, are_own, rest, grad_at, keywords)
+
             def run(*inputs: Any) -> Any:
-                rest = inputs[variables:]
-
-                def changed(values: list[Any], are_own: list[bool]) -> Any:
-                    if sparse:
-                        others = rest[:rows_at] + rest[rows_at + 1 :]
-                        return to_rows(xp, formula, values, are_own, others, grad_at, rest[rows_at], keywords)
-                    _check_shapes(names, values, rest[grad_at])
-                    return to_all(xp, formula, values, are_own, rest, grad_at, keywords)
-
-                change([_storage(tensor) for tensor in inputs[:variables]], changed)
+                storages = inputs[:variables]
+                if not has_output:
+                    storages = tuple([handle.variable for handle in storages])
+                change(storages, changed, inputs[variables:])
                 return inputs[0] if has_output else ()
 
             return run
@@ -65,10 +74,6 @@ def _apply(
         return formula
 
     return register
-
-
-def _storage(tensor: VariableStorage | ResourceHandle) -> VariableStorage:
-    return tensor.variable if isinstance(tensor, ResourceHandle) else tensor
 
 
 def _input_names(op: Operation) -> list[str]:
@@ -110,12 +115,17 @@ def _as(value: Any, like: Any) -> Any:
     return value.astype(like.dtype, copy=False)
 
 
+def minus(xp: Any, value: Any, step: Any) -> Any:
+    """``value - step``; the array ``step``, which is new and nobody else's, is written over."""
+    return xp.subtract(value, step, step) if step.ndim else value - step
+
+
 # The updates
 
 
 @_apply("ApplyGradientDescent", 1)
 def _gradient_descent(xp: Any, var: Any, alpha: Any, delta: Any) -> tuple[Any, ...]:
-    return (var - alpha * delta,)
+    return (minus(xp, var, delta * alpha),)
 
 
 @_apply("ApplyMomentum", 2, ("use_nesterov",))
@@ -123,9 +133,10 @@ def _gradient_descent(xp: Any, var: Any, alpha: Any, delta: Any) -> tuple[Any, .
 def _momentum(
     xp: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool
 ) -> tuple[Any, ...]:
-    accum = accum * momentum + grad
+    accum = accum * momentum
+    accum += grad
     step = grad * lr + accum * momentum * lr if use_nesterov else accum * lr
-    return var - step, accum
+    return minus(xp, var, step), accum
 
 
 @_apply("ApplyAdagrad", 2, ("update_slots",))

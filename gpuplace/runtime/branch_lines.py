@@ -38,16 +38,17 @@ class BranchLines(KernelLines):
     _guards: Guards = field(init=False)
     _guard_of: dict[Slot | Operation, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self._guards = Guards(lambda line: self.emit(self._current, line))
+    def _begin_guards(self, form: str) -> None:
+        """Says what guards are called: names of their own, or items of a list where functions share them."""
+        self._guards = Guards(lambda line: self.emit(self._current, line), form)
 
-    def _forget_guards(self) -> None:
-        """Ends the cycle in which they call back: it would keep the session."""
+    def _end_guards(self) -> None:
+        """Forgets what calls back: a cycle that would keep the session."""
         del self._guards
 
     def add(self, number: int, step: Step) -> None:
         """Adds the lines of a step."""
-        kind = step.op_type
+        kind = "" if step.op is None or step.folded is not None else step.op.type
         if kind in SWITCHES:
             self._add_switch(number, step)
         elif kind in MERGES:
@@ -65,7 +66,7 @@ class BranchLines(KernelLines):
             return
         self._current = step
         guard = guard_of_step(step, self._guards, self._guard_of, self._roots, self._predicate_of)
-        if guard is None:
+        if guard is None or self.is_silent(step):
             self.add(number, step)
             return
         self.emit(step, f"if {guard}:")
@@ -105,7 +106,7 @@ class BranchLines(KernelLines):
         values = self.expressions(step)
         chosen = ""
         for position, (slot, value) in enumerate(zip(step.inputs, values, strict=True)):
-            index = self.bound("i", number * 1000 + position, np.asarray(position, np.int32))
+            index = self.bound("i", np.asarray(position, np.int32))
             guard = self._guard_of.get(slot)
             chosen += f"({value}, {index})"
             if guard is None or position == len(values) - 1:
@@ -117,7 +118,7 @@ class BranchLines(KernelLines):
         """Adds the lines that fail where a fetched value is in the branch that was not taken."""
         for position, slot in enumerate(self.schedule.fetches):
             if (guard := self._guard_of.get(slot)) is not None:
-                fail = self.bound("d", position, _failing_fetch(slot, position))
+                fail = self.bound("d", _failing_fetch(slot, position))
                 self.emit(None, f"if not {guard}: {fail}()")
 
 

@@ -8,6 +8,9 @@ the fetches out::
                               ├─> kernel ─> kernel ─> ... ─────┤
     captured    constants ────┘    (one launch for all)        └─ copy -> fetch
 
+It is captured on a stream of its own, so that what other threads queue meanwhile stays out of it, and launched on the
+GPU's ``compute`` stream, from which its memory comes.
+
 What cannot be captured runs kernel by kernel as before: steps that change state or draw random numbers,
 conditionals, values that go back to the host in between, fed values that kernels want in host memory, and kernels
 of libraries that do not allow it (CuPy refuses cuBLAS while capturing). Variables may be read; when one has been
@@ -33,11 +36,11 @@ import numpy as np
 from gpuplace.dtypes import resource
 from gpuplace.errors import InternalError, OpError
 from gpuplace.runtime.cupy_backend import CupyBackend
-from gpuplace.runtime.executor import PlanOnGPU
 from gpuplace.runtime.float_errors import restore, silence
 from gpuplace.runtime.frames import LOOP_OPS
 from gpuplace.runtime.partition import HOLDERS, MERGES, SWITCHES, Schedule, Slot, Step
 from gpuplace.runtime.plan import PlanBuilder, PlanCode
+from gpuplace.runtime.stream_plan import PlanOnGPU
 
 __all__ = ["CapturingPlan", "DeviceBuilder", "DevicePart", "captures_are_on", "device_part"]
 
@@ -142,6 +145,9 @@ def _is_pure(step: Step) -> bool:
 class DeviceBuilder(PlanBuilder):
     """Makes the code of what is captured: inputs are not copied, and results stay where they are."""
 
+    def enter(self, step: Step, backend: Any) -> None:
+        """Nothing: kernels go to the stream that captures them."""
+
     def _makes_new(self, step: Step) -> bool:
         return True
 
@@ -180,8 +186,8 @@ class _Graph:
         self._constants = [backend.from_host(value) for value in part.constants]
         self._blocks: list[Any] = []
         backend.enter()
-        cuda, stream = backend.xp.cuda, backend.stream
-        with cuda.using_allocator(self._keeping(cuda.get_allocator())):
+        cuda, stream = backend.xp.cuda, backend.xp.cuda.Stream(non_blocking=True)
+        with cuda.using_allocator(self._keeping(cuda.get_allocator())), backend.streams.current(stream):
             stream.begin_capture()
             try:
                 found = code.function(*self._inputs, *self._constants)
@@ -195,15 +201,16 @@ class _Graph:
         self._variables = [(storage, storage.value) for storage in storages]
 
     def _keeping(self, allocate: Callable[[int], Any]) -> Callable[[int], Any]:
-        """An allocator whose memory is never given back as long as the graph lives."""
-        taken = 0
+        """An allocator whose memory is never given back as long as the graph lives; it is that of ``compute``."""
+        streams, taken = self._backend.streams, 0
 
         def keep(size: int) -> Any:
             nonlocal taken
             taken += size
             if taken > MAX_BYTES:
                 raise _TooLarge(f"its kernels take more than {MAX_BYTES} bytes")
-            block = allocate(size)
+            with streams.current():
+                block = allocate(size)
             self._blocks.append(block)
             return block
 
@@ -225,10 +232,15 @@ class _Graph:
         """The fetched values, in host memory."""
         backend = self._backend
         backend.enter()
-        for array, position in zip(self._inputs, self._part.feeds, strict=True):
-            array.set(np.asarray(feeds[position], order="C"), stream=backend.stream)
+        copies = [
+            backend.start_into(array, np.asarray(feeds[position]))
+            for array, position in zip(self._inputs, self._part.feeds, strict=True)
+        ]
+        for copy in copies:
+            copy.value()
         self._launch(backend.stream)
-        values = [backend.to_host(array) for array in self._outputs]
+        leaving = [backend.start_to_host(array) for array in self._outputs]
+        values = [copy.value() for copy in leaving]
         return [value if value.ndim else value[()] for value in values]
 
 
@@ -260,30 +272,28 @@ class CapturingPlan(PlanOnGPU):
         self.not_captured = ""
         """Why the plan runs kernel by kernel for good; "" while it may be captured."""
 
-    def run(self, feeds: Sequence[Any]) -> list[Any]:
-        """As ``Plan.run``; runs that meet in several threads go kernel by kernel, beside the one that has the graph."""
+    def run_entered(self, feeds: Sequence[Any]) -> list[Any]:
+        """Runs that meet in several threads go kernel by kernel, beside the one that has the graph."""
         if self.not_captured or not self._lock.acquire(blocking=False):
-            return super().run(feeds)
+            return super().run_entered(feeds)
         try:
             graph = self._graph(feeds)
             if graph is not None:
                 return self._launched(graph, feeds)
         finally:
             self._lock.release()
-        return super().run(feeds)
+        return super().run_entered(feeds)
 
     def _launched(self, graph: _Graph, feeds: Sequence[Any]) -> list[Any]:
         try:
             return graph.run(feeds)
-        except self._backend.xp.cuda.runtime.CUDARuntimeError as error:
+        except (self._backend.xp.cuda.runtime.CUDARuntimeError, InternalError) as error:
             raise InternalError(
                 None,
                 None,
                 f"{self._backend.device} failed in a CUDA graph: {error}",
                 hint="GPUPLACE_CUDA_GRAPHS=0 runs kernel by kernel, so that the error names its node",
             ) from error
-        finally:
-            self._leave()
 
     def _graph(self, feeds: Sequence[Any]) -> _Graph | None:
         """The graph for feeds of these shapes, captured now if it is time."""
@@ -325,7 +335,6 @@ class CapturingPlan(PlanOnGPU):
             self._give_up(f"{type(error).__name__}: {error}")
         finally:
             restore(token)
-            self._leave()
         return None
 
     def _give_up(self, reason: str) -> None:

@@ -9,7 +9,7 @@ Source: tensorflow/core/common_runtime/executor.cc, release 1.15 (which node an 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
@@ -19,7 +19,7 @@ from gpuplace.runtime.partition import Schedule
 from gpuplace.runtime.plan import PlanCode
 from gpuplace.runtime.session_errors import failed_step_error
 
-__all__ = ["ConstantPlan", "Plan", "PlanOnGPU"]
+__all__ = ["ConstantPlan", "Plan"]
 
 
 class Plan:
@@ -76,7 +76,7 @@ class Plan:
                 return ResourceExhaustedError(None, None, f"OOM when fetching a value: {error}")
             return error
         found: Any = frame.tb_frame.f_locals
-        shared = code.function.__globals__
+        shared = frame.tb_frame.f_globals
         names = code.arguments.get(frame.tb_lineno, ())
         values = [found[name] if name in found else shared.get(name) for name in names]
         blamed = code.blamed.get(frame.tb_lineno)
@@ -89,12 +89,15 @@ class Plan:
 
     @staticmethod
     def frame_of(trace: TracebackType | None, code: PlanCode) -> TracebackType | None:
-        """Where in a plan's function an exception came up."""
+        """Where in a plan's functions an exception came up."""
+        found = None
         while trace is not None:
-            if trace.tb_frame.f_code is code.code:
-                return trace
+            if any(trace.tb_frame.f_code is one for one in code.codes):
+                found = trace
+            elif found is not None:
+                break
             trace = trace.tb_next
-        return None
+        return found
 
 
 class ConstantPlan(Plan):
@@ -106,22 +109,3 @@ class ConstantPlan(Plan):
             return self._function(*feeds)
         except MemoryError as error:  # for the caller's copy
             raise self.failure(error) from error
-
-
-class PlanOnGPU(Plan):
-    """A plan that changes the thread's current device, and puts the former one back.
-
-    Args:
-        leave: called after every step, also a failed one.
-    """
-
-    def __init__(self, *arguments: Any, leave: Callable[[], None], **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._leave = leave
-
-    def run(self, feeds: Sequence[Any]) -> list[Any]:
-        """As ``Plan.run``."""
-        try:
-            return super().run(feeds)
-        finally:
-            self._leave()

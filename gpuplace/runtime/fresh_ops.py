@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from gpuplace.graph.operation import Tensor
 
-__all__ = ["FRESH_OPS", "SHARING_OPS", "has_room_for_result"]
+__all__ = ["FRESH_OPS", "SHARING_OPS", "has_room_for_result", "is_known_small"]
 
 REUSED_BYTES = 1 << 14
 """Arrays that are known to be smaller are not written over: a new one costs no more."""
@@ -41,6 +41,12 @@ SHARING_OPS = frozenset(
 """The result is an input's memory again, or some that exists before the step: none is allocated for it."""
 
 
+def is_known_small(tensor: Tensor) -> bool:
+    """Whether a tensor is known to be too small to be written over."""
+    elements = tensor.shape.num_elements()
+    return elements is not None and elements * tensor.dtype.size < REUSED_BYTES
+
+
 def has_room_for_result(tensor: Tensor, inputs: Sequence[Tensor], result: Tensor) -> bool:
     """Whether an elementwise result is sure to be shaped like one of the inputs, worth its memory, and of its type.
 
@@ -53,8 +59,7 @@ def has_room_for_result(tensor: Tensor, inputs: Sequence[Tensor], result: Tensor
     sizes = tensor.shape.sizes
     if not sizes or tensor.dtype.base_dtype is not result.dtype.base_dtype:
         return False
-    elements = tensor.shape.num_elements()
-    if elements is not None and elements * tensor.dtype.size < REUSED_BYTES:
+    if is_known_small(tensor):
         return False
     for other in inputs:
         theirs = other.shape.sizes

@@ -40,10 +40,12 @@ class Guards:
 
     Args:
         emit: adds a line that computes one.
+        form: what their names look like, with braces for the number.
     """
 
-    def __init__(self, emit: Callable[[str], None]) -> None:
+    def __init__(self, emit: Callable[[str], None], form: str = "g{}") -> None:
         self._emit = emit
+        self._form = form
         self._parents: dict[str, _Guard] = {}
         self._others: dict[str, str] = {}
         self._branches: dict[tuple[Hashable, _Guard], tuple[str, str]] = {}
@@ -81,10 +83,13 @@ class Guards:
         return None if guard in self._true else guard
 
     def _name(self, expression: str, parent: _Guard) -> str:
-        name = f"g{len(self._parents)}"
+        name = self._form.format(len(self._parents))
         self._parents[name] = parent
         self._emit(f"{name} = {expression}")
         return name
+
+    def __len__(self) -> int:
+        return len(self._parents)
 
     def branches(self, key: Hashable, predicate: str, inside: _Guard) -> tuple[str, str]:
         """Guards of a switch's outputs 0 (the predicate is false) and 1.

@@ -1,8 +1,9 @@
 """Lines of a plan that call kernels, give out constants, and copy between devices.
 
-A kernel is bound to its node beforehand, so that its line is a call of one object with the node's inputs. On a CPU
-where nothing is measured or accounted for, a large result is written over an input that dies, and convolutions are
-computed together with what follows them.
+A kernel is bound to its node beforehand, so that its line is a call of one object with the node's inputs. Variables
+are there before the step, like constants. On a CPU where nothing is measured or accounted for, ops that do nothing
+have no line, a large result is written over an input that dies, and convolutions are computed together with what
+follows them.
 """
 
 from __future__ import annotations
@@ -14,17 +15,23 @@ from typing import Any
 import numpy as np
 
 from gpuplace.graph.operation import Operation
-from gpuplace.kernels.compute import bind, find_compute, no_compute_error
+from gpuplace.kernels.compute import bind, find_compute
 from gpuplace.ops.fused_conv import chain_function
 from gpuplace.runtime.chains import convolution_chains
-from gpuplace.runtime.fresh_ops import has_room_for_result
+from gpuplace.runtime.fresh_ops import has_room_for_result, is_known_small
 from gpuplace.runtime.memory_lines import MemoryLines
-from gpuplace.runtime.partition import PLACEHOLDERS, Slot, Step, retval_name
+from gpuplace.runtime.partition import HOLDERS, PLACEHOLDERS, Slot, Step, retval_name
 from gpuplace.runtime.session_errors import missing_feed_error
 
 __all__ = ["KernelLines"]
 
 _ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
+
+_PASSING = frozenset({"Identity", "StopGradient", "Snapshot", "GuaranteeConst"})
+"""Ops that hand on what they get."""
+
+_WITHOUT_EFFECT = frozenset({"NoOp"})
+"""Ops that are there for the edges."""
 
 
 @dataclass
@@ -32,6 +39,7 @@ class KernelLines(MemoryLines):
     """The part of a ``PlanBuilder`` that adds the lines of one step."""
 
     _chained: dict[int, bool] = field(default_factory=dict)
+    _free_devices: dict[str, bool] = field(default_factory=dict)
     _entered: str | None = None
 
     def add(self, number: int, step: Step) -> None:
@@ -43,8 +51,34 @@ class KernelLines(MemoryLines):
             for slot in step.outputs:
                 if self.is_used(slot):
                     self._add_constant(step, slot)
+        elif op.type in HOLDERS:
+            self._name_global(step.outputs[0], self.kernel(step, op)())
+        elif self.is_silent(step):
+            if step.outputs:
+                self.names[step.outputs[0]] = self.names[step.inputs[0]]
+        elif op.type in _PASSING and self._is_free(step):
+            self.call(number, step, self.expressions(step)[0], step.outputs, (self.names[step.inputs[0]],))
         else:
             self._add_kernel(number, step, op)
+
+    def is_alias(self, step: Step) -> bool:
+        """Whether the step's output is its input under another name."""
+        if step.op is None:
+            return super().is_alias(step)
+        return (
+            step.op.type in _PASSING
+            and step.folded is None
+            and not step.reads[0]
+            and step.inputs[0].location == step.outputs[0].location
+            and self._is_free(step)
+        )
+
+    def is_silent(self, step: Step) -> bool:
+        """Whether the step has no line."""
+        op = step.op
+        if op is None:
+            return False
+        return self.is_alias(step) or (op.type in _WITHOUT_EFFECT and self._is_free(step))
 
     def _find_uses(self) -> None:
         """As for any lines; and which steps are computed together."""
@@ -77,7 +111,12 @@ class KernelLines(MemoryLines):
     def _add_constant(self, step: Step, slot: Slot) -> None:
         backend, on_host = self.backends[step.device], slot.location.on_host
         value = self.constants(slot.tensor, step.constant_value, backend, on_host)
-        self.names[slot] = self.bound("c", slot.index, value)
+        self._name_global(slot, value)
+
+    def _name_global(self, slot: Slot, value: Any) -> None:
+        """Makes what is there before the step a global."""
+        self._globals[slot] = value
+        self.names[slot] = self.bound("c", value)
 
     def _add_copy(self, number: int, step: Step) -> None:
         source, target = step.inputs[0], step.outputs[0]
@@ -89,9 +128,9 @@ class KernelLines(MemoryLines):
         call = value
         if copier is not None:
             self.enter(step, backend)
-            call = f"{self.bound('k', number, copier)}({value})"
+            call = f"{self.bound('k', copier)}({value})"
             if not target.location.on_host and backend.memory is not None:
-                call = self.account(number, target, call, backend.memory, step, "")
+                call = self.account(target, call, backend.memory, step, "")
         self.call(number, step, call, (target,), (self.names[source],))
         if step.reads[0] and target in self.schedule.fetches:
             fetch = retval_name(target.tensor, self.schedule.fetches.index(target))
@@ -109,9 +148,9 @@ class KernelLines(MemoryLines):
                 raise error
 
             return fail
-        if find_compute(op.type, backend.device_type) is None:
-            raise no_compute_error(op.type, backend.device_type, op)
-        xp = np if self._is_on_host(step) else backend.xp
+        xp = backend.xp
+        if xp is not np and self._is_on_host(step):
+            xp = np
         return bind(op.type, backend.device_type, xp, op, self.session, step.device)
 
     def _add_kernel(self, number: int, step: Step, op: Operation) -> None:
@@ -120,53 +159,59 @@ class KernelLines(MemoryLines):
         memory = backend.memory
         values = self.expressions(step)
         if memory is not None and op.type in _ASSIGNMENTS:
-            values[1] = self._own_value(number, step, values[1], memory)
-        function = self._in_chain(step, op) or self.kernel(step, op)
+            values[1] = self._own_value(step, values[1], memory)
+        function = self._in_chain(step, op) if id(step) in self._chained else self.kernel(step, op)
         if (reused := self._reused(number, step, op, function)) is not None:
             values.append(f"out={self.names[reused]}")
-        call = f"{self.bound('k', number, function)}({', '.join(values)})"
+        call = f"{self.bound('k', function)}({', '.join(values)})"
         self.enter(step, backend)
-        reservation = self._reserve(number, step, memory)
+        is_counted = memory is not None or backend.owns_arrays
+        reservation = self._reserve(step, memory) if is_counted else ""
         if len(step.outputs) == 1:
             slot = step.outputs[0]
             if op.op_def is not None and op.op_def.outputs[0].is_list:
                 self.namespace["only"] = _only
                 call = f"only({call})"
-            call = self.account(number, slot, call, memory, step, reservation)
-            self.call(number, step, call, (slot,), names)
+            if is_counted:
+                call = self.account(slot, call, memory, step, reservation)
+            self.call(number, step, call, step.outputs, names)
         else:
             self.call(number, step, call, step.outputs, names)
-            for slot in step.outputs:
+            for slot in step.outputs if is_counted else ():
                 if self.is_used(slot):
                     name = self.names[slot]
-                    noted = self.account(
-                        number * 1000 + slot.tensor.value_index, slot, name, memory, step, ""
-                    )
+                    noted = self.account(slot, name, memory, step, "")
                     if noted != name:
                         self.emit(step, f"{name} = {noted}")
         if reservation:
             self.emit(step, f"del {reservation}")
         if memory is not None:
-            self._account_for_variables(number, step, memory)
+            self._account_for_variables(step, memory)
 
     def _is_free(self, step: Step) -> bool:
         """Whether a step on the CPU may be computed otherwise than op by op: nothing is measured or accounted for."""
-        backend = self.backends[step.device]
-        return self.retires_early and backend.memory is None and backend.xp is np
+        found = self._free_devices.get(step.device)
+        if found is None:
+            backend = self.backends[step.device]
+            found = self.retires_early and backend.memory is None and backend.xp is np
+            self._free_devices[step.device] = found
+        return found
 
-    def _in_chain(self, step: Step, op: Operation) -> Callable[..., Any] | None:
+    def _in_chain(self, step: Step, op: Operation) -> Callable[..., Any]:
         """The function of a step that is computed together with others."""
-        is_last = self._chained.get(id(step))
-        return None if is_last is None else chain_function(op, is_last, self.kernel(step, op))
+        return chain_function(op, self._chained[id(step)], self.kernel(step, op))
 
     def _reused(self, number: int, step: Step, op: Operation, function: Any) -> Slot | None:
         """The input whose array the result is written to: one that is large, made in this step and read by it alone."""
-        backend = self.backends[step.device]
         if not self._is_free(step) or len(step.outputs) != 1 or id(step) in self._chained:
             return None
-        entry = find_compute(op.type, backend.device_type)
-        if not isinstance(function, np.ufunc) and not (entry is not None and entry.takes_out):
+        result = step.outputs[0].tensor
+        if is_known_small(result):
             return None
+        if not isinstance(function, np.ufunc):
+            entry = find_compute(op.type, self.backends[step.device].device_type)
+            if entry is None or not entry.takes_out:
+                return None
         for slot, reads in zip(step.inputs, step.reads, strict=True):
             producer = self._producers.get(slot)
             if (
@@ -179,9 +224,7 @@ class KernelLines(MemoryLines):
                 and producer is not None
                 and producer.op is not None
                 and self._makes_new(producer)
-                and has_room_for_result(
-                    slot.tensor, [other.tensor for other in step.inputs], step.outputs[0].tensor
-                )
+                and has_room_for_result(slot.tensor, [other.tensor for other in step.inputs], result)
             ):
                 return slot
         return None

@@ -12,8 +12,7 @@ first. As all lanes follow one order of the whole schedule none can wait for eve
 any order, so results are those of the single line, bit for bit: ops on one variable keep the order of the
 single line, also where TensorFlow would let them race.
 
-The seam for devices with queues of their own: a lane is what goes to one stream, a handoff is an event that one
-stream records and another waits for.
+Real GPUs have queues of their own and are fed by one thread (``queue_order``).
 
 Source: tensorflow/core/common_runtime/executor.cc and graph_partition.cc, release 1.15 (what may run at the
 same time).

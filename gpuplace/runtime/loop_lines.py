@@ -144,7 +144,7 @@ class LoopLines(BranchLines):
             if self._open and self._open[-1].next_event == number:
                 self._next_part(self._open[-1])
             elif self._starting.get(number):
-                self._begin(self._starting[number].pop(0))
+                self._begin_loop(self._starting[number].pop(0))
             else:
                 return
 
@@ -152,7 +152,7 @@ class LoopLines(BranchLines):
         assert self._loops is not None
         return self._loops
 
-    def _begin(self, loop: Loop) -> None:
+    def _begin_loop(self, loop: Loop) -> None:
         facts, guards = self._facts(), self._guards
         self._current = None
         around = facts.guards_around(loop, guards, self._guard_of)
@@ -185,7 +185,7 @@ class LoopLines(BranchLines):
         opened.part += 1
         self._current = None
         if opened.part > GOING_ON:
-            self._end(opened)
+            self._end_loop(opened)
         elif not opened.is_plain:
             pass
         elif opened.part == LEAVING:
@@ -216,7 +216,7 @@ class LoopLines(BranchLines):
         if left := left - set(self._free):
             self.emit(None, f"{' = '.join(sorted(left))} = None")
 
-    def _end(self, opened: _Open) -> None:
+    def _end_loop(self, opened: _Open) -> None:
         loop = opened.loop
         self._open.pop()
         flags = [
@@ -282,7 +282,7 @@ class LoopLines(BranchLines):
             done[carried] = done[entry] = None
             if self.is_used(step.outputs[1]):
                 first, later = (
-                    self.bound("j", at, _POSITIONS[at])
+                    self.bound("j", _POSITIONS[at])
                     for at in (step.inputs.index(entry), step.inputs.index(carried))
                 )
                 self.emit(None, f"{name}i = {first}")
@@ -332,7 +332,7 @@ class LoopLines(BranchLines):
             if slot in self._flags:
                 flag = self._flags[slot]
                 if step.op_type in EXITS:
-                    again = self.bound("x", number, _failing_again(f"exit of {step.name}", step.name))
+                    again = self.bound("x", _failing_again(f"exit of {step.name}", step.name))
                     self.emit(step, f"if {flag}: {again}()")
                 self.emit(step, f"{flag} = True")
             if slot in self._caught:
@@ -398,7 +398,7 @@ class LoopLines(BranchLines):
                 continue
             if len(facts.around[number]) > (self.schedule.steps[number].op_type in EXITS):
                 node = retval_name(slot.tensor, position)
-                again = self.bound("z", position, _failing_again(f"Retval[{position}]", node))
+                again = self.bound("z", _failing_again(f"Retval[{position}]", node))
                 name, flag = f"y{position}", self._guards.fresh("False")
                 self.emit(None, f"{name} = None")
                 self._caught[slot] = name, flag, again

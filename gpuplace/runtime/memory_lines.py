@@ -3,9 +3,9 @@
 On a simulated GPU every result that lies in its memory is counted by its allocator, a large one before it is computed,
 as TensorFlow allocates outputs before it computes them::
 
-    r2 = reserve2()                 ResourceExhaustedError here, before anything is computed
-    t0 = m2(k2(c0, c1), r2)
-    del r2
+    r = reserve0()                  ResourceExhaustedError here, before anything is computed
+    t0 = m2(k1(c3, c4), r)
+    del r
 
 On a real GPU kernels may return NumPy arrays, and the other way round; what the catalogue says is what consumers get.
 
@@ -42,13 +42,7 @@ class MemoryLines(PlanLines):
         return bool(slots) and all(slot.location.on_host and not slot.is_ref for slot in slots)
 
     def account(
-        self,
-        number: int,
-        slot: Slot,
-        value: str,
-        memory: SimulatedMemory | None,
-        step: Step,
-        reservation: str,
+        self, slot: Slot, value: str, memory: SimulatedMemory | None, step: Step, reservation: str
     ) -> str:
         """The expression ``value``, counted in the device's memory if it lies there.
 
@@ -57,26 +51,22 @@ class MemoryLines(PlanLines):
         backend = self.backends[step.device]
         if backend.owns_arrays and not slot.is_ref and slot.tensor.dtype.base_dtype is not resource:
             if slot.location.on_host:
-                return (
-                    value
-                    if self._is_on_host(step)
-                    else f"{self.bound('h', number, backend.on_host)}({value})"
-                )
-            return f"{self.bound('h', number, backend.on_device)}({value})"
+                return value if self._is_on_host(step) else f"{self.bound('h', backend.on_host)}({value})"
+            return f"{self.bound('h', backend.on_device)}({value})"
         if memory is None or slot.location.on_host or slot.is_ref or slot.tensor.dtype.base_dtype is resource:
             return value
-        note = self.bound("m", number, _noting(memory, step.name, step.device))
+        note = self.bound("m", _noting(memory, step.name, step.device))
         return f"{note}({value}, {reservation})" if reservation else f"{note}({value})"
 
-    def _own_value(self, number: int, step: Step, value: str, memory: SimulatedMemory) -> str:
+    def _own_value(self, step: Step, value: str, memory: SimulatedMemory) -> str:
         """A constant's value as an array that a variable may keep: the constant stays in memory beside it."""
         producer = self._producers.get(step.inputs[1])
         if producer is None or producer.op_type != "Const":
             return value
         self.namespace["copied"] = np.array
-        return f"{self.bound('a', number, _noting(memory, step.name, step.device))}(copied({value}))"
+        return f"{self.bound('a', _noting(memory, step.name, step.device))}(copied({value}))"
 
-    def _reserve(self, number: int, step: Step, memory: SimulatedMemory | None) -> str:
+    def _reserve(self, step: Step, memory: SimulatedMemory | None) -> str:
         """Takes the memory of a large output before it is computed; returns the name of the reservation, or ""."""
         if memory is None or len(step.outputs) != 1 or step.op is None or step.op.type in SHARING_OPS:
             return ""
@@ -91,19 +81,18 @@ class MemoryLines(PlanLines):
         reserve = _reserving(
             memory, nbytes, step.name, tensor.shape.known_sizes, tensor.dtype.base_dtype, step.device
         )
-        name = f"r{number}"
-        self.emit(step, f"{name} = {self.bound('reserve', number, reserve)}()")
-        return name
+        self.emit(step, f"r = {self.bound('reserve', reserve)}()")
+        return "r"
 
-    def _account_for_variables(self, number: int, step: Step, memory: SimulatedMemory) -> None:
+    def _account_for_variables(self, step: Step, memory: SimulatedMemory) -> None:
         """Counts what the kernel has made the value of a variable."""
         variables = [
             self.names[slot]
             for slot, reads in zip(step.inputs, step.reads, strict=True)
             if not reads and (slot.is_ref or slot.tensor.dtype.base_dtype is resource)
         ]
-        for position, name in enumerate(variables):
-            note = self.bound("v", number * 1000 + position, _noting_variable(memory, step.device))
+        for name in variables:
+            note = self.bound("v", _noting_variable(memory, step.device))
             self.emit(step, f"{note}({name})")
 
 

@@ -32,8 +32,6 @@ class NumpyBackend:
     xp: Any = np
     enter: Callable[[], None] | None = None
     """Makes the device the thread's current one; None where there is no such thing."""
-    leave: Callable[[], None] | None = None
-    """Waits for the device's work at the end of a step; None where nothing is ever pending."""
     owns_arrays = False
     """Whether its arrays are of another kind than the host's."""
 

@@ -316,6 +316,9 @@ def _sorted_by_edges(
     return ordered
 
 
+_NOWHERE: frozenset[int] = frozenset()
+
+
 @dataclass
 class _Maker:
     """A schedule in the making."""
@@ -325,12 +328,21 @@ class _Maker:
     steps: list[Step] = field(default_factory=list)
     home: dict[Tensor, Slot] = field(default_factory=dict)
     copies: dict[tuple[Tensor, Location], Slot] = field(default_factory=dict)
-    hosted: dict[tuple[object, ...], frozenset[int]] = field(default_factory=dict)
     folded: Mapping[Operation, Sequence[Folded]] = field(default_factory=dict)
     later: dict[Tensor, list[tuple[Step, int, Location]]] = field(default_factory=dict)
     """For tensors that are not made yet, what will take them in the next iteration of a loop."""
     fetched: dict[Tensor, Slot] = field(default_factory=dict)
     """Where the caller gets tensors from that are made inside loops."""
+    locations: dict[str, tuple[Location, Location]] = field(default_factory=dict)
+
+    def memories(self, device: str) -> tuple[Location, Location]:
+        """The device's own memory and host memory; one and the same on a CPU."""
+        found = self.locations.get(device)
+        if found is None:
+            host = Location(device, True)
+            is_cpu = self.options.device_types[device] == "CPU"
+            found = self.locations[device] = (host if is_cpu else Location(device, False), host)
+        return found
 
     def slot(self, tensor: Tensor, location: Location, is_ref: bool) -> Slot:
         made = Slot(len(self.slots), tensor, location, is_ref)
@@ -347,7 +359,7 @@ class _Maker:
     def value_at(self, tensor: Tensor, location: Location) -> Slot:
         """The tensor at a location; the first time it is needed there, a copy is added."""
         home = self.home[tensor]
-        if home.location == location:
+        if home.location is location or home.location == location:
             return home
         copy = self.copies.get((tensor, location))
         if copy is None:
@@ -374,6 +386,7 @@ class _Maker:
         device = self.options.device_of(op)
         device_type = self.options.device_types[device]
         is_cpu = device_type == "CPU"
+        own, host = self.memories(device)
         inputs: list[Slot] = []
         reads: list[bool] = []
         late: list[tuple[int, Tensor, Location]] = []
@@ -381,33 +394,29 @@ class _Maker:
             self.add_folded(op, self.folded[op], device, is_cpu, device_type)
             return
         if op.inputs:
-            hosted = frozenset() if is_cpu else self.on_host(op, device_type, outputs=False)
-            wants_ref = _reference_inputs(op)
+            hosted = _NOWHERE if is_cpu else self.on_host(op, device_type, outputs=False)
             for position, tensor in enumerate(op.inputs):
                 home = self.home.get(tensor)
                 if home is None:  # made later in the loop
-                    location = Location(device, is_cpu or position in hosted)
+                    location = host if position in hosted else own
                     late.append((position, tensor, location))
-                    home = Slot(-1, tensor, location, False)
+                    inputs.append(Slot(-1, tensor, location, False))
+                    reads.append(False)
+                    continue
+                if (home.is_ref and position in _reference_inputs(op)) or (
+                    tensor.dtype.base_dtype is resource
+                ):
                     inputs.append(home)
                     reads.append(False)
                     continue
-                if home.is_ref and position in wants_ref:
-                    inputs.append(home)
-                    reads.append(False)
-                    continue
-                if tensor.dtype.base_dtype is resource:
-                    inputs.append(home)
-                    reads.append(False)
-                    continue
-                slot = self.value_at(tensor, Location(device, is_cpu or position in hosted))
+                slot = self.value_at(tensor, host if position in hosted else own)
                 inputs.append(slot)
                 reads.append(slot.is_ref)
         outputs: list[Slot] = []
         if op.outputs:
-            hosted = frozenset() if is_cpu else self.on_host(op, device_type, outputs=True)
+            hosted = _NOWHERE if is_cpu else self.on_host(op, device_type, outputs=True)
             for tensor in op.outputs:
-                location = Location(device, is_cpu or tensor.value_index in hosted)
+                location = host if tensor.value_index in hosted else own
                 slot = self.slot(tensor, location, bool(tensor.dtype.is_ref_dtype))
                 outputs.append(slot)
                 self.home.setdefault(tensor, slot)  # a fed tensor keeps the value that was fed

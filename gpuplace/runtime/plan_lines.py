@@ -68,7 +68,7 @@ class PlanLines:
     constants: Constants
     is_timed: bool = False
     lines: list[str] = field(default_factory=list)
-    owners: list[Step | None] = field(default_factory=lambda: [None, None])
+    owners: list[Step | None] = field(default_factory=lambda: [None])
     arguments: dict[int, tuple[str, ...]] = field(default_factory=dict)
     blamed: dict[int, str] = field(default_factory=dict)
     names: dict[Slot, str] = field(default_factory=dict)
@@ -81,7 +81,8 @@ class PlanLines:
     _roots: dict[Slot, Slot] = field(default_factory=dict)
     _bound: dict[int, str] = field(default_factory=dict)
     _locals: int = 0
-    _indent: str = ""
+    _globals: dict[Slot, Any] = field(default_factory=dict)
+    _indent: str = " "
 
     parameters: ClassVar[tuple[str, ...]] = ()
     """Parameters of the function before the feeds."""
@@ -90,6 +91,12 @@ class PlanLines:
 
     # Lines and names
 
+    def _begin(self) -> None:
+        """Begins a function, whose head is the next line."""
+        self.lines, self.namespace, self._bound = [], {}, {}
+        self._free, self._dead, self._locals = [], [], 0
+        self.owners.append(None)
+
     def emit(self, step: Step | None, line: str, arguments: tuple[str, ...] = ()) -> None:
         """Adds a line that belongs to ``step``."""
         self.lines.append(self._indent + line)
@@ -97,11 +104,11 @@ class PlanLines:
             self.arguments[len(self.owners)] = arguments
         self.owners.append(step)
 
-    def bound(self, prefix: str, number: int, value: Any) -> str:
+    def bound(self, prefix: str, value: Any) -> str:
         """Makes ``value`` a global of the function and returns its name, the same one for the same object."""
         name = self._bound.get(id(value))
         if name is None:
-            name = self._bound[id(value)] = f"{prefix}{number}"
+            name = self._bound[id(value)] = f"{prefix}{len(self._bound)}"
             self.namespace[name] = value
         return name
 
@@ -121,6 +128,9 @@ class PlanLines:
         self, number: int, step: Step, call: str, outputs: tuple[Slot, ...], arguments: tuple[str, ...]
     ) -> None:
         """Adds the line that calls a kernel; outputs that nobody takes are dropped at once."""
+        if len(outputs) == 1 and outputs[0] in self._last:
+            self.emit(step, f"{self.take(outputs[0])} = {call}", arguments)
+            return
         if not any(self.is_used(slot) for slot in outputs):
             self.emit(step, call, arguments)
             return
@@ -188,17 +198,19 @@ class PlanLines:
 
     def _retire(self, number: int, step: Step) -> None:
         """Gives up the names of values that this step is the last to use; its outputs may take them over."""
-        for slot in dict.fromkeys([self._roots.get(slot, slot) for slot in step.inputs]):
-            name = self.names[slot]
-            if self._last[slot] == number and name[0] == "t":
-                self._dead.append(name)
+        roots, dead = self._roots, self._dead
+        for slot in step.inputs:
+            root = roots.get(slot, slot) if roots else slot
+            if self._last[root] == number:
+                name = self.names[root]
+                if name[0] == "t" and name not in dead:
+                    dead.append(name)
 
     def _drop_dead(self, step: Step) -> None:
         """Adds the line that deletes the values that nothing needs any more, and whose names were not taken over."""
-        if self._dead:
-            self.emit(step, f"del {', '.join(self._dead)}")
-            self._free.extend(self._dead)
-            self._dead.clear()
+        self.emit(step, f"del {', '.join(self._dead)}")
+        self._free.extend(self._dead)
+        self._dead.clear()
 
 
 def _keeps_inputs(step: Step) -> bool:

@@ -3,7 +3,8 @@
 A plan runs in lanes where at least two devices have work that takes much longer than it takes to wake a thread,
 which is judged by shapes when the plan is made. Where shapes are unknown it starts as a single line that looks
 at the clock; when a run was slow enough the next one measures every step, and from then on the measured times
-decide. Everything else is one straight line in the calling thread, with nothing added.
+decide. Everything else is one straight line in the calling thread, with nothing added. With real GPUs that line
+queues work for all of them before it waits for any (``queue_order``, ``stream_plan``).
 
 ``ConfigProto.inter_op_parallelism_threads`` is the most lanes beside the caller's (1: the single line, always;
 0: as many as there are devices), or the number of the step's own pool of threads (``run_options``);
@@ -35,7 +36,7 @@ from gpuplace.runtime.cuda_graphs import (
     captures_are_on,
     device_part,
 )
-from gpuplace.runtime.executor import ConstantPlan, Plan, PlanOnGPU
+from gpuplace.runtime.executor import ConstantPlan, Plan
 from gpuplace.runtime.folding import Folder
 from gpuplace.runtime.lane_plan import LaneBuilder, ParallelPlan, TracedLaneBuilder, lane_schedules
 from gpuplace.runtime.lanes import Arrangement, arrange, estimated_costs
@@ -43,8 +44,10 @@ from gpuplace.runtime.partition import PartitionOptions, Schedule, Step, make_sc
 from gpuplace.runtime.partition_graphs import count_transfers
 from gpuplace.runtime.plan import PlanBuilder, PlanCode
 from gpuplace.runtime.process_state import SessionDevices
+from gpuplace.runtime.queue_order import in_queue_order
 from gpuplace.runtime.run_options import pools_of_threads
 from gpuplace.runtime.step_stats import TracedPlanBuilder
+from gpuplace.runtime.stream_plan import PlanOnGPU, StreamPlanBuilder
 from gpuplace.runtime.workers import Workers, intra_op_threads, process_workers
 
 __all__ = ["PLAIN", "PlanKind", "PlanMaker", "Signature"]
@@ -148,22 +151,9 @@ class PlanMaker:
         schedule = make_schedule(*signature, options)
         backends = self._backends_of(schedule)
         first, self._transfers = self._transfers, self._transfers + count_transfers(schedule)
-        leaves = [backend.leave for backend in backends.values() if backend.leave is not None]
-        if leaves:
-            code = self._line(schedule, backends, kind)
-            part = device_part(schedule, backends) if kind == PLAIN and captures_are_on() else None
-            if part is None:
-                return PlanOnGPU(schedule, code, self._release, first, leave=leaves[0])
-            return CapturingPlan(
-                schedule,
-                code,
-                self._release,
-                first,
-                leave=leaves[0],
-                backend=backends[part.device],
-                part=part,
-                compile_part=self._compiled_part,
-            )
+        gpus = [backend for backend in backends.values() if backend.owns_arrays]
+        if gpus:
+            return self._on_gpus(schedule, backends, gpus, first, kind)
         arrangement, is_known = self._arrangement(signature, schedule, len(backends), kind)
         if arrangement is not None:
             return self._parallel(schedule, backends, arrangement, first, kind)
@@ -173,6 +163,38 @@ class PlanMaker:
         if is_known or kind != PLAIN:
             return Plan(schedule, code, self._release, first)
         return _MeasuringPlan(schedule, code, self._release, first, maker=self, signature=signature)
+
+    def _on_gpus(
+        self,
+        schedule: Schedule,
+        backends: Mapping[str, Any],
+        gpus: Sequence[Any],
+        first: int,
+        kind: PlanKind,
+    ) -> Plan:
+        """The plan of a schedule with real GPUs.
+
+        One that is traced, or has loops, keeps the order of the graph and waits for each copy.
+        """
+        if kind.is_traced or schedule.loops:
+            return PlanOnGPU(schedule, self._line(schedule, backends, kind), self._release, first, gpus=gpus)
+        schedule = in_queue_order(schedule, backends)
+        code = StreamPlanBuilder(
+            schedule, backends, self._resources, self._constant, is_timed=kind.is_timed
+        ).build()
+        part = device_part(schedule, backends) if kind == PLAIN and captures_are_on() else None
+        if part is None:
+            return PlanOnGPU(schedule, code, self._release, first, gpus=gpus)
+        return CapturingPlan(
+            schedule,
+            code,
+            self._release,
+            first,
+            gpus=gpus,
+            backend=backends[part.device],
+            part=part,
+            compile_part=self._compiled_part,
+        )
 
     def _line(self, schedule: Schedule, backends: Mapping[str, Any], kind: PlanKind) -> PlanCode:
         builder = TracedPlanBuilder if kind.is_traced else PlanBuilder

@@ -10,6 +10,10 @@ A copy between devices becomes two nodes: ``_Send`` on one device and ``_Recv`` 
 the partition graphs. TensorFlow's executor leaves the two out of a device's list, and only its tracers show what
 was copied (`gpuplace.runtime.tracer_stats`); here they are in both.
 
+The time of a call is the host's. On a real GPU a kernel is queued in it and runs later; a copy to the host waits for
+all that was queued on that GPU before it. A traced plan keeps the order of the graph and waits for each copy where it
+stands.
+
 Source: tensorflow/core/common_runtime/step_stats_collector.cc and executor.cc, releases 1.15 and 2.21.
 """
 

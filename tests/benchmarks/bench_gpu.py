@@ -2,7 +2,8 @@
 
     python -m tests.benchmarks.bench_gpu [--repeat 3]
 
-Every figure ends with a value in host memory, so that the work is done. Without a GPU or CuPy it says so.
+Every figure ends with a value in host memory, so that the work is done. Without a GPU or CuPy it says so; two towers,
+whose products are averaged on the CPU, are measured where there are two GPUs.
 """
 
 from __future__ import annotations
@@ -58,6 +59,26 @@ def gpuplace_cases() -> Iterator[Case]:
         session = tf.Session(config=config)
         session.run(a.initializer)
         yield "matmul, gpuplace", session.make_callable(corner)
+    with tf.Graph().as_default(), tf.device("/gpu:0"):
+        a, x = tf.Variable(LARGE), tf.placeholder(tf.float32, LARGE.shape)
+        corner = (tf.matmul(tf.matmul(a, a), a) + x)[0, 0]
+        session = tf.Session(config=config)
+        session.run(a.initializer)
+        step = session.make_callable(corner, [x])
+        yield "copy beside a product, gpuplace", lambda step=step: step(LARGE)
+    if gpu_count() > 1:
+        with tf.Graph().as_default():
+            products = []
+            for tower in range(2):
+                with tf.device(f"/gpu:{tower}"):
+                    a = tf.Variable(LARGE)
+                    products.append(tf.matmul(tf.matmul(a, a), a))
+            with tf.device("/cpu:0"):
+                mean = tf.add(*products) * 0.5
+            session = tf.Session(config=config)
+            session.run(tf.global_variables_initializer())
+            yield "two towers, gpuplace", session.make_callable(mean)
+            yield "one of two towers, gpuplace", session.make_callable(products[0])
 
 
 def cupy_cases() -> Iterator[Case]:
@@ -73,6 +94,22 @@ def cupy_cases() -> Iterator[Case]:
     a = cupy.array(LARGE)
     yield "chain, bare CuPy", chain
     yield "matmul, bare CuPy", lambda: cupy.matmul(cupy.matmul(a, a), a)[0, 0].get()
+
+    def copy_and_product() -> Any:  # one stream: one after the other
+        x = cupy.array(LARGE)
+        return (cupy.matmul(cupy.matmul(a, a), a) + x)[0, 0].get()
+
+    yield "copy beside a product, bare CuPy", copy_and_product
+    if gpu_count() > 1:
+        with cupy.cuda.Device(1):
+            others = [a, cupy.array(LARGE)]
+
+        def tower(number: int) -> Any:
+            with cupy.cuda.Device(number):
+                return cupy.matmul(cupy.matmul(others[number], others[number]), others[number])
+
+        yield "two towers, bare CuPy", lambda: sum([one.get() for one in (tower(0), tower(1))]) * 0.5
+        yield "one of two towers, bare CuPy", lambda: tower(0).get()
 
 
 def torch_cases() -> Iterator[Case]:
@@ -107,22 +144,22 @@ def jax_cases() -> Iterator[Case]:
     yield "matmul, jax.jit", lambda: np.asarray(product(a))
 
 
-def has_gpu() -> bool:
-    """Whether CuPy is installed and sees a GPU."""
+def gpu_count() -> int:
+    """How many GPUs CuPy sees; 0 where it is not installed."""
     if importlib.util.find_spec("cupy") is None:
-        return False
+        return 0
     cupy = importlib.import_module("cupy")
     try:
-        return bool(cupy.cuda.runtime.getDeviceCount())
+        return cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError:
-        return False
+        return 0
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeat", type=int, default=3, help="turns")
     options = parser.parse_args()
-    if not has_gpu():
+    if not gpu_count():
         print("No GPU that CuPy can use: not measured.")
         return
     cases = [*gpuplace_cases(), *cupy_cases()]
@@ -134,7 +171,7 @@ def main() -> None:
     found = {name: statistics.median([fastest(call) for _ in range(options.repeat)]) for name, call in cases}
     for name, time_us in found.items():
         bare = found[f"{name.partition(',')[0]}, bare CuPy"]
-        print(f"{name:34}{time_us:12.1f} us{time_us / bare:8.2f} x bare CuPy")
+        print(f"{name:36}{time_us:12.1f} us{time_us / bare:8.2f} x bare CuPy")
 
 
 if __name__ == "__main__":

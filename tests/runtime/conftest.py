@@ -3,18 +3,24 @@
 import pytest
 
 import gpuplace as tf
-from gpuplace.runtime import cupy_backend, plan_maker
+from gpuplace.runtime import cupy_backend, gpu_streams, plan_maker
 from gpuplace.runtime.cupy_backend import CupyBackend
 from gpuplace.runtime.numpy_backend import NumpyBackend
+from gpuplace.runtime.pinned_memory import pinned_pool
 from tests.runtime.fake_cupy import FakeCupy
 
 
 @pytest.fixture
-def fake(monkeypatch):
-    """Sessions whose two GPUs are real ones as far as the runtime can tell, with a stand-in for CuPy."""
-    module = FakeCupy()
+def fake(monkeypatch, request):
+    """Sessions whose two GPUs are real ones as far as the runtime can tell, with a stand-in for CuPy.
+
+    The parameter, if there is one, is the seed.
+    """
+    module = FakeCupy(getattr(request, "param", 0))
     monkeypatch.setattr(cupy_backend.importlib, "import_module", lambda name: module)
     monkeypatch.setattr(cupy_backend, "_pools_made", set())
+    monkeypatch.setattr(gpu_streams, "_groups", {})
+    monkeypatch.setattr(gpu_streams, "_peers", {})
 
     def make(devices, name):
         device = devices.by_name[name]
@@ -28,3 +34,4 @@ def fake(monkeypatch):
     tf.use_machine("2x Tesla K40c")
     with tf.Graph().as_default():
         yield module
+    pinned_pool.cache_clear()

@@ -1,5 +1,7 @@
 """CUDA graphs: what is captured and what is not. With a GPU: the answers of the kernels one by one."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import gpuplace as tf
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.runtime import cuda_graphs
 from gpuplace.runtime.cuda_graphs import MIN_KERNELS, RUNS_BEFORE, CapturingPlan
+from tests.runtime import fake_cuda
 
 MANY = MIN_KERNELS + 4
 
@@ -48,6 +51,44 @@ def test_after_a_few_runs_a_step_is_one_launch(fake):
     assert launches(fake) == 3
     assert [event for event in fake.events if event[0] == "captured"] == [("captured", MANY)]
     assert (fake.current, fake.stream) == (0, "default")
+
+
+@pytest.mark.parametrize("fake", range(8), indirect=True)
+def test_launches_wait_for_their_inputs_in_whatever_order_streams_work(fake):
+    x, total = fed_chain(lambda x: chain(x) + tf.transpose(x))
+    with tf.device("/gpu:0"):
+        variable = tf.Variable([[5.0, 6.0], [7.0, 8.0]])
+    with tf.Session() as session:
+        values = run_often(session, total, x)
+        session.run(variable.initializer)  # takes memory that no graph may have
+        values += run_often(session, total, x)
+        assert session.run(variable).tolist() == [[5, 6], [7, 8]]
+    expected = [number * (MANY + 2) for number in range(len(values) // 2)] * 2
+    assert [value.tolist() for value in values] == [[[one, one], [one, one]] for one in expected]
+    assert launches(fake) == len(values) - RUNS_BEFORE
+    fake.assert_one_arena()
+
+
+def test_what_other_threads_queue_meanwhile_is_not_captured(fake):
+    x, total = fed_chain()
+    with tf.device("/gpu:0"):
+        y = tf.placeholder(tf.float32, [3])
+        product = tf.multiply(y, y)
+    met = []
+    with tf.Session() as session, tf.Session() as other:
+        begin = fake_cuda.Stream.begin_capture
+
+        def begin_and_let_others_run(stream):
+            begin(stream)
+            with ThreadPoolExecutor(1) as pool:
+                met.append(pool.submit(other.run, product, {y: [1, 2, 3]}).result())
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(fake_cuda.Stream, "begin_capture", begin_and_let_others_run)
+            values = run_often(session, total, x)
+    assert [value.tolist() for value in met] == [[1, 4, 9]]
+    assert ("captured", MANY) in fake.events and launches(fake) == 3
+    assert [value[0, 0] for value in values] == [number * (MANY + 1) for number in range(len(values))]
 
 
 def test_every_shape_has_its_graph(fake):
@@ -147,7 +188,7 @@ def test_a_failing_launch_is_reported(fake):
         (graph,) = plan_of(session)._graphs.values()
 
         def broken(stream):
-            raise fake.cuda.runtime.CUDARuntimeError("cudaErrorIllegalAddress")
+            raise fake.cuda.runtime.CUDARuntimeError(700, "cudaErrorIllegalAddress")
 
         graph._launch = broken
         with pytest.raises(

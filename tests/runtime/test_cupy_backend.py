@@ -42,11 +42,41 @@ def test_kernels_run_on_their_device_and_values_cross_by_copies(fake):
     assert type(value) is np.ndarray and value.tolist() == [[3, 1], [1, 3]]
     assert [event for event in fake.events if event[0] != "alloc"] == [
         ("call", "add", 0),
-        ("wait", "stream 1", "event of stream 0"),
-        ("wait", "stream 0", "event of stream 1"),
+        ("peer copy", 0, 1),
         ("call", "add", 1),
+        ("host waits", 1),
     ]
     assert (fake.current, fake.stream) == (0, "default")
+
+
+def test_a_thread_gets_its_streams_and_its_allocator_back(fake):
+    x = tf.placeholder(tf.float32, [2])
+    with tf.device("/gpu:0"):
+        first = tf.add(x, x)
+    with tf.device("/gpu:1"), tf.Session() as session:
+        total = tf.add(first, x)
+        with fake.cuda.Device(1):
+            own = fake.cuda.Stream(non_blocking=True)
+            own.use()
+        fake.current = 1
+        assert session.run(total, {x: [1, 2]}).tolist() == [3, 6]
+        assert (fake.current, fake.stream, fake.cuda.get_allocator()) == (1, own, fake.malloc)
+        fake.current = 0
+        assert fake.stream == "default"
+
+
+def test_sessions_share_streams_and_memory(fake):
+    with tf.device("/gpu:0"):
+        x = tf.placeholder(tf.float32, [2])
+        total = tf.add(x, x)
+    with tf.Session() as one, tf.Session() as other:
+        for session in (one, other):
+            assert session.run(total, {x: [1, 2]}).tolist() == [2, 4]
+        assert one._maker.backends.keys() == other._maker.backends.keys()
+        for name, backend in one._maker.backends.items():
+            if backend.owns_arrays:
+                assert backend.streams is other._maker.backends[name].streams
+    fake.assert_one_arena()
 
 
 def test_integers_stay_in_host_memory(fake):
@@ -94,12 +124,9 @@ def test_out_of_memory_on_a_real_gpu(fake):
     with tf.device("/gpu:0"):
         total = tf.add(x, x, name="total")
 
-    def full(value):
-        raise fake.cuda.memory.OutOfMemoryError("Out of memory allocating 8 bytes")
-
     with tf.Session() as session:
-        fake.array = full
-        with pytest.raises(tf.errors.ResourceExhaustedError, match="Out of memory allocating 8 bytes"):
+        fake.capacity[0] = 100
+        with pytest.raises(tf.errors.ResourceExhaustedError, match="Out of memory allocating 512 bytes"):
             session.run(total, {x: [1, 2]})
     assert (fake.current, fake.stream) == (0, "default")
 

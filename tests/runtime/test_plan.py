@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpuplace as tf
+from gpuplace.graph.apply_op import apply_op
 
 
 @pytest.fixture(autouse=True)
@@ -220,3 +221,56 @@ def test_any_graph_gives_the_same_on_any_devices(steps):
         np.testing.assert_array_equal(value, expected[0])
         allocators = list(session._devices.allocators.values())
     assert [allocator.stats().bytes_in_use for allocator in allocators] == [0, 0]
+
+
+def test_what_does_nothing_has_no_line():
+    with tf.device("/cpu:0"):
+        x = tf.placeholder(tf.float32, [2])
+        variable = tf.Variable([1.0, 2.0])
+        with tf.control_dependencies([tf.no_op()]):
+            y = tf.stop_gradient(tf.identity(tf.add(x, variable)))
+            z = tf.identity(y)
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        assert session.run([y, z], {x: [1, 2]})[1].tolist() == [2, 4]
+        code = list(session._plans.values())[-1].code
+        assert code.source.splitlines()[1:-1] == [" t0 = c0.value", " t0 = k1(f0, t0)"]
+        metadata = tf.RunMetadata()
+        session.run(y, {x: [1, 2]}, tf.RunOptions(trace_level=3), metadata)
+    names = [node.node_name for device in metadata.step_stats.dev_stats for node in device.node_stats]
+    assert {"Identity", "StopGradient", "Variable", "NoOp"} <= set(names)
+
+
+def test_a_fetched_value_that_was_only_passed_on_is_the_callers_own():
+    with tf.device("/cpu:0"):
+        x = tf.placeholder(tf.float32, [2])
+        a = tf.add(x, x)
+        values = [a, tf.identity(a), tf.identity(tf.identity(a)), tf.identity(x)]
+        variable = tf.Variable([1.0, 2.0])
+        values += [variable, tf.identity(variable)]
+    given = np.float32([1, 2])
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        found = session.run(values, {x: given})
+        for one in found:
+            one[:] = -1
+        assert given.tolist() == [1, 2] and session.run(variable).tolist() == [1, 2]
+        assert [one.tolist() for one in session.run(values, {x: given})] == [[2, 4]] * 3 + [[1, 2]] * 3
+    for position, one in enumerate(found):
+        assert not any(np.shares_memory(one, other) for other in found[position + 1 :])
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_an_identity_in_a_branch_leaves_the_value_to_others(is_taken):
+    with tf.device("/cpu:0"):
+        pred, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
+        value = tf.add(x, x)
+        other, taken = apply_op("Switch", data=pred, pred=pred).outputs
+        with tf.control_dependencies([tf.identity(taken)]):
+            inside = tf.identity(value)
+        with tf.control_dependencies([tf.identity(other)]):
+            instead = tf.constant(0.0)
+        merged = apply_op("Merge", inputs=[instead, tf.negative(inside)]).outputs[0]
+        total = merged + value
+    with tf.Session() as session:
+        assert session.run(total, {pred: is_taken, x: 3.0}) == (0.0 if is_taken else 6.0)

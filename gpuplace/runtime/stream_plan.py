@@ -38,8 +38,14 @@ __all__ = ["PlanOnGPU", "StreamPlanBuilder"]
 class StreamPlanBuilder(PlanBuilder):
     """Makes the code of a schedule whose copies from and to GPUs run beside its kernels."""
 
-    _coming: dict[Slot, Step] = field(default_factory=dict)
-    """Values that are copied and not waited for in every case, and the steps that copy them."""
+    _copies: dict[Slot, Step] = field(default_factory=dict)
+    """Values that are copied, and the steps that copy them."""
+    _waited: set[Slot] = field(default_factory=set)
+    """Those that the function has waited for in every case; each function of a long plan waits for itself."""
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._waited.clear()
 
     def copier(self, source: Slot, target: Slot) -> tuple[Callable[[Any], Any] | None, Any]:
         """The function that queues a copy from one location to another, None where both are host memory."""
@@ -54,7 +60,14 @@ class StreamPlanBuilder(PlanBuilder):
         """Adds the lines of a step."""
         super().add(number, step)
         if step.is_copy and not self.is_alias(step):
-            self._coming[step.outputs[0]] = step
+            self._copies[step.outputs[0]] = step
+
+    def _add_steps(self, start: int, end: int) -> None:
+        """Adds the lines of steps; a copy to a GPU is waited for once, so before its value goes to another function."""
+        super()._add_steps(start, end)
+        for step in self.schedule.steps[start:end]:
+            if step.is_copy and not (slot := step.outputs[0]).location.on_host and self._last[slot] >= end:
+                self._wait_for(slot)
 
     def expressions(self, step: Step) -> list[str]:
         """What the kernel is called with; before it, the lines that wait for it."""
@@ -67,14 +80,14 @@ class StreamPlanBuilder(PlanBuilder):
         return super()._fetched(slot, position)
 
     def _wait_for(self, slot: Slot) -> None:
-        copy = self._coming.get(slot)
-        if copy is None:
+        name, root = self.names[slot], self._roots.get(slot, slot)
+        copy = self._copies.get(root)
+        if copy is None or root in self._waited:
             return
         self.namespace["ready"] = ready
-        name = self.names[slot]
         self.emit(copy, f"{name} = ready({name})")
         if not self._indent:
-            del self._coming[slot]
+            self._waited.add(root)
 
 
 class PlanOnGPU(Plan):

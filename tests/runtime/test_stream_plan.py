@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.runtime import gpu_streams
+from gpuplace.runtime import gpu_streams, plan_pieces
 from tests.runtime.gpu_programs import PROGRAMS, assert_same, numbers, random_program
 
 SEEDS = range(12)
@@ -31,6 +31,17 @@ def test_values_are_right_in_whatever_order_streams_work(fake, program):
 @pytest.mark.parametrize("fake", range(100, 130), indirect=True)
 def test_values_of_random_programs_are_right(fake, request):
     assert_same(random_program(request.node.callspec.params["fake"]))
+    fake.drain()
+    fake.assert_one_arena()
+
+
+@pytest.mark.parametrize("fake", range(100, 130), indirect=True)
+def test_values_of_plans_in_pieces_are_right(fake, request, monkeypatch):
+    monkeypatch.setattr(plan_pieces, "MIN_STEPS", 2)
+    monkeypatch.setattr(plan_pieces, "MAX_STEPS", 6)
+    assert_same(random_program(request.node.callspec.params["fake"]))
+    for program in PROGRAMS:
+        assert_same(program)
     fake.drain()
     fake.assert_one_arena()
 

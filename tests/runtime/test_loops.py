@@ -492,3 +492,40 @@ def test_programs_do_what_python_does(statements, first, is_traced):
             options = {"options": tf.RunOptions(trace_level=3), "run_metadata": tf.RunMetadata()}
         with tf.Session() as session:
             assert session.run(results, feed, **options) == expected
+
+
+# On stand-ins for real GPUs
+
+
+@pytest.mark.parametrize("fake", range(3), indirect=True)
+def test_loops_on_real_gpus(fake):
+    x = tf.placeholder(tf.float32, [3])
+
+    def body(i, v, w):
+        with tf.device("/gpu:1"):
+            w = tf.cond(tf.reduce_sum(v) > 2.5, lambda: w * 0.5 + v, lambda: w - v)
+        with tf.device("/cpu:0"):
+            v = v + w
+        with tf.device("/gpu:0"):
+            return i + 1, v * 0.5, w
+
+    with tf.device("/gpu:0"):
+        result = tf.while_loop(lambda i, *_: i < 4, body, [0, x, tf.ones([3])])
+        gradient = tf.gradients(result[1], x)[0]
+    feed = {x: np.float32([0.5, 1.0, 1.25])}
+    with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+        found = session.run([*result, gradient], feed)
+        again = session.run([*result, gradient], feed)
+        traced = session.run(
+            [*result, gradient], feed, options=tf.RunOptions(trace_level=3), run_metadata=tf.RunMetadata()
+        )
+    v, w = feed[x], np.ones(3, np.float32)
+    for _ in range(4):
+        w = w * np.float32(0.5) + v if v.sum() > 2.5 else w - v
+        v = (v + w) * np.float32(0.5)
+    np.testing.assert_allclose(found[1], v, rtol=1e-5)
+    np.testing.assert_allclose(found[2], w, rtol=1e-5)
+    for one, other, third in zip(found, again, traced, strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(one, third)
+    fake.drain()

@@ -20,7 +20,8 @@ from gpuplace.ops.fused_conv import chain_function
 from gpuplace.runtime.chains import convolution_chains
 from gpuplace.runtime.fresh_ops import has_room_for_result, is_known_small
 from gpuplace.runtime.memory_lines import MemoryLines
-from gpuplace.runtime.partition import HOLDERS, PLACEHOLDERS, Slot, Step, retval_name
+from gpuplace.runtime.needed import PLACEHOLDERS
+from gpuplace.runtime.partition import HOLDERS, Slot, Step, retval_name
 from gpuplace.runtime.session_errors import missing_feed_error
 
 __all__ = ["KernelLines"]

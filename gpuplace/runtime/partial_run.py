@@ -23,7 +23,8 @@ from gpuplace.dtypes import resource
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.runtime.partition import HOLDERS, loop_units, needed_operations
+from gpuplace.runtime.needed import loop_units, needed_operations
+from gpuplace.runtime.partition import HOLDERS
 from gpuplace.runtime.session_errors import with_lines
 
 __all__ = ["PartialRuns"]

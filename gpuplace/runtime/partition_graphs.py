@@ -19,7 +19,8 @@ from gpuplace.dtypes import as_dtype
 from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.runtime.partition import Schedule, Slot, Step, arg_name, retval_name
+from gpuplace.runtime.needed import arg_name
+from gpuplace.runtime.partition import Schedule, Slot, Step, retval_name
 from gpuplace.shapes import TensorShape
 
 __all__ = [

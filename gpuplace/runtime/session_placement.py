@@ -25,7 +25,8 @@ from gpuplace.placer.from_graph import placement_graph_of
 from gpuplace.placer.log import device_mapping, placement_lines
 from gpuplace.placer.placement import Placement
 from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder
-from gpuplace.runtime.partition import arg_name, needed_operations, retval_name
+from gpuplace.runtime.needed import arg_name, needed_operations
+from gpuplace.runtime.partition import retval_name
 from gpuplace.runtime.place import place
 from gpuplace.runtime.process_state import SessionDevices
 from gpuplace.runtime.session_errors import error_with_lines

@@ -28,7 +28,8 @@ from typing import Any, ClassVar, NamedTuple
 from gpuplace.dtypes import as_dtype
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.resources import VariableStorage
-from gpuplace.runtime.partition import Schedule, Slot, Step, arg_name, retval_name
+from gpuplace.runtime.needed import arg_name
+from gpuplace.runtime.partition import Schedule, Slot, Step, retval_name
 from gpuplace.runtime.partition_graphs import (
     control_numbers,
     end_names,

@@ -4,7 +4,8 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.kernels.registry import default_catalogue
-from gpuplace.runtime.partition import Location, PartitionOptions, make_schedule, needed_operations
+from gpuplace.runtime.needed import needed_operations
+from gpuplace.runtime.partition import Location, PartitionOptions, make_schedule
 
 CPU, GPU, GPU1 = (f"/job:localhost/replica:0/task:0/device:{name}" for name in ("CPU:0", "GPU:0", "GPU:1"))
 

@@ -20,7 +20,6 @@ from typing import Any
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops import nest
 
 __all__ = [
     "ControlFlowContext",
@@ -237,8 +236,3 @@ def is_cond_switch(op: Operation) -> bool:
             if context is None or not context.IsCondContext():
                 return False
     return True
-
-
-def flat_tensors(structure: Any) -> list[Tensor]:
-    """The tensors of a structure."""
-    return nest.flatten(structure, opens_slices=True)

@@ -17,7 +17,7 @@ from gpuplace.ops.constant import range as range_of
 from gpuplace.ops.flow_context import context_behind, merge, switch, switch_beside
 from gpuplace.ops.gradient_registry import gradient
 from gpuplace.ops.indexed_slices import IndexedSlices
-from gpuplace.ops.loop_gradients import add_accumulator, add_slices_accumulator
+from gpuplace.ops.loop_sums import add_accumulator, add_slices_accumulator
 from gpuplace.ops.support import new
 from gpuplace.ops.while_loops import WhileContext, enter, exit_loop, next_iteration
 

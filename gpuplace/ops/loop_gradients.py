@@ -23,7 +23,7 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops import comparison, constant, elementwise, joining
+from gpuplace.ops import comparison, constant, elementwise
 from gpuplace.ops.flow_context import (
     context_behind,
     is_cond_switch,
@@ -34,12 +34,20 @@ from gpuplace.ops.flow_context import (
     switch_beside,
     while_context_of,
 )
-from gpuplace.ops.indexed_slices import IndexedSlices
 from gpuplace.ops.support import new
 from gpuplace.ops.while_loops import WhileContext, enter, exit_loop, next_iteration
-from gpuplace.shapes import TensorShape
 
-__all__ = ["LoopGradient", "LoopGradients", "is_loop_switch", "zeros_of", "zeros_of_switch"]
+__all__ = [
+    "LoopGradient",
+    "LoopGradients",
+    "add_ring",
+    "inside",
+    "is_loop_switch",
+    "outside",
+    "shape_of",
+    "zeros_of",
+    "zeros_of_switch",
+]
 
 _PASSING = frozenset({"Switch", "RefSwitch", "Identity", "RefIdentity"})
 
@@ -267,7 +275,7 @@ class LoopGradient:
 # Counters
 
 
-def _add_ring(
+def add_ring(
     context: WhileContext,
     first: Tensor,
     step: Callable[[Tensor], Tensor],
@@ -294,7 +302,7 @@ def _add_forward_counter(forward: WhileContext, outer: LoopGradient | None) -> t
     if outer is not None:
         zero.op._add_control_input(outer.forward_index.op.inputs[0].op)
     with inside(forward):
-        return _add_ring(forward, zero, lambda index: elementwise.add(index, 1), "f_count")
+        return add_ring(forward, zero, lambda index: elementwise.add(index, 1), "f_count")
 
 
 def _add_backward_counter(context: WhileContext, count: Tensor, outer: LoopGradient | None) -> Tensor:
@@ -318,69 +326,6 @@ def _add_backward_counter(context: WhileContext, count: Tensor, outer: LoopGradi
             outer.grad_sync._add_control_input(zero.op)
         context.ExitResult([zero])
     return going_on
-
-
-# Sums over iterations
-
-
-def add_accumulator(context: WhileContext, op: Operation, grad: Tensor) -> Tensor:
-    """Sums the gradient of a loop invariant, that ``op`` brings in, over the iterations."""
-    with outside(context):
-        zeros = _zero_accumulator(context, op, grad)
-    return _add_ring(context, zeros, lambda total: elementwise.add(total, grad), "b_acc", "b_acc")[0]
-
-
-def _zero_accumulator(context: WhileContext, op: Operation, grad: Tensor) -> Tensor:
-    around = context.outer_context
-    if grad.shape.is_fully_defined():
-        with inside(around):
-            return constant.constant(0, grad.dtype, shape=grad.shape.as_list(), name="b_acc")
-    value = op.inputs[0]
-    if isinstance(around, WhileContext) and around.grad_state is not None:
-        outer = context.grad_state.outer
-        with inside(context.grad_state.forward_context.outer_context):
-            shape = shape_of(value)
-        history = outer.AddForwardAccumulator(shape)
-        with inside(around):
-            return constant.zeros(outer.AddBackpropAccumulatedValue(history, shape), grad.dtype)
-    with inside(around):
-        return constant.zeros(shape_of(value), grad.dtype)
-
-
-def add_slices_accumulator(context: WhileContext, op: Operation, grad: IndexedSlices) -> IndexedSlices:
-    """As ``add_accumulator``, for slices: they are put one behind the other."""
-    values, indices, dense_shape = grad.values, grad.indices, grad.dense_shape
-    with outside(context), inside(context.outer_context):
-        sizes = values.shape.sizes
-        if sizes is not None and None not in sizes:
-            first = constant.constant(0, values.dtype, shape=[1, *values.shape.as_list()[1:]], name="b_acc")
-        else:
-            first = constant.zeros(joining.concat([[1], shape_of(op.inputs[0])[1:]], 0), values.dtype)
-        starts = [constant.constant([0], indices.dtype), first]
-        if dense_shape is not None:
-            if dense_shape.shape.is_fully_defined():
-                starts.append(constant.constant(0, dense_shape.dtype, shape=dense_shape.shape.as_list()))
-            else:
-                whole = new("Shape", input=op.inputs[0], out_type=dense_shape.dtype)
-                starts.append(new("ZerosLike", "zeros_like", x=whole))
-    for start in starts:
-        context.AddName(start)
-    entered = [enter(start, context, use_input_shape=False, name="b_acc") for start in starts]
-    entered[0].set_shape(TensorShape([None]))
-    if first.shape.ndims is not None:
-        entered[1].set_shape(TensorShape([None, *first.shape.as_list()[1:]]))
-    context.loop_enters.extend(entered)
-    merged = [merge([one, one], name="b_acc")[0] for one in entered]
-    switched = [switch(one, context.pivot) for one in merged]
-    totals = [joining.concat([switched[0][1], indices], 0), joining.concat([switched[1][1], values], 0)]
-    if dense_shape is not None:
-        totals.append(elementwise.maximum(dense_shape, switched[2][1]))
-    for one, going_on in zip(merged, [next_iteration(total) for total in totals], strict=True):
-        one.op._update_input(1, going_on)
-    left = [exit_loop(other, name="b_acc") for other, _ in switched]
-    context.loop_exits.extend(left)
-    context.ExitResult(left)
-    return IndexedSlices(left[1], left[0], left[2] if dense_shape is not None else None)
 
 
 # All loops of one call of gradients

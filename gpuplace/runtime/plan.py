@@ -28,7 +28,9 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import bind, find_compute, no_compute_error
 from gpuplace.ops.fused_conv import chain_function
 from gpuplace.runtime.chains import convolution_chains
+from gpuplace.runtime.elementwise_groups import FusedStep
 from gpuplace.runtime.fresh_ops import FRESH_OPS, has_room_for_result
+from gpuplace.runtime.fused_elementwise import Fused
 from gpuplace.runtime.guards import Guards
 from gpuplace.runtime.memory_lines import MemoryLines
 from gpuplace.runtime.partition import MERGES, PLACEHOLDERS, SWITCHES, Schedule, Slot, Step, retval_name
@@ -347,6 +349,9 @@ class PlanBuilder(MemoryLines):
     def kernel(self, step: Step, op: Operation) -> Callable[..., Any]:
         """The bound function of a node."""
         backend = self.backends[step.device]
+        if isinstance(step, FusedStep):
+            functions = [self.kernel(member, member.op) for member in step.members if member.op is not None]
+            return Fused(step, backend.xp, functions)
         if op.type in PLACEHOLDERS:
             error = missing_feed_error(op)
 
@@ -381,12 +386,10 @@ class PlanBuilder(MemoryLines):
             self.call(number, step, call, (slot,), names)
         else:
             self.call(number, step, call, step.outputs, names)
-            for slot in step.outputs:
+            for position, slot in enumerate(step.outputs):
                 if self.is_used(slot):
                     name = self.names[slot]
-                    noted = self.account(
-                        number * 1000 + slot.tensor.value_index, slot, name, memory, step, ""
-                    )
+                    noted = self.account(number * 1000 + position, slot, name, memory, step, "")
                     if noted != name:
                         self.emit(step, f"{name} = {noted}")
         if reservation:

@@ -35,8 +35,10 @@ from gpuplace.runtime.cuda_graphs import (
     captures_are_on,
     device_part,
 )
+from gpuplace.runtime.elementwise_groups import fused
 from gpuplace.runtime.executor import ConstantPlan, Plan, PlanOnGPU
 from gpuplace.runtime.folding import Folder
+from gpuplace.runtime.fused_elementwise import fusion_is_on
 from gpuplace.runtime.lane_plan import LaneBuilder, ParallelPlan, TracedLaneBuilder, lane_schedules
 from gpuplace.runtime.lanes import Arrangement, arrange, estimated_costs
 from gpuplace.runtime.partition import PartitionOptions, Schedule, Step, make_schedule
@@ -93,6 +95,7 @@ class PlanMaker:
         self._lock = lock
         self._other_plans = other_plans
         self._folder = Folder(config, resources)
+        self._fuses = fusion_is_on(config)
         self._constants: dict[tuple[Tensor, str, bool], Any] = {}
         self._measured: dict[Signature, Sequence[float]] = {}
         self._transfers = 0
@@ -140,8 +143,9 @@ class PlanMaker:
         first, self._transfers = self._transfers, self._transfers + count_transfers(schedule)
         leaves = [backend.leave for backend in backends.values() if backend.leave is not None]
         if leaves:
-            code = self._line(schedule, backends, kind)
-            part = device_part(schedule, backends) if not kind and captures_are_on() else None
+            joined = fused(schedule, backends) if not kind and self._fuses else schedule
+            code = self._line(joined, backends, kind)
+            part = device_part(joined, backends) if not kind and captures_are_on() else None
             if part is None:
                 return PlanOnGPU(schedule, code, self._release, first, leave=leaves[0])
             return CapturingPlan(

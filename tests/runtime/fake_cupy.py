@@ -6,15 +6,29 @@ Only what `cupy_backend` and the kernels of the tests call exists; every call of
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from tests.runtime.fake_elementwise import FakeElementwiseKernel
+
+
+def _operator(name: str, *, is_swapped: bool = False) -> Callable[..., Any]:
+    def call(self: FakeArray, *others: Any) -> Any:
+        return getattr(self.fake, name)(*([*others, self] if is_swapped else [self, *others]))
+
+    return call
+
 
 class FakeArray:
     """An array in the memory of a GPU."""
+
+    __array_ufunc__ = None  # NumPy's scalars leave operators to this class
+    __hash__ = None
+    fake: Any = None
 
     def __init__(self, value: Any, device: int) -> None:
         self.inner = np.asarray(value)
@@ -40,11 +54,27 @@ class FakeArray:
     def __getitem__(self, key: Any) -> FakeArray:
         return FakeArray(self.inner[key], self.device.id)
 
+    def copy(self) -> FakeArray:
+        return self.fake.call("copy", lambda array: array.copy(), (self,))
+
+    def astype(self, dtype: Any) -> FakeArray:
+        return self.fake.call("astype", lambda array: array.astype(dtype), (self,))
+
+    __add__, __radd__ = _operator("add"), _operator("add", is_swapped=True)
+    __sub__, __rsub__ = _operator("subtract"), _operator("subtract", is_swapped=True)
+    __mul__, __rmul__ = _operator("multiply"), _operator("multiply", is_swapped=True)
+    __truediv__, __rtruediv__ = _operator("divide"), _operator("divide", is_swapped=True)
+    __lt__, __le__, __gt__, __ge__ = map(_operator, ("less", "less_equal", "greater", "greater_equal"))
+    __eq__, __ne__, __and__, __neg__, __abs__ = map(
+        _operator, ("equal", "not_equal", "bitwise_and", "negative", "absolute")
+    )
+
 
 class FakeCupy:
     """The module."""
 
     ndarray = FakeArray
+    __name__ = "cupy"
 
     def __init__(self, total_bytes: int = 1 << 34) -> None:
         self.events: list[tuple[Any, ...]] = []
@@ -54,6 +84,8 @@ class FakeCupy:
         self.capture: list[tuple[Any, ...]] | None = None
         self.refused: frozenset[str] = frozenset()
         self.allocator: Any = lambda size: object()
+        self.ElementwiseKernel = functools.partial(FakeElementwiseKernel, self)
+        FakeArray.fake = self
         outer = self
 
         class CUDARuntimeError(RuntimeError):
@@ -166,22 +198,24 @@ class FakeCupy:
         if not callable(function) or isinstance(function, type):
             return function
 
-        def call(*arguments: Any, **options: Any) -> Any:
-            for argument in arguments:
-                assert not isinstance(argument, np.ndarray), f"{name} was given an array in host memory"
-                if isinstance(argument, FakeArray):
-                    assert argument.device.id == self.current, f"{name} was given an array of another GPU"
-            if self.capture is not None and name in self.refused:
-                self.capture = None
-                raise NotImplementedError(f"{name} cannot be captured")
-            self.events.append(("call", name, self.current))
-            made = FakeArray(function(*map(self.plain, arguments), **options), self.current)
-            if self.capture is not None:
-                self.allocator(made.nbytes)
-                self.capture.append((function, arguments, options, made))
-            return made
+        return lambda *arguments, **options: self.call(name, function, arguments, options)
 
-        return call
+    def call(self, name: str, function: Callable[..., Any], arguments: Any, options: Any = {}) -> Any:  # noqa: B006
+        """Runs a kernel."""
+        for argument in arguments:
+            assert not isinstance(argument, np.ndarray), f"{name} was given an array in host memory"
+            if isinstance(argument, FakeArray):
+                assert argument.device.id == self.current, f"{name} was given an array of another GPU"
+        if self.capture is not None and name in self.refused:
+            self.capture = None
+            raise NotImplementedError(f"{name} cannot be captured")
+        self.events.append(("call", name, self.current))
+        with np.errstate(all="ignore"):
+            made = FakeArray(function(*map(self.plain, arguments), **options), self.current)
+        if self.capture is not None:
+            self.allocator(made.nbytes)
+            self.capture.append((function, arguments, options, made))
+        return made
 
     @staticmethod
     def plain(argument: Any) -> Any:

@@ -11,6 +11,12 @@ from gpuplace.runtime.cuda_graphs import MIN_KERNELS, RUNS_BEFORE, CapturingPlan
 MANY = MIN_KERNELS + 4
 
 
+@pytest.fixture(autouse=True)
+def kernel_by_kernel(monkeypatch):
+    """Chains stay chains: groups of them are in test_fused_elementwise."""
+    monkeypatch.setenv("GPUPLACE_FUSION", "0")
+
+
 def chain(x, count=MANY):
     total = x
     for _ in range(count):

@@ -77,7 +77,7 @@ class Function:
     is_test: bool = False
     """Whether the result is a bool."""
     is_library: bool = False
-    """Whether it is a function of the mathematics library, whose last operation the compiler may merge with the next."""
+    """Whether it is a function of the mathematics library: the compiler may merge its last operation with the next."""
     is_choice: bool = False
     """Whether the result is an argument, or its negative."""
 

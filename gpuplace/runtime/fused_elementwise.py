@@ -126,10 +126,9 @@ def kernel_text(step: FusedStep, shapes: Sequence[tuple[int, ...]]) -> KernelTex
     parameters: list[str] = []
     given: list[tuple[int, tuple[int, ...] | None]] = []
     whole: tuple[int, ...] = ()
-    for name in dict.fromkeys(match[0] for match in _PARAMETER.finditer(body)):
-        first, _, second = name[1:].partition("_")
-        position = int(first)
-        view = recorder.reshaped[position][int(second)] if second else None
+    for name in sorted(set(_PARAMETER.findall(body)), key=_position):
+        position, number = _position(name)
+        view = recorder.reshaped[position][number] if number >= 0 else None
         parameters.append(f"{values[step.inputs[position]].dtype} {name}")
         given.append((position, view))
         whole = np.broadcast_shapes(whole, shapes[position] if view is None else view)
@@ -137,6 +136,12 @@ def kernel_text(step: FusedStep, shapes: Sequence[tuple[int, ...]]) -> KernelTex
         raise NotRecorded("values of several shapes are needed")
     results = ", ".join(f"{values[slot].dtype} y{number}" for number, slot in enumerate(step.outputs))
     return KernelText(", ".join(parameters), results, body, tuple(given))
+
+
+def _position(name: str) -> tuple[int, int]:
+    """The position of the input that a parameter is, and which of its other shapes, -1 for its own."""
+    position, _, view = name[1:].partition("_")
+    return int(position), int(view) if view else -1
 
 
 class Fused:

@@ -149,7 +149,7 @@ class _Expression:
             )
         if sign == "(":
             self.take()
-            if self.tokens[self.at][0] == "type":
+            if self.tokens[self.at][0] == "type" and self.tokens[self.at + 1][1] == ")":
                 kind = self.take()
                 self.take(")")
                 return self.unary().astype(TYPES[kind])

@@ -22,6 +22,7 @@ import numpy as np
 ADDS = 1000
 SMALL = np.full((2, 2), 0.5, np.float32)
 LARGE = np.random.default_rng(0).random((4096, 4096), np.float32)
+"""Also the 16M numbers of the elementwise case: 64 MiB, read and written 10 times by 10 kernels, once by one."""
 
 Case = tuple[str, Callable[[], Any]]
 
@@ -38,12 +39,18 @@ def fastest(call: Callable[[], Any], seconds: float = 1.0) -> float:
     return 1e6 * best
 
 
+def gelu(x: Any, tanh: Callable[[Any], Any]) -> Any:
+    """An activation of ten elementwise functions."""
+    return 0.5 * x * (1.0 + tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+
+
 def gpuplace_cases() -> Iterator[Case]:
     tf = importlib.import_module("gpuplace")
     tf.use_machine(tf.Machine.local())
     config = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))
-    for name, graphs in (("kernel by kernel", "0"), ("captured", "1")):
-        os.environ["GPUPLACE_CUDA_GRAPHS"] = graphs
+    kinds = (("kernel by kernel", "0", "0"), ("captured", "1", "0"), ("fused", "0", "1"))
+    for name, graphs, fusion in kinds:
+        os.environ["GPUPLACE_CUDA_GRAPHS"], os.environ["GPUPLACE_FUSION"] = graphs, fusion
         with tf.Graph().as_default(), tf.device("/gpu:0"):
             x = tf.placeholder(tf.float32, [2, 2])
             total = x
@@ -52,6 +59,16 @@ def gpuplace_cases() -> Iterator[Case]:
             step = tf.Session(config=config).make_callable(total, [x])
         step(SMALL)  # the plan is made now, under this setting
         yield f"chain, gpuplace {name}", lambda step=step: step(SMALL)
+        if name == "captured":
+            continue
+        with tf.Graph().as_default(), tf.device("/gpu:0"):
+            v = tf.Variable(LARGE)
+            corner = gelu(v.read_value(), tf.tanh)[0, 0]
+            session = tf.Session(config=config)
+            session.run(v.initializer)
+            step = session.make_callable(corner)
+        step()
+        yield f"gelu, gpuplace {name}", step
     with tf.Graph().as_default(), tf.device("/gpu:0"):
         a = tf.Variable(LARGE)
         corner = tf.matmul(tf.matmul(a, a), a)[0, 0]
@@ -71,7 +88,10 @@ def cupy_cases() -> Iterator[Case]:
         return total.get()
 
     a = cupy.array(LARGE)
+    fused = cupy.fuse(lambda x: gelu(x, cupy.tanh))
     yield "chain, bare CuPy", chain
+    yield "gelu, bare CuPy", lambda: gelu(a, cupy.tanh)[0, 0].get()
+    yield "gelu, cupy.fuse", lambda: fused(a)[0, 0].get()
     yield "matmul, bare CuPy", lambda: cupy.matmul(cupy.matmul(a, a), a)[0, 0].get()
 
 
@@ -88,6 +108,9 @@ def torch_cases() -> Iterator[Case]:
     a = torch.tensor(LARGE, device="cuda")
     yield "chain, PyTorch", lambda: chain(torch.tensor(SMALL, device="cuda")).cpu()
     yield "chain, torch.compile", lambda: compiled(torch.tensor(SMALL, device="cuda")).cpu()
+    whole = torch.compile(lambda x: gelu(x, torch.tanh))
+    yield "gelu, PyTorch", lambda: gelu(a, torch.tanh)[0, 0].cpu()
+    yield "gelu, torch.compile", lambda: whole(a)[0, 0].cpu()
     yield "matmul, PyTorch", lambda: (a @ a @ a)[0, 0].cpu()
 
 
@@ -104,6 +127,8 @@ def jax_cases() -> Iterator[Case]:
     a = jax.device_put(LARGE)
     product = jax.jit(lambda a: (a @ a @ a)[0, 0])
     yield "chain, jax.jit", lambda: np.asarray(compiled(SMALL))
+    whole = jax.jit(lambda x: gelu(x, jax.numpy.tanh))
+    yield "gelu, jax.jit", lambda: np.asarray(whole(a)[0, 0])
     yield "matmul, jax.jit", lambda: np.asarray(product(a))
 
 

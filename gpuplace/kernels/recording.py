@@ -84,6 +84,12 @@ class Recorded:
     def __bool__(self) -> bool:
         raise NotRecorded("a kernel looks at values")
 
+    def __float__(self) -> float:
+        raise NotRecorded("a kernel looks at values")
+
+    def __pow__(self, power: Any) -> Recorded:
+        raise NotRecorded("CuPy has kernels of its own for powers")
+
 
 class Recorder:
     """Stands for NumPy or CuPy."""

@@ -9,6 +9,7 @@ Source: tensorflow/core/kernels/training_ops.cc, release 1.15 (formulas, message
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
+from gpuplace.kernels.one_kernel import OneKernel, environment_allows_fusion
 from gpuplace.kernels.resources import ResourceHandle, VariableStorage
 from gpuplace.ops.resource_state import handle_shape
 from gpuplace.ops.scatter import check_indices
@@ -41,6 +43,7 @@ def _apply(
     def register(update: Update) -> Update:
         def bind(xp: Any, op_attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
             keywords = {attr: op_attrs[attr] for attr in attrs}
+            new_values = _by_element(update, xp, op, keywords)
 
             def run(*inputs: Any) -> Any:
                 storages = [_storage(tensor) for tensor in inputs[:variables]]
@@ -51,7 +54,7 @@ def _apply(
                         new: Any = _on_rows(update, xp, op, values, rest, keywords)
                     else:
                         _check_shapes(op, values, rest[_gradient_position(op) - variables])
-                        new = update(xp, *values, *rest, **keywords)
+                        new = new_values(*values, *rest)
                     for storage, value in zip(storages, new, strict=True):
                         storage.assign(value)
                 return inputs[0] if op.outputs else ()
@@ -65,6 +68,22 @@ def _apply(
         return update
 
     return register
+
+
+def _by_element(
+    update: Update, xp: Any, op: Operation, keywords: Mapping[str, Any]
+) -> Callable[..., tuple[Any, ...]]:
+    """The update of whole arrays: with CuPy one kernel that reads and writes every array once, and not one a sign."""
+    plain = functools.partial(update, xp, **keywords)
+    if not hasattr(xp, "ElementwiseKernel") or not environment_allows_fusion():
+        return plain
+    kernel = OneKernel(xp, op.type, lambda recorder, given: update(recorder, *given, **keywords), plain)
+
+    def run(*arrays: Any) -> tuple[Any, ...]:
+        made = kernel(*arrays)
+        return made if isinstance(made, tuple) else (made,)
+
+    return run
 
 
 def _storage(tensor: VariableStorage | ResourceHandle) -> VariableStorage:

@@ -30,7 +30,7 @@ from gpuplace.ops.fused_conv import chain_function
 from gpuplace.runtime.chains import convolution_chains
 from gpuplace.runtime.elementwise_groups import FusedStep
 from gpuplace.runtime.fresh_ops import FRESH_OPS, has_room_for_result
-from gpuplace.runtime.fused_elementwise import Fused
+from gpuplace.runtime.fused_elementwise import fused_function
 from gpuplace.runtime.guards import Guards
 from gpuplace.runtime.memory_lines import MemoryLines
 from gpuplace.runtime.partition import MERGES, PLACEHOLDERS, SWITCHES, Schedule, Slot, Step, retval_name
@@ -351,7 +351,7 @@ class PlanBuilder(MemoryLines):
         backend = self.backends[step.device]
         if isinstance(step, FusedStep):
             functions = [self.kernel(member, member.op) for member in step.members if member.op is not None]
-            return Fused(step, backend.xp, functions)
+            return fused_function(step, backend.xp, functions)
         if op.type in PLACEHOLDERS:
             error = missing_feed_error(op)
 

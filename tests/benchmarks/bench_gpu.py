@@ -8,6 +8,7 @@ Every figure ends with a value in host memory, so that the work is done. Without
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import importlib.util
 import os
@@ -22,7 +23,7 @@ import numpy as np
 ADDS = 1000
 SMALL = np.full((2, 2), 0.5, np.float32)
 LARGE = np.random.default_rng(0).random((4096, 4096), np.float32)
-"""Also the 16M numbers of the elementwise case: 64 MiB, read and written 10 times by 10 kernels, once by one."""
+"""Also the 16M numbers of the elementwise cases."""
 
 Case = tuple[str, Callable[[], Any]]
 
@@ -40,8 +41,33 @@ def fastest(call: Callable[[], Any], seconds: float = 1.0) -> float:
 
 
 def gelu(x: Any, tanh: Callable[[Any], Any]) -> Any:
-    """An activation of ten elementwise functions."""
+    """An activation of nine elementwise functions."""
     return 0.5 * x * (1.0 + tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+
+
+def adam(xp: Any, var: Any, m: Any, v: Any, grad: Any) -> tuple[Any, Any, Any]:
+    """One step of Adam, as the op ``ApplyAdam`` computes it."""
+    m = m + (grad - m) * 0.1
+    v = v + (grad * grad - v) * 0.001
+    return var - 0.001 * m / (xp.sqrt(v) + 1e-8), m, v
+
+
+class Training:
+    """Steps of Adam of a bare library: keeps the variables.
+
+    Args:
+        step: ``adam``, bound to the library and perhaps compiled.
+        start: the variable, its two moments, and the gradient.
+        to_host: gives a number of an array.
+    """
+
+    def __init__(self, step: Callable[..., Any], start: list[Any], to_host: Callable[[Any], Any]) -> None:
+        self._step, self._to_host = step, to_host
+        *self._state, self._grad = start
+
+    def __call__(self) -> Any:
+        self._state = list(self._step(*self._state, self._grad))
+        return self._to_host(self._state[0][0, 0])
 
 
 def gpuplace_cases() -> Iterator[Case]:
@@ -69,6 +95,16 @@ def gpuplace_cases() -> Iterator[Case]:
             step = session.make_callable(corner)
         step()
         yield f"gelu, gpuplace {name}", step
+        with tf.Graph().as_default(), tf.device("/gpu:0"):
+            v, grad = tf.Variable(LARGE), tf.Variable(LARGE)
+            train = tf.train.AdamOptimizer().apply_gradients([(grad.read_value(), v)])
+            with tf.control_dependencies([train]):
+                corner = v.read_value()[0, 0]
+            session = tf.Session(config=config)
+            session.run(tf.global_variables_initializer())
+            step = session.make_callable(corner)
+        step()
+        yield f"adam, gpuplace {name}", step
     with tf.Graph().as_default(), tf.device("/gpu:0"):
         a = tf.Variable(LARGE)
         corner = tf.matmul(tf.matmul(a, a), a)[0, 0]
@@ -92,6 +128,12 @@ def cupy_cases() -> Iterator[Case]:
     yield "chain, bare CuPy", chain
     yield "gelu, bare CuPy", lambda: gelu(a, cupy.tanh)[0, 0].get()
     yield "gelu, cupy.fuse", lambda: fused(a)[0, 0].get()
+
+    def step(var: Any, m: Any, v: Any, grad: Any) -> Any:
+        return adam(cupy, var, m, v, grad)
+
+    for name, run in (("bare CuPy", step), ("cupy.fuse", cupy.fuse(step))):
+        yield f"adam, {name}", Training(run, [a, a * 0, a * 0, a], lambda corner: corner.get())
     yield "matmul, bare CuPy", lambda: cupy.matmul(cupy.matmul(a, a), a)[0, 0].get()
 
 
@@ -111,6 +153,12 @@ def torch_cases() -> Iterator[Case]:
     whole = torch.compile(lambda x: gelu(x, torch.tanh))
     yield "gelu, PyTorch", lambda: gelu(a, torch.tanh)[0, 0].cpu()
     yield "gelu, torch.compile", lambda: whole(a)[0, 0].cpu()
+
+    def step(var: Any, m: Any, v: Any, grad: Any) -> Any:
+        return adam(torch, var, m, v, grad)
+
+    for name, run in (("PyTorch", step), ("torch.compile", torch.compile(step))):
+        yield f"adam, {name}", Training(run, [a, a * 0, a * 0, a], lambda corner: corner.cpu())
     yield "matmul, PyTorch", lambda: (a @ a @ a)[0, 0].cpu()
 
 
@@ -129,6 +177,8 @@ def jax_cases() -> Iterator[Case]:
     yield "chain, jax.jit", lambda: np.asarray(compiled(SMALL))
     whole = jax.jit(lambda x: gelu(x, jax.numpy.tanh))
     yield "gelu, jax.jit", lambda: np.asarray(whole(a)[0, 0])
+    step = jax.jit(functools.partial(adam, jax.numpy))
+    yield "adam, jax.jit", Training(step, [a, a * 0, a * 0, a], np.asarray)
     yield "matmul, jax.jit", lambda: np.asarray(product(a))
 
 

@@ -6,6 +6,7 @@ stand-in's own reading of the text.
 """
 
 import ctypes
+import functools
 import re
 import shutil
 import subprocess
@@ -16,9 +17,10 @@ import pytest
 
 from gpuplace.kernels.compute import bind
 from gpuplace.kernels.cuda_text import FUNCTIONS, TYPE_NAMES
+from gpuplace.kernels.one_kernel import kernel_text
 from gpuplace.kernels.recording import Recorder
 from gpuplace.runtime.elementwise_groups import ELEMENTWISE_OPS
-from gpuplace.runtime.fused_elementwise import kernel_text
+from gpuplace.runtime.fused_elementwise import recorded
 from tests.runtime.elementwise_ops import group_of, operations
 from tests.runtime.fake_elementwise import TYPES, run_body
 
@@ -56,7 +58,10 @@ EXTREMES = {"ClipByValue", "Maximum", "Minimum", "Relu", "Relu6"}
 
 def exact_operations():
     for name, op in operations():
-        text = kernel_text(group_of(op), [tuple(slot.shape.as_list()) for slot in dict.fromkeys(op.inputs)])
+        inputs = [
+            (tensor.dtype.numpy_dtype, tuple(tensor.shape.as_list())) for tensor in dict.fromkeys(op.inputs)
+        ]
+        text = kernel_text(functools.partial(recorded, group_of(op)), inputs)
         if not LIBRARY.search(text.body):
             yield name, op, text
 

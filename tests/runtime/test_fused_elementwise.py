@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 import gpuplace as tf
 from gpuplace.graph.apply_op import apply_op
+from gpuplace.kernels.one_kernel import OneKernel
 from gpuplace.runtime import cupy_backend, plan_maker
-from gpuplace.runtime.cuda_graphs import RUNS_BEFORE, CapturingPlan
+from gpuplace.runtime.cuda_graphs import MIN_KERNELS, RUNS_BEFORE, CapturingPlan
 from gpuplace.runtime.elementwise_groups import FusedStep, fused
-from gpuplace.runtime.fused_elementwise import Fused, fusion_is_on
+from gpuplace.runtime.fused_elementwise import fusion_is_on
 
 IMPORT_MODULE = importlib.import_module
 RANDOM = np.random.default_rng(3)
@@ -55,7 +56,7 @@ def assert_same_bits(first, second):
 def fused_functions(session):
     """What computes the groups of a session's only plan."""
     (plan,) = session._plans.values()
-    return [value for value in plan.code.function.__globals__.values() if isinstance(value, Fused)]
+    return [value for value in plan.code.function.__globals__.values() if isinstance(value, OneKernel)]
 
 
 def test_a_chain_is_one_kernel(fake):
@@ -274,6 +275,27 @@ def test_groups_in_a_cuda_graph(fake, monkeypatch):
         np.testing.assert_array_equal(results[0], result)
     captured = [event[1] for event in fake.events if event[0] == "captured"]
     assert captured == [24, 48]
+
+
+def test_a_failing_group_does_not_keep_its_plan_from_being_captured(fake):
+    with tf.device("/gpu:0"):
+        x, z = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.float32, [None, 4])
+        y = tf.add_n([x + 1.0, z], name="total")
+        for _ in range(MIN_KERNELS):
+            y = tf.tanh(tf.reduce_sum(y, axis=0, keepdims=True) + y)
+    good, wrong = {x: single(2, 4), z: single(2, 4)}, {x: single(2, 4), z: single(3, 4)}
+    with tf.Session() as session:
+        for _ in range(RUNS_BEFORE + 1):
+            with pytest.raises(
+                tf.errors.InvalidArgumentError, match="must have the same size and shape"
+            ) as error:
+                session.run(y, wrong)
+            assert error.value.op.name == "total"
+        for _ in range(RUNS_BEFORE + 1):
+            session.run(y, good)
+        plan = session._plans[(y,), (), (x, z)]
+        assert plan.not_captured == ""
+    assert [event[0] for event in fake.events].count("launch") == 1
 
 
 def test_steps_in_conditionals_stay_apart(fake):

@@ -7,11 +7,12 @@
 - Where CuPy's kernel is a sum or product, the compiler may not merge it with the next one into a fused
   multiply-add, which would round once instead of twice: ``__fadd_rn`` and its like are never merged.
 - Functions of the mathematics library may end in a product and begin with a sum, so the result of one that is the
-  argument of the next goes through a ``volatile`` variable, as it otherwise would through memory.
+  argument of the next goes through a ``volatile`` variable, as it otherwise would through memory. Numbers do so too,
+  or the compiler would compute a part of such a function beforehand and merge the rest in another way.
 - Integers wrap around, which C++ promises of unsigned types only.
 
-Functions of which this cannot be said are missing: remainders and floored quotients of floating numbers and
-``logaddexp`` (products and sums in one kernel, which the compiler may merge), powers of integers, complex numbers.
+Functions of which this cannot be said are missing: remainders and floored quotients of floating numbers, powers of
+integers, complex numbers.
 
 >>> import numpy as np
 >>> single = np.dtype("float32")
@@ -38,8 +39,12 @@ PREAMBLE = """
 #ifndef NAN
 #define NAN __int_as_float(0x7fffffff)
 #endif
+template <typename T> __device__ T log_add_exp(T x, T y) {
+    if (x == y) return x + log(2.0);
+    return fmax(x, y) + log1p(exp(-fabs(x - y)));
+}
 """
-"""What the expressions need besides CuPy's headers; its maximum has the same."""
+"""What the expressions need besides CuPy's headers: the NaN of its maximum, and the formula of its ``logaddexp``."""
 
 TYPE_NAMES = {
     np.dtype(name): text
@@ -78,6 +83,8 @@ class Function:
     """Whether the result is a bool."""
     is_library: bool = False
     """Whether it is a function of the mathematics library: the compiler may merge its last operation with the next."""
+    has_half: bool = True
+    """Whether it is there for half precision."""
     is_choice: bool = False
     """Whether the result is an argument, or its negative."""
 
@@ -147,6 +154,7 @@ FUNCTIONS = {
     "isfinite": _test("isfinite"),
     "power": _library("pow", 2),
     "arctan2": _library("atan2", 2),
+    "logaddexp": Function("log_add_exp({0}, {1})", is_library=True, has_half=False),
     **{
         name: _library(name)
         for name in ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh")
@@ -161,9 +169,9 @@ def text_of(name: str, arguments: Sequence[str], dtype: np.dtype[Any]) -> str | 
     function = FUNCTIONS[name]
     kind = "integer" if dtype.kind in "iu" else "boolean" if dtype.kind == "b" else "floating"
     template: str = getattr(function, kind)
-    if not template:
-        return None
     is_half = dtype == _HALF
+    if not template or (is_half and not function.has_half):
+        return None
     given = [f"float({argument})" for argument in arguments] if is_half else arguments
     text = template.format(
         *given,

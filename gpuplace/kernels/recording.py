@@ -54,7 +54,7 @@ class Recorded:
         given: the position of the input that it is, if it is one.
     """
 
-    __slots__ = ("dtype", "given", "is_loose", "ndim", "recorder", "shape", "text")
+    __slots__ = ("dtype", "given", "is_loose", "is_number", "ndim", "recorder", "shape", "text")
     __array_ufunc__ = None  # NumPy's scalars leave operators to this class
     __hash__ = None  # type: ignore[assignment]
 
@@ -69,6 +69,7 @@ class Recorded:
     ) -> None:
         self.recorder, self.text, self.dtype, self.shape = recorder, text, dtype, shape
         self.ndim, self.is_loose, self.given = len(shape), is_loose, given
+        self.is_number = False
 
     def astype(self, dtype: Any) -> Recorded:
         """The values with another type."""
@@ -200,8 +201,8 @@ class Recorder:
         return Recorded(self, name, dtype, shape, is_loose and dtype in (_SINGLE, _DOUBLE))
 
     def _firm(self, value: Recorded) -> Recorded:
-        """The value after a way through memory, as between two kernels."""
-        if not value.is_loose:
+        """The value after a way through memory, as between two kernels or from the caller."""
+        if not (value.is_loose or value.is_number):
             return value
         name = f"v{len(self.lines)}"
         self.lines.append(f"volatile {TYPE_NAMES[value.dtype]} {name} = {value.text};")
@@ -210,7 +211,9 @@ class Recorder:
     def _typed(self, value: Any, dtype: np.dtype[Any], is_forced: bool = False) -> Recorded:
         if isinstance(value, Recorded):
             return self.cast(value, dtype) if is_forced else value
-        return Recorded(self, _literal(dtype.type(value)), dtype, ())
+        number = Recorded(self, _literal(dtype.type(value)), dtype, ())
+        number.is_number = True
+        return number
 
 
 def _literal(value: np.generic[Any]) -> str:

@@ -41,6 +41,14 @@ def test_library_functions_do_not_meet():
     ]
 
 
+def test_numbers_do_not_meet_library_functions():
+    """The compiler would compute a part of the function beforehand."""
+    recorder = Recorder()
+    x = recorder.given("x0", SINGLE, ())
+    recorder.logaddexp(x, 0.0)
+    assert recorder.lines == ["volatile float v0 = 0.0f;", "float v1 = log_add_exp(x0, v0);"]
+
+
 def test_half_precision_is_rounded_by_its_type():
     recorder = Recorder()
     x = recorder.given("x0", HALF, (2,))

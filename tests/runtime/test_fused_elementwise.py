@@ -330,7 +330,7 @@ def test_assignments_keep_their_place(fake, monkeypatch):
 FLOATS = ("float32", "float64", "float16")
 BINARY = ["Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference", "DivNoNan", "AddV2"]
 UNARY = ["Neg", "Abs", "Sqrt", "Square", "Relu", "Relu6", "Reciprocal", "Sign", "Floor", "Ceil", "Rsqrt"]
-SMOOTH = ["Tanh", "Exp", "Sigmoid", "Log1p", "Elu", "Selu", "Sin", "Expm1"]
+SMOOTH = ["Softplus", "Tanh", "Exp", "Sigmoid", "Log1p", "Elu", "Selu", "Sin", "Expm1"]
 TESTS = ["Less", "GreaterEqual", "Equal", "NotEqual"]
 SHAPES = [(), (3,), (2, 3), (2, 1)]
 
@@ -395,7 +395,7 @@ def build(program, inputs):
             elif kind == "smooth":
                 x = of(first, "float32", "float64")
                 name = SMOOTH[third % len(SMOOTH)]
-                functions = {"Elu": tf.nn.elu, "Selu": tf.nn.selu}
+                functions = {"Elu": tf.nn.elu, "Selu": tf.nn.selu, "Softplus": tf.nn.softplus}
                 made = functions[name](x) if name in functions else apply_op(name, x=x).outputs[0]
             elif kind == "test":
                 made = apply_op(TESTS[third % len(TESTS)], x=x, y=like(x, second)).outputs[0]
@@ -414,9 +414,9 @@ def build(program, inputs):
             elif kind == "integer":
                 x = of(first, "int64")
                 y = like(x, second)
-                made = [tf.add, tf.subtract, tf.multiply, tf.maximum, tf.floordiv, tf.floormod][third % 6](
-                    x, y
-                )
+                divisor = tf.maximum(y, np.int64(1))  # on the CPU, where FloorMod is, zero is an error
+                functions = [tf.add, tf.subtract, tf.multiply, tf.maximum, tf.floordiv, tf.floormod]
+                made = functions[third % 6](x, y if third % 6 < 4 else divisor)
             elif kind == "addn":
                 y = like(x, second)
                 if x.shape.as_list() != y.shape.as_list():

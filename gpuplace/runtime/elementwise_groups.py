@@ -274,7 +274,6 @@ class _Search:
             return
         self._add(group, other.members, other.calls, outside)
         group.members.sort()
-        group.above = outside
         other.members = []  # who is behind the other one is behind this one
         self._raise(other, outside | group.bit)
 

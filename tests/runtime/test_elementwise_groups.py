@@ -67,6 +67,33 @@ def test_groups_never_wait_for_each_other(groups):
     assert not (homes.get("a1") == homes["a2"] and homes.get("b1") == homes["b2"])
 
 
+def test_two_groups_do_not_become_one_around_a_product(groups):
+    x, w = placeholder(4, 4), placeholder(4, 4)
+    first = tf.sigmoid(x, name="first")
+    second = tf.sigmoid(tf.matmul(first, w), name="second")
+    assert groups(tf.add(first, second, name="both")) == [["first"], ["second", "both"]]
+
+
+def test_what_comes_before_a_group_later_comes_before_those_behind_it(groups):
+    """``b`` lies behind ``a``, and ``a2`` puts ``c`` before both: ``c2``, behind ``b``, is too late for ``c``."""
+    x, y, w = placeholder(4, 4), placeholder(4, 4), placeholder(4, 4)
+    a = tf.sigmoid(x, name="a")
+    b = tf.sigmoid(tf.matmul(a, w), name="b")
+    c = tf.sigmoid(y, name="c")
+    a2 = tf.add(a, tf.matmul(c, w), name="a2")
+    c2 = tf.add(c, tf.matmul(b, w), name="c2")
+    assert sorted(groups(a2, c2)) == [["a", "a2"], ["b"], ["c"]]
+
+
+def test_what_is_behind_a_part_is_behind_the_whole(groups):
+    x, y, w = placeholder(4, 4), placeholder(4, 4), placeholder(4, 4)
+    a, b = tf.sigmoid(x, name="a"), tf.sigmoid(y, name="b")
+    behind_a, behind_b = tf.matmul(a, w), tf.matmul(b, w)
+    both = tf.add(a, b, name="both")
+    ends = tf.sigmoid(tf.add(both, behind_a), name="c"), tf.sigmoid(tf.add(both, behind_b), name="d")
+    assert groups(*ends) == [["a", "b", "both"], ["Add", "c"], ["Add_1", "d"]]
+
+
 def test_two_groups_become_one_where_they_meet(groups):
     x, y = placeholder(None, 3), placeholder(None, 3)
     end = tf.add(tf.exp(tf.tanh(x)), tf.exp(tf.tanh(y)), name="end")

@@ -19,8 +19,8 @@ from gpuplace.placer.blame import Blame
 from gpuplace.placer.diff import PlacementDiff
 from gpuplace.placer.explanation import Explanation
 from gpuplace.placer.placement import Placement
+from gpuplace.runtime.base_session import BaseSession
 from gpuplace.runtime.bfc_allocator import BFCAllocator
-from gpuplace.runtime.session import BaseSession
 
 
 def _as_graph_def(self: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:

@@ -21,24 +21,22 @@ sight, marked as stale. In a saved notebook the explorer is a still picture and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import ipywidgets
 import traitlets
 
-from gpuplace import release as releases
 from gpuplace.errors import OpError
 from gpuplace.jupyter.as_python import placement_code, settings_code
 from gpuplace.jupyter.comparison import Comparison
-from gpuplace.jupyter.controls import PRESETS, fields_of, setting_of
+from gpuplace.jupyter.controls import PRESETS, fields_of
 from gpuplace.jupyter.explorer_views import TABS, Views
 from gpuplace.jupyter.frames import placement_frame
 from gpuplace.jupyter.lights import Lights
 from gpuplace.jupyter.pictures import placement_picture
 from gpuplace.jupyter.remedies import remedies
 from gpuplace.jupyter.row_sources import searcher
-from gpuplace.jupyter.settings import checked_count, checked_fraction
+from gpuplace.jupyter.switches import Switches
 from gpuplace.jupyter.views import ControlsView
 from gpuplace.jupyter.what_if import WhatIf
 from gpuplace.report import html
@@ -48,40 +46,14 @@ from gpuplace.report.text import placement_text, summary_text
 
 __all__ = ["PRESETS", "Explorer", "explore"]
 
-_SETTINGS = {
-    "soft_placement": "soft_placement",
-    "machine": "machine",
-    "release": "release",
-    "visible_devices": "visible",
-    "cuda_visible_devices": "cuda_visible_devices",
-    "cuda_device_order": "cuda_device_order",
-    "visible_device_list": "visible_device_list",
-    "device_count": "device_count",
-    "allow_growth": "allow_growth",
-    "per_process_gpu_memory_fraction": "per_process_gpu_memory_fraction",
-}
-"""Trait -> setting of `WhatIf`."""
 
-
-class Explorer(Lights, ipywidgets.VBox):  # type: ignore[misc]
+class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
     """A graph on a machine, with everything that can be changed about it.
 
     Args:
         what_if: the graph and its settings.
     """
 
-    soft_placement = traitlets.Bool(False, help="allow_soft_placement")
-    visible_devices = traitlets.Tuple(help="Numbers of the machine's GPUs that the process may see, sorted.")
-    cuda_visible_devices = traitlets.Unicode(
-        None, allow_none=True, help="CUDA_VISIBLE_DEVICES as text; None where it is not set."
-    )
-    cuda_device_order = traitlets.Unicode("FASTEST_FIRST", help="CUDA_DEVICE_ORDER")
-    visible_device_list = traitlets.Unicode("", help="gpu_options.visible_device_list")
-    device_count: Any = traitlets.Dict(help="device_count, for example {'GPU': 1}")
-    allow_growth = traitlets.Bool(False, help="gpu_options.allow_growth")
-    per_process_gpu_memory_fraction = traitlets.Float(0.0, help="gpu_options.per_process_gpu_memory_fraction")
-    machine = traitlets.Unicode(help="The machine's text, for example '4x Tesla K20m'.")
-    release = traitlets.Unicode(help="Which TensorFlow decides and speaks.")
     selected = traitlets.Unicode("", help="Name of an op or a name scope; empty for none.")
     opened: Any = traitlets.Tuple(None, allow_none=True, help="Open name scopes; None for as many as fit.")
     colour = traitlets.Unicode("assigned", help="What colours mean; see `colours`.")
@@ -221,14 +193,6 @@ class Explorer(Lights, ipywidgets.VBox):  # type: ignore[misc]
 
     # ------------------------------------------------------------------------------------------------ what Python does
 
-    def undo(self) -> bool:
-        """Takes the last change of a setting back; says whether there was one."""
-        return self._step(self._what_if.undo)
-
-    def redo(self) -> bool:
-        """Makes the change again that was taken back last; says whether there was one."""
-        return self._step(self._what_if.redo)
-
     def apply_remedy(self, number: int = 0) -> None:
         """Makes the change of settings that a button beside the error offers.
 
@@ -299,44 +263,6 @@ class Explorer(Lights, ipywidgets.VBox):  # type: ignore[misc]
 
     # --------------------------------------------------------------------------------------------------- what is set
 
-    @traitlets.validate(*_SETTINGS)
-    def _check_setting(self, proposal: Any) -> Any:
-        """What a setting becomes in its usual form; raises for what is none."""
-        name, value = proposal.trait.name, proposal.value
-        if self._settling:
-            return value
-        if name == "visible_devices":
-            return self._what_if.checked_visible(value)
-        if name == "machine":
-            return str(self._what_if.changed(machine=value).machine)
-        if name == "release":
-            return releases.resolve(value)
-        if name == "device_count":
-            return checked_count(value)
-        if name == "per_process_gpu_memory_fraction":
-            return checked_fraction(value)
-        self._what_if.changed(**{_SETTINGS[name]: value})
-        return value
-
-    @traitlets.observe(*_SETTINGS)
-    def _setting_changed(self, change: Any) -> None:
-        if not self._settling:
-            self._step(lambda: self._what_if.change(**{_SETTINGS[change.name]: change.new}))
-
-    def _step(self, change: Callable[[], bool | None]) -> bool:
-        """Changes the state and shows what came of it, unless the change says that there is nothing to do."""
-        with self._what_if.lock:
-            if change() is False:
-                return False
-            self._refused = {}
-            self._settling = True
-            try:
-                self._show_settings()
-            finally:
-                self._settling = False
-            self._show_placement()
-        return True
-
     @traitlets.validate("opened")
     def _check_opened(self, proposal: Any) -> Any:
         if proposal.value is not None and self.placement is not None:
@@ -404,16 +330,6 @@ class Explorer(Lights, ipywidgets.VBox):  # type: ignore[misc]
                 case {"type": "ping", "number": number}:
                     widget.send({"type": "pong", "number": number})
 
-    def _set(self, field: str, value: Any) -> None:
-        """Sets what a control stands for; what is refused is said beside it."""
-        try:
-            name, wanted = setting_of(field, value, self._what_if.settings)
-            self._refused = {}
-            setattr(self, name, wanted)
-        except (OpError, ValueError, TypeError, traitlets.TraitError) as error:
-            self._refused = {field: (value, error)}
-        self._show_fields()
-
     def _act(self, action: str) -> None:
         """Does what a button says."""
         kind, _, rest = action.partition(":")
@@ -445,21 +361,6 @@ class Explorer(Lights, ipywidgets.VBox):  # type: ignore[misc]
             self.selected = name
 
     # --------------------------------------------------------------------------------------------------- what is shown
-
-    def _show_settings(self) -> None:
-        """Sets the traits to what the settings are."""
-        settings = self._what_if.settings
-        for name in _SETTINGS:
-            if name not in ("machine", "visible_devices"):
-                setattr(self, name, getattr(settings, name))
-        self.machine = str(settings.machine)
-        self.visible_devices = self._visible()
-
-    def _visible(self) -> tuple[int, ...]:
-        try:
-            return self._what_if.settings.visible
-        except OpError:
-            return ()
 
     def _show_fields(self) -> None:
         state = self._what_if

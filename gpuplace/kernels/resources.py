@@ -1,8 +1,14 @@
 """What outlives a step: variables, other resources, and the state of random ops, one store per session.
 
 A variable is a ``VariableStorage``. Reference variables (``VariableV2``) hand the storage itself to the ops that take
-a reference; resource variables (``VarHandleOp``) hand out a ``ResourceHandle`` that points at it. Values are arrays
-that nobody changes in place: assigning replaces the array, so a value read earlier stays what it was.
+a reference; resource variables (``VarHandleOp``) hand out a ``ResourceHandle`` that points at it. A value read earlier
+stays what it was: assigning replaces the array, and an update writes into the array only where nobody else has it
+(as TensorFlow's resource variables do, copying otherwise)::
+
+    change([weights], function)
+      weights.lock         until the end; who reads meanwhile waits
+      values = [array]     taken out of the storage, so that its references are those of other readers
+      function([array], [whether there are none])
 
 >>> import numpy as np
 >>> from gpuplace.dtypes import float32
@@ -10,7 +16,7 @@ that nobody changes in place: assigning replaces the array, so a value read earl
 >>> weights = store.variable("w", float32, TensorShape([2]))
 >>> weights.assign(np.float32([1, 2]))
 array([1., 2.], dtype=float32)
->>> weights.update(lambda value: value + 1)
+>>> weights.update(lambda value, is_own: value + 1)
 array([2., 3.], dtype=float32)
 >>> store.variable("w", float32, TensorShape([2])) is weights
 True
@@ -21,8 +27,9 @@ Source: tensorflow/core/kernels/variable_ops.cc, resource_variable_ops.cc and co
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -40,6 +47,10 @@ VARIABLE_TYPE = "N10tensorflow3VarE"
 """The type of a variable in the messages about resources."""
 
 INITIALIZE_HINT = "run its initializer first, for example session.run(tf.global_variables_initializer())"
+
+
+LARGE_BYTES = 16 << 10
+"""Smaller values are replaced: a new array costs less than to ask who has the old one."""
 
 
 class VariableStorage:
@@ -79,15 +90,22 @@ class VariableStorage:
     @property
     def is_initialized(self) -> bool:
         """Whether a value was assigned."""
-        return self._value is not None
+        return self._value is not None or self._settled() is not None
 
     @property
     def value(self) -> Any:
         """The current array, not to be written to; FailedPreconditionError before the first assignment."""
         value = self._value
         if value is None:
-            raise self.uninitialized_error()
+            value = self._settled()
+            if value is None:
+                raise self.uninitialized_error()
         return value
+
+    def _settled(self) -> Any:
+        """The value, or None, when nobody is changing it."""
+        with self.lock:
+            return self._value
 
     def read(self) -> Any:
         """The same as ``value``, for callers that want a function."""
@@ -99,14 +117,16 @@ class VariableStorage:
             self._value = value
         return value
 
-    def update(self, function: Callable[[Any], Any]) -> Any:
-        """Replaces the value by ``function(value)``, with no assignment in between; returns the new one.
+    def update(self, function: Callable[[Any, bool], Any]) -> Any:
+        """Replaces the value by ``function(value, is_own)``, with no assignment in between; returns the new one.
+
+        Args:
+            function: may write to the value and return it where ``is_own``.
 
         Raises:
             FailedPreconditionError: nothing was assigned yet.
         """
-        with self.lock:
-            value = self._value = function(self.value)
+        (value,) = change((self,), lambda values, are_own: (function(values[0], are_own[0]),))
         return value
 
     def reset(self) -> None:
@@ -117,7 +137,8 @@ class VariableStorage:
     @property
     def nbytes(self) -> int:
         """Size of the current value in bytes; 0 before the first assignment."""
-        return 0 if self._value is None else int(self._value.nbytes)
+        value = self._settled()
+        return 0 if value is None else int(value.nbytes)
 
     @property
     def handle(self) -> ResourceHandle:
@@ -145,6 +166,58 @@ class VariableStorage:
     def __repr__(self) -> str:
         state = "" if self.is_initialized else ", uninitialized"
         return f"<VariableStorage {self.name!r} {self.dtype.name}{self.shape} {self.device or 'no device'}{state}>"
+
+
+def change(
+    storages: Sequence[VariableStorage], function: Callable[[list[Any], list[bool]], Sequence[Any]]
+) -> Sequence[Any]:
+    """Replaces the values of variables together, with no assignment or read in between; returns the new ones.
+
+    Args:
+        storages: the variables.
+        function: gets their values, and for each whether it may be written to: nobody else has the array, nor a view
+            of it. Returns the new values; one that was written to may be among them.
+
+    Raises:
+        FailedPreconditionError: nothing was assigned to one of them yet.
+    """
+    ordered = storages if len(storages) == 1 else sorted(storages, key=id)
+    for storage in ordered:
+        storage.lock.acquire()
+    try:
+        values = [storage.value for storage in storages]
+        for storage in storages:
+            storage._value = None
+        new: Sequence[Any] = values
+        try:
+            new = function(values, _are_own(values))
+        finally:
+            for storage, value in zip(storages, new, strict=True):
+                storage._value = value
+    finally:
+        for storage in ordered:
+            storage.lock.release()
+    return new
+
+
+def _are_own(values: list[Any]) -> list[bool]:
+    """Whether the list is all that refers to the memory of an array, for each that is large."""
+    return [
+        value.nbytes >= LARGE_BYTES
+        and sys.getrefcount(value) <= _REFERENCES
+        and value.base is None
+        and getattr(value.flags, "writeable", True)
+        for value in values
+    ]
+
+
+def _references(values: list[Any]) -> list[int]:
+    """References to each item while a comprehension goes over the list; versions of Python count differently."""
+    return [sys.getrefcount(value) for value in values]
+
+
+_REFERENCES = _references([object()])[0] if getattr(sys, "_is_gil_enabled", lambda: True)() else 0
+"""References to an item that nothing but a list refers to; 0 where other threads' references are counted later."""
 
 
 def _missing(container: str, name: str, type_name: str) -> str:

@@ -178,14 +178,14 @@ def _assign(xp: Any, resource: ResourceHandle, value: Any) -> tuple[()]:
 @compute("AssignAddVariableOp")
 def _assign_add(xp: Any, resource: ResourceHandle, value: Any) -> tuple[()]:
     _check_update(resource, value)
-    resource.variable.update(lambda old: xp.add(old, value))
+    resource.variable.update(lambda old, is_own: xp.add(old, value, out=old if is_own else None))
     return ()
 
 
 @compute("AssignSubVariableOp")
 def _assign_sub(xp: Any, resource: ResourceHandle, value: Any) -> tuple[()]:
     _check_update(resource, value)
-    resource.variable.update(lambda old: xp.subtract(old, value))
+    resource.variable.update(lambda old, is_own: xp.subtract(old, value, out=old if is_own else None))
     return ()
 
 
@@ -257,7 +257,9 @@ def _scatter_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callabl
     how = op.type.removeprefix("ResourceScatter").lower()
 
     def scatter(resource: ResourceHandle, indices: Any, updates: Any) -> tuple[()]:
-        resource.variable.update(lambda old: scattered(xp, how, old, indices, updates))
+        resource.variable.update(
+            lambda old, is_own: scattered(xp, how, old, indices, updates, in_place=is_own)
+        )
         return ()
 
     return scatter

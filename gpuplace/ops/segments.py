@@ -21,6 +21,7 @@ from gpuplace.ops.constant import ones as make_ones
 from gpuplace.ops.gather import gather, where
 from gpuplace.ops.gradient_registry import gradient
 from gpuplace.ops.indexed_slices import unsorted_segment_sum
+from gpuplace.ops.scatter import apply_at
 from gpuplace.ops.support import like, new, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 
@@ -56,25 +57,20 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     return new("SegmentMin", name, data=data, segment_ids=segment_ids)
 
 
-_COMBINE = {"Sum": "sum", "Mean": "mean", "Prod": "prod", "Max": "max", "Min": "min"}
-
-
 def _combined(xp: Any, how: str, rows: Any, ids: Any, count: int, empty: Any) -> Any:
     """One row per id in ``range(count)``; ``empty`` for those without rows."""
     result = xp.full((count, *rows.shape[1:]), empty, rows.dtype)
-    if how in ("Sum", "Mean"):
-        total = xp.zeros(result.shape, rows.dtype)
-        xp.add.at(total, ids, rows)
-        if how == "Sum":
-            return total
-        sizes = xp.maximum(xp.bincount(ids, minlength=count), 1).astype(rows.dtype)
-        return (total / sizes.reshape(-1, *(1,) * (rows.ndim - 1))).astype(rows.dtype)
-    for segment in xp.unique(ids).tolist():
-        part = rows[ids == segment]
-        result[segment] = (
-            part.prod(axis=0, dtype=rows.dtype) if how == "Prod" else getattr(part, _COMBINE[how])(axis=0)
-        )
-    return result
+    if how in ("Max", "Min"):
+        result[ids] = rows  # any row of the segment
+        return apply_at(xp, how.lower(), result, ids, rows)
+    if how == "Prod":
+        result[ids] = rows.dtype.type(1)
+        return apply_at(xp, "mul", result, ids, rows)
+    total = apply_at(xp, "add", xp.zeros(result.shape, rows.dtype), ids, rows)
+    if how == "Sum":
+        return total
+    sizes = xp.maximum(xp.bincount(ids, minlength=count), 1).astype(rows.dtype)
+    return (total / sizes.reshape(-1, *(1,) * (rows.ndim - 1))).astype(rows.dtype)
 
 
 @compute("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin")

@@ -1,7 +1,7 @@
 """Reference variables: ``VariableV2`` and the ops that take one by reference.
 
 What travels along a reference edge is the variable's ``VariableStorage``; an op with a reference input gets the storage
-and may replace its value, any other consumer gets the value. Arrays are never changed in place.
+and may replace its value, any other consumer gets the value, which stays what it was.
 
 Source: tensorflow/core/kernels/variable_ops.cc, assign_op.h, dense_update_ops.cc, scatter_op.cc and
 tensorflow/python/ops/state_ops.py, release 1.15.
@@ -152,14 +152,14 @@ def _assign(xp: Any, ref: VariableStorage, value: Any, *, validate_shape: bool) 
 @compute("AssignAdd")
 def _assign_add(xp: Any, ref: VariableStorage, value: Any) -> VariableStorage:
     _check_update("AssignAdd", ref, value)
-    ref.update(lambda old: xp.add(old, value))
+    ref.update(lambda old, is_own: xp.add(old, value, out=old if is_own else None))
     return ref
 
 
 @compute("AssignSub")
 def _assign_sub(xp: Any, ref: VariableStorage, value: Any) -> VariableStorage:
     _check_update("AssignSub", ref, value)
-    ref.update(lambda old: xp.subtract(old, value))
+    ref.update(lambda old, is_own: xp.subtract(old, value, out=old if is_own else None))
     return ref
 
 
@@ -284,7 +284,7 @@ def _scatter_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callabl
     how = op.type.removeprefix("Scatter").lower()
 
     def scatter(ref: VariableStorage, indices: Any, updates: Any) -> VariableStorage:
-        ref.update(lambda old: scattered(xp, how, old, indices, updates))
+        ref.update(lambda old, is_own: scattered(xp, how, old, indices, updates, in_place=is_own))
         return ref
 
     return scatter

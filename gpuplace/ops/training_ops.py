@@ -9,7 +9,6 @@ Source: tensorflow/core/kernels/training_ops.cc, release 1.15 (formulas, message
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,47 +16,46 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
-from gpuplace.kernels.one_kernel import OneKernel, environment_allows_fusion
-from gpuplace.kernels.resources import ResourceHandle, VariableStorage
+from gpuplace.kernels.resources import ResourceHandle, VariableStorage, change
 from gpuplace.ops.resource_state import handle_shape
-from gpuplace.ops.scatter import check_indices
 from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.updating import Formula, as_one_kernel, to_all, to_rows
 from gpuplace.shapes import TensorShape
-
-Update = Callable[..., tuple[Any, ...]]
-"""``(xp, *values of the variables, *other inputs, **attributes)`` to the new values of the variables."""
 
 
 def _apply(
     name: str, variables: int, attrs: tuple[str, ...] = (), sparse: bool = False
-) -> Callable[[Update], Update]:
-    """Registers an update as what computes ``<name>`` and ``Resource<name>``.
+) -> Callable[[Formula], Formula]:
+    """Registers a formula as what computes ``<name>`` and ``Resource<name>``.
 
     Args:
         name: op type of the variant for reference variables.
         variables: how many of the first inputs are variables, the trained one first.
         attrs: attributes handed on by keyword.
-        sparse: the last input holds the positions of the rows that the gradient before it is for.
+        sparse: an input after the gradient holds the positions of the rows that it is for.
     """
 
-    def register(update: Update) -> Update:
+    def register(formula: Formula) -> Formula:
         def bind(xp: Any, op_attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
             keywords = {attr: op_attrs[attr] for attr in attrs}
-            new_values = _by_element(update, xp, op, keywords)
+            names = _input_names(op)
+            grad_at = _gradient_position(op) - variables
+            rows_at = names.index("indices") - variables if sparse else -1
+            has_output = bool(op.outputs)
+            on_all = as_one_kernel(xp, formula, op.type, keywords)
 
             def run(*inputs: Any) -> Any:
-                storages = [_storage(tensor) for tensor in inputs[:variables]]
                 rest = inputs[variables:]
-                with storages[0].lock:
-                    values = [storage.value for storage in storages]
+
+                def changed(values: list[Any], are_own: list[bool]) -> Any:
                     if sparse:
-                        new: Any = _on_rows(update, xp, op, values, rest, keywords)
-                    else:
-                        _check_shapes(op, values, rest[_gradient_position(op) - variables])
-                        new = new_values(*values, *rest)
-                    for storage, value in zip(storages, new, strict=True):
-                        storage.assign(value)
-                return inputs[0] if op.outputs else ()
+                        others = rest[:rows_at] + rest[rows_at + 1 :]
+                        return to_rows(xp, formula, values, are_own, others, grad_at, rest[rows_at], keywords)
+                    _check_shapes(names, values, rest[grad_at])
+                    return to_all(xp, on_all, values, are_own, rest, grad_at, keywords)
+
+                change([_storage(tensor) for tensor in inputs[:variables]], changed)
+                return inputs[0] if has_output else ()
 
             return run
 
@@ -65,34 +63,22 @@ def _apply(
         binder(name, f"Resource{name}")(bind)
         shape_function(name)(_reference_shape)
         shape_function(f"Resource{name}")(_handle_shape)
-        return update
+        return formula
 
     return register
-
-
-def _by_element(
-    update: Update, xp: Any, op: Operation, keywords: Mapping[str, Any]
-) -> Callable[..., tuple[Any, ...]]:
-    """The update of whole arrays: with CuPy one kernel that reads and writes every array once, and not one a sign."""
-    plain = functools.partial(update, xp, **keywords)
-    if not hasattr(xp, "ElementwiseKernel") or not environment_allows_fusion():
-        return plain
-    kernel = OneKernel(xp, op.type, lambda recorder, given: update(recorder, *given, **keywords), plain)
-
-    def run(*arrays: Any) -> tuple[Any, ...]:
-        made = kernel(*arrays)
-        return made if isinstance(made, tuple) else (made,)
-
-    return run
 
 
 def _storage(tensor: VariableStorage | ResourceHandle) -> VariableStorage:
     return tensor.variable if isinstance(tensor, ResourceHandle) else tensor
 
 
-def _gradient_position(op: Operation) -> int:
+def _input_names(op: Operation) -> list[str]:
     assert op.op_def is not None
-    return next(i for i, arg in enumerate(op.op_def.inputs) if arg.name in ("grad", "delta"))
+    return [arg.name for arg in op.op_def.inputs]
+
+
+def _gradient_position(op: Operation) -> int:
+    return next(i for i, name in enumerate(_input_names(op)) if name in ("grad", "delta"))
 
 
 def _reference_shape(op: Operation) -> list[TensorShape]:
@@ -108,40 +94,16 @@ def _handle_shape(op: Operation) -> list[TensorShape]:
     return []
 
 
-def _check_shapes(op: Operation, values: list[Any], grad: Any) -> None:
-    names = [arg.name for arg in op.op_def.inputs] if op.op_def else []
-    for name, array in [*zip(names[1 : len(values)], values[1:], strict=True), ("grad", grad)]:
-        if array.shape != values[0].shape and array.ndim:
+def _check_shapes(names: list[str], values: list[Any], grad: Any) -> None:
+    shape = values[0].shape
+    for name, array in zip((*names[1 : len(values)], "grad"), (*values[1:], grad), strict=True):
+        if array.shape != shape and array.ndim:
             raise InvalidArgumentError(
                 None,
                 None,
-                f"var and {name} do not have the same shape{brackets(TensorShape.of(values[0].shape))} "
+                f"var and {name} do not have the same shape{brackets(TensorShape.of(shape))} "
                 f"{brackets(TensorShape.of(array.shape))}",
             )
-
-
-def _on_rows(
-    update: Update, xp: Any, op: Operation, values: list[Any], rest: tuple[Any, ...], keywords: dict[str, Any]
-) -> list[Any]:
-    """Applies an update to some rows; rows that occur several times take their turns one after the other."""
-    position = (
-        [arg.name for arg in op.op_def.inputs].index("indices") - len(values) if op.op_def else len(rest) - 1
-    )
-    indices = rest[position].reshape(-1)
-    others = rest[:position] + rest[position + 1 :]
-    check_indices(xp, indices, values[0].shape[0])
-    grad_at = _gradient_position(op) - len(values)
-    new = [value.copy() for value in values]
-    batches = [slice(None)] if len(xp.unique(indices)) == len(indices) else range(len(indices))
-    for batch in batches:
-        rows = indices[batch]
-        arguments = list(others)
-        arguments[grad_at] = others[grad_at].reshape(-1, *values[0].shape[1:])[batch]
-        changed = update(xp, *[value[rows] if value.ndim else value for value in new], *arguments, **keywords)
-        for value, part in zip(new, changed, strict=True):
-            if value.ndim:
-                value[rows] = part
-    return new
 
 
 def _as(value: Any, like: Any) -> Any:

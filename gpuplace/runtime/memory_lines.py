@@ -14,7 +14,8 @@ Source: tensorflow/core/framework/op_kernel.cc, release 1.15.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ import numpy as np
 from gpuplace.dtypes import resource
 from gpuplace.runtime.fresh_ops import SHARING_OPS
 from gpuplace.runtime.partition import Slot, Step
+from gpuplace.runtime.plan_lines import PlanLines
 from gpuplace.runtime.simulated_memory import Reservation, SimulatedMemory
 
 __all__ = ["RESERVE_BYTES", "MemoryLines"]
@@ -30,21 +32,9 @@ RESERVE_BYTES = 16 << 20
 """Outputs on simulated GPUs that are known to be at least as large get their memory before they are computed."""
 
 
-class MemoryLines:
+@dataclass
+class MemoryLines(PlanLines):
     """The part of a ``PlanBuilder`` that adds these lines."""
-
-    backends: Mapping[str, Any]
-    names: dict[Slot, str]
-    namespace: dict[str, Any]
-    _producers: dict[Slot, Step]
-
-    def emit(self, step: Step | None, line: str, arguments: tuple[str, ...] = ()) -> None:
-        """Adds a line."""
-        raise NotImplementedError
-
-    def bound(self, prefix: str, number: int, value: Any) -> str:
-        """Makes a value a global."""
-        raise NotImplementedError
 
     def _is_on_host(self, step: Step) -> bool:
         """Whether all that the kernel takes and makes lies in host memory, as for integers on a GPU."""

@@ -6,8 +6,8 @@ at the clock; when a run was slow enough the next one measures every step, and f
 decide. Everything else is one straight line in the calling thread, with nothing added.
 
 ``ConfigProto.inter_op_parallelism_threads`` is the most lanes beside the caller's (1: the single line, always;
-0: as many as there are devices), ``intra_op_parallelism_threads`` the most threads of one kernel, for the
-process, as the first session says.
+0: as many as there are devices), or the number of the step's own pool of threads (``run_options``);
+``intra_op_parallelism_threads`` the most threads of one kernel, for the process, as the first session says.
 
 What a plan folds a traced plan does not: who asks where time goes is shown every node, on its device, and every copy.
 TensorFlow's traces show what is left after folding.
@@ -21,7 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels import threads
@@ -45,21 +45,32 @@ from gpuplace.runtime.partition import PartitionOptions, Schedule, Step, make_sc
 from gpuplace.runtime.partition_graphs import count_transfers
 from gpuplace.runtime.plan import PlanBuilder, PlanCode
 from gpuplace.runtime.process_state import SessionDevices
+from gpuplace.runtime.run_options import pools_of_threads
 from gpuplace.runtime.step_stats import TracedPlanBuilder
 from gpuplace.runtime.workers import Workers, intra_op_threads, process_workers
 
-__all__ = ["TIMED", "TRACED", "PlanMaker", "Signature"]
-
-TRACED, TIMED = "traced", "timed"
-"""Kinds of plans."""
+__all__ = ["PLAIN", "PlanKind", "PlanMaker", "Signature"]
 
 Signature = tuple[tuple[Tensor, ...], tuple[Operation, ...], tuple[Tensor, ...]]
 """Fetched tensors, target operations, fed tensors."""
 
 WORTH_MEASURING_NS = 1_000_000
 """A run of unknown shapes that takes longer than this, in nanoseconds, may be worth lanes."""
-MANY_LANES = 64
-"""As many as anyone has devices."""
+
+
+class PlanKind(NamedTuple):
+    """What the plan of a signature does besides computing."""
+
+    is_traced: bool = False
+    """It records every call."""
+    is_timed: bool = False
+    """It may end early."""
+    most_lanes: int | None = None
+    """The most lanes beside the caller's; None: as the session says."""
+
+
+PLAIN = PlanKind()
+"""The plan that only computes."""
 
 
 class PlanMaker:
@@ -83,7 +94,7 @@ class PlanMaker:
         release: str,
         resources: Any,
         lock: threading.RLock,
-        other_plans: dict[tuple[Signature, str], Plan],
+        other_plans: dict[tuple[Signature, PlanKind], Plan],
     ) -> None:
         self.backends: dict[str, Any] = {}
         self._devices = devices
@@ -100,8 +111,7 @@ class PlanMaker:
         self._measured: dict[Signature, Sequence[float]] = {}
         self._transfers = 0
         self._is_closed = False
-        lanes = int(getattr(config, "inter_op_parallelism_threads", 0) or 0)
-        self._most_lanes = 0 if lanes == 1 else lanes if lanes > 1 else MANY_LANES
+        self._most_lanes = pools_of_threads(config)[0]
         in_an_op = int(getattr(config, "intra_op_parallelism_threads", 0) or 0)
         threads.configure(in_an_op)
         intra_op_threads.ask(in_an_op)
@@ -120,7 +130,7 @@ class PlanMaker:
         self,
         signature: Signature,
         device_of: Callable[[Operation], str],
-        kind: str = "",
+        kind: PlanKind = PLAIN,
         done: frozenset[Operation] = frozenset(),
     ) -> Plan:
         """The plan of a signature.
@@ -128,7 +138,7 @@ class PlanMaker:
         Args:
             signature: what to fetch, run and feed.
             device_of: the placement.
-            kind: "" for the plain one, ``TRACED``: it records every call, ``TIMED``: it may end early.
+            kind: what it does besides computing.
             done: what has run already, in an earlier part of the step.
 
         Raises:
@@ -136,16 +146,16 @@ class PlanMaker:
             UnimplementedError: a node cannot be computed.
             ResourceExhaustedError: a constant does not fit on its simulated GPU.
         """
-        folder = None if done or kind == TRACED else self._folder
+        folder = None if done or kind.is_traced else self._folder
         options = PartitionOptions(device_of, self._types, self._kernels, self._client, folder, done)
         schedule = make_schedule(*signature, options)
         backends = self._backends_of(schedule)
         first, self._transfers = self._transfers, self._transfers + count_transfers(schedule)
         leaves = [backend.leave for backend in backends.values() if backend.leave is not None]
         if leaves:
-            joined = fused(schedule, backends) if not kind and self._fuses else schedule
+            joined = fused(schedule, backends) if kind == PLAIN and self._fuses else schedule
             code = self._line(joined, backends, kind)
-            part = device_part(joined, backends) if not kind and captures_are_on() else None
+            part = device_part(joined, backends) if kind == PLAIN and captures_are_on() else None
             if part is None:
                 return PlanOnGPU(schedule, code, self._release, first, leave=leaves[0])
             return CapturingPlan(
@@ -158,19 +168,19 @@ class PlanMaker:
                 part=part,
                 compile_part=self._compiled_part,
             )
-        arrangement, is_known = self._arrangement(signature, schedule, len(backends))
+        arrangement, is_known = self._arrangement(signature, schedule, len(backends), kind)
         if arrangement is not None:
             return self._parallel(schedule, backends, arrangement, first, kind)
         code = self._line(schedule, backends, kind)
-        if all(step.op_type == "Const" for step in schedule.steps) and not kind:
+        if all(step.op_type == "Const" for step in schedule.steps) and kind == PLAIN:
             return ConstantPlan(schedule, code, self._release, first)
-        if is_known or kind:
+        if is_known or kind != PLAIN:
             return Plan(schedule, code, self._release, first)
         return _MeasuringPlan(schedule, code, self._release, first, maker=self, signature=signature)
 
-    def _line(self, schedule: Schedule, backends: Mapping[str, Any], kind: str) -> PlanCode:
-        builder = TracedPlanBuilder if kind == TRACED else PlanBuilder
-        return builder(schedule, backends, self._resources, self._constant, is_timed=kind == TIMED).build()
+    def _line(self, schedule: Schedule, backends: Mapping[str, Any], kind: PlanKind) -> PlanCode:
+        builder = TracedPlanBuilder if kind.is_traced else PlanBuilder
+        return builder(schedule, backends, self._resources, self._constant, is_timed=kind.is_timed).build()
 
     def _backends_of(self, schedule: Schedule) -> dict[str, Any]:
         used = {step.device for step in schedule.steps}
@@ -181,16 +191,17 @@ class PlanMaker:
         return {name: self.backends[name] for name in self._types if name in used}
 
     def _arrangement(
-        self, signature: Signature, schedule: Schedule, devices: int
+        self, signature: Signature, schedule: Schedule, devices: int, kind: PlanKind
     ) -> tuple[Arrangement | None, bool]:
         """The lanes of a schedule, if it gets any, and whether enough is known to say so."""
-        if devices < 2 or not self._most_lanes or available_cores() < 2:
+        most = self._most_lanes if kind.most_lanes is None else kind.most_lanes
+        if devices < 2 or not most or available_cores() < 2:
             return None, True
         costs: Sequence[float | None] | None = self._measured.get(signature)
         if costs is None or len(costs) != len(schedule.steps):
             costs = estimated_costs(schedule)
         at_least = [cost or 0.0 for cost in costs]
-        found = arrange(schedule, at_least, self._client, self._most_lanes, available_cores())
+        found = arrange(schedule, at_least, self._client, most, available_cores())
         return found, found is not None or None not in costs
 
     def _parallel(
@@ -199,10 +210,10 @@ class PlanMaker:
         backends: Mapping[str, Any],
         arrangement: Arrangement,
         first: int,
-        kind: str,
+        kind: PlanKind,
     ) -> Plan:
         whole = PlanBuilder(schedule, backends, self._resources, self._constant).uses()
-        builder = TracedLaneBuilder if kind == TRACED else LaneBuilder
+        builder = TracedLaneBuilder if kind.is_traced else LaneBuilder
         schedules = lane_schedules(schedule, arrangement)
         codes = [
             builder(
@@ -210,7 +221,7 @@ class PlanMaker:
                 backends,
                 self._resources,
                 self._constant,
-                is_timed=kind == TIMED,
+                is_timed=kind.is_timed,
                 numbers=lane.numbers,
                 whole=whole,
             ).build()
@@ -262,9 +273,9 @@ class PlanMaker:
             if arrangement is None:
                 return None
             self._measured[signature] = costs
-            for kind in (TRACED, TIMED):
-                self._other_plans.pop((signature, kind), None)
-            return self._parallel(schedule, self._backends_of(schedule), arrangement, first, "")
+            for key in [key for key in self._other_plans if key[0] == signature]:
+                del self._other_plans[key]
+            return self._parallel(schedule, self._backends_of(schedule), arrangement, first, PLAIN)
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pytest
 
 import gpuplace.release
 from gpuplace import dtypes, errors
-from gpuplace.kernels.resources import ResourceHandle, SessionResources, VariableStorage
+from gpuplace.kernels.resources import ResourceHandle, SessionResources, VariableStorage, change
 from gpuplace.shapes import TensorShape
 
 SHAPE = TensorShape([2])
@@ -19,7 +19,7 @@ def test_assign_read_and_update():
     assert variable.nbytes == 0
     first = variable.assign(np.float32([1, 2]))
     assert variable.read() is variable.value is first
-    variable.update(lambda value: value + 1)
+    variable.update(lambda value, is_own: value + 1)
     assert first.tolist() == [1, 2]
     assert variable.value.tolist() == [2, 3]
     assert variable.nbytes == 8
@@ -30,7 +30,7 @@ def test_assign_read_and_update():
 def test_uninitialised_reference_variable():
     variable = VariableStorage("scope/w", dtypes.float32, SHAPE, device="/device:GPU:0")
     with pytest.raises(errors.FailedPreconditionError) as caught:
-        variable.update(lambda value: value)
+        variable.update(lambda value, is_own: value)
     assert caught.value.message == "Attempting to use uninitialized value scope/w"
     assert caught.value.facts == {"device": "/device:GPU:0"}
     assert "global_variables_initializer" in str(caught.value)
@@ -58,7 +58,7 @@ def test_updates_from_several_threads_are_not_lost():
     variable = VariableStorage("n", dtypes.int64, TensorShape([]))
     variable.assign(np.int64(0))
     threads = [
-        threading.Thread(target=lambda: [variable.update(lambda n: n + 1) for _ in range(500)])
+        threading.Thread(target=lambda: [variable.update(lambda n, is_own: n + 1) for _ in range(500)])
         for _ in range(4)
     ]
     for thread in threads:
@@ -148,3 +148,104 @@ def test_creation_races_make_one_object():
     for thread in threads:
         thread.join()
     assert len(set(map(id, made))) == 1
+
+
+def large(value=0.0):
+    variable = VariableStorage("w", dtypes.float32, TensorShape([8192]))
+    variable.assign(np.full(8192, value, np.float32))
+    return variable
+
+
+def add_one(value, is_own):
+    return np.add(value, 1, out=value if is_own else None)
+
+
+def test_an_array_that_nobody_else_has_is_changed_in_place():
+    variable = large()
+    address = variable.value.ctypes.data
+    for _ in range(3):
+        variable.update(add_one)
+    assert variable.value[0] == 3 and variable.value.ctypes.data == address
+
+
+@pytest.mark.parametrize("hold", [lambda array: array, lambda array: array[1:2], lambda array: array.data])
+def test_an_array_that_was_read_stays_what_it_was(hold):
+    variable = large()
+    held = hold(variable.value)
+    variable.update(add_one)
+    assert np.asarray(held)[0] == 0 and variable.value[0] == 1
+    address = variable.value.ctypes.data
+    variable.update(add_one)
+    assert variable.value.ctypes.data == address
+
+
+def test_a_view_of_another_array_is_replaced():
+    variable = large()
+    whole = np.zeros((2, 8192), np.float32)
+    variable.assign(whole[0])
+    variable.update(add_one)
+    assert whole[0, 0] == 0 and variable.value[0] == 1
+
+
+def test_small_and_read_only_arrays_are_replaced():
+    variable = VariableStorage("w", dtypes.float32, SHAPE)
+    variable.assign(np.zeros(2, np.float32))
+    seen = []
+    variable.update(lambda value, is_own: (seen.append(is_own), value + 1)[1])
+    variable = large()
+    variable.value.setflags(write=False)
+    variable.update(lambda value, is_own: (seen.append(is_own), value + 1)[1])
+    assert seen == [False, False]
+
+
+def test_several_variables_change_together():
+    first, second = large(1.0), large(2.0)
+    change((first, second), lambda values, are_own: [values[1] + values[0], values[0] * 3])
+    assert (first.value[0], second.value[0]) == (3, 3)
+    change((first, first), lambda values, are_own: [add_one(values[0], are_own[0]), values[1]])
+    assert first.value[0] == 3  # the last one counts, and it was not written to
+    second.reset()
+    with pytest.raises(errors.FailedPreconditionError, match="uninitialized"):
+        change((first, second), lambda values, are_own: values)
+    assert first.value[0] == 3
+
+
+def test_a_change_that_fails_leaves_the_value():
+    variable = large(5.0)
+
+    def fail(value, is_own):
+        raise errors.InvalidArgumentError(None, None, "no")
+
+    with pytest.raises(errors.InvalidArgumentError, match="no"):
+        variable.update(fail)
+    assert variable.is_initialized and variable.value[0] == 5
+
+
+def test_who_reads_during_a_change_waits_for_its_end():
+    variable = large(1.0)
+    begun, goes_on = threading.Event(), threading.Event()
+    found = []
+
+    def slowly(value, is_own):
+        value[:4096] += 1
+        begun.set()
+        assert goes_on.wait(10)
+        value[4096:] += 1
+        return value
+
+    changer = threading.Thread(target=lambda: variable.update(slowly))
+    readers = [
+        threading.Thread(target=lambda: found.append(variable.value)),
+        threading.Thread(target=lambda: found.append(variable.is_initialized)),
+    ]
+    changer.start()
+    assert begun.wait(10)
+    for reader in readers:
+        reader.start()
+    assert not found
+    goes_on.set()
+    for thread in (changer, *readers):
+        thread.join(10)
+    assert True in [one for one in found if isinstance(one, bool)]
+    (array,) = [one for one in found if not isinstance(one, bool)]
+    assert array.min() == array.max() == 2

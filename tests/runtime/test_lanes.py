@@ -344,3 +344,25 @@ def test_any_graph_gives_the_same_in_lanes(steps, most):
             for left, right in zip(one, other, strict=True):
                 np.testing.assert_array_equal(left, right)
     assert [allocator.stats().bytes_in_use for allocator in allocators] == [0, 0]
+
+
+def test_a_steps_pool_of_threads_says_how_many_lanes_it_has():
+    x, total, _ = towers(400)
+    value = np.random.default_rng(0).standard_normal([400, 400], np.float32)
+    config = tf.ConfigProto()
+    for threads in (0, 1, 2):
+        config.session_inter_op_thread_pool.add(num_threads=threads)
+    with tf.Session(config=config) as session:
+        expected = session.run(total, {x: value})
+        assert len(only_plan(session).codes) == 3
+        lanes = {}
+        for pool in (-1, 1, 2):
+            options = tf.RunOptions(inter_op_thread_pool=pool)
+            assert np.array_equal(session.run(total, {x: value}, options), expected)
+            plan = session._other_plans.popitem()[1]
+            lanes[pool] = len(plan.codes) if isinstance(plan, ParallelPlan) else 1
+        assert lanes == {-1: 1, 1: 1, 2: 3}
+    config.session_inter_op_thread_pool[0].num_threads = 1
+    with tf.Session(config=config) as session:
+        assert np.array_equal(session.run(total, {x: value}), expected)
+        assert not isinstance(only_plan(session), ParallelPlan)

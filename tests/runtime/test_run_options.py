@@ -144,3 +144,25 @@ def test_out_of_host_memory(release, allocator):
         "OOM when allocating tensor with shape[2000000,2000000] and type float on"
         f" {GPU.replace('GPU', 'CPU')} by allocator {allocator}" in caught.value.message
     )
+
+
+@pytest.mark.parametrize("release, prefix", [("1.15", ""), ("2.21", "Graph execution error:\n\n")])
+def test_a_pool_of_threads_that_is_not_there(release, prefix):
+    tf.set_release(release)
+    x, y, _ = slow_chain(seconds=0, count=1)
+    config = tf.ConfigProto()
+    with tf.Session() as session:
+        call = session.make_callable(y, [x], accept_options=True)
+        for pool in (1, -2):
+            for run in (lambda o: session.run(y, {x: 1.0}, o), lambda o: call(1.0, options=o)):
+                with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+                    run(tf.RunOptions(inter_op_thread_pool=pool))
+                assert caught.value.message == f"{prefix}Invalid inter_op_thread_pool: {pool}"
+                assert "session_inter_op_thread_pool" in str(caught.value)
+        assert session.run(y, {x: 1.0}, tf.RunOptions(inter_op_thread_pool=-1)) == 1
+    config.session_inter_op_thread_pool.add(num_threads=2)
+    config.session_inter_op_thread_pool.add(num_threads=1)
+    with tf.Session(config=config) as session:
+        assert session.run(y, {x: 1.0}, tf.RunOptions(inter_op_thread_pool=1)) == 1
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid inter_op_thread_pool: 2"):
+            session.run(y, {x: 1.0}, tf.RunOptions(inter_op_thread_pool=2))

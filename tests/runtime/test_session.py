@@ -253,6 +253,36 @@ def test_the_release_is_that_of_the_sessions_creation():
         session.run(x, {x: [1]})
 
 
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_repeated_fetches_of_every_form_follow_the_state(use_resource):
+    v = tf.Variable(np.zeros(2, np.float32), use_resource=use_resource)
+    x = tf.placeholder(tf.float32, [2])
+    more = v.assign_add(x)
+    forms = [
+        v,
+        [v],
+        (v, v),
+        {"v": v, "double": v * 2.0},
+        {"double": v * 2.0, "v": v},
+        {1: v},
+        {"nested": [v, {"v": v}]},
+    ]
+    with tf.Session() as session:
+        session.run(v.initializer)
+        for step in range(1, 4):
+            session.run(more.op, {x: [1.0, 2.0]})
+            now, double = [step, 2 * step], [2 * step, 4 * step]
+            found = [session.run(form) for form in forms]
+            assert found[0].tolist() == now and [one.tolist() for one in found[1]] == [now]
+            assert type(found[2]) is tuple and [one.tolist() for one in found[2]] == [now, now]
+            for one, order in ((found[3], ["v", "double"]), (found[4], ["double", "v"])):
+                assert list(one) == order
+                assert one["v"].tolist() == now and one["double"].tolist() == double
+            assert found[5][1].tolist() == now and found[6]["nested"][1]["v"].tolist() == now
+            assert session.run(v, {v: [7.0, 8.0]}).tolist() == [7, 8]
+            tf.constant(step)  # the graph grows
+
+
 def test_closing():
     constant = tf.constant(1.0)
     with tf.Session() as session:
@@ -471,3 +501,37 @@ def test_closing_cancels_what_runs():
         assert caught == ["Run call was cancelled"]
         with pytest.raises(RuntimeError, match="Attempted to use a closed Session."):
             session.run(total, {x: 1.0})
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_fed_values_are_copied_only_where_something_may_keep_them(use_resource):
+    x = tf.placeholder(tf.float32, [2, 2])
+    views = [
+        tf.reshape(x, [4]),
+        x[1],
+        tf.transpose(x),
+        tf.expand_dims(x, 0),
+        tf.unstack(x)[0],
+        tf.identity(x),
+    ]
+    results = [tf.reduce_sum(tf.nn.relu(view)) for view in views]
+    variable = tf.Variable(np.zeros(4, np.float32), use_resource=use_resource)
+    kept = tf.assign(variable, tf.reshape(tf.identity(x), [4]))
+    seen = []
+    called = tf.py_func(lambda value: seen.append(value) or np.float32(0), [x], tf.float32, stateful=False)
+    mine = np.float32([[1, 2], [-3, 4]])
+
+    def source(session):
+        return list(session._plans.values())[-1].code.source
+
+    with tf.Session() as session:
+        assert session.run(results, {x: mine}) == [7, 4, 7, 7, 3, 7]
+        assert "copied(f" not in source(session)
+        for value in session.run(views, {x: mine}):
+            assert not np.shares_memory(value, mine)
+            value[:] = 100
+        session.run([kept.op, called], {x: mine})
+        assert "copied(f" in source(session)
+        mine[:] = 9
+        assert session.run(variable).tolist() == [1, 2, -3, 4]
+        assert seen[0].tolist() == [[1, 2], [-3, 4]]

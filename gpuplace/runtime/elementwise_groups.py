@@ -6,17 +6,18 @@ memory::
 
     a ─> Mul ─┬─> Add ─> Tanh ─┐           a ─┐
     b ────────┤   ^            ├─> Mul     b ─┼─> [Mul Add Tanh Mul] ─> y       1 launch for 4,
-              └───┼────────────┘           c ─┘                                4 arrays in memory for 10
+              └───┼────────────┘           c ─┘                                4 arrays in memory for 11
     c ────────────┘
 
-So every group pays that would take two launches or more, and the larger the better, up to ``MAX_CALLS`` and
-``MAX_ARRAYS``: more would take the registers that hide the memory's latency, and the space for arguments.
+So every group pays that would take two launches or more, also a single step (``Sigmoid`` takes 4, ``Erf`` more than
+100), and the larger the better, up to ``MAX_CALLS`` and ``MAX_ARRAYS``: the compiler's time grows with the one, the
+space for a kernel's arguments ends with the other.
 
 A step joins the group of one of its inputs, if
 
 - it is on the same GPU, of an op and types that ``recording`` can write down, with all of its values in the GPU's
   memory, and of a shape that may be the group's: one element of the result for one of the group's;
-- it has no part in a conditional, and touches no variable;
+- it is not behind a ``Switch``, and touches no variable;
 - nothing outside lies on a way from the group to the step (the group is *convex*), so that the group can run at once.
   Ways follow data, control edges and the order of the steps that have effects, which stays as it was.
 
@@ -256,9 +257,10 @@ class _Search:
             else:
                 self._merge(home, group)
         if home is None:
-            home = _Group(1 << len(self._groups), step.device, sizes)
+            above = self._closed(self._before[number])
+            home = _Group(1 << len(self._groups), step.device, sizes, [number], calls, above)
             self._groups.append(home)
-            self._add(home, [number], calls, self._outside([number], [home]))
+            self._group_of[number] = home
 
     def _add(self, group: _Group, numbers: Sequence[int], calls: int, above: int) -> None:
         self._group_of.update(dict.fromkeys(numbers, group))

@@ -189,8 +189,12 @@ class FakeCupy:
     def asnumpy(self, value: FakeArray, stream: Any = None) -> Any:
         """A copy in host memory."""
         assert self.capture is None, "no copies to the host while capturing"
-        assert isinstance(value, FakeArray) and value.device.id == int(stream.name[-1])
+        assert isinstance(value, FakeArray) and (stream is None or value.device.id == int(stream.name[-1]))
         return value.inner.copy()
+
+    def asarray(self, value: Any) -> FakeArray:
+        """The array, or a copy of one in host memory."""
+        return value if isinstance(value, FakeArray) else self.array(value)
 
     def __getattr__(self, name: str) -> Any:
         """NumPy's function of that name, for arrays of the current device only."""

@@ -109,7 +109,7 @@ def test_rows_are_chosen_by_a_vector(fake, monkeypatch):
         y = tf.where(chosen, x + 1.0, -x)
     feeds = {chosen: np.array([True, False]), x: single(2, 3)}
     assert_same_bits(*both_ways(monkeypatch, [y], feeds))
-    assert calls(fake)[0] == "fused_AddV2_Neg_Select"
+    assert "fused_AddV2_Neg_Select" in calls(fake)
 
 
 def test_values_smaller_than_the_result_are_computed_one_by_one(fake, monkeypatch):

@@ -33,7 +33,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FUNCTIONS", "PREAMBLE", "TYPE_NAMES", "Function", "cast_text", "literal", "text_of"]
+__all__ = [
+    "FUNCTIONS",
+    "PREAMBLE",
+    "TYPE_NAMES",
+    "Function",
+    "argument_count",
+    "cast_text",
+    "literal",
+    "text_of",
+]
 
 PREAMBLE = """
 #ifndef NAN
@@ -162,6 +171,12 @@ FUNCTIONS = {
     **{f"arc{name}": _library(f"a{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
 }
 """NumPy's name to the function."""
+
+
+def argument_count(name: str) -> int:
+    """How many arguments a function takes."""
+    function = FUNCTIONS[name]
+    return 2 if "{1}" in (function.floating or function.integer or function.boolean) else 1
 
 
 def text_of(name: str, arguments: Sequence[str], dtype: np.dtype[Any]) -> str | None:

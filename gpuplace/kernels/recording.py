@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.kernels.cuda_text import FUNCTIONS, TYPE_NAMES, cast_text, literal, text_of
+from gpuplace.kernels.cuda_text import FUNCTIONS, TYPE_NAMES, argument_count, cast_text, literal, text_of
 
 __all__ = ["NotRecorded", "Recorded", "Recorder"]
 
@@ -115,10 +115,9 @@ class Recorder:
         if name not in FUNCTIONS:
             raise NotRecorded(f"{name} is not elementwise")
 
-        def function(*arguments: Any, out: None = None, dtype: Any = None) -> Recorded:
-            if out is not None:
-                raise NotRecorded("results have no place of their own")
-            return self.call(name, arguments, dtype)
+        def function(*arguments: Any, out: Any = None, dtype: Any = None) -> Recorded:
+            count = argument_count(name)
+            return self.written(self.call(name, arguments[:count], dtype), *arguments[count:], out)
 
         return function
 
@@ -145,6 +144,17 @@ class Recorder:
         is_loose = function.is_library or (function.is_choice and any(value.is_loose for value in values))
         return self._add(text, _BOOL if function.is_test else wanted, _shape_of(values), is_loose)
 
+    def written(self, made: Recorded, *places: Any) -> Recorded:
+        """The result, written over the array that ``out`` was, which has to be a computed one."""
+        for place in places:
+            if place is None:
+                continue
+            if place.given is not None or (place.dtype, place.shape) != (made.dtype, made.shape):
+                raise NotRecorded("a result is written where it does not belong")
+            place.text, place.is_loose, place.is_number = made.text, made.is_loose, False
+            made = place
+        return made
+
     # Functions that are no arithmetic
 
     def where(self, condition: Any, x: Any, y: Any) -> Recorded:
@@ -162,10 +172,14 @@ class Recorder:
         return self.call("absolute", (x,))
 
     def conjugate(self, x: Recorded) -> Recorded:
-        """Real arrays as they are."""
-        return x
+        """Real numbers as they are, in an array of their own."""
+        return Recorded(self, x.text, x.dtype, x.shape, x.is_loose, x.given)
 
-    positive = asarray = conjugate
+    positive = conjugate
+
+    def asarray(self, x: Recorded) -> Recorded:
+        """The array itself."""
+        return x
 
     def zeros_like(self, x: Recorded) -> Recorded:
         """Zeros."""
@@ -174,7 +188,7 @@ class Recorder:
     def cast(self, value: Recorded, wanted: np.dtype[Any]) -> Recorded:
         """The values with another type."""
         if wanted == value.dtype:
-            return value
+            return self.conjugate(value)
         if wanted not in TYPE_NAMES:
             raise NotRecorded(f"{wanted} is not computed with")
         return self._add(cast_text(value.text, value.dtype, wanted), wanted, value.shape)
@@ -250,6 +264,9 @@ def _install_operators() -> None:
             return lambda x, y: x.recorder.call(name, (y, x))
         return lambda x, y: x.recorder.call(name, (x, y))
 
+    def in_place(name: str) -> Callable[[Any, Any], Recorded]:
+        return lambda x, y: x.recorder.written(x.recorder.call(name, (x, y)), x)
+
     for operator, name in {
         "add": "add",
         "sub": "subtract",
@@ -260,6 +277,7 @@ def _install_operators() -> None:
     }.items():
         setattr(Recorded, f"__{operator}__", binary(name))
         setattr(Recorded, f"__r{operator}__", binary(name, is_swapped=True))
+        setattr(Recorded, f"__i{operator}__", in_place(name))
     for operator, name in {
         "lt": "less",
         "le": "less_equal",

@@ -59,6 +59,27 @@ def test_half_precision_is_rounded_by_its_type():
     ]
 
 
+def test_results_are_written_over_computed_arrays():
+    recorder = Recorder()
+    x = recorder.given("x0", SINGLE, (2,))
+    step = x * x
+    found = recorder.subtract(x, step, step)
+    assert found is step
+    step += x
+    recorder.exp(found, out=found)
+    assert found is step and found.text == "v3"
+    assert recorder.lines == [
+        "float v0 = __fmul_rn(x0, x0);",
+        "float v1 = __fsub_rn(x0, v0);",
+        "float v2 = __fadd_rn(v1, x0);",
+        "float v3 = exp(v2);",
+    ]
+    with pytest.raises(NotRecorded, match="where it does not belong"):
+        recorder.add(x, 1, found.astype(DOUBLE))
+    with pytest.raises(NotRecorded, match="where it does not belong"):
+        x += 1
+
+
 def test_shapes_broadcast():
     recorder = Recorder()
     x, y = recorder.given("x0", SINGLE, (2, 1)), recorder.given("x1", SINGLE, (3,), 1)
@@ -91,7 +112,7 @@ def test_inputs_have_other_shapes_under_other_names():
         (lambda xp, x, i: x if (x > 0) else i, "a kernel looks at values"),
         (lambda xp, x, i: xp.remainder(x, x), "remainder of float32 has no equal"),
         (lambda xp, x, i: x + np.inf, "inf has no literal"),
-        (lambda xp, x, i: xp.add(x, x, out=x), "results have no place of their own"),
+        (lambda xp, x, i: xp.add(x, x, out=x), "a result is written where it does not belong"),
         (lambda xp, x, i: x.astype(np.complex64), "complex64 is not computed with"),
         (lambda xp, x, i: xp.given("x2", np.dtype("complex64"), ()), "complex64 is not computed with"),
         (lambda xp, x, i: xp.add(1, 2), "types are mixed"),

@@ -81,6 +81,7 @@ bench: $(VENV)/stamp-test
 	$(ACTIVATED) pytest tests/benchmarks --benchmark-only --benchmark-group-by=group
 	$(ACTIVATED) python -m tests.benchmarks.bench_session
 	$(ACTIVATED) python -m tests.benchmarks.bench_kernels
+	$(ACTIVATED) python -m tests.benchmarks.bench_ops
 	$(ACTIVATED) python -m tests.benchmarks.bench_training
 	$(ACTIVATED) python -m tests.benchmarks.bench_graph_building
 	$(ACTIVATED) python -m tests.benchmarks.bench_placer

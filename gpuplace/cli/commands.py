@@ -11,6 +11,7 @@ from gpuplace import release as releases
 from gpuplace.cli.output import render
 from gpuplace.cli.run_script import run_script
 from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, release_of
+from gpuplace.cli.traced_runs import TracedRuns
 from gpuplace.device.machine import ENVIRONMENT_VARIABLE as MACHINE_VARIABLE
 from gpuplace.errors import NotFoundError
 from gpuplace.placer.blame import BlameRow
@@ -25,6 +26,25 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.release:
         os.environ[releases.ENVIRONMENT_VARIABLE] = arguments.release
     release_of(arguments)
+    if arguments.trace_step is not None and not arguments.trace:
+        raise UsageError("--trace-step N: of use with --trace FILE alone")
+    if not arguments.trace:
+        return _run_script(arguments)
+    runs = TracedRuns(arguments.trace, arguments.trace_step)
+    try:
+        with runs.measured():
+            code = _run_script(arguments)
+    except UsageError:
+        runs.drop()
+        raise
+    except BaseException as error:  # a script may exit or be stopped, and what it ran is still of interest
+        if runs.write() or not (isinstance(error, SystemExit) and not error.code):
+            raise
+        return 1
+    return code if runs.write() else code or 1
+
+
+def _run_script(arguments: argparse.Namespace) -> int:
     try:
         return run_script(arguments.script, arguments.script_arguments)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Rows as a table, JSON or CSV.
+"""Rows as a table, JSON or CSV, and files.
 
 >>> print(render([{"node": "a", "device": "/device:GPU:0"}, {"node": "MatMul", "device": None}], "table"))
 node    device
@@ -12,8 +12,10 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from gpuplace.cli.setup import UsageError
 from gpuplace.report.text import table_text
 
 
@@ -35,3 +37,19 @@ def render(rows: Sequence[Mapping[str, Any]], form: str, columns: Sequence[str] 
         writer.writerows([["" if row[name] is None else row[name] for name in names] for row in rows])
         return stream.getvalue().rstrip("\n")
     return table_text(names, ([row[name] for name in names] for row in rows))
+
+
+def write(text: str, path: str) -> None:
+    """Writes a file and prints its path; ``-`` prints the text instead.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    if path == "-":
+        print(text)
+        return
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    print(path)

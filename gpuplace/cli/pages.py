@@ -13,15 +13,14 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
-from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, release_of
+from gpuplace.cli.output import write
+from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, release_of, step_of
 from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.placer.placement import Placement
 from gpuplace.report.graph_or_log import log_in_file
 from gpuplace.report.logged_placement import LoggedPlacement
 from gpuplace.report.page import page_html
-from gpuplace.report.placement_view import view_of
-from gpuplace.report.step_times import measured_us
 from gpuplace.report.text import counted
 
 _MODULES = {"lab": "jupyterlab", "voila": "voila"}
@@ -48,12 +47,7 @@ _PATIENCE_S = 20
 def report(arguments: argparse.Namespace) -> int:
     """Writes the page; of a graph that cannot be placed, the page with the error, which is then told as well."""
     placement, text = _page(arguments)
-    target = Path(arguments.output)
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror}") from None
-    print(target)
+    write(text, arguments.output)
     _raise_first_error(placement)
     return 0
 
@@ -102,9 +96,10 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
     against, against_text = _against(arguments, placement, machine, release)
     if against_text:
         settings.append(("compared with", against_text))
-    step = _step(arguments, placement)
-    if step is not None:
-        settings.append(("measured step", arguments.run_metadata))
+    step = None
+    if path := getattr(arguments, "run_metadata", None):
+        step = step_of(path, placement, arguments.graph)
+        settings.append(("measured step", path))
     text = page_html(
         placement,
         run_metadata=step,
@@ -115,21 +110,6 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
         against_text=against_text,
     )
     return placement, text
-
-
-def _step(arguments: argparse.Namespace, placement: Placement) -> Any:
-    """What --run-metadata names, of this graph; None where it is not given."""
-    path = getattr(arguments, "run_metadata", None)
-    if not path:
-        return None
-    from gpuplace.graphdef.run_metadata import load_run_metadata
-
-    step = load_run_metadata(path)
-    try:
-        measured_us(view_of(placement), step)
-    except ValueError as error:
-        raise UsageError(f"{path} is not of {arguments.graph}: {error}") from None
-    return step
 
 
 def _log(arguments: argparse.Namespace) -> LoggedPlacement | None:

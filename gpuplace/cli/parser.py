@@ -17,13 +17,14 @@ COMMANDS = {
     "blame": "rank the causes for everything that is not on a GPU",
     "diff": "place a graph on two machines, or as two releases, and print what moves",
     "log": "read what TensorFlow printed with log_device_placement, and compare it with a graph",
+    "timeline": "show a measured step: what ran where and when, copies, the critical path and what to move",
     "report": "write a graph's placement, or a log, as one HTML file: picture, tables and reasons",
     "explore": "open a graph or a log in the explorer",
     "devices": "show how the machine's GPUs become /device:GPU:0, /device:GPU:1, ...",
 }
 """Command -> what it does."""
 
-RUN_OPTIONS = ("--machine", "--release")
+RUN_OPTIONS = ("--machine", "--release", "--trace", "--trace-step")
 """Options of ``run``, which may stand before or behind the script."""
 
 SHOWN_WITH = ("lab", "voila", "page")
@@ -38,6 +39,10 @@ MACHINE_HELP = (
 )
 GRAPH_HELP = "a GraphDef (.pb, or .pbtxt as text) or the folder of a SavedModel"
 
+STEP_HELP = (
+    "what a step measured: a RunMetadata or StepStats (.pb, or .pbtxt as text), or its Chrome trace (.json)"
+)
+
 LOG_HELP = "; or a log of TensorFlow, which says where nodes were: told by its content, and not placed again"
 
 
@@ -51,11 +56,22 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     run = _command(commands, "run")
-    run.usage = "gpuplace run [--machine MACHINE] [--release RELEASE] SCRIPT [ARGUMENT ...]"
+    run.usage = (
+        "gpuplace run [--machine MACHINE] [--release RELEASE] [--trace FILE [--trace-step N]] "
+        "SCRIPT [ARGUMENT ...]"
+    )
     run.epilog = "Options may also follow SCRIPT; what follows -- is the script's in any case."
     run.add_argument("script", metavar="SCRIPT", help="a Python file that imports tensorflow")
     _add_machine(run)
     _add_release(run)
+    run.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="measure what sessions run and write a step: RunMetadata (.pb, or .pbtxt as text) or Chrome trace (.json)",
+    )
+    run.add_argument(
+        "--trace-step", type=int, metavar="N", help="the N-th run, from 1, and no other; default: the last"
+    )
 
     place = _command(commands, "place")
     _add_graph(place)
@@ -108,6 +124,30 @@ def build_parser() -> argparse.ArgumentParser:
     _add_session_options(log)
     log.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
 
+    timeline = _command(commands, "timeline")
+    timeline.epilog = (
+        "Without --svg, --html and --json, the step as text. - in place of a file is standard output."
+    )
+    timeline.add_argument("step", metavar="FILE", help=STEP_HELP)
+    timeline.add_argument("--svg", metavar="FILE", help="write a still picture")
+    timeline.add_argument(
+        "--theme", choices=("light", "dark"), default="light", help="of the picture; default: light"
+    )
+    timeline.add_argument(
+        "--html", metavar="FILE", help="write a page to zoom and search, which needs a browser alone"
+    )
+    timeline.add_argument("--title", help="heading of the page; default: the file's name")
+    timeline.add_argument(
+        "--json", metavar="FILE", help="write a Chrome trace, for Perfetto and chrome://tracing"
+    )
+    timeline.add_argument(
+        "--memory", action="store_true", help="the Chrome trace shows tensors and allocators too"
+    )
+    _add_graph(timeline, "; placed again with other devices, it tells what to move", option=True)
+    _add_machine(timeline)
+    _add_release(timeline)
+    _add_session_options(timeline)
+
     report = _command(commands, "report")
     _add_graph(report, LOG_HELP)
     report.add_argument(
@@ -126,7 +166,7 @@ def build_parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--run-metadata",
         metavar="FILE",
-        help="what a step measured, a RunMetadata or StepStats (.pb, or .pbtxt as text): colours by time and memory",
+        help=f"{STEP_HELP}: its timeline, and colours by time and memory",
     )
     _add_session_options(report)
 
@@ -160,8 +200,8 @@ def _command(commands: argparse._SubParsersAction, name: str) -> argparse.Argume
     )
 
 
-def _add_graph(parser: argparse.ArgumentParser, or_else: str = "") -> None:
-    parser.add_argument("graph", metavar="GRAPH", help=GRAPH_HELP + or_else)
+def _add_graph(parser: argparse.ArgumentParser, or_else: str = "", option: bool = False) -> None:
+    parser.add_argument("--graph" if option else "graph", metavar="GRAPH", help=GRAPH_HELP + or_else)
     parser.add_argument(
         "--tags", metavar="TAGS", help="which graph of a SavedModel, as serve,gpu; default: serve"
     )

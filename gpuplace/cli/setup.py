@@ -1,4 +1,4 @@
-"""What several commands need: the machine, the release, the ConfigProto and the placement that their options name."""
+"""What several commands need: what their options name, a machine, a release, a ConfigProto, a placement or a step."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from gpuplace import release as releases
 from gpuplace.device.machine import Machine, default_machine
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.placer.placement import Placement
+from gpuplace.report.placement_view import view_of
+from gpuplace.report.step_times import measured_us
 from gpuplace.runtime.place import place as place_graph
 
 
@@ -73,3 +75,26 @@ def placement_of(arguments: argparse.Namespace, machine: Machine, release: str, 
         if arguments.tags is None and arguments.signature is None:
             raise
         raise UsageError(str(error)) from None
+
+
+def step_of(path: str, placement: Placement | None, graph: str) -> Any:
+    """The ``RunMetadata`` of a file.
+
+    Args:
+        path: a ``RunMetadata``, ``StepStats`` or Chrome trace.
+        placement: of the graph that ran; None where any step will do.
+        graph: the graph's file, for the message.
+
+    Raises:
+        UsageError: nothing of the graph ran in it.
+        OpError: the file cannot be read, or holds no measured step.
+    """
+    from gpuplace.graphdef.run_metadata import load_run_metadata
+
+    step = load_run_metadata(path)
+    if placement is not None:
+        try:
+            measured_us(view_of(placement), step)
+        except ValueError as error:
+            raise UsageError(f"{path} is not of {graph}: {error}") from None
+    return step

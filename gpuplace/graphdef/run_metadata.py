@@ -1,4 +1,5 @@
-"""Measured steps from files: a ``RunMetadata`` or ``StepStats`` of TensorFlow or of ours, binary or as text.
+"""Measured steps from files: a ``RunMetadata`` or ``StepStats`` of TensorFlow or of ours, binary or as text, or the
+Chrome trace that ``timeline.Timeline`` made of one.
 
 >>> import tempfile
 >>> step = RunMetadata()
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuplace.errors import DataLossError, InvalidArgumentError
+from gpuplace.graphdef.chrome_trace import step_of_chrome_trace
 from gpuplace.graphdef.load import read_file
 from gpuplace.graphdef.messages import DecodeError, RunMetadata, StepStats, text_format
 
@@ -33,8 +35,8 @@ def load_run_metadata(path: str | os.PathLike[str]) -> Any:
     """The ``RunMetadata`` of a file; a ``StepStats`` becomes the ``step_stats`` of one.
 
     Args:
-        path: a binary file, or text where the name ends in ``.pbtxt``, ``.txt`` or ``.textproto``; either may be
-            compressed (``.gz``).
+        path: a binary file, text where the name ends in ``.pbtxt``, ``.txt`` or ``.textproto``, or a Chrome trace
+            (``.json``); each may be compressed (``.gz``).
 
     Raises:
         NotFoundError, PermissionDeniedError, FailedPreconditionError: the file cannot be read.
@@ -42,6 +44,8 @@ def load_run_metadata(path: str | os.PathLike[str]) -> Any:
         InvalidArgumentError: nothing was measured.
     """
     data, name, _ = read_file(Path(path))
+    if name.endswith(".json"):
+        return _traced(path, data)
     because = []
     for kind in (RunMetadata, StepStats):
         message: Any = kind()
@@ -64,7 +68,29 @@ def load_run_metadata(path: str | os.PathLike[str]) -> Any:
             facts={"because": "; ".join(because), "size": f"{len(data)} bytes"},
             hint=_HINT,
         )
-    raise InvalidArgumentError(
+    raise _empty(path, data)
+
+
+def _traced(path: str | os.PathLike[str], data: bytes) -> Any:
+    """The ``RunMetadata`` of a Chrome trace."""
+    try:
+        step = step_of_chrome_trace(data.decode())
+    except ValueError as error:
+        raise DataLossError(
+            None,
+            None,
+            f"Can't parse {path} as the Chrome trace of a step",
+            facts={"because": str(error)[:200], "size": f"{len(data)} bytes"},
+            hint="write what timeline.Timeline(metadata.step_stats).generate_chrome_trace_format() gives, or the "
+            "metadata itself as .pb",
+        ) from None
+    if not step.dev_stats:
+        raise _empty(path, data)
+    return RunMetadata(step_stats=step)
+
+
+def _empty(path: str | os.PathLike[str], data: bytes) -> InvalidArgumentError:
+    return InvalidArgumentError(
         None,
         None,
         f"{path} holds no step_stats: nothing was measured",

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.jupyter.views import look
 from gpuplace.report.attr_text import attr_rows
 from gpuplace.report.drawing import Box, Drawing, scope_tree
+from gpuplace.report.palette import chip_look
 from gpuplace.report.placement_view import PlacementView, view_of
 from gpuplace.report.text import counted
 
@@ -50,7 +50,7 @@ def _op_detail(placement: Any, view: PlacementView, node: int) -> dict[str, Any]
     card = {
         "name": view.names[node],
         "kind": view.op_type_of(node),
-        "devices": [look(device, text=look(device)["label"])],
+        "devices": [chip_look(device, text=chip_look(device)["label"])],
         "requested": request,
         "met": None if not request else bool(device) and not bool(view.is_unmet[node]),
         "source": view.source_line(node) or "",
@@ -91,7 +91,7 @@ def _explained(explanation: Any) -> dict[str, Any]:
 
 def _look(label: str) -> dict[str, Any]:
     """Look of a device by the label that an explanation gives it."""
-    return look(label if "/" in label else f"/device:{label}")
+    return chip_look(label if "/" in label else f"/device:{label}")
 
 
 def _unique(view: PlacementView, nodes: np.ndarray) -> list[str]:
@@ -110,7 +110,9 @@ def _box_detail(box: Box) -> dict[str, Any]:
     return {
         "name": box.label if box.kind == "bundle" else box.name,
         "kind": f"{kinds[box.kind]}, {counted(box.nodes, 'node')}",
-        "devices": [look(device, text=f"{look(device)['label']}: {count:,}") for device, count in box.shares],
+        "devices": [
+            chip_look(device, text=f"{chip_look(device)['label']}: {count:,}") for device, count in box.shares
+        ],
         "requested": "",
         "met": None,
         "source": "",

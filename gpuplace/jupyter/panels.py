@@ -12,13 +12,13 @@ from typing import Any
 
 from gpuplace.jupyter.controls import error_card
 from gpuplace.jupyter.remedies import Remedy
-from gpuplace.jupyter.views import look
 from gpuplace.placer.faults import Fault
 from gpuplace.placer.messages import error_of
 from gpuplace.placer.placement import Placement
 from gpuplace.report.logged_placement import LoggedPlacement
 from gpuplace.report.memory import MemoryRow
 from gpuplace.report.moves import Moves
+from gpuplace.report.palette import chip_look
 from gpuplace.report.placement_view import view_of
 from gpuplace.report.tables import mapping_cells
 from gpuplace.report.text import bytes_text, counted, summary_text
@@ -175,7 +175,7 @@ def memory_blocks(rows: Sequence[MemoryRow]) -> list[Block]:
     widest = max([row.known for row in rows] + [row.limit or 0 for row in rows if row.known], default=0)
     table = []
     for row in rows:
-        cells: list[Any] = [look(row.device), f"{row.nodes:,}", _limit(row), _bar(row, widest)]
+        cells: list[Any] = [chip_look(row.device), f"{row.nodes:,}", _limit(row), _bar(row, widest)]
         cells += [bytes_text(size) if size else "" for size in (row.variables, row.constants, row.outputs)]
         cells.append(counted(row.unknown, "tensor") if row.unknown else "")
         if has_stats:
@@ -209,7 +209,7 @@ def memory_blocks(rows: Sequence[MemoryRow]) -> list[Block]:
     for row in over:
         blocks.append(
             text_block(
-                f"{look(row.device)['label']}: variables and constants alone are more than the limit.",
+                f"{chip_look(row.device)['label']}: variables and constants alone are more than the limit.",
                 "alarm",
             )
         )
@@ -265,7 +265,7 @@ def device_blocks(mapping: Sequence[Any] | None, environ: Mapping[str, str], con
             name,
             bus,
             "" if visible is None else str(visible),
-            look(device) if device else "",
+            chip_look(device) if device else "",
             bytes_text(limit) if limit else "",
             reason or "",
         ]
@@ -284,7 +284,7 @@ def logged_device_blocks(log: Any) -> list[Block]:
     described = {row.device: row.description for row in told}
     view = view_of(log)
     rows = [
-        [look(device), device, described.get(device, ""), f"{count:,}"]
+        [chip_look(device), device, described.get(device, ""), f"{count:,}"]
         for device, count in view.counts.items()
         if device
     ]

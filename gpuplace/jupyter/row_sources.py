@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.jupyter.views import look
 from gpuplace.report.lighting import Lit
 from gpuplace.report.moves import Moves
 from gpuplace.report.natural_order import natural_ranks
+from gpuplace.report.palette import chip_look
 from gpuplace.report.placement_view import PlacementView
 from gpuplace.report.text import bytes_text
 
@@ -119,7 +119,7 @@ class NodeRows(Rows):
     def __init__(self, view: PlacementView) -> None:
         super().__init__(len(view))
         self.view = view
-        self._looks = [look(device) for device in (*view.devices, "")]
+        self._looks = [chip_look(device) for device in (*view.devices, "")]
 
     def within(self, lit: Lit) -> np.ndarray | None:
         return lit.nodes if lit.nodes is not None and len(lit.nodes) == self.size else None
@@ -213,8 +213,8 @@ class CopyRows(Rows):
             view.names[src],
             f"{view.names[src]}:{output}",
             view.names[dst],
-            look(view.device_of(src)),
-            look(view.device_of(dst)),
+            chip_look(view.device_of(src)),
+            chip_look(view.device_of(dst)),
             str(fact),
             bytes_text(fact.nbytes),
         ]
@@ -255,7 +255,7 @@ class MoveRows(Rows):
 
     def row(self, i: int) -> list[Any]:
         move = self.moves[i]
-        return [move.node, move.node, look(move.before), look(move.after), move.cause, move.note]
+        return [move.node, move.node, chip_look(move.before), chip_look(move.after), move.cause, move.note]
 
     def texts(self) -> list[str]:
         return [" ".join(move) for move in self.moves]

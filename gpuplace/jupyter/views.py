@@ -12,9 +12,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from gpuplace.report.palette import device_style
-
-__all__ = ["ControlsView", "GraphView", "PanelView", "TableView", "look", "script"]
+__all__ = ["ControlsView", "GraphView", "PanelView", "TableView", "script"]
 
 STATIC = Path(__file__).parent / "static"
 STYLE = (STATIC / "explorer.css").read_text(encoding="utf-8")
@@ -23,18 +21,6 @@ STYLE = (STATIC / "explorer.css").read_text(encoding="utf-8")
 def script(*names: str) -> str:
     """Several scripts as one module."""
     return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
-
-
-def look(device: str, **more: Any) -> dict[str, Any]:
-    """How a device's chip looks, for the scripts."""
-    style = device_style(device)
-    return {
-        "label": style.label,
-        "fill": style.fill,
-        "corners": style.corners,
-        "outlines": style.outlines,
-        **more,
-    }
 
 
 class GraphView(anywidget.AnyWidget):

@@ -25,7 +25,17 @@ import numpy as np
 
 from gpuplace.kernels.threads import share
 
-__all__ = ["cuts", "by_element", "in_turn", "is_small_product", "over", "product", "scratch"]
+__all__ = [
+    "cuts",
+    "by_element",
+    "by_pieces",
+    "in_turn",
+    "is_small_product",
+    "mapped",
+    "over",
+    "product",
+    "scratch",
+]
 
 PIECE_BYTES = 4 << 20
 """What a piece takes of memory at most, about, while it is worked on: the threads share the last cache."""
@@ -36,7 +46,13 @@ WHOLE_BYTES = 1 << 18
 _ALIKE = 2
 """Pieces come in multiples of this, so that few threads get the same number of them."""
 
-_LINE = 1024
+_TEMPORARIES = 8
+"""As many arrays an elementwise function goes over, about, its own among them."""
+
+_LEAST_LINE = 1024
+"""Shorter lines are not worth it."""
+
+_LINE = 16384
 """Vectors along the last axis are repeated up to this length: NumPy's loops run along the last axis."""
 
 _PRODUCT_TERMS = 1_000_000
@@ -87,6 +103,11 @@ def by_element(xp: Any, function: Callable[..., Any], x: Any, other: Any, out: A
         repeat = math.gcd(x.size // x.shape[-1], max(1, _LINE // x.shape[-1]))
         other = np.tile(other, repeat)
         width = len(other)
+    elif (repeat := math.gcd(x.size, _LINE)) >= _LEAST_LINE:
+        other = np.full(
+            repeat, other
+        )  # NumPy takes the larger of two arrays faster than that of one and a number
+        width = repeat
     lines, results = (array.reshape(-1, width) if width > 1 else array.reshape(-1) for array in (x, out))
 
     def piece(part: slice) -> None:
@@ -94,6 +115,50 @@ def by_element(xp: Any, function: Callable[..., Any], x: Any, other: Any, out: A
 
     over(xp, len(lines), 2 * lines.strides[0], piece)
     return out
+
+
+def by_pieces(function: Callable[..., Any], *arrays: Any) -> None:
+    """Calls ``function(*arrays)``, which writes to the last one element by element, in pieces if they are large.
+
+    Pieces are taken where all arrays are of one shape and contiguous; ``function`` gets flat ones.
+    """
+    shape, size = arrays[-1].shape, arrays[-1].size
+    if size * sum(array.itemsize for array in arrays) <= WHOLE_BYTES or not all(
+        array.shape == shape and array.flags.c_contiguous for array in arrays
+    ):
+        function(*arrays)
+        return
+    flat = [array.reshape(-1) for array in arrays]
+
+    def piece(part: slice) -> None:
+        function(*[array[part] for array in flat])
+
+    over(np, size, sum(array.itemsize for array in arrays), piece)
+
+
+def mapped(function: Callable[..., Any], x: Any, *others: Any) -> Any:
+    """``function(x, *others)``, whose result is like ``x`` and computed element by element, in pieces if it is large.
+
+    What ``function`` makes on its way stays in the cache, and the pieces run on several threads.
+
+    Args:
+        function: of arrays, or of flat pieces of them.
+        x: an array of NumPy or CuPy.
+        others: arrays; where they are not shaped like ``x`` nothing is cut.
+    """
+    arrays = (x, *others)
+    if x.nbytes <= WHOLE_BYTES or not isinstance(x, np.ndarray):
+        return function(*arrays)
+    if any(array.shape != x.shape or not array.flags.c_contiguous for array in arrays):
+        return function(*arrays)
+    result = np.empty(x.shape, x.dtype)
+    flat, results = [array.reshape(-1) for array in arrays], result.reshape(-1)
+
+    def piece(part: slice) -> None:
+        results[part] = function(*[array[part] for array in flat])
+
+    over(np, x.size, _TEMPORARIES * x.itemsize, piece)
+    return result
 
 
 def in_turn(xp: Any, piece: Callable[[int], Any], count: int, *, products_are_small: bool) -> None:
@@ -123,9 +188,9 @@ def scratch(xp: Any, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
     return buffers[name][:nbytes].view(dtype).reshape(shape)
 
 
-def is_small_product(xp: Any, depth: int, columns: int) -> bool:
-    """Whether a product with a matrix of that shape can be had in blocks that BLAS computes on the calling thread."""
-    return xp is np and _PRODUCT_TERMS >= _LEAST_ROWS * depth * columns and _has_small_products()
+def is_small_product(xp: Any, depth: int, columns: int, rows: int = _LEAST_ROWS) -> bool:
+    """Whether BLAS computes a product with a matrix of that shape, of so many rows, on the calling thread."""
+    return xp is np and _PRODUCT_TERMS >= rows * depth * columns and _has_small_products()
 
 
 def product(xp: Any, a: Any, b: Any, out: Any) -> None:

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gpuplace.dtypes import as_dtype, float32, float64, int32, int64, string
 from gpuplace.dtypes import bool as bool_type
 from gpuplace.errors import InvalidArgumentError
@@ -389,8 +391,15 @@ def one_hot(
 def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, *, axis: int) -> Any:
     if int(depth) < 0:
         raise InvalidArgumentError(None, None, f"depth must be non-negative, got: {int(depth)}")
-    hot = indices[..., None] == xp.arange(int(depth))
-    rows = xp.where(hot, on_value, off_value)
+    count = int(depth)
+    if xp is np:
+        rows = np.full((indices.size, count), off_value)
+        places = indices.reshape(-1)
+        hot = np.flatnonzero((places >= 0) & (places < count))
+        rows[hot, places[hot]] = on_value
+        rows = rows.reshape(*indices.shape, count)
+    else:  # a GPU does not wait to be asked how many there are
+        rows = xp.where(indices[..., None] == xp.arange(count), on_value, off_value)
     return rows if axis == -1 else xp.ascontiguousarray(xp.moveaxis(rows, -1, axis))
 
 

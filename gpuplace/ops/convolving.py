@@ -2,8 +2,8 @@
 
 With the windows of all images as the rows of a matrix (``windows``), a convolution is a product with the filter, and
 the gradient of the filter is that matrix transposed times the gradient. The gradient of the images is, where the
-window moves by single pixels, the convolution of the gradient with the filter turned around; else the gradient times
-the filter transposed, added back onto the pixels that the windows cover.
+window moves by single pixels, the convolution of the gradient with the filter turned around; else, and where images
+have few channels, the gradient times the filter transposed, added back onto the pixels that the windows cover.
 
 The matrix of windows is many times larger than the images, so it is only ever there in pieces that the cache holds::
 
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.kernels.pieces import PIECE_BYTES, cuts, in_turn, is_small_product, product, scratch
-from gpuplace.ops.windows import Window
+from gpuplace.ops.windows import FEW_CHANNELS, Window
 
 __all__ = ["convolve", "cut_output", "filter_gradient", "images_gradient", "wide"]
 
@@ -80,7 +80,8 @@ def images_gradient(xp: Any, shape: tuple[int, ...], filter: Any, grad: Any, win
             for i, part in enumerate(xp.split(filter, groups, axis=3))
         ]
         return xp.concatenate(parts, axis=3)
-    back = _way_back(window, shape)
+    scatters = deep < FEW_CHANNELS and 4 * deep <= filters  # which is the smaller matrix then, by far
+    back = None if scatters else _way_back(window, shape)
     if back is not None:
         return convolve(xp, grad, filter[::-1, ::-1].transpose(0, 1, 3, 2), back)
     matrix = xp.ascontiguousarray(wide(filter).reshape(-1, filters).T)

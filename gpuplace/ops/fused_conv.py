@@ -106,7 +106,7 @@ class Pending:
             lines = target.reshape(-1, target.shape[2] * filters)
             np.add(lines, np.tile(self.bias, target.shape[2]), out=lines)
         if self.relu:
-            np.maximum(target, target.dtype.type(0), out=target)
+            by_element(np, np.maximum, target, target.dtype.type(0), target)
 
     def _alone(self, images: Any) -> Any:
         """Computes all images, one op after the other."""

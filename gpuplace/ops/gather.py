@@ -18,11 +18,13 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.kernels.masks import chosen
 from gpuplace.ops.array import shape as shape_of
 from gpuplace.ops.array import size as size_of
 from gpuplace.ops.constant import zeros_like
 from gpuplace.ops.gradient_registry import gradient, not_differentiable
 from gpuplace.ops.indexed_slices import IndexedSlices
+from gpuplace.ops.scatter import apply_at
 from gpuplace.ops.shape_rules import brackets, merge_shapes
 from gpuplace.ops.support import broadcast, new, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
@@ -303,7 +305,7 @@ def _scattered(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add: 
             else updates.reshape(-1, *result.shape)[-1]
         )
     if add:
-        xp.add.at(result, columns, updates)
+        apply_at(xp, "add", result, columns, updates)
     else:
         result[columns] = updates
     return result
@@ -437,12 +439,12 @@ def _select(xp: Any, condition: Any, t: Any, e: Any) -> Any:
                 f" {brackets(TensorShape(condition.shape))} != input 1: {brackets(TensorShape(t.shape))}",
             )
         condition = condition.reshape(condition.shape + (1,) * (t.ndim - condition.ndim))
-    return xp.where(condition, t, e)
+    return chosen(xp, condition, t, e)
 
 
 @compute("SelectV2")
 def _select_v2(xp: Any, condition: Any, t: Any, e: Any) -> Any:
-    return xp.where(condition, t, e)
+    return chosen(xp, condition, t, e)
 
 
 @shape_function("Select")
@@ -478,10 +480,10 @@ def _select_v2_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, Tensor]:
     zeros = new("ZerosLike", x=grad)
     whole = shape_tensor(op.outputs[0])
     results = []
-    for source, chosen in ((x, where_v2(condition, grad, zeros)), (y, where_v2(condition, zeros, grad))):
+    for source, grads in ((x, where_v2(condition, grad, zeros)), (y, where_v2(condition, zeros, grad))):
         given = shape_tensor(source)
         axes = apply_op("BroadcastGradientArgs", s0=given, s1=whole).outputs[0]
-        results.append(new("Reshape", tensor=new("Sum", input=chosen, reduction_indices=axes), shape=given))
+        results.append(new("Reshape", tensor=new("Sum", input=grads, reduction_indices=axes), shape=given))
     return None, results[0], results[1]
 
 

@@ -6,6 +6,7 @@ tensorflow/core/kernels/matmul_op.cc, batch_matmul_op_impl.h, matrix_diag_op.cc,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
+from gpuplace.kernels.pieces import is_small_product, over
 from gpuplace.ops.elementwise import binary_operator
 from gpuplace.ops.gradient_registry import gradient
 from gpuplace.ops.shape_rules import brackets, merge_shapes, merge_sizes, require_rank
@@ -181,20 +183,35 @@ def batch_matmul(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False, name:
     return new("BatchMatMul", name, x=x, y=y, adj_x=adj_x, adj_y=adj_y)
 
 
+def _adjoint(xp: Any, x: Any) -> Any:
+    turned = xp.swapaxes(x, -1, -2)
+    return xp.conjugate(turned) if x.dtype.kind == "c" else turned
+
+
 @compute("BatchMatMul", "BatchMatMulV2")
 def _batch_matmul(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -> Any:
     if x.ndim < 2 or y.ndim < 2:
         index, wrong = (0, x) if x.ndim < 2 else (1, y)
         raise InvalidArgumentError(None, None, f"In[{index}] ndims must be >= 2: {wrong.ndim}")
-    left = xp.conjugate(xp.swapaxes(x, -1, -2)) if adj_x else x
-    right = xp.conjugate(xp.swapaxes(y, -1, -2)) if adj_y else y
+    left, right = _adjoint(xp, x) if adj_x else x, _adjoint(xp, y) if adj_y else y
     if left.shape[-1] != right.shape[-2]:
         raise InvalidArgumentError(
             None,
             None,
             _incompatible(x, y),
         )
-    return _product(xp)(left, right)
+    rows, (depth, columns) = left.shape[-2], right.shape[-2:]
+    if left.shape[:-2] != right.shape[:-2] or not is_small_product(xp, depth, columns, rows):
+        return _product(xp)(left, right)
+    result = xp.empty((*left.shape[:-1], columns), left.dtype)
+    count = math.prod(result.shape[:-2])
+    ours, theirs, results = (array.reshape(count, *array.shape[-2:]) for array in (left, right, result))
+
+    def piece(part: slice) -> None:
+        results[part] = _product(xp)(ours[part], theirs[part])
+
+    over(xp, count, (rows * depth + depth * columns + 2 * rows * columns) * left.itemsize, piece)
+    return result
 
 
 @shape_function("BatchMatMul", "BatchMatMulV2")

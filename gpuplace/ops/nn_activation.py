@@ -6,6 +6,7 @@ tensorflow/python/ops/nn_ops.py, nn_grad.py, release 1.15.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gpuplace.errors import InvalidArgumentError
@@ -13,7 +14,8 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
-from gpuplace.kernels.pieces import by_element
+from gpuplace.kernels.masks import chosen, kept
+from gpuplace.kernels.pieces import by_element, mapped, over
 from gpuplace.ops import array, comparison, constant, joining, reduction, unary
 from gpuplace.ops.gradient_registry import gradient
 from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least, same_as_input
@@ -33,6 +35,9 @@ __all__ = [
     "softsign",
     "swish",
 ]
+
+_MANY = 1 << 14
+"""As many elements are worth a function that takes longer to be called."""
 
 _SELU_SCALE = 1.0507009873554804934193349852946
 _SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
@@ -72,17 +77,18 @@ def _relu(xp: Any, x: Any, *, out: Any = None) -> Any:
 
 @compute("ReluGrad")
 def _relu_grad(xp: Any, grad: Any, x: Any) -> Any:
-    return xp.where(x > 0, grad, _typed(0, grad))
+    return kept(xp, grad, x > 0)
 
 
 @compute("Relu6")
 def _relu6(xp: Any, x: Any) -> Any:
-    return xp.minimum(xp.maximum(x, _typed(0, x)), _typed(6, x))
+    positive = by_element(xp, xp.maximum, x, _typed(0, x), None)
+    return by_element(xp, xp.minimum, positive, _typed(6, x), positive if positive.ndim else None)
 
 
 @compute("Relu6Grad")
 def _relu6_grad(xp: Any, grad: Any, x: Any) -> Any:
-    return xp.where((x > 0) & (x < 6), grad, _typed(0, grad))
+    return kept(xp, grad, (x > 0) & (x < 6))
 
 
 @gradient("Relu")
@@ -121,12 +127,14 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
 
 @compute("LeakyRelu")
 def _leaky_relu(xp: Any, x: Any, *, alpha: float) -> Any:
-    return xp.where(x > 0, x, x * _typed(alpha, x))
+    if 0 < alpha <= 1:
+        return mapped(lambda x: xp.maximum(x, x * _typed(alpha, x)), x)
+    return mapped(lambda x: chosen(xp, x > 0, x, x * _typed(alpha, x)), x)
 
 
 @compute("LeakyReluGrad")
 def _leaky_relu_grad(xp: Any, grad: Any, x: Any, *, alpha: float) -> Any:
-    return xp.where(x > 0, grad, grad * _typed(alpha, grad))
+    return mapped(lambda grad, x: chosen(xp, x > 0, grad, grad * _typed(alpha, grad)), grad, x)
 
 
 @gradient("LeakyRelu")
@@ -154,25 +162,42 @@ def selu(features: Any, name: str | None = None) -> Tensor:
     return new("Selu", name, features=features)
 
 
+def _from(xp: Any, x: Any, least: Any) -> Any:
+    """``maximum`` of an array and a number, of large arrays as ``clip``, which NumPy computes three times as fast."""
+    return xp.maximum(x, least) if x.size < _MANY else xp.clip(x, least, x.dtype.type(xp.inf))
+
+
+def _up_to(xp: Any, x: Any, most: Any) -> Any:
+    """``minimum`` of an array and a number."""
+    return xp.minimum(x, most) if x.size < _MANY else xp.clip(x, x.dtype.type(-xp.inf), most)
+
+
 @compute("Elu")
 def _elu(xp: Any, x: Any) -> Any:
-    return xp.where(x < 0, xp.expm1(xp.minimum(x, _typed(0, x))), x)
+    zero = _typed(0, x)
+    return mapped(lambda x: xp.expm1(_up_to(xp, x, zero)) + _from(xp, x, zero), x)
 
 
 @compute("EluGrad")
 def _elu_grad(xp: Any, grad: Any, out: Any) -> Any:
-    return xp.where(out < 0, (out + _typed(1, out)) * grad, grad)
+    zero, one = _typed(0, out), _typed(1, out)
+    return mapped(lambda grad, out: (xp.fmin(out, zero) + one) * grad, grad, out)
 
 
 @compute("Selu")
 def _selu(xp: Any, x: Any) -> Any:
-    below = _typed(_SELU_SCALE_ALPHA, x) * xp.expm1(xp.minimum(x, _typed(0, x)))
-    return xp.where(x < 0, below, _typed(_SELU_SCALE, x) * x)
+    zero, scale, below = _typed(0, x), _typed(_SELU_SCALE, x), _typed(_SELU_SCALE_ALPHA, x)
+    return mapped(lambda x: below * xp.expm1(_up_to(xp, x, zero)) + scale * _from(xp, x, zero), x)
 
 
 @compute("SeluGrad")
 def _selu_grad(xp: Any, grad: Any, out: Any) -> Any:
-    return xp.where(out < 0, grad * (out + _typed(_SELU_SCALE_ALPHA, out)), grad * _typed(_SELU_SCALE, out))
+    scale, below = _typed(_SELU_SCALE, out), _typed(_SELU_SCALE_ALPHA, out)
+
+    def gradient_of(grad: Any, out: Any) -> Any:
+        return chosen(xp, out < 0, grad * (out + below), grad * scale)
+
+    return mapped(gradient_of, grad, out)
 
 
 @gradient("Elu")
@@ -212,22 +237,22 @@ def softsign(features: Any, name: str | None = None) -> Tensor:
 
 @compute("Softplus")
 def _softplus(xp: Any, x: Any) -> Any:
-    return xp.logaddexp(x, _typed(0, x))
+    return mapped(lambda x: _from(xp, x, _typed(0, x)) + xp.log1p(xp.exp(-xp.abs(x))), x)
 
 
 @compute("SoftplusGrad")
 def _softplus_grad(xp: Any, grad: Any, x: Any) -> Any:
-    return grad / (xp.exp(-x) + _typed(1, x))
+    return mapped(lambda grad, x: grad / (xp.exp(-x) + _typed(1, x)), grad, x)
 
 
 @compute("Softsign")
 def _softsign(xp: Any, x: Any) -> Any:
-    return x / (xp.abs(x) + _typed(1, x))
+    return mapped(lambda x: x / (xp.abs(x) + _typed(1, x)), x)
 
 
 @compute("SoftsignGrad")
 def _softsign_grad(xp: Any, grad: Any, x: Any) -> Any:
-    return grad / (xp.abs(x) + _typed(1, x)) ** 2
+    return mapped(lambda grad, x: grad / xp.square(xp.abs(x) + _typed(1, x)), grad, x)
 
 
 @gradient("Softplus")
@@ -285,14 +310,30 @@ def _softmax_shape(op: Operation) -> list[TensorShape]:
 
 @compute("Softmax")
 def _softmax(xp: Any, logits: Any) -> Any:
-    powers = xp.exp(logits - logits.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)
+    def rows(some: Any, result: Any) -> None:
+        xp.subtract(some, some.max(axis=-1, keepdims=True), out=result)
+        xp.exp(result, out=result)
+        result /= result.sum(axis=-1, keepdims=True)
+
+    return _by_rows(xp, rows, logits)
 
 
 @compute("LogSoftmax")
 def _log_softmax(xp: Any, logits: Any) -> Any:
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    return shifted - xp.log(xp.exp(shifted).sum(axis=-1, keepdims=True))
+    def rows(some: Any, result: Any) -> None:
+        xp.subtract(some, some.max(axis=-1, keepdims=True), out=result)
+        result -= xp.log(xp.exp(result).sum(axis=-1, keepdims=True))
+
+    return _by_rows(xp, rows, logits)
+
+
+def _by_rows(xp: Any, function: Callable[[Any, Any], None], x: Any) -> Any:
+    """What ``function`` of some rows along the last axis writes to its second argument, in pieces."""
+    result = xp.empty(x.shape, x.dtype)
+    if x.size:
+        rows, results = x.reshape(-1, x.shape[-1]), result.reshape(-1, x.shape[-1])
+        over(xp, len(rows), 4 * rows[0].nbytes, lambda part: function(rows[part], results[part]))
+    return result
 
 
 @gradient("Softmax")

@@ -17,7 +17,8 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.channels import channel_sums
 from gpuplace.kernels.compute import compute
-from gpuplace.kernels.pieces import by_element
+from gpuplace.kernels.order import ordered_keys, positions
+from gpuplace.kernels.pieces import by_element, over
 from gpuplace.ops import (
     array,
     cast,
@@ -163,6 +164,9 @@ def _l2_loss_gradient(op: Operation, grad: Tensor) -> Tensor:
 
 # TopKV2, InTopK
 
+_LARGE = 256
+"""Fewer elements are sorted as they are."""
+
 
 class TopKV2(NamedTuple):
     """The result of ``top_k``."""
@@ -197,6 +201,20 @@ def _top_k(xp: Any, x: Any, k: Any) -> tuple[Any, Any]:
         raise InvalidArgumentError(
             None, None, f"input must have at least k columns. Had {x.shape[-1]}, needed {count}"
         )
+    keys = ordered_keys(x, descending=True) if x.size >= _LARGE else None
+    if keys is not None:
+        rows = keys.reshape(-1, x.shape[-1])
+        order = xp.empty((len(rows), count), "int32")
+
+        def piece(part: slice) -> None:
+            some = rows[part]
+            if count < some.shape[1]:
+                some = xp.partition(some, count, axis=1)[:, :count]
+            order[part] = positions(xp.sort(some, axis=1))
+
+        over(xp, len(rows), 4 * rows[0].nbytes, piece)
+        order = order.reshape(*x.shape[:-1], count)
+        return xp.take_along_axis(x, order, axis=-1), order
     backwards = x[..., ::-1]
     order = (x.shape[-1] - 1 - xp.argsort(backwards, axis=-1, kind="stable"))[..., ::-1][..., :count]
     return xp.take_along_axis(x, order, axis=-1), order.astype("int32")
@@ -242,7 +260,7 @@ def _in_top(xp: Any, predictions: Any, targets: Any, k: int) -> Any:
     valid = (targets >= 0) & (targets < predictions.shape[1])
     rows = xp.arange(len(targets))
     of_target = predictions[rows, xp.where(valid, targets, 0)]
-    better = (predictions > of_target[:, None]).sum(axis=1)
+    better = (predictions > of_target[:, None]).view("uint8").sum(axis=1, dtype="int32")
     return valid & xp.isfinite(of_target) & (better < k)
 
 

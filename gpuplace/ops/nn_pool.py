@@ -148,7 +148,8 @@ def _max_pool_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable
     window, data_format = _window(attrs)
 
     def run(images: Any, pooled: Any, grad: Any) -> Any:
-        found = largest_gradient(xp, to_nhwc(images, data_format), to_nhwc(grad, data_format), window)
+        images, pooled, grad = (to_nhwc(array, data_format) for array in (images, pooled, grad))
+        found = largest_gradient(xp, images, pooled, grad, window)
         return from_nhwc(xp, found, data_format)
 
     return run
@@ -159,7 +160,8 @@ def _max_pool_grad_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Cal
     window, data_format = _window(attrs)
 
     def run(images: Any, pooled: Any, grad: Any) -> Any:
-        found = at_largest(xp, to_nhwc(images, data_format), to_nhwc(grad, data_format), window)
+        images, pooled, grad = (to_nhwc(array, data_format) for array in (images, pooled, grad))
+        found = at_largest(xp, images, pooled, grad, window)
         return from_nhwc(xp, found, data_format)
 
     return run

@@ -149,7 +149,11 @@ def _tile(xp: Any, input: Any, multiples: Any) -> Any:
     for axis, count in enumerate(counts):
         if count < 0:
             raise InvalidArgumentError(None, None, f"Expected multiples[{axis}] >= 0, but got {count}")
-    return xp.tile(input, counts) if counts else input
+    if not counts:
+        return input
+    result = xp.empty([size for pair in zip(counts, input.shape, strict=True) for size in pair], input.dtype)
+    result[...] = input.reshape([size for length in input.shape for size in (1, length)])
+    return result.reshape([count * size for count, size in zip(counts, input.shape, strict=True)])
 
 
 @shape_function("Tile")

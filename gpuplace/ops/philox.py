@@ -19,15 +19,22 @@ release 1.15; Salmon, Moraes, Dror and Shaw: Parallel random numbers: as easy as
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from gpuplace.kernels.pieces import over, scratch
 
 _MASK = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
+
+_BLOCK_BYTES = 512
+"""What the work on a block goes over, about."""
 
 RESERVED = 256
 """How far, in 128-bit blocks, the counter moves on per output that a run asks for."""
@@ -48,23 +55,48 @@ class Stream:
 
     def words(self, xp: Any, blocks: int, first: Any = None) -> Any:
         """Random words ``[blocks, 4]``, uint32; of the blocks numbered ``first`` (uint64 array) where given."""
-        numbers = xp.arange(blocks, dtype=xp.uint64) if first is None else first
+        result = xp.empty((blocks, 4), xp.uint32)
+
+        def piece(part: slice) -> None:
+            self._write_words(xp, result[part], part.start if first is None else first[part])
+
+        over(xp, blocks, _BLOCK_BYTES, piece)
+        return result
+
+    def _write_words(self, xp: Any, result: Any, first: Any) -> None:
+        """Computes some blocks: those from the number ``first`` on, or those whose numbers ``first`` holds.
+
+        The first and the third word of a counter take the same way, and the second and the fourth.
+        """
+        count, word, half = len(result), xp.dtype(xp.uint64), xp.uint64(32)
+        numbers = xp.arange(first, first + count, dtype=word) if isinstance(first, int) else first
         low = numbers + xp.uint64(self.counter & 0xFFFFFFFFFFFFFFFF)
-        carry = (low < numbers).astype(xp.uint64)
-        high = carry + xp.uint64(self.counter >> 64)
-        mask, half = xp.uint64(_MASK), xp.uint64(32)
-        c0, c1, c2, c3 = low & mask, low >> half, high & mask, high >> half
-        key0, key1 = self.key
-        for _ in range(_ROUNDS):
-            p0, p1 = c0 * xp.uint64(_MULTIPLIERS[0]), c2 * xp.uint64(_MULTIPLIERS[1])
-            c0, c1, c2, c3 = (
-                (p1 >> half) ^ c1 ^ xp.uint64(key0),
-                p1 & mask,
-                (p0 >> half) ^ c3 ^ xp.uint64(key1),
-                p0 & mask,
-            )
-            key0, key1 = (key0 + _KEY_STEPS[0]) & _MASK, (key1 + _KEY_STEPS[1]) & _MASK
-        return xp.stack([c0, c1, c2, c3], axis=1).astype(xp.uint32)
+        high = (low < numbers).astype(word) + xp.uint64(self.counter >> 64)
+        even, odd, spare = (scratch(xp, f"words {i}", (2, count), word) for i in range(3))
+        for row, part in enumerate((low, high)):
+            xp.bitwise_and(part, xp.uint64(_MASK), out=even[row])
+            xp.right_shift(part, half, out=odd[row])
+        factors = xp.asarray(_MULTIPLIERS, dtype=word).reshape(2, 1)
+        keys = xp.asarray(_round_keys(self.key), dtype=word)
+        for number in range(_ROUNDS):
+            products = xp.multiply(even, factors, out=spare)
+            xp.right_shift(products, half, out=even)
+            xp.bitwise_xor(even[::-1], odd, out=odd)
+            xp.bitwise_xor(odd, keys[number], out=odd)
+            xp.bitwise_and(products, xp.uint64(_MASK), out=products)
+            even, odd, spare = odd, products[::-1], even
+        result[:, 0::2], result[:, 1::2] = even.T, odd.T
+
+
+@functools.lru_cache(maxsize=64)
+def _round_keys(key: tuple[int, int]) -> tuple[tuple[tuple[int], tuple[int]], ...]:
+    return tuple(
+        (
+            ((key[0] + number * _KEY_STEPS[0]) & _MASK,),
+            ((key[1] + number * _KEY_STEPS[1]) & _MASK,),
+        )
+        for number in range(_ROUNDS)
+    )
 
 
 class Philox:
@@ -153,10 +185,23 @@ def _normal_double_pairs(xp: Any, words: Any) -> Any:
 def normal(xp: Any, stream: Stream, count: int, dtype: Any) -> Any:
     """``count`` values of the standard normal distribution."""
     kind = xp.dtype(dtype)
+    size, pairs = _normals(kind)
+    blocks = -(-count // size)
+    result = xp.empty((blocks, size), xp.float64 if size == 2 else xp.float32)
+
+    def piece(part: slice) -> None:
+        words = stream.skip(part.start).words(xp, part.stop - part.start)
+        result[part] = pairs(xp, words).reshape(-1, size)
+
+    over(xp, blocks, _BLOCK_BYTES, piece)
+    return result.reshape(-1)[:count].astype(kind, copy=False)
+
+
+def _normals(kind: Any) -> tuple[int, Callable[[Any, Any], Any]]:
+    """How many normals of that type come from a block, and the function that makes them of ``[blocks, 4]`` words."""
     if kind.itemsize == 8:
-        return _normal_double_pairs(xp, stream.words(xp, -(-count // 2))).reshape(-1)[:count]
-    words = stream.words(xp, -(-count // 4)).reshape(-1, 2)
-    return _normal_pairs(xp, words).reshape(-1)[:count].astype(kind)
+        return 2, _normal_double_pairs
+    return 4, lambda xp, words: _normal_pairs(xp, words.reshape(-1, 2))
 
 
 _LIMIT = 2.0
@@ -169,27 +214,35 @@ def truncated_normal(xp: Any, stream: Stream, count: int, dtype: Any) -> Any:
     again in one group does not move the others.
     """
     kind = xp.dtype(dtype)
-    size = 2 if kind.itemsize == 8 else 4
-    stretch = size * RESERVED // 4
+    size, pairs = _normals(kind)
     groups = -(-count // size)
-    result = xp.zeros((groups, size), xp.float64 if size == 2 else xp.float32)
-    filled = xp.zeros(groups, xp.int64)
-    open_groups = xp.arange(groups)
-    drawn = 0
+    result = xp.empty((groups, size), xp.float64 if size == 2 else xp.float32)
+
+    def piece(part: slice) -> None:
+        _write_truncated(xp, stream, part, result[part], pairs)
+
+    over(xp, groups, _BLOCK_BYTES, piece)
+    return result.reshape(-1)[:count].astype(kind, copy=False)
+
+
+def _write_truncated(
+    xp: Any, stream: Stream, part: slice, result: Any, pairs: Callable[[Any, Any], Any]
+) -> None:
+    """Some groups: the first block of each is right where none of it is beyond the limit, else blocks are drawn on."""
+    size = result.shape[1]
+    starts = xp.arange(part.start, part.stop, dtype=xp.uint64) * xp.uint64(size * RESERVED // 4)
+    result[...] = pairs(xp, stream.words(xp, len(starts), starts)).reshape(-1, size)
+    open_groups = xp.flatnonzero((xp.absolute(result) >= _LIMIT).any(axis=1))
+    filled = xp.zeros(len(result), xp.int64)
+    drawn, blocks = 0, 3
     while len(open_groups):
-        blocks = 4
-        first = open_groups.astype(xp.uint64)[:, None] * xp.uint64(stretch) + xp.arange(
-            drawn, drawn + blocks, dtype=xp.uint64
-        )
+        first = starts[open_groups][:, None] + xp.arange(drawn, drawn + blocks, dtype=xp.uint64)
         words = stream.words(xp, first.size, first.reshape(-1))
-        pairs = _normal_double_pairs(xp, words) if size == 2 else _normal_pairs(xp, words.reshape(-1, 2))
-        values = pairs.reshape(len(open_groups), -1)
+        values = pairs(xp, words).reshape(len(open_groups), -1)
         inside = xp.absolute(values) < _LIMIT
         places = filled[open_groups][:, None] + xp.cumsum(inside, axis=1) - 1
-        keep = inside & (places < size)
-        rows, columns = xp.nonzero(keep)
+        rows, columns = xp.nonzero(inside & (places < size))
         result[open_groups[rows], places[rows, columns]] = values[rows, columns]
         filled[open_groups] += inside.sum(axis=1)
         open_groups = open_groups[filled[open_groups] < size]
         drawn += blocks
-    return result.reshape(-1)[:count].astype(kind)

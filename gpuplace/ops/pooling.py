@@ -11,11 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
+from gpuplace.kernels.masks import kept
 from gpuplace.kernels.pieces import over, scratch
 from gpuplace.ops.convolving import wide
 from gpuplace.ops.windows import Window, padded
 
 __all__ = ["at_largest", "largest", "largest_gradient", "largest_of", "means", "means_gradient"]
+
+_BOOL = np.dtype(bool)
 
 
 def largest(xp: Any, images: Any, window: Window) -> Any:
@@ -81,61 +86,74 @@ def means_gradient(xp: Any, shape: tuple[int, ...], grad: Any, window: Window) -
     return result
 
 
-def largest_gradient(xp: Any, images: Any, grad: Any, window: Window) -> Any:
-    """Gradient of ``largest``: all of a window's goes to the first of its largest elements."""
+def largest_gradient(xp: Any, images: Any, pooled: Any, grad: Any, window: Window) -> Any:
+    """Gradient of ``largest``, which was ``pooled``: all of a window's goes to the first of its largest elements."""
     batch, height, width, channels = images.shape
-    _, _, pads = window.geometry(height, width)
+    out_height, out_width, pads = window.geometry(height, width)
     (top, bottom), (left, right) = pads
+    inner = (slice(None), slice(top, top + height), slice(left, left + width))
     result = xp.empty(images.shape, grad.dtype)
     overlap = window.strides[0] < window.rows or window.strides[1] < window.columns
+    has_border = any(pads[0] + pads[1])
+    taps = (window.rows, window.columns)
+    tiled = window.strides == taps and (height, width) == (out_height * taps[0], out_width * taps[1])
 
     def piece(part: slice) -> None:
         some = grad[part]
-        back = xp.zeros((len(some), height + top + bottom, width + left + right, channels), grad.dtype)
-        for where, hits in _hits(xp, images[part], window):
+        shape = (len(some), height + top + bottom, width + left + right, channels)
+        back = scratch(xp, "back", shape, grad.dtype) if has_border else result[part]
+        if not tiled:
+            back[...] = 0
+        for where, hits in _hits(xp, images[part], pooled[part], window):
             if overlap:
-                back[where] += some * hits
+                back[where] += kept(xp, some, hits, scratch(xp, "some", some.shape, some.dtype))
             else:
-                xp.multiply(some, hits, out=back[where])
-        result[part] = back[:, top : top + height, left : left + width]
+                kept(xp, some, hits, back[where])
+        if has_border:
+            result[part] = back[inner]
 
     over(xp, batch, 3 * _image_bytes(images), piece)
     return result
 
 
-def at_largest(xp: Any, images: Any, values: Any, window: Window) -> Any:
-    """The elements of ``values`` that lie where each window of ``images`` has the first of its largest ones."""
+def at_largest(xp: Any, images: Any, pooled: Any, values: Any, window: Window) -> Any:
+    """The elements of ``values`` that lie where each window of ``images`` has the first of its largest ones.
+
+    ``pooled`` is ``largest`` of the images.
+    """
     batch, height, width, channels = images.shape
-    out_height, out_width, pads = window.geometry(height, width)
-    result = xp.zeros((batch, out_height, out_width, channels), values.dtype)
+    _, _, pads = window.geometry(height, width)
+    result = xp.zeros(pooled.shape, values.dtype)
 
     def piece(part: slice) -> None:
         some, target = padded(xp, values[part], pads, name="values"), result[part]
-        for where, hits in _hits(xp, images[part], window):
+        for where, hits in _hits(xp, images[part], pooled[part], window):
             xp.copyto(target, some[where], where=hits)
 
     over(xp, batch, 3 * _image_bytes(images), piece)
     return result
 
 
-def _hits(xp: Any, images: Any, window: Window) -> Iterator[tuple[Any, Any]]:
+def _hits(xp: Any, images: Any, pooled: Any, window: Window) -> Iterator[tuple[Any, Any]]:
     """For each position of the windows: what it sees of the padded images, and for which windows it is the first
-    that holds the largest element.
+    that holds the largest element; the latter is good until the next position.
     """
     _, height, width, _ = images.shape
     out_height, out_width, pads = window.geometry(height, width)
-    top = largest(xp, images, window)
-    has_nan = bool((top != top).any())
+    has_nan = bool((pooled != pooled).any())
     images = padded(xp, images, pads, _lowest(xp, images.dtype))
-    free = xp.ones(top.shape, bool)
-    for where in window.positions(out_height, out_width):
+    hits, found = (scratch(xp, name, pooled.shape, _BOOL) for name in ("hits", "found"))
+    for tap, where in enumerate(window.positions(out_height, out_width)):
         seen = images[where]
-        hits = seen == top
+        xp.equal(seen, pooled, out=hits)
         if has_nan:
             hits |= seen != seen
-        hits &= free
+        if tap:
+            xp.greater(hits, found, out=hits)
+            found |= hits
+        else:
+            found[...] = hits
         yield where, hits
-        free ^= hits
 
 
 def _combined(function: Callable[..., Any], views: list[Any], out: Any) -> Any:

@@ -17,6 +17,7 @@ from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.kernels.reductions import reduced
 from gpuplace.ops.array import rank as rank_of
 from gpuplace.ops.array import reshape
 from gpuplace.ops.array import shape as shape_of
@@ -123,7 +124,14 @@ def _sum(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any
     axes = _dimensions(reduction_indices, input.ndim)
     if not axes:
         return input.copy()
-    return xp.sum(input, axis=axes, dtype=input.dtype, keepdims=keep_dims)
+    return _total(xp, "sum", input, axes, keep_dims)
+
+
+def _total(xp: Any, how: str, x: Any, axes: tuple[int, ...], keep: bool) -> Any:
+    total = reduced(xp, how, x, axes)
+    return (
+        total.reshape([1 if axis in axes else size for axis, size in enumerate(x.shape)]) if keep else total
+    )
 
 
 @gradient("Sum")
@@ -189,7 +197,7 @@ def _mean(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> An
         count *= input.shape[axis]
     if input.dtype.kind not in "iu":
         wide = xp.dtype(xp.float32) if input.dtype.itemsize == 2 else input.dtype
-        total = xp.sum(input, axis=axes, dtype=wide, keepdims=keep_dims)
+        total = _total(xp, "sum", input.astype(wide, copy=False), axes, keep_dims)
         return xp.true_divide(total, wide.type(count)).astype(input.dtype)
     total = xp.sum(input, axis=axes, dtype=input.dtype, keepdims=keep_dims)
     if not count:
@@ -224,7 +232,7 @@ def _prod(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> An
     axes = _dimensions(reduction_indices, input.ndim)
     if not axes:
         return input.copy()
-    return xp.prod(input, axis=axes, dtype=input.dtype, keepdims=keep_dims)
+    return _total(xp, "prod", input, axes, keep_dims)
 
 
 @gradient("Prod")

@@ -6,7 +6,10 @@ reverse_op.cc, scan_ops.cc, argmax_op.cc, unique_op.cc, segment_reduction_ops.cc
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from gpuplace.dtypes import as_dtype, int32, int64
 from gpuplace.dtypes import bool as bool_type
@@ -17,6 +20,7 @@ from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.kernels.order import ordered_keys, positions
 from gpuplace.ops.cast import cast
 from gpuplace.ops.gradient_registry import gradient, not_differentiable
 from gpuplace.ops.reduction import reduce_max, reduce_prod
@@ -27,6 +31,9 @@ __all__ = [
     "reverse", "reverse_v2", "reverse_sequence", "roll", "cumsum", "cumprod", "argmax", "argmin", "arg_max", "arg_min",
     "unique", "unique_with_counts", "setdiff1d", "invert_permutation", "sequence_mask", "searchsorted", "bincount",
 ]  # fmt: skip
+
+_LONG = 256
+"""From so many elements on NumPy's time is worth saving."""
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -183,8 +190,21 @@ def _scan(xp: Any, function: Any, neutral: int, x: Any, axis: int, exclusive: bo
     if exclusive and moved.shape[0]:
         first = xp.full((1, *moved.shape[1:]), neutral, x.dtype)
         moved = xp.concatenate([first, moved[:-1]], axis=0)
-    result = function(moved, axis=0, dtype=x.dtype)
+    result = _running(xp, function, moved)
     return xp.ascontiguousarray(xp.moveaxis(result[::-1] if reverse else result, 0, axis))
+
+
+def _running(xp: Any, function: Any, x: Any) -> Any:
+    """``function`` along the first axis; line by line where lines are long, as NumPy goes along the columns."""
+    lines = math.prod(x.shape[1:])
+    if xp is not np or lines < _LONG or len(x) < 2 or not x[0].flags.c_contiguous:
+        return function(x, axis=0, dtype=x.dtype)
+    step = np.add if function is np.cumsum else np.multiply
+    result = np.empty(x.shape, x.dtype)
+    result[0] = x[0]
+    for index in range(1, len(x)):
+        step(result[index - 1], x[index], out=result[index])
+    return result
 
 
 shape_function("Cumsum", "Cumprod")(same_shape)
@@ -295,6 +315,11 @@ def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) ->
 def _unique(xp: Any, x: Any, *, out_idx: Any, ctx: Any) -> Any:
     if x.ndim != 1:
         raise InvalidArgumentError(None, None, "unique expects a 1D vector.")
+    keys = ordered_keys(x) if x.size >= _LONG else None
+    if keys is not None:
+        values, index, counts = _distinct(xp, x, keys)
+        found = values, index.astype(out_idx.as_numpy_dtype)
+        return found if ctx.op.type == "Unique" else (*found, counts.astype(out_idx.as_numpy_dtype))
     places: dict[Any, int] = {}
     index = [places.setdefault(value, len(places)) for value in x.tolist()]
     kind = out_idx.as_numpy_dtype
@@ -307,6 +332,20 @@ def _unique(xp: Any, x: Any, *, out_idx: Any, ctx: Any) -> Any:
     if ctx.op.type == "Unique":
         return found
     return *found, xp.bincount(xp.array(index, xp.int64), minlength=len(places)).astype(kind)
+
+
+def _distinct(xp: Any, x: Any, keys: Any) -> tuple[Any, Any, Any]:
+    """The distinct values in the order of their first appearance, each element's place among them, and counts."""
+    order = positions(xp.sort(keys))
+    values = x[order]
+    starts = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), values[1:] != values[:-1]]))
+    counts = xp.diff(xp.append(starts, x.size))
+    by_appearance = xp.argsort(order[starts], kind="stable")
+    rank = xp.empty_like(by_appearance)
+    rank[by_appearance] = xp.arange(rank.size)
+    index = xp.empty_like(order)
+    index[order] = xp.repeat(rank, counts)
+    return values[starts[by_appearance]], index, counts[by_appearance]
 
 
 @shape_function("Unique", "UniqueWithCounts")

@@ -12,6 +12,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
+from gpuplace.kernels.pieces import mapped
 from gpuplace.ops.gradient_registry import gradient, not_differentiable
 from gpuplace.ops.support import after, conjugate, like, new, same_shape, unary_ufunc
 
@@ -136,7 +137,7 @@ def rsqrt(x: Any, name: str | None = None) -> Tensor:
 
 @compute("Rsqrt")
 def _rsqrt(xp: Any, x: Any) -> Any:
-    return xp.reciprocal(xp.sqrt(x))
+    return mapped(lambda x: xp.reciprocal(xp.sqrt(x)), x)
 
 
 @gradient("Rsqrt")
@@ -415,7 +416,7 @@ def sigmoid(x: Any, name: str | None = None) -> Tensor:
 @compute("Sigmoid")
 def _sigmoid(xp: Any, x: Any) -> Any:
     one = x.dtype.type(1)
-    return xp.true_divide(one, one + xp.exp(-x))
+    return mapped(lambda x: xp.true_divide(one, one + xp.exp(-x)), x)
 
 
 @gradient("Sigmoid")
@@ -426,7 +427,7 @@ def _sigmoid_grad(op: Operation, grad: Tensor) -> Tensor:
 
 @compute("SigmoidGrad")
 def _sigmoid_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
-    return dy * y * (y.dtype.type(1) - y)
+    return mapped(lambda dy, y: dy * y * (y.dtype.type(1) - y), dy, y)
 
 
 @gradient("SigmoidGrad")

@@ -12,8 +12,9 @@ Source: tensorflow/core/framework/common_shape_fns.cc (output sizes), release 1.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,9 @@ from gpuplace.kernels.compute import KernelContext
 from gpuplace.kernels.pieces import scratch
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.shapes import TensorShape
+
+FEW_CHANNELS = 8
+"""Images with fewer channels are rather taken channel by channel."""
 
 
 def output_size(
@@ -122,11 +126,25 @@ class Window:
         """
         batch, height, width, channels = shape
         out_height, out_width, ((top, bottom), (left, right)) = self.geometry(height, width)
-        images = xp.zeros((batch, height + top + bottom, width + left + right, channels), parts.dtype)
-        taps = ((row, column) for row in range(self.rows) for column in range(self.columns))
-        for where, (row, column) in zip(self.positions(out_height, out_width), taps, strict=True):
+        inner = (slice(None), slice(top, top + height), slice(left, left + width))
+        sizes = (batch, height + top + bottom, width + left + right)
+        if channels < FEW_CHANNELS:  # an image for each channel, as NumPy's loops run along the last axis
+            planes = scratch(xp, "tap planes", (*parts.shape[3:], *parts.shape[:3]), parts.dtype)
+            planes[...] = parts.transpose(3, 4, 5, 0, 1, 2)
+            images = scratch(xp, "planes", (channels, *sizes), parts.dtype)
+            images[...] = 0
+            for row, column, where in self._taps(out_height, out_width):
+                images[:, *where] += planes[row, column]
+            return xp.ascontiguousarray(images[:, *inner].transpose(1, 2, 3, 0))
+        images = xp.zeros((*sizes, channels), parts.dtype)
+        for row, column, where in self._taps(out_height, out_width):
             images[where] += parts[:, :, :, row, column]
-        return xp.ascontiguousarray(images[:, top : top + height, left : left + width])
+        return xp.ascontiguousarray(images[inner])
+
+    def _taps(self, out_height: int, out_width: int) -> Iterator[tuple[int, int, tuple[slice, slice, slice]]]:
+        taps = itertools.product(range(self.rows), range(self.columns))
+        for (row, column), where in zip(taps, self.positions(out_height, out_width), strict=True):
+            yield row, column, where
 
     def positions(self, out_height: int, out_width: int) -> list[tuple[slice, slice, slice]]:
         """For each position in a window, row by row, where the pixels there lie in padded NHWC images."""

@@ -3,7 +3,8 @@
 The page is the explorer's picture (the same script and style sheet) with something else in the kernel's place: the
 placement's columns as JSON, and a script that folds and unfolds. Where the explorer has Graphviz, the page lays boxes
 out itself (``static/layout.js``): every folding is possible, and a file holds columns instead of the pictures of some
-foldings (one SVG of 60 boxes is 60 kB, and a graph of 10,000 nodes has hundreds of scopes to open).
+foldings (one SVG of 60 boxes is 60 kB, and a graph of 10,000 nodes has hundreds of scopes to open). The timeline of a
+measured step is the notebook's too, beside the picture or on a page of its own.
 
 Names come from files that anybody may have written. They reach the page as JSON in a script element that is not
 executed, with every ``<`` written as an escape, and become text nodes there; the page forbids itself any request.
@@ -18,6 +19,7 @@ executed, with every ``<`` written as an escape, and become text nodes there; th
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,31 +27,80 @@ from typing import Any
 from gpuplace.report.html import error_html, escape, summary, table
 from gpuplace.report.page_data import page_data
 from gpuplace.report.placement_view import view_of
+from gpuplace.report.step_timeline import StepTimeline
 from gpuplace.report.tables import node_rows
 from gpuplace.report.text import counted
+from gpuplace.report.timeline_page import timeline_page, timeline_tables
+from gpuplace.report.timeline_reader import step_timeline
 
-__all__ = ["page_html"]
+__all__ = ["page_html", "timeline_page_html"]
 
 _STATIC = Path(__file__).parent / "static"
 _EXPLORER = Path(__file__).parents[1] / "jupyter" / "static"
-"""Where the explorer's script and sheet lie; they are text here, and import nothing."""
+"""Where the explorer's scripts and sheet lie; they are text here, and import nothing."""
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 _PLAIN_ROWS = 200
 """Rows that a browser without scripts shows."""
 
 
-def page_html(placement: Any, *, title: str = "Placement", **options: Any) -> str:
+def page_html(placement: Any, *, title: str = "Placement", run_metadata: Any = None, **options: Any) -> str:
     """The page as text.
 
     Args:
         placement: a `Placement`, complete or partial, a `LoggedPlacement` or a `PlacementView`.
         title: its heading.
+        run_metadata: ``RunMetadata`` or ``StepStats`` of a step: its timeline, and colours by time and memory.
         **options: for `gpuplace.report.page_data.page_data`.
     """
-    data = page_data(placement, **options)
-    settings = "".join(
-        f"<div><dt>{escape(label)}</dt><dd>{escape(text)}</dd></div>" for label, text in data["settings"]
-    )
+    data = page_data(placement, run_metadata=run_metadata, **options)
+    timeline = None if run_metadata is None else step_timeline(run_metadata, placement)
+    scripts = [_picture_script()]
+    if timeline is not None:
+        data["step"] = timeline_page(timeline).as_json()
+        scripts.append(_timeline_script())
+    body = f"""<section id="graph" aria-label="Graph"></section>
+{_timeline_section(timeline)}<section id="tables" aria-label="Tables"></section>
+<noscript>{_without_scripts(placement)}</noscript>"""
+    return _document(title, data["summary"], data["settings"], body, data, scripts)
+
+
+def timeline_page_html(
+    timeline: StepTimeline, *, title: str = "Timeline", settings: Sequence[tuple[str, str]] = ()
+) -> str:
+    """A page of a measured step alone.
+
+    Args:
+        timeline: the step.
+        title: its heading.
+        settings: ``(label, text)`` of where it is from.
+    """
+    data = {"step": timeline_page(timeline).as_json()}
+    section = _timeline_section(timeline)
+    return _document(title, "", settings, section, data, [_timeline_script()])
+
+
+def _timeline_section(timeline: StepTimeline | None) -> str:
+    """Where the timeline goes, and its tables."""
+    if timeline is None:
+        return ""
+    return f"""<section id="step" aria-label="Measured step">
+<div id="lanes"></div>
+<div class="gp-step-tables">{timeline_tables(timeline)}</div>
+</section>
+"""
+
+
+def _document(
+    title: str,
+    told: str,
+    settings: Sequence[Sequence[str]],
+    body: str,
+    data: dict[str, Any],
+    scripts: Sequence[str],
+) -> str:
+    """What all pages have: the policy that forbids requests, sheets, a heading, data and scripts."""
+    rows = "".join(f"<div><dt>{escape(label)}</dt><dd>{escape(text)}</dd></div>" for label, text in settings)
+    script = "\n".join((_text(_STATIC, "theme.js"), *scripts))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -66,20 +117,19 @@ def page_html(placement: Any, *, title: str = "Placement", **options: Any) -> st
 <body class="gp">
 <header>
 <h1>{escape(title)}</h1>
-<p>{escape(data["summary"])}</p>
-<dl>{settings}</dl>
+{f"<p>{escape(told)}</p>" if told else ""}
+<dl>{rows}</dl>
 </header>
 <main>
-<section id="graph" aria-label="Graph"></section>
-<section id="tables" aria-label="Tables"></section>
-<noscript>{_without_scripts(placement)}</noscript>
+{body}
 </main>
 <script type="application/json" id="data">{_json(data)}</script>
 <script>
 "use strict";
 {{
 const DATA = JSON.parse(document.getElementById("data").textContent);
-{_script()}
+{script}
+setTimeout(() => (document.documentElement.dataset.ready = "yes"), 60); // behind what the scripts put off
 }}
 </script>
 </body>
@@ -92,21 +142,29 @@ def _text(folder: Path, name: str) -> str:
     return (folder / name).read_text(encoding="utf-8")
 
 
-def _script() -> str:
-    """The modules as one script: a page that is opened as a file cannot import."""
+def _picture_script() -> str:
+    """Modules as one script: a page that is opened as a file cannot import."""
     layout = _text(_STATIC, "layout.js").replace("export { place, siblings };", "return { place, siblings };")
-    view = _text(_EXPLORER, "lights.js") + _text(_EXPLORER, "graph_view.js").replace(
-        "export default {", "return {"
-    ).replace("export ", "")
     return "\n".join(
         (
             f"const {{ place, siblings }} = (() => {{\n{layout}\n}})();",
-            f"const graphView = (() => {{\n{view}\n}})();",
+            _view("graphView", "lights.js", "graph_view.js"),
             _text(_STATIC, "page.js"),
             _text(_STATIC, "page_lights.js"),
             _text(_STATIC, "tables.js"),
         )
     )
+
+
+def _timeline_script() -> str:
+    return "\n".join((_view("timelineView", "dom.js", "timeline_view.js"), _text(_STATIC, "page_step.js")))
+
+
+def _view(name: str, *modules: str) -> str:
+    """A widget's script, as a constant that has what it exports."""
+    text = "\n".join(_text(_EXPLORER, module) for module in modules)
+    text = text.replace("export default {", "return {").replace("export ", "")
+    return f"const {name} = (() => {{\n{text}\n}})();"
 
 
 def _json(data: Any) -> str:

@@ -17,7 +17,7 @@ from gpuplace.progress import track
 from gpuplace.report.attr_text import attr_columns
 from gpuplace.report.drawing import scope_tree
 from gpuplace.report.page_colours import colour_columns, path_columns
-from gpuplace.report.palette import device_style
+from gpuplace.report.palette import chip_look, device_style
 from gpuplace.report.placement_view import PlacementView, view_of
 from gpuplace.report.reasons import EXACT_NODES, Interner, reasons_of
 from gpuplace.report.tables import device_rows, mapping_cells
@@ -113,14 +113,7 @@ def _text(value: Any) -> str:
 
 def _look(device: str) -> dict[str, Any]:
     style = device_style(device)
-    return {
-        "label": printable(style.label),
-        "fill": style.fill,
-        "corners": style.corners,
-        "outlines": style.outlines,
-        "order": list(style.order),
-        "name": printable(device),
-    }
+    return chip_look(device, label=printable(style.label), order=list(style.order), name=printable(device))
 
 
 def _device(row: Any) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from gpuplace.device.parsed_name import parse_name
 
@@ -36,6 +37,7 @@ __all__ = [
     "Look",
     "Theme",
     "category_look",
+    "chip_look",
     "device_label",
     "device_look",
     "device_style",
@@ -200,6 +202,22 @@ def device_style(device: str) -> DeviceStyle:
         return DeviceStyle(label, GPU_FILLS[number % len(GPU_FILLS)], "round", outlines, (1, "", number))
     kind = sum(map(ord, parsed.type or "")) % len(OTHER_FILLS)
     return DeviceStyle(label, OTHER_FILLS[kind], "cut", min(1 + number, 3), (2, label, number))
+
+
+def chip_look(device: str, **more: Any) -> dict[str, Any]:
+    """How a device's chip looks, for the scripts of widgets and pages.
+
+    >>> chip_look("/device:GPU:9", count=3)
+    {'label': 'GPU:9', 'fill': '#edae69', 'corners': 'round', 'outlines': 2, 'count': 3}
+    """
+    style = device_style(device)
+    return {
+        "label": style.label,
+        "fill": style.fill,
+        "corners": style.corners,
+        "outlines": style.outlines,
+        **more,
+    }
 
 
 def device_look(device: str) -> Look:

@@ -285,14 +285,35 @@ class StepTimeline:
             )
         return self._copy_of.get((before, after))
 
+    @cached_property
+    def last_input(self) -> np.ndarray:
+        """[events] of the events that each waited for, the one that was over last; -1 where there is none."""
+        found = np.full(len(self), -1, dtype=np.int64)
+        order = np.lexsort((np.arange(len(self.src)), -self.end_us[self.src], self.dst))
+        after, first = np.unique(self.dst[order], return_index=True)
+        found[after] = self.src[order][first]
+        return found
+
+    @cached_property
+    def last_copy(self) -> np.ndarray:
+        """[events] index into `copies` of the copy that `last_input` received, or was made for; -1 for none."""
+        found = np.full(len(self), -1, dtype=np.int64)
+        received = np.full(len(self) + 1, -1, dtype=np.int64)  # one more, for -1
+        for number, copy in enumerate(self.copies):
+            if self.ops[copy.received] in ("_Recv", "_HostRecv"):
+                received[copy.received] = number
+            elif self.last_input[copy.received] == copy.sent:
+                found[copy.received] = number
+        through = received[self.last_input]
+        return np.where(through >= 0, through, found)
+
     def waits_for(self, event: int) -> str:
         """What came last of what an event takes, in words."""
-        before = self.inputs(event)
-        if not before:
+        last, number = int(self.last_input[event]), int(self.last_copy[event])
+        if last < 0:
             return ""
-        last = max(before, key=lambda i: float(self.end_us[i]))
-        copy = self.copy_between(last, event)
-        if copy is not None:
+        if number >= 0:
+            copy = self.copies[number]
             size = "" if copy.nbytes is None else f"{bytes_text(copy.nbytes)} "
             return f"{size}copy of {copy.tensor} from {device_label(copy.source)}"
         return f"{self.names[last]} on {device_label(self.lanes[self.lane[last]].device)}"

@@ -6,20 +6,22 @@ import numpy as np
 
 from gpuplace.report.palette import device_label
 from gpuplace.report.scale import time_text
-from gpuplace.report.step_timeline import StepTimeline
+from gpuplace.report.step_timeline import Gap, StepTimeline
 from gpuplace.report.text import bytes_text, shortened, table_text
 
-__all__ = ["COPY_COLUMNS", "USE_COLUMNS", "copy_rows", "share_text", "timeline_text", "use_rows"]
+__all__ = ["COPY_COLUMNS", "USE_COLUMNS", "copy_rows", "gap_text", "share_text", "timeline_text", "use_rows"]
 
 _CELLS = 60
 _MOST_LANES = 24
 _MOST_ROWS = 8
+_MOST_GAPS = 3
 USE_COLUMNS = ("device", "ops", "busy", "of the step", "copies to it", "bytes", "longest gap")
 COPY_COLUMNS = ("tensor", "from", "to", "bytes", "begins", "took")
 
 
 def timeline_text(timeline: StepTimeline) -> str:
-    """The step in a line, a bar for each lane, how busy devices were, copies, the critical path and hints.
+    """The step in a line, a bar for each lane, how busy devices were, copies, the critical path, the longest
+    gaps and hints.
 
     A cell of a bar is ``#`` where an op of the critical path ran, ``=`` where another one did, ``>`` where a copy went
     on, ``.`` where nothing did.
@@ -35,8 +37,23 @@ def timeline_text(timeline: StepTimeline) -> str:
         parts.append(table_text(COPY_COLUMNS, copy_rows(timeline), limit=_MOST_ROWS))
     names = [timeline.names[event] for event in timeline.path if not timeline.is_transfer[event]]
     parts.append(f"{timeline.path_text}: {shortened(' > '.join(names), 160)}")
+    parts += [
+        f"gap: {f'{gap.node}: ' if gap.node else ''}{gap_text(gap)}" for gap in timeline.gaps[:_MOST_GAPS]
+    ]
     parts += [f"hint: {hint.text}" for hint in timeline.hints]
     return "\n".join(parts)
+
+
+def gap_text(gap: Gap) -> str:
+    """What a gap was, behind the name of the node that ended it.
+
+    >>> gap_text(Gap("/device:GPU:0", 0.0, 250.0, "b", "a on CPU:0"))
+    'before it GPU:0 had nothing to do for 250 µs; last to come: a on CPU:0'
+    """
+    text = f"{device_label(gap.device)} had nothing to do for {time_text(gap.end_us - gap.start_us)}"
+    if not gap.node:
+        return f"{text}, up to the end"
+    return f"before it {text}" + (f"; last to come: {gap.waits_for}" if gap.waits_for else "")
 
 
 def use_rows(timeline: StepTimeline) -> list[tuple[str, ...]]:

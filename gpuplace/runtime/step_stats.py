@@ -303,13 +303,16 @@ def _node_stats(
     wall_ns = start_ns + trace.epoch_ns
     scheduled = wall_ns if scheduled_ns is None else scheduled_ns + trace.epoch_ns
     lasted = max(end_ns - start_ns, 0)
+    micros = (
+        wall_ns + lasted
+    ) // 1000 - wall_ns // 1000  # as TensorFlow: no end is behind the begin of what waited
     made = stats.node_stats.add(
         node_name=name,
         timeline_label=label,
         scheduled_micros=scheduled // 1000,
         all_start_micros=wall_ns // 1000,
-        op_end_rel_micros=-(-lasted // 1000),
-        all_end_rel_micros=-(-lasted // 1000),
+        op_end_rel_micros=micros,
+        all_end_rel_micros=micros,
         scheduled_nanos=scheduled,
         all_start_nanos=wall_ns,
         op_end_rel_nanos=lasted,

@@ -12,7 +12,9 @@ of the trace. Three passes write events in TensorFlow's order::
 
     processes ──> lanes ──> tensors (objects) ──> ops (regions), arrows from producer to consumer ──> memory counters
 
-Unlike TensorFlow's, a `Timeline` leaves the statistics as they are, and can be asked more than once.
+Unlike TensorFlow's, a `Timeline` leaves the statistics as they are, and can be asked more than once. A step of
+ours lists the receives of copies too: an arrow goes to each from the node whose output was copied. The snapshot of a
+tensor of an op that took less than a microsecond is at its begin; TensorFlow has it before, where viewers refuse it.
 
 Source: tensorflow/python/client/timeline.py, releases 1.15 and 2.21 (names, arguments, which events there are).
 """
@@ -30,6 +32,8 @@ from gpuplace import release as releases
 __all__ = ["AllocationMaximum", "StepStatsAnalysis", "Timeline"]
 
 _LABEL = re.compile(r"(.*) = (.*)\((.*)\)")
+_FED = re.compile(r"_arg_(.+)_\d+_\d+$")
+_RECEIVES = ("_Recv", "_HostRecv")
 
 
 class AllocationMaximum(NamedTuple):
@@ -126,6 +130,8 @@ class _Analysis:
     rules: str
     trace: ChromeTrace = field(default_factory=ChromeTrace)
     tensors: dict[str, _Tensor] = field(default_factory=dict)
+    fed: dict[str, str] = field(default_factory=dict)
+    """Node that is fed -> the node that gives its value."""
     maximums: dict[str, AllocationMaximum] = field(default_factory=dict)
     flows: int = 0
 
@@ -163,12 +169,15 @@ class _Analysis:
                     op.end,
                 )
                 self.tensors[name] = tensor
+                if (fed := _FED.match(name)) is not None:
+                    self.fed[fed[1]] = name
                 if shows_memory:
                     place = (op.tensors_pid, op.tid)
                     self.trace.event("N", "Tensor", name, *place, op.start, id=tensor.number)
                     text = str(output.tensor_description).replace('"', "")
                     args = {"snapshot": {"tensor_description": text}}
-                    self.trace.event("O", "Tensor", name, *place, op.end - 1, id=tensor.number, args=args)
+                    at = max(op.end - 1, op.start)
+                    self.trace.event("O", "Tensor", name, *place, at, id=tensor.number, args=args)
 
     def add_ops(self, shows_dataflow: bool) -> None:
         for op in self.ops():
@@ -177,7 +186,13 @@ class _Analysis:
             if op.is_plain:
                 args |= {f"input{position}": text for position, text in enumerate(inputs)}
             self.trace.event("X", "Op", op_type, op.pid, op.tid, op.start, dur=op.end - op.start, args=args)
-            if op.is_plain:
+            if op_type in _RECEIVES:
+                sent = self.tensors.get(self.sent(name))
+                if (
+                    sent is not None and sent.source[0] <= op.start
+                ):  # a constant may be there before its node is due
+                    self.add_use(op, self.sent(name), shows_dataflow)
+            elif op.is_plain:
                 for text in inputs:
                     self.add_use(op, text, shows_dataflow)
 
@@ -192,6 +207,11 @@ class _Analysis:
         if found is None:
             return stats.node_name, "unknown", []
         return stats.node_name, found[2], found[3].split(", ") if found[3] else []
+
+    def sent(self, name: str) -> str:
+        """The tensor that a receive of ours, ``a/_3``, is for; TensorFlow's lists hold none."""
+        base = name[: name.rfind("/_")]
+        return self.fed.get(base, base)
 
     def add_use(self, op: _Op, name: str, shows_dataflow: bool) -> None:
         """Notes that an op takes a tensor; what is not known may have been received from the node of that name."""

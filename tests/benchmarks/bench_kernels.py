@@ -73,7 +73,13 @@ def sparse_entropy(tf: Any, x: Any) -> Any:
 
 
 def gradient_of(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda tf, x: tf.gradients(function(tf, x), [x])[0]
+    """The gradient for a gradient that is the function's value, so that nothing of it is constant."""
+
+    def both(tf: Any, x: Any) -> Any:
+        y = function(tf, x)
+        return tf.gradients(y, [x], [y])[0]
+
+    return both
 
 
 def pooled(kind: str, window: dict[str, Any]) -> Callable[[Any, Any], Any]:
@@ -88,9 +94,23 @@ def depthwise(tf: Any, x: Any) -> Any:
     return tf.nn.depthwise_conv2d(x, tf.constant(values(3, 3, 32, 1)), **SAME)
 
 
+def depthwise_filter_gradient(tf: Any, x: Any) -> Any:
+    filter = tf.constant(values(3, 3, 32, 1))
+    y = tf.nn.depthwise_conv2d(x, filter, **SAME)
+    return tf.gradients(y, [filter], [y])[0]
+
+
+def conv_net_training(tf: Any, x: Any) -> Any:
+    """The gradients of the same net with respect to its filters, their sizes added up."""
+    y = tf.reduce_sum(tf.square(conv_net(tf, x)))
+    filters = [op.inputs[1] for op in tf.get_default_graph().get_operations() if op.type == "Conv2D"]
+    return tf.add_n([tf.reduce_sum(tf.abs(grad)) for grad in tf.gradients(y, filters)])
+
+
 CASES: dict[str, tuple[Any, Callable[[Any, Any], Any]]] = {
     "conv net, forward": (values(32, 32, 32, 3), conv_net),
     "conv net, gradient": (values(32, 32, 32, 3), conv_net_step),
+    "conv net, gradients of filters": (values(32, 32, 32, 3), conv_net_training),
     "Conv2D 3x3": (IMAGES, convolved),
     "Conv2D 3x3, 112x112": (
         WIDE_IMAGES,
@@ -112,15 +132,20 @@ CASES: dict[str, tuple[Any, Callable[[Any, Any], Any]]] = {
         lambda tf, x: tf.nn.conv2d_backprop_filter(tf.constant(IMAGES), FILTER.shape, x, **SAME),
     ),
     "DepthwiseConv2d": (LARGE_IMAGES, depthwise),
-    "DepthwiseConv2d, gradient": (LARGE_IMAGES, gradient_of(depthwise)),
+    "DepthwiseConv2d and its gradient": (LARGE_IMAGES, gradient_of(depthwise)),
+    "the same of the filter": (LARGE_IMAGES, depthwise_filter_gradient),
+    "DepthwiseConv2d, stride 2": (
+        LARGE_IMAGES,
+        lambda tf, x: tf.nn.depthwise_conv2d(x, values(3, 3, 32, 1), [1, 2, 2, 1], "SAME"),
+    ),
     "MaxPool 2x2": (LARGE_IMAGES, pooled("max_pool", HALVED)),
     "MaxPool 3x3, stride 2": (LARGE_IMAGES, pooled("max_pool", OVERLAPPING)),
-    "MaxPoolGrad 2x2": (LARGE_IMAGES, gradient_of(pooled("max_pool", HALVED))),
+    "MaxPool 2x2 and its gradient": (LARGE_IMAGES, gradient_of(pooled("max_pool", HALVED))),
     "AvgPool 2x2": (LARGE_IMAGES, pooled("avg_pool", HALVED)),
-    "AvgPoolGrad 2x2": (LARGE_IMAGES, gradient_of(pooled("avg_pool", HALVED))),
+    "AvgPool 2x2 and its gradient": (LARGE_IMAGES, gradient_of(pooled("avg_pool", HALVED))),
     "FusedBatchNorm": (LARGE_IMAGES, lambda tf, x: normalised(tf, x, False)),
     "FusedBatchNorm, training": (LARGE_IMAGES, lambda tf, x: normalised(tf, x, True)),
-    "FusedBatchNormGrad": (LARGE_IMAGES, gradient_of(lambda tf, x: tf.square(normalised(tf, x, True)))),
+    "FusedBatchNorm and its gradient": (LARGE_IMAGES, gradient_of(lambda tf, x: normalised(tf, x, True))),
     "BiasAdd": (LARGE_IMAGES, lambda tf, x: tf.nn.bias_add(x, tf.constant(values(32)))),
     "BiasAddGrad": (
         LARGE_IMAGES,

@@ -5,10 +5,11 @@ The seconds that pages take are printed (`pytest -s`), not asserted: machines ar
 
 import time
 
+import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.report.page import page_html
+from gpuplace.report.page import page_html, timeline_page_html
 from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import Watch
 from tests.jupyter.programs import towers
@@ -298,3 +299,93 @@ def test_print(opened, tmp_path):
     assert page.locator(".gp-tools").is_hidden()
     assert len(page.pdf()) > 10_000
     page.shoot("paper")
+
+
+def measured():
+    """A placement of towers with layers, and what one step of it measured."""
+    graph = training(2, 4)
+    with graph.as_default():
+        towers = [graph.get_tensor_by_name(f"tower_{tower}/layer_3/out:0") for tower in range(2)]
+        feeds = {graph.get_tensor_by_name(f"tower_{tower}/x:0"): np.ones([8, 8]) for tower in range(2)}
+        with tf.device("/cpu:0"):
+            total = tf.add_n(towers, name="total")
+            init = tf.global_variables_initializer()
+    metadata = tf.RunMetadata()
+    with tf.Session(graph=graph) as session:
+        session.run(init)
+        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        session.run(total, feeds, options=options, run_metadata=metadata)
+    return graph, metadata
+
+
+LANE_TEXTS = """async () => {
+    const texts = [];
+    const fillText = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+        texts.push(text);
+        return fillText.call(this, text, ...at);
+    };
+    document.documentElement.setAttribute("theme", document.documentElement.getAttribute("theme"));
+    while (!texts.length) await new Promise((done) => requestAnimationFrame(done));
+    return texts;
+}"""
+"""Has the canvas drawn again; what is written on it. (The page's policy forbids Playwright to wait by a condition.)"""
+
+
+def test_the_timeline_of_a_measured_step(opened):
+    from playwright.sync_api import expect
+
+    tf.use_machine("2x Tesla K20m")
+    graph, metadata = measured()
+    page = opened(tf.place(graph, "2x Tesla K20m"), "timeline", run_metadata=metadata)
+    section = page.get_by_role("region", name="Measured step")
+    said = section.locator(".gp-timeline-said")
+    expect(section.locator(".gp-timeline-summary")).to_contain_text("on 3 devices in")
+    expect(section.get_by_role("cell", name="GPU:1").first).to_be_visible()
+    texts = page.evaluate(LANE_TEXTS)
+    assert {"CPU:0", "GPU:0", "GPU:1"} <= set(texts) and sum(text.endswith("% busy") for text in texts) == 3
+    section.get_by_role("searchbox").fill("tower_1/layer_2/out$")
+    page.keyboard.press("Enter")
+    expect(said).to_contain_text("tower_1/layer_2/out (Relu) on GPU:1")
+    expect(page.locator(".gp-why h3")).to_have_text("tower_1/layer_2/out")
+    expect(page.locator("#graph g.node.gp-selected")).to_contain_text("out")
+    page.shoot("node")
+    boxes(page).filter(has_text="total").click()
+    expect(said).to_contain_text("total (AddN) on CPU:0")
+    expect(said).to_contain_text("last to come: 256 B copy of tower_")
+    canvas = section.get_by_role("application")
+    canvas.focus()
+    page.keyboard.press("Escape")
+    expect(said).to_have_text("")
+    page.keyboard.press("c")
+    expect(said).to_contain_text("on the critical path")
+    section.get_by_label("Colour boxes by").select_option("op type")
+    expect(section.locator(".gp-timeline-legend")).to_contain_text("MatMul")
+    section.locator("summary").click()
+    expect(section.get_by_role("table").last).to_contain_text("256 B")
+    assert faint_words(page, "#step") == []
+    page.shoot("types")
+
+
+def test_the_timeline_alone(browser, tmp_path, screenshots):
+    tf.use_machine("2x Tesla K20m")
+    path = tmp_path / "step.html"
+    _, metadata = measured()
+    path.write_text(timeline_page_html(tf.timeline(metadata), title="a<b", settings=[("file", "x&y")]))
+    for theme in ("light", "dark"):
+        page = browser.new_page(viewport={"width": 1200, "height": 620}, color_scheme=theme)
+        watch = Watch(path.as_uri()).over(page)
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-ready=yes]")
+        page.get_by_role("application").focus()
+        page.keyboard.press("ArrowDown")
+        assert "on CPU:0" in page.locator(".gp-timeline-said").inner_text()
+        assert page.locator("h1").inner_text() == "a<b" and page.locator("header dd").inner_text() == "x&y"
+        assert faint_words(page, "body") == []
+        page.screenshot(path=screenshots / f"step-{theme}.png")
+        page.close()
+        assert watch.errors == [] and watch.elsewhere == []
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(path.as_uri())
+    assert "critical path:" in page.locator("noscript").inner_text()
+    page.close()

@@ -38,7 +38,7 @@ def page_of(browser, timeline, theme="light"):
     state = {
         "step": view.step,
         "columns": base64.b64encode(view.columns).decode(),
-        "detail": {},
+        "colour": view.colour,
         "goto": {},
     }
     scripts = "\n".join(
@@ -168,8 +168,28 @@ def test_the_page_follows_the_model(page):
     page.wait_for_function(f"Number(document.querySelector('.gp-lanes').dataset.drawn) > {before}")
     assert said(page) != ""
     assert page.evaluate("window.sent.length") == 0
-    page.evaluate("window.set('detail', {event: 2, text: 'last to come: x'})")
-    assert said(page).endswith("; last to come: x")
+    page.evaluate("window.set('goto', {node: 'tower_1/out', number: 2})")
+    assert said(page).startswith("tower_1/out (MatMul)")
+    page.evaluate("window.set('goto', {node: 'not there', number: 3})")
+    assert said(page) == ""
+    assert page.evaluate("window.sent.length") == 0
+    legend = page.locator(".gp-timeline-legend")
+    assert "GPU:1" in legend.inner_text()
+    page.evaluate("window.set('colour', 'op type')")
+    assert "MatMul" in legend.inner_text() and page.get_by_label("Colour boxes by").input_value() == "op type"
+
+
+def test_the_page_says_what_python_says(browser):
+    tf.use_machine("2x Tesla K40c")
+    timeline = tower_step()
+    page = page_of(browser, timeline)
+    said = []
+    for event in range(len(timeline)):
+        page.evaluate(f"window.set('goto', {{event: {event}, number: {event}}})")
+        said.append(page.locator(".gp-timeline-said").inner_text().partition("; last to come: ")[2])
+    assert said == [timeline.waits_for(event) for event in range(len(timeline))]
+    assert any("copy of" in text for text in said) and any(" on GPU:1" in text for text in said)
+    page.close()
 
 
 def test_many_lanes_scroll(browser):

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import gpuplace as tf
-from gpuplace.jupyter.timeline_view import COLOURS, TimelineView
+from gpuplace.jupyter.timeline_view import TimelineView
+from gpuplace.report.timeline_page import COLOURS
 from tests.report.steps import busy_step, entry, step_of, tower_step
 
 DATA = Path(__file__).resolve().parents[1] / "runtime" / "data"
@@ -74,7 +75,9 @@ def columns_of(view):
     count, raw, at, found = view.step["count"], view.columns, 0, {}
     for name, kind in (
         *((name, "<f8") for name in ("start", "end", "bytes")),
-        *((name, "<u4") for name in ("name", "op", "lane", "fill")),
+        *((name, "<u4") for name in ("name", "op", "lane")),
+        *((name, "<i4") for name in ("last", "copy")),
+        *((name, "<u2") for name in COLOURS),
         ("flags", "u1"),
     ):
         size = np.dtype(kind).itemsize * count
@@ -101,9 +104,8 @@ def test_the_page_gets_every_event(towers):
 def test_colours(towers, colour):
     view = TimelineView(towers)
     view.colour = colour
-    fills = columns_of(view)["fill"]
-    assert fills.max() < len(view.step["fills"])
-    assert view.step["coloured"] == colour and view.step["legend"]
+    found = next(one for one in view.step["colours"] if one["name"] == colour)
+    assert columns_of(view)[colour].max() < len(found["fills"]) and found["legend"]
     with pytest.raises(Exception, match="colour"):
         view.colour = "mood"
 
@@ -114,7 +116,13 @@ def test_what_the_page_says(towers):
     event = list(towers.names).index("tower_0/in")
     view._heard(view, {"type": "select", "event": event}, None)
     assert chosen == ["tower_0/in"] and view.selected == event
-    assert view.detail["event"] == event and "16.0 KiB copy of" in view.detail["text"]
+    columns = columns_of(view)
+    assert view.step["copies"][columns["copy"][event]][4:] == [
+        16384,
+        towers.copies[columns["copy"][event]].tensor,
+        "CPU:0",
+    ]
+    assert "16.0 KiB copy of" in towers.waits_for(event)
     view._heard(view, {"type": "select", "event": -1}, None)
     assert view.selected == -1 and len(chosen) == 1 and view.goto == {}
     view.select("total")
@@ -142,7 +150,7 @@ def test_what_is_saved(towers):
 
 def test_a_large_step_is_quick():
     view = TimelineView(busy_step(50_000))
-    assert view.step["count"] == 50_000 and len(view.columns) == 50_000 * 41
+    assert view.step["count"] == 50_000 and len(view.columns) == 50_000 * 51
 
 
 def test_the_explorer_shows_the_step_that_it_is_given():

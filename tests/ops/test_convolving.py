@@ -99,6 +99,12 @@ def test_equal_to_sums_written_out(window, cut, small, monkeypatch):
     check(window, 3e-6)
 
 
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_few_channels(window, channels):
+    check(window, 3e-6, shape=(5, 9, 11, channels), filters=12)
+
+
 @pytest.mark.parametrize("window", WINDOWS[:6], ids=str)
 @pytest.mark.parametrize("groups", [2, 3, 6])
 def test_groups(window, groups):

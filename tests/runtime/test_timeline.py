@@ -24,8 +24,14 @@ def unpacked(text):
 
 
 def canonical(trace):
-    """The events with the text of descriptions, which protobuf releases write differently, in one form."""
+    """The events with the text of descriptions, which protobuf releases write differently, in one form.
+
+    A tensor's snapshot is nowhere before it was made: TensorFlow has those of ops of no length there.
+    """
+    made = {event["id"]: event["ts"] for event in trace["traceEvents"] if event["ph"] == "N"}
     for event in trace["traceEvents"]:
+        if event["ph"] == "O":
+            event["ts"] = max(event["ts"], made[event["id"]])
         snapshot = event.get("args", {}).get("snapshot")
         if isinstance(snapshot, dict):
             snapshot["tensor_description"] = " ".join(snapshot["tensor_description"].split())
@@ -108,6 +114,22 @@ def test_a_session_s_own_step_is_a_valid_trace():
         ("product", "stream:all Compute"),
         ("total", "device:CPU:0 Compute"),
     } <= ops
+
+
+def test_copies_are_arrows():
+    """From what made a tensor, or was fed, to what received it on another device, and from there to what took it."""
+    trace = json.loads(timeline.Timeline(traced().step_stats).generate_chrome_trace_format())
+    events = trace["traceEvents"]
+    names = {event["pid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
+    ends = {}
+    for event in events:
+        if event["ph"] in "st":
+            device = names[event["pid"]].removesuffix(" Compute").rpartition(":")
+            ends.setdefault((event["id"], event["name"]), []).append(f"{device[0][-3:]}:{device[2]}")
+    between = {(name, *devices) for (_, name), devices in ends.items() if len(set(devices)) == 2}
+    assert between == {("_arg_x_0_0", "CPU:0", "GPU:0"), ("product", "GPU:0", "CPU:0")}
+    starts = {event["id"]: event["ts"] for event in events if event["ph"] == "s"}
+    assert all(starts[event["id"]] <= event["ts"] for event in events if event["ph"] == "t")
 
 
 def test_the_most_memory_of_an_allocator():

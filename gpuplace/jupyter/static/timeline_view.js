@@ -39,6 +39,7 @@ function render({ model, el }) {
   let selected = -1;
   let hovered = -1;
   let lit = new Set();
+  let tint = null;
 
   // ------------------------------------------------------------------------------------------------------- the data
   function read() {
@@ -53,7 +54,9 @@ function render({ model, el }) {
       return found;
     };
     const made = { ...head, start: take(Float64Array), end: take(Float64Array), bytes: take(Float64Array) };
-    Object.assign(made, { name: take(Uint32Array), op: take(Uint32Array), lane: take(Uint32Array), colour: take(Uint32Array), flags: take(Uint8Array) });
+    Object.assign(made, { name: take(Uint32Array), op: take(Uint32Array), lane: take(Uint32Array), last: take(Int32Array), copy: take(Int32Array) });
+    made.tints = new Map(made.colours.map((one) => [one.name, { ...one, of: take(Uint16Array) }]));
+    made.flags = take(Uint8Array);
     made.rows = made.lanes.map(() => []);
     for (let event = 0; event < count; event += 1) made.rows[made.lane[event]].push(event);
     made.place = new Uint32Array(count);
@@ -67,7 +70,7 @@ function render({ model, el }) {
 
   // ------------------------------------------------------------------------------------------------------ the elements
   const button = (text, label, act) => element("button", { type: "button", title: label, "aria-label": label, onclick: act }, text);
-  const colour = element("select", { "aria-label": "Colour boxes by", onchange: () => model.send({ type: "colour", colour: colour.value }) });
+  const colour = element("select", { "aria-label": "Colour boxes by", onchange: () => tell(model, el, { type: "colour", colour: colour.value }) });
   const path = element("input", { type: "checkbox", checked: true, onchange: () => draw() });
   const arrows = element("input", { type: "checkbox", checked: true, onchange: () => draw() });
   const search = element("input", { type: "search", placeholder: "Find a node", "aria-label": "Find a node", oninput: () => find(search.value), onkeydown: (event) => { event.stopPropagation(); if (event.key === "Enter") nextHit(event.shiftKey ? -1 : 1); } });
@@ -214,7 +217,7 @@ function render({ model, el }) {
     step.lanes.forEach((lane, number) => {
       if (y(number) + LANE < AXIS || y(number) > canvas.clientHeight) return;
       const top = y(number) + BAR / 2;
-      if (lane.device !== before) {
+      if (lane.owner !== before) {
         pen.fillStyle = lane.fill;
         pen.strokeStyle = look.faint;
         pen.lineWidth = lane.outlines;
@@ -224,11 +227,11 @@ function render({ model, el }) {
         pen.stroke();
       }
       pen.fillStyle = look.ink;
-      const share = lane.device !== before ? lane.share : "";
+      const share = lane.owner !== before ? lane.share : "";
       pen.fillText(fitted(lane.label, share ? 66 : 122), 24, top);
       pen.fillStyle = look.faint;
       pen.fillText(share, 92, top);
-      before = lane.device;
+      before = lane.owner;
     });
     pen.restore();
   }
@@ -271,7 +274,7 @@ function render({ model, el }) {
     return drawn;
   }
 
-  const fillOf = (event) => step.fills[step.colour[event]][0];
+  const fillOf = (event) => tint.fills[tint.of[event]][0];
 
   function paintBox(event, left, top, width, look) {
     const isTransfer = step.flags[event] & TRANSFER;
@@ -304,7 +307,7 @@ function render({ model, el }) {
     }
     if (width > 26 && !isTransfer) {
       pen.textAlign = "left";
-      pen.fillStyle = step.fills[step.colour[event]][1];
+      pen.fillStyle = tint.fills[tint.of[event]][1];
       pen.fillText(fitted(nameOf(event).split("/").pop(), width - 8), left + 4, top + BAR / 2 + 0.5);
     }
   }
@@ -362,12 +365,25 @@ function render({ model, el }) {
     return `${nameOf(event)} (${opOf(event)}) on ${lane.label}: ${timeText(step.end[event] - step.start[event])} from ${timeText(step.start[event])} on${size}${onPath}`;
   }
 
+  // As StepTimeline.waits_for tells it.
+  function waitText(event) {
+    if (step.last[event] < 0) return "";
+    if (step.copy[event] < 0) return `${nameOf(step.last[event])} on ${step.lanes[step.lane[step.last[event]]].owner}`;
+    const [, , , , size, tensor, source] = step.copies[step.copy[event]];
+    return `${size < 0 ? "" : `${bytesText(size)} `}copy of ${tensor} from ${source}`;
+  }
+  function toldOf(event) {
+    if (event < 0) return "";
+    const waits = waitText(event);
+    return waits ? `${textOf(event)}; last to come: ${waits}` : textOf(event);
+  }
+
   function select(event, tellsPython = true) {
     selected = event;
-    said.textContent = event < 0 ? "" : textOf(event);
-    canvas.setAttribute("aria-label", event < 0 ? step.text : textOf(event));
+    said.textContent = toldOf(event);
+    canvas.setAttribute("aria-label", event < 0 ? step.text : toldOf(event));
     if (event >= 0) reveal(event);
-    if (tellsPython) tell(model, el, { type: "select", event });
+    if (tellsPython) tell(model, el, { type: "select", event, node: event < 0 ? "" : nameOf(event) });
     draw();
   }
 
@@ -424,7 +440,7 @@ function render({ model, el }) {
     hits = [];
     if (found.size) for (let event = 0; event < step.count; event += 1) if (found.has(step.name[event])) hits.push(event);
     lit = new Set(hits);
-    said.textContent = text ? `${grouped(hits.length)} of ${grouped(step.count)} match` : selected >= 0 ? textOf(selected) : "";
+    said.textContent = text ? `${grouped(hits.length)} of ${grouped(step.count)} match` : toldOf(selected);
     draw();
   }
   function nextHit(by) {
@@ -531,9 +547,8 @@ function render({ model, el }) {
     said.hidden = !step.count;
     legend.hidden = !step.count;
     scroller.hidden = !step.count;
-    const known = step.colours ?? [];
-    colour.replaceChildren(...known.map((name) => element("option", { value: name, selected: name === step.coloured }, name)));
-    legend.replaceChildren(...step.legend.map((look) => chip(look, look.text)), element("span", { class: "gp-hint" }, "Drag to move, Ctrl and wheel to zoom; arrows go from event to event, + and − zoom, C follows the critical path."));
+    colour.replaceChildren(...step.colours.map(({ name }) => element("option", { value: name }, name)));
+    showColour();
     const row = (label, items) => (items.length ? [element("h4", {}, label), element("ul", {}, ...items)] : []);
     const link = (node, text) => element("li", {}, element("button", { type: "button", class: "gp-node", title: `Show ${node}`, onclick: () => goTo(node) }, node), ` ${text}`);
     notes.replaceChildren(
@@ -543,15 +558,28 @@ function render({ model, el }) {
     canvas.setAttribute("aria-label", step.text);
   }
 
+  function showColour() {
+    const name = model.get("colour");
+    tint = step.tints.get(name) ?? { legend: [], fills: [], of: [] };
+    colour.value = name;
+    const how = "Drag to move, Ctrl and wheel to zoom; arrows go from event to event, + and − zoom, C follows the critical path.";
+    legend.replaceChildren(...tint.legend.map((look) => chip(look, look.text)), element("span", { class: "gp-hint" }, how));
+  }
+
+  // The longest event of a node; -1 where it did not run.
+  function longestOf(node) {
+    const name = step.names.indexOf(node);
+    const lasted = (event) => step.end[event] - step.start[event];
+    let found = name < 0 ? -1 : step.name.indexOf(name);
+    for (let event = found + 1; found >= 0 && event < step.count; event += 1) if (step.name[event] === name && lasted(event) > lasted(found)) found = event;
+    return found;
+  }
+
   function goTo(node) {
-    const at = step.names.indexOf(node);
-    if (at < 0) return;
-    let found = step.name.indexOf(at);
-    for (let event = found; event >= 0 && event < step.count; event += 1) if (step.name[event] === at && step.end[event] - step.start[event] > step.end[found] - step.start[found]) found = event;
-    if (found >= 0) {
-      select(found);
-      canvas.focus();
-    }
+    const found = longestOf(node);
+    if (found < 0) return;
+    select(found);
+    canvas.focus();
   }
 
   model.on("change:step", () => {
@@ -562,13 +590,17 @@ function render({ model, el }) {
     showAround();
     draw();
   });
-  model.on("change:detail", () => {
-    const detail = model.get("detail");
-    if (detail.event === selected && detail.text) said.textContent = `${textOf(selected)}; ${detail.text}`;
+  model.on("change:colour", () => {
+    showColour();
+    draw();
   });
+  // An event, or a node whose longest event is meant.
   model.on("change:goto", () => {
-    const { event } = model.get("goto");
-    if (event !== undefined && event !== selected) select(event, false);
+    const { event, node } = model.get("goto");
+    if (event === undefined && node === undefined) return;
+    if (node !== undefined && selected >= 0 && nameOf(selected) === node) return;
+    const found = event ?? longestOf(node);
+    if (found !== selected) select(found, false);
   });
   const sizes = new ResizeObserver(() => draw());
   sizes.observe(scroller);

@@ -320,10 +320,6 @@ function show(chosen) {
   everything();
 }
 
-const scheme = matchMedia("(prefers-color-scheme: dark)");
-const dress = () => document.documentElement.setAttribute("theme", scheme.matches ? "dark" : "light");
-scheme.addEventListener("change", dress);
-dress();
 show(0);
 graphView.render({ model, el: document.getElementById("graph") });
 if (DATA.colours.length) {
@@ -334,7 +330,4 @@ if (DATA.colours.length) {
 }
 const wanted = decodeURIComponent(location.hash.slice(1));
 if (wanted && nodeAt(wanted) >= 0) model.reveal(nodeAt(wanted));
-setTimeout(() => {
-  model.magnify(); // behind the picture's own first fit
-  document.documentElement.dataset.ready = "yes";
-}, 60);
+setTimeout(() => model.magnify(), 60); // behind the picture's own first fit

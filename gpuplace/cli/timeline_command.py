@@ -1,0 +1,51 @@
+"""`gpuplace timeline`: a measured step as text, a picture, a page or a Chrome trace."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from gpuplace.cli.output import write
+from gpuplace.cli.setup import UsageError, machine_of, placement_of, release_of, step_of
+from gpuplace.report.page import timeline_page_html
+from gpuplace.report.timeline_reader import step_timeline
+from gpuplace.report.timeline_svg import timeline_svg
+from gpuplace.report.timeline_text import timeline_text
+from gpuplace.runtime.timeline import Timeline
+
+__all__ = ["timeline"]
+
+_OF_GRAPHS = ("machine", "release", "config", "soft", "tags", "signature", "clear_devices")
+"""Options that say how a graph is read and placed."""
+
+
+def timeline(arguments: argparse.Namespace) -> int:
+    """Prints the step as text, or writes it in the forms that are asked for."""
+    placement = None
+    if arguments.graph:
+        machine, release = machine_of(arguments.machine), release_of(arguments)
+        placement = placement_of(arguments, machine, release, on_error="raise")
+    elif given := [name for name in _OF_GRAPHS if getattr(arguments, name)]:
+        words = ", ".join("--" + name.replace("_", "-") for name in given)
+        raise UsageError(f"{words}: of use with --graph alone, which is placed with it")
+    step = step_of(arguments.step, placement, arguments.graph)
+    try:
+        found = step_timeline(step, placement)
+    except ValueError as error:
+        raise UsageError(f"{arguments.step}: {error}") from None
+    settings = [("file", arguments.step)]
+    if placement is not None:
+        settings += [("graph", arguments.graph), ("machine", str(machine)), ("TensorFlow", release)]
+    title = arguments.title or Path(arguments.step).name
+    forms: dict[str, Callable[[], str]] = {
+        "svg": lambda: timeline_svg(found, arguments.theme),
+        "html": lambda: timeline_page_html(found, title=title, settings=settings),
+        "json": lambda: Timeline(step.step_stats).generate_chrome_trace_format(show_memory=arguments.memory),
+    }
+    wanted = {form: path for form in forms if (path := getattr(arguments, form))}
+    if not wanted:
+        print(timeline_text(found))
+    for form, path in wanted.items():
+        write(forms[form](), path)
+    return 0

@@ -11,8 +11,8 @@
   or the compiler would compute a part of such a function beforehand and merge the rest in another way.
 - Integers wrap around, which C++ promises of unsigned types only.
 
-Functions of which this cannot be said are missing: remainders and floored quotients of floating numbers, powers of
-integers, complex numbers.
+Functions of which this cannot be said are missing: remainders and floored quotients of floating numbers,
+``logaddexp``, powers of integers, complex numbers.
 
 >>> import numpy as np
 >>> single = np.dtype("float32")
@@ -48,12 +48,8 @@ PREAMBLE = """
 #ifndef NAN
 #define NAN __int_as_float(0x7fffffff)
 #endif
-template <typename T> __device__ T log_add_exp(T x, T y) {
-    if (x == y) return x + log(2.0);
-    return fmax(x, y) + log1p(exp(-fabs(x - y)));
-}
 """
-"""What the expressions need besides CuPy's headers: the NaN of its maximum, and the formula of its ``logaddexp``."""
+"""What the expressions need besides CuPy's headers; its maximum has the same."""
 
 TYPE_NAMES = {
     np.dtype(name): text
@@ -92,8 +88,6 @@ class Function:
     """Whether the result is a bool."""
     is_library: bool = False
     """Whether it is a function of the mathematics library: the compiler may merge its last operation with the next."""
-    has_half: bool = True
-    """Whether it is there for half precision."""
     is_choice: bool = False
     """Whether the result is an argument, or its negative."""
 
@@ -145,6 +139,9 @@ FUNCTIONS = {
     "rint": Function("rint({0})"),
     "maximum": _extreme("max", ">"),
     "minimum": _extreme("min", "<"),
+    "fmax": Function("fmax({0}, {1})", is_choice=True),
+    "fmin": Function("fmin({0}, {1})", is_choice=True),
+    "copysign": Function("copysign({0}, {1})", is_choice=True),
     "less": _comparison("<"),
     "less_equal": _comparison("<="),
     "greater": _comparison(">"),
@@ -163,7 +160,6 @@ FUNCTIONS = {
     "isfinite": _test("isfinite"),
     "power": _library("pow", 2),
     "arctan2": _library("atan2", 2),
-    "logaddexp": Function("log_add_exp({0}, {1})", is_library=True, has_half=False),
     **{
         name: _library(name)
         for name in ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh")
@@ -185,7 +181,7 @@ def text_of(name: str, arguments: Sequence[str], dtype: np.dtype[Any]) -> str | 
     kind = "integer" if dtype.kind in "iu" else "boolean" if dtype.kind == "b" else "floating"
     template: str = getattr(function, kind)
     is_half = dtype == _HALF
-    if not template or (is_half and not function.has_half):
+    if not template:
         return None
     given = [f"float({argument})" for argument in arguments] if is_half else arguments
     text = template.format(

@@ -214,8 +214,14 @@ class FakeCupy:
             self.capture = None
             raise NotImplementedError(f"{name} cannot be captured")
         self.events.append(("call", name, self.current))
+        options = dict(options)
+        made = options.pop("out", None)
         with np.errstate(all="ignore"):
-            made = FakeArray(function(*map(self.plain, arguments), **options), self.current)
+            value = function(*map(self.plain, arguments), **options)
+        if made is None:
+            made = FakeArray(value, self.current)
+        else:
+            made.inner[...] = value
         if self.capture is not None:
             self.allocator(made.nbytes)
             self.capture.append((function, arguments, options, made))

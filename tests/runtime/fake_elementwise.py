@@ -48,9 +48,10 @@ def _floor_divide(x: Any, y: Any) -> Any:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{f"__{kind}{name}_rn": getattr(np, full) for kind in "fd"
        for name, full in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"))},
-    "fabs": np.fabs, "copysign": np.copysign, "max": np.fmax, "min": np.fmin, "pow": np.power, "atan2": np.arctan2,
+    "fabs": np.fabs, "copysign": np.copysign, "max": np.fmax, "min": np.fmin,
+    "fmax": np.fmax, "fmin": np.fmin, "pow": np.power, "atan2": np.arctan2,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,
-    "atanh": np.arctanh, "log_add_exp": np.logaddexp, "_floor_divide": _floor_divide,
+    "atanh": np.arctanh, "_floor_divide": _floor_divide,
     **{name: getattr(np, name) for name in
        "sqrt floor ceil rint isnan isinf isfinite exp expm1 log log1p sin cos tan sinh cosh tanh".split()},
 }  # fmt: skip

@@ -154,7 +154,7 @@ def mapped(function: Callable[..., Any], x: Any, *others: Any) -> Any:
         others: arrays; where they are not shaped like ``x`` nothing is cut.
     """
     arrays = (x, *others)
-    if x.nbytes <= WHOLE_BYTES or not isinstance(x, np.ndarray):
+    if not isinstance(x, np.ndarray) or x.nbytes <= WHOLE_BYTES:
         return function(*arrays)
     if any(array.shape != x.shape or not array.flags.c_contiguous for array in arrays):
         return function(*arrays)

@@ -15,7 +15,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels.compute import binder, compute
+from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.ops.division import (
     Gradients,
     div,
@@ -31,6 +31,7 @@ from gpuplace.ops.division import (
     truncatemod,
 )
 from gpuplace.ops.gradient_registry import gradient
+from gpuplace.ops.shape_rules import brackets
 from gpuplace.ops.support import (
     after,
     binary_ufunc,
@@ -43,6 +44,7 @@ from gpuplace.ops.support import (
     same_shape,
     shape_tensor,
 )
+from gpuplace.shapes import TensorShape
 
 __all__ = [
     "add", "add_v2", "subtract", "multiply", "multiply_no_nan", "div", "divide", "truediv", "realdiv", "floordiv",
@@ -322,15 +324,15 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 
 @compute("AddN", "AccumulateNV2")
-def _add_n(xp: Any, inputs: list[Any]) -> Any:
-    for other in inputs[1:]:
+def _add_n(xp: Any, inputs: list[Any], *, ctx: KernelContext) -> Any:
+    for position, other in enumerate(inputs):
         if other.shape != inputs[0].shape:
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"Inputs to operation AddN must have the same size and shape.  Input 0: {list(inputs[0].shape)}"
-                f" != input {inputs.index(other)}: {list(other.shape)}",
+            shapes = [brackets(TensorShape.of(value.shape)) for value in (inputs[0], other)]
+            text = (
+                f"Inputs to operation {ctx.op.name} of type {ctx.op.type} must have the same size and shape."
             )
+            text += f"  Input 0: {shapes[0]} != input {position}: {shapes[1]}"
+            raise InvalidArgumentError(None, None, text)
     if len(inputs) == 1:
         return inputs[0]
     total = xp.add(inputs[0], inputs[1])

@@ -20,7 +20,7 @@ from gpuplace.kernels.pieces import WHOLE_BYTES
 from gpuplace.kernels.resources import change
 from gpuplace.ops.resource_state import handle_shape
 from gpuplace.ops.shape_rules import brackets, merge_shapes
-from gpuplace.ops.updating import Formula, to_all, to_rows
+from gpuplace.ops.updating import Formula, as_one_kernel, to_all, to_rows
 from gpuplace.shapes import TensorShape
 
 
@@ -43,6 +43,7 @@ def _apply(
             grad_at = _gradient_position(op) - variables
             rows_at = names.index("indices") - variables if sparse else -1
             has_output = bool(op.outputs)
+            on_all = as_one_kernel(xp, formula, op.type, keywords)
 
             def changed(values: list[Any], are_own: list[bool], rest: tuple[Any, ...]) -> Any:
                 if sparse:
@@ -55,8 +56,8 @@ def _apply(
                         _check_shapes(names, values, grad)
                         break
                 if grad.nbytes <= WHOLE_BYTES:
-                    return formula(xp, *values, *rest, **keywords)
-                return to_all(xp, formula, values, are_own, rest, grad_at, keywords)
+                    return on_all(xp, *values, *rest, **keywords)
+                return to_all(xp, on_all, values, are_own, rest, grad_at, keywords)
 
             def run(*inputs: Any) -> Any:
                 storages = inputs[:variables]
@@ -117,7 +118,7 @@ def _as(value: Any, like: Any) -> Any:
 
 def minus(xp: Any, value: Any, step: Any) -> Any:
     """``value - step``; the array ``step``, which is new and nobody else's, is written over."""
-    return xp.subtract(value, step, step) if step.ndim else value - step
+    return xp.subtract(value, step, out=step) if step.ndim else value - step
 
 
 # The updates

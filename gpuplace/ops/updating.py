@@ -11,23 +11,52 @@ their first occurrence, then those that occur a second time::
     indices   3 0 3 5 3 0
     turn      0 0 1 0 2 1
 
+On a real GPU a formula for whole arrays is one kernel (see ``kernels.one_kernel``).
+
 Source: tensorflow/core/kernels/training_ops.cc, release 1.15 (the order of equal rows).
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from gpuplace.kernels.one_kernel import OneKernel, environment_allows_fusion
 from gpuplace.kernels.pieces import WHOLE_BYTES, over
 from gpuplace.ops.scatter import check_indices
 
-__all__ = ["Formula", "to_all", "to_rows", "turns"]
+__all__ = ["Formula", "as_one_kernel", "to_all", "to_rows", "turns"]
 
 Formula = Callable[..., tuple[Any, ...]]
 """``(xp, *values of the variables, *other inputs, **attributes)`` to the new values of the variables."""
+
+
+def as_one_kernel(xp: Any, formula: Formula, name: str, attrs: Mapping[str, Any]) -> Formula:
+    """The formula for whole arrays: with CuPy one kernel that reads and writes each once, and not one a sign.
+
+    Args:
+        xp: numpy or cupy.
+        formula: what to do.
+        name: of the kernel.
+        attrs: what the formula will get by keyword.
+    """
+    if not hasattr(xp, "ElementwiseKernel") or not environment_allows_fusion():
+        return formula
+    kernel = OneKernel(
+        xp,
+        name,
+        lambda recorder, given: formula(recorder, *given, **attrs),
+        functools.partial(formula, xp, **attrs),
+    )
+
+    def run(xp: Any, *arrays: Any, **attrs: Any) -> tuple[Any, ...]:
+        made = kernel(*arrays)
+        return made if isinstance(made, tuple) else (made,)
+
+    return run
 
 
 def to_all(

@@ -38,6 +38,7 @@ from gpuplace.errors import InternalError, OpError
 from gpuplace.runtime.cupy_backend import CupyBackend
 from gpuplace.runtime.float_errors import restore, silence
 from gpuplace.runtime.frames import LOOP_OPS
+from gpuplace.runtime.fused_elementwise import FailedMember
 from gpuplace.runtime.partition import HOLDERS, MERGES, SWITCHES, Schedule, Slot, Step
 from gpuplace.runtime.plan import PlanBuilder, PlanCode
 from gpuplace.runtime.stream_plan import PlanOnGPU
@@ -329,10 +330,12 @@ class CapturingPlan(PlanOnGPU):
             if self._compiled is None:
                 self._compiled = self._compile_part(self._part)
             return _Graph(self._backend, self._part, self._compiled, feeds)
-        except OpError:  # the node fails: kernel by kernel the step says so in full
-            self._graphs.clear()
-        except Exception as error:  # what CUDA or a library does not allow in captures: the plan runs without
-            self._give_up(f"{type(error).__name__}: {error}")
+        except Exception as error:
+            reason = error.__cause__ if isinstance(error, FailedMember) else error
+            if isinstance(reason, OpError):  # the node fails: kernel by kernel the step says so in full
+                self._graphs.clear()
+            else:  # what CUDA or a library does not allow in captures: the plan runs without
+                self._give_up(f"{type(reason).__name__}: {reason}")
         finally:
             restore(token)
         return None

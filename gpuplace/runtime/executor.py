@@ -15,6 +15,7 @@ from typing import Any
 
 from gpuplace.errors import DeadlineExceededError, ResourceExhaustedError
 from gpuplace.runtime.float_errors import restore, silence
+from gpuplace.runtime.fused_elementwise import FailedMember
 from gpuplace.runtime.partition import Schedule
 from gpuplace.runtime.plan import PlanCode
 from gpuplace.runtime.session_errors import failed_step_error
@@ -80,6 +81,9 @@ class Plan:
         names = code.arguments.get(frame.tb_lineno, ())
         values = [found[name] if name in found else shared.get(name) for name in names]
         blamed = code.blamed.get(frame.tb_lineno)
+        if isinstance(error, FailedMember) and isinstance(error.__cause__, Exception):
+            traceback.clear_frames(error.__traceback__)
+            step, values, error = error.step, list(error.values), error.__cause__
         op = step.op or step.inputs[0].tensor.op
         failure = failed_step_error(error, op, step.device, values, self.release, blamed)
         traceback.clear_frames(error.__traceback__)  # else the error would keep the step's tensors alive

@@ -18,7 +18,9 @@ from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import bind, find_compute
 from gpuplace.ops.fused_conv import chain_function
 from gpuplace.runtime.chains import convolution_chains
+from gpuplace.runtime.elementwise_groups import FusedStep
 from gpuplace.runtime.fresh_ops import has_room_for_result, is_known_small
+from gpuplace.runtime.fused_elementwise import fused_function
 from gpuplace.runtime.memory_lines import MemoryLines
 from gpuplace.runtime.needed import PLACEHOLDERS
 from gpuplace.runtime.partition import HOLDERS, Slot, Step, retval_name
@@ -142,6 +144,9 @@ class KernelLines(MemoryLines):
     def kernel(self, step: Step, op: Operation) -> Callable[..., Any]:
         """The bound function of a node."""
         backend = self.backends[step.device]
+        if isinstance(step, FusedStep):
+            functions = [self.kernel(member, member.op) for member in step.members if member.op is not None]
+            return fused_function(step, backend.xp, functions)
         if op.type in PLACEHOLDERS:
             error = missing_feed_error(op)
 

@@ -36,8 +36,10 @@ from gpuplace.runtime.cuda_graphs import (
     captures_are_on,
     device_part,
 )
+from gpuplace.runtime.elementwise_groups import fused
 from gpuplace.runtime.executor import ConstantPlan, Plan
 from gpuplace.runtime.folding import Folder
+from gpuplace.runtime.fused_elementwise import fusion_is_on
 from gpuplace.runtime.lane_plan import LaneBuilder, ParallelPlan, TracedLaneBuilder, lane_schedules
 from gpuplace.runtime.lanes import Arrangement, arrange, estimated_costs
 from gpuplace.runtime.partition import PartitionOptions, Schedule, Step, make_schedule
@@ -107,6 +109,7 @@ class PlanMaker:
         self._lock = lock
         self._other_plans = other_plans
         self._folder = Folder(config, resources)
+        self._fuses = fusion_is_on(config)
         self._constants: dict[tuple[Tensor, str, bool], Any] = {}
         self._measured: dict[Signature, Sequence[float]] = {}
         self._transfers = 0
@@ -178,6 +181,8 @@ class PlanMaker:
         """
         if kind.is_traced or schedule.loops:
             return PlanOnGPU(schedule, self._line(schedule, backends, kind), self._release, first, gpus=gpus)
+        if kind == PLAIN and self._fuses:
+            schedule = fused(schedule, backends)
         schedule = in_queue_order(schedule, backends)
         code = StreamPlanBuilder(
             schedule, backends, self._resources, self._constant, is_timed=kind.is_timed

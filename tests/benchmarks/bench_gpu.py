@@ -9,6 +9,7 @@ whose products are averaged on the CPU, are measured where there are two GPUs.
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import importlib.util
 import os
@@ -23,6 +24,7 @@ import numpy as np
 ADDS = 1000
 SMALL = np.full((2, 2), 0.5, np.float32)
 LARGE = np.random.default_rng(0).random((4096, 4096), np.float32)
+"""Also the 16M numbers of the elementwise cases."""
 
 Case = tuple[str, Callable[[], Any]]
 
@@ -39,12 +41,43 @@ def fastest(call: Callable[[], Any], seconds: float = 1.0) -> float:
     return 1e6 * best
 
 
+def gelu(x: Any, tanh: Callable[[Any], Any]) -> Any:
+    """An activation of nine elementwise functions."""
+    return 0.5 * x * (1.0 + tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
+
+
+def adam(xp: Any, var: Any, m: Any, v: Any, grad: Any) -> tuple[Any, Any, Any]:
+    """One step of Adam, as the op ``ApplyAdam`` computes it."""
+    m = m + (grad - m) * 0.1
+    v = v + (grad * grad - v) * 0.001
+    return var - 0.001 * m / (xp.sqrt(v) + 1e-8), m, v
+
+
+class Training:
+    """Steps of Adam of a bare library: keeps the variables.
+
+    Args:
+        step: ``adam``, bound to the library and perhaps compiled.
+        start: the variable, its two moments, and the gradient.
+        to_host: gives a number of an array.
+    """
+
+    def __init__(self, step: Callable[..., Any], start: list[Any], to_host: Callable[[Any], Any]) -> None:
+        self._step, self._to_host = step, to_host
+        *self._state, self._grad = start
+
+    def __call__(self) -> Any:
+        self._state = list(self._step(*self._state, self._grad))
+        return self._to_host(self._state[0][0, 0])
+
+
 def gpuplace_cases() -> Iterator[Case]:
     tf = importlib.import_module("gpuplace")
     tf.use_machine(tf.Machine.local())
     config = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))
-    for name, graphs in (("kernel by kernel", "0"), ("captured", "1")):
-        os.environ["GPUPLACE_CUDA_GRAPHS"] = graphs
+    kinds = (("kernel by kernel", "0", "0"), ("captured", "1", "0"), ("fused", "0", "1"))
+    for name, graphs, fusion in kinds:
+        os.environ["GPUPLACE_CUDA_GRAPHS"], os.environ["GPUPLACE_FUSION"] = graphs, fusion
         with tf.Graph().as_default(), tf.device("/gpu:0"):
             x = tf.placeholder(tf.float32, [2, 2])
             total = x
@@ -53,6 +86,26 @@ def gpuplace_cases() -> Iterator[Case]:
             step = tf.Session(config=config).make_callable(total, [x])
         step(SMALL)  # the plan is made now, under this setting
         yield f"chain, gpuplace {name}", lambda step=step: step(SMALL)
+        if name == "captured":
+            continue
+        with tf.Graph().as_default(), tf.device("/gpu:0"):
+            v = tf.Variable(LARGE)
+            corner = gelu(v.read_value(), tf.tanh)[0, 0]
+            session = tf.Session(config=config)
+            session.run(v.initializer)
+            step = session.make_callable(corner)
+        step()
+        yield f"gelu, gpuplace {name}", step
+        with tf.Graph().as_default(), tf.device("/gpu:0"):
+            v, grad = tf.Variable(LARGE), tf.Variable(LARGE)
+            train = tf.train.AdamOptimizer().apply_gradients([(grad.read_value(), v)])
+            with tf.control_dependencies([train]):
+                corner = v.read_value()[0, 0]
+            session = tf.Session(config=config)
+            session.run(tf.global_variables_initializer())
+            step = session.make_callable(corner)
+        step()
+        yield f"adam, gpuplace {name}", step
     with tf.Graph().as_default(), tf.device("/gpu:0"):
         a = tf.Variable(LARGE)
         corner = tf.matmul(tf.matmul(a, a), a)[0, 0]
@@ -92,7 +145,16 @@ def cupy_cases() -> Iterator[Case]:
         return total.get()
 
     a = cupy.array(LARGE)
+    fused = cupy.fuse(lambda x: gelu(x, cupy.tanh))
     yield "chain, bare CuPy", chain
+    yield "gelu, bare CuPy", lambda: gelu(a, cupy.tanh)[0, 0].get()
+    yield "gelu, cupy.fuse", lambda: fused(a)[0, 0].get()
+
+    def step(var: Any, m: Any, v: Any, grad: Any) -> Any:
+        return adam(cupy, var, m, v, grad)
+
+    for name, run in (("bare CuPy", step), ("cupy.fuse", cupy.fuse(step))):
+        yield f"adam, {name}", Training(run, [a, a * 0, a * 0, a], lambda corner: corner.get())
     yield "matmul, bare CuPy", lambda: cupy.matmul(cupy.matmul(a, a), a)[0, 0].get()
 
     def copy_and_product() -> Any:  # one stream: one after the other
@@ -125,6 +187,15 @@ def torch_cases() -> Iterator[Case]:
     a = torch.tensor(LARGE, device="cuda")
     yield "chain, PyTorch", lambda: chain(torch.tensor(SMALL, device="cuda")).cpu()
     yield "chain, torch.compile", lambda: compiled(torch.tensor(SMALL, device="cuda")).cpu()
+    whole = torch.compile(lambda x: gelu(x, torch.tanh))
+    yield "gelu, PyTorch", lambda: gelu(a, torch.tanh)[0, 0].cpu()
+    yield "gelu, torch.compile", lambda: whole(a)[0, 0].cpu()
+
+    def step(var: Any, m: Any, v: Any, grad: Any) -> Any:
+        return adam(torch, var, m, v, grad)
+
+    for name, run in (("PyTorch", step), ("torch.compile", torch.compile(step))):
+        yield f"adam, {name}", Training(run, [a, a * 0, a * 0, a], lambda corner: corner.cpu())
     yield "matmul, PyTorch", lambda: (a @ a @ a)[0, 0].cpu()
 
 
@@ -141,6 +212,10 @@ def jax_cases() -> Iterator[Case]:
     a = jax.device_put(LARGE)
     product = jax.jit(lambda a: (a @ a @ a)[0, 0])
     yield "chain, jax.jit", lambda: np.asarray(compiled(SMALL))
+    whole = jax.jit(lambda x: gelu(x, jax.numpy.tanh))
+    yield "gelu, jax.jit", lambda: np.asarray(whole(a)[0, 0])
+    step = jax.jit(functools.partial(adam, jax.numpy))
+    yield "adam, jax.jit", Training(step, [a, a * 0, a * 0, a], np.asarray)
     yield "matmul, jax.jit", lambda: np.asarray(product(a))
 
 

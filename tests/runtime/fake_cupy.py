@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -39,11 +40,12 @@ from tests.runtime.fake_cuda import (
     Pointer,
     Stream,
 )
+from tests.runtime.fake_elementwise import FakeElementwiseKernel
 
 
-def _operator(name: str) -> Callable[..., Any]:
+def _operator(name: str, *, is_swapped: bool = False) -> Callable[..., Any]:
     def call(self: FakeArray, *others: Any) -> Any:
-        return getattr(self.fake, name)(self, *others)
+        return getattr(self.fake, name)(*([*others, self] if is_swapped else [self, *others]))
 
     return call
 
@@ -84,8 +86,17 @@ class FakeArray:
             key = (*key, Ellipsis)  # an array, also of rank 0
         return self.view_of(self.part[key])
 
-    __add__, __sub__, __mul__ = _operator("add"), _operator("subtract"), _operator("multiply")
-    __truediv__, __neg__ = _operator("divide"), _operator("negative")
+    __array_ufunc__ = None  # NumPy's scalars leave operators to this class
+    __hash__ = None
+
+    __add__, __radd__ = _operator("add"), _operator("add", is_swapped=True)
+    __sub__, __rsub__ = _operator("subtract"), _operator("subtract", is_swapped=True)
+    __mul__, __rmul__ = _operator("multiply"), _operator("multiply", is_swapped=True)
+    __truediv__, __rtruediv__ = _operator("divide"), _operator("divide", is_swapped=True)
+    __lt__, __le__, __gt__, __ge__ = map(_operator, ("less", "less_equal", "greater", "greater_equal"))
+    __eq__, __ne__, __and__, __neg__, __abs__ = map(
+        _operator, ("equal", "not_equal", "bitwise_and", "negative", "absolute")
+    )
 
 
 class FakeCupy:
@@ -97,6 +108,7 @@ class FakeCupy:
     """
 
     ndarray = FakeArray
+    __name__ = "cupy"
 
     def __init__(self, seed: int = 0, total_bytes: int = 1 << 34) -> None:
         self.lock = threading.RLock()
@@ -112,6 +124,7 @@ class FakeCupy:
         self.peers: set[tuple[int, int]] = {(0, 1), (1, 0)}
         self.enabled: list[tuple[int, int]] = []
         self.refused: frozenset[str] = frozenset()
+        self.ElementwiseKernel = functools.partial(FakeElementwiseKernel, self)
         self.fault: CUDARuntimeError | None = None
         """What every synchronisation reports, once something has gone wrong."""
         self.failing_copy = ""

@@ -14,6 +14,12 @@ from tests.runtime import fake_cuda
 MANY = MIN_KERNELS + 4
 
 
+@pytest.fixture(autouse=True)
+def kernel_by_kernel(monkeypatch):
+    """Chains stay chains: groups of them are in test_fused_elementwise."""
+    monkeypatch.setenv("GPUPLACE_FUSION", "0")
+
+
 def chain(x, count=MANY):
     total = x
     for _ in range(count):

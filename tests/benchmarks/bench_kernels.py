@@ -14,7 +14,6 @@ import argparse
 import importlib
 import json
 import os
-import statistics
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tests.benchmarks.bench_session import fastest, print_table
-from tests.benchmarks.peers import TENSORFLOW_VARIABLE, in_process
+from tests.benchmarks.peers import TENSORFLOW_VARIABLE, in_turns, medians
 
 LIBRARIES = ("numpy", "gpuplace", "tensorflow")
 SAME = {"strides": [1, 1, 1, 1], "padding": "SAME"}
@@ -223,26 +222,7 @@ def main() -> None:
     pythons = {"numpy": sys.executable, "gpuplace": sys.executable}
     if options.tensorflow:
         pythons["tensorflow"] = options.tensorflow
-    turns: dict[str, list[dict[str, float]]] = {library: [] for library in pythons}
-    for _ in range(options.repeat):
-        for library, python in pythons.items():
-            turns[library].append(
-                in_process(
-                    python,
-                    "bench_kernels",
-                    "--measure",
-                    library,
-                    "--only",
-                    *options.only,
-                    threads=options.threads,
-                )
-            )
-    print_table(
-        {
-            library: {name: statistics.median(turn[name] for turn in found) for name in found[0]}
-            for library, found in turns.items()
-        }
-    )
+    print_table(medians(in_turns(pythons, "bench_kernels", options.only, options.repeat, options.threads)))
 
 
 if __name__ == "__main__":

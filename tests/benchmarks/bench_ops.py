@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tests.benchmarks.bench_session import fastest
-from tests.benchmarks.peers import TENSORFLOW_VARIABLE, in_process
+from tests.benchmarks.peers import TENSORFLOW_VARIABLE, in_turns
 
 LIBRARIES = ("gpuplace", "tensorflow")
 SIDES = {"1M": 1024, "1k": 32}
@@ -292,13 +292,13 @@ def main() -> None:
     pythons = {"gpuplace": sys.executable}
     if options.tensorflow:
         pythons["tensorflow"] = options.tensorflow
-    best: dict[str, dict[str, float]] = {library: {} for library in pythons}
-    for _ in range(options.repeat):
-        for library, python in pythons.items():
-            words = ("--measure", library, "--only", *options.only)
-            for name, time in in_process(python, "bench_ops", *words, threads=options.threads).items():
-                best[library][name] = min(time, best[library].get(name, time))
-    print_table(best)
+    turns = in_turns(pythons, "bench_ops", options.only, options.repeat, options.threads)
+    print_table(
+        {
+            library: {name: min(turn[name] for turn in found) for name in found[0]}
+            for library, found in turns.items()
+        }
+    )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ import argparse
 import importlib
 import json
 import os
-import statistics
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tests.benchmarks.bench_session import fastest, print_table
-from tests.benchmarks.peers import TENSORFLOW_VARIABLE, in_process
+from tests.benchmarks.peers import TENSORFLOW_VARIABLE, in_turns, medians
 
 LIBRARIES = ("gpuplace", "simulated GPU", "tensorflow")
 
@@ -179,17 +178,7 @@ def main() -> None:
     pythons = dict.fromkeys(LIBRARIES[:2], sys.executable)
     if options.tensorflow:
         pythons["tensorflow"] = options.tensorflow
-    turns: dict[str, list[dict[str, float]]] = {library: [] for library in pythons}
-    for _ in range(options.repeat):
-        for library, python in pythons.items():
-            words = ("--measure", library, "--only", *options.only)
-            turns[library].append(in_process(python, "bench_training", *words))
-    print_table(
-        {
-            library: {name: statistics.median(turn[name] for turn in found) for name in found[0]}
-            for library, found in turns.items()
-        }
-    )
+    print_table(medians(in_turns(pythons, "bench_training", options.only, options.repeat)))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,3 +34,31 @@ def in_process(python: str, benchmark: str, *words: str, threads: int | None = N
     if done.returncode:
         sys.exit(done.stderr)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def in_turns(
+    pythons: Mapping[str, str], benchmark: str, words: list[str], repeat: int, threads: int | None = None
+) -> dict[str, list[dict[str, float]]]:
+    """For each library the figures of each turn, in which one library is measured after the other.
+
+    Args:
+        pythons: name of each library to the interpreter that has it.
+        benchmark: name of the module, which takes `--measure LIBRARY --only WORD ...`.
+        words: the cases to measure; all where there are none.
+        repeat: number of turns.
+        threads: as in `in_process`.
+    """
+    turns: dict[str, list[dict[str, float]]] = {library: [] for library in pythons}
+    for _ in range(repeat):
+        for library, python in pythons.items():
+            arguments = ("--measure", library, "--only", *words)
+            turns[library].append(in_process(python, benchmark, *arguments, threads=threads))
+    return turns
+
+
+def medians(turns: Mapping[str, list[dict[str, float]]]) -> dict[str, dict[str, float]]:
+    """For each library the median of each case over the turns."""
+    return {
+        library: {name: statistics.median(turn[name] for turn in found) for name in found[0]}
+        for library, found in turns.items()
+    }

@@ -12,7 +12,6 @@ Source: tensorflow/python/framework/ops.py, release 1.15 (naming, scopes, coloca
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from typing import Any
 
 from gpuplace.device.spec import canonical_name
 from gpuplace.dtypes import DType
+from gpuplace.graph.collections import Collections
 from gpuplace.graph.op_def import OpDef, op_registry
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor, capture_stack
 from gpuplace.graph.scopes import (
@@ -59,15 +59,15 @@ def name_from_scope_name(name: str) -> str:
     return name[:-1] if name.endswith("/") else name
 
 
-class Graph:
+class Graph(Collections):
     """A dataflow graph.
 
-    Operations can be added from several threads; scopes belong to the graph, as in TensorFlow, so threads that
-    build one
+    Operations can be added from several threads; scopes belong to the graph, as in TensorFlow, so threads that build one
     graph within scopes have to take turns.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._lock = threading.RLock()
         self._operations: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
@@ -80,7 +80,6 @@ class Graph:
         self._kernel_labels: dict[str, str] = {}
         self._gradient_overrides: dict[str, str] = {}
         self._container = ""
-        self._collections: dict[Any, list[Any]] = {}
         self._finalized = False
         self._version = 0
         self._last_id = 0
@@ -495,43 +494,6 @@ class Graph:
             yield
         finally:
             self._gradient_overrides = outer
-
-    # Collections
-
-    def add_to_collection(self, name: Any, value: Any) -> None:
-        """Appends ``value`` to a collection."""
-        self._check_not_finalized()
-        with self._lock:
-            self._collections.setdefault(name, []).append(value)
-
-    def add_to_collections(self, names: Any, value: Any) -> None:
-        """Appends ``value`` to each of several collections, each once."""
-        for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
-            self.add_to_collection(name, value)
-
-    def get_collection_ref(self, name: Any) -> list[Any]:
-        """The collection's own list, made where it does not exist."""
-        with self._lock:
-            return self._collections.setdefault(name, [])
-
-    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """A copy of a collection; with ``scope``, a regular expression, only items whose names begin with a match."""
-        items = list(self._collections.get(name, ()))
-        if scope is None:
-            return items
-        pattern = re.compile(scope)
-        return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
-
-    def get_all_collection_keys(self) -> list[str]:
-        """The names, those that are strings, of all collections."""
-        return [name for name in self._collections if isinstance(name, str)]
-
-    collections = property(get_all_collection_keys)
-
-    def clear_collection(self, name: Any) -> None:
-        """Removes a collection."""
-        self._check_not_finalized()
-        self._collections.pop(name, None)
 
     # State
 

@@ -1,0 +1,69 @@
+"""Collections of a graph: lists under names, such as all variables or all losses.
+
+>>> class Lists(Collections):
+...     _lock = threading.RLock()
+...     def _check_not_finalized(self):
+...         pass
+>>> lists = Lists()
+>>> lists.add_to_collections(["losses", "all", "all"], 3.5)
+>>> lists.get_collection("losses"), lists.get_all_collection_keys()
+([3.5], ['losses', 'all'])
+
+Source: tensorflow/python/framework/ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+__all__ = ["Collections"]
+
+
+class Collections:
+    """The part of a graph that holds its collections."""
+
+    _lock: threading.RLock
+
+    def __init__(self) -> None:
+        self._collections: dict[Any, list[Any]] = {}
+
+    def _check_not_finalized(self) -> None:
+        """RuntimeError where the graph can no longer be changed."""
+        raise NotImplementedError
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        """Appends ``value`` to a collection."""
+        self._check_not_finalized()
+        with self._lock:
+            self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        """Appends ``value`` to each of several collections, each once."""
+        for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        """The collection's own list, made where it does not exist."""
+        with self._lock:
+            return self._collections.setdefault(name, [])
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        """A copy of a collection; with ``scope``, a regular expression, only items whose names begin with a match."""
+        items = list(self._collections.get(name, ()))
+        if scope is None:
+            return items
+        pattern = re.compile(scope)
+        return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
+
+    def get_all_collection_keys(self) -> list[str]:
+        """The names, those that are strings, of all collections."""
+        return [name for name in self._collections if isinstance(name, str)]
+
+    collections = property(get_all_collection_keys)
+
+    def clear_collection(self, name: Any) -> None:
+        """Removes a collection."""
+        self._check_not_finalized()
+        self._collections.pop(name, None)

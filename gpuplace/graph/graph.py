@@ -62,8 +62,8 @@ def name_from_scope_name(name: str) -> str:
 class Graph(Collections):
     """A dataflow graph.
 
-    Operations can be added from several threads; scopes belong to the graph, as in TensorFlow, so threads that build one
-    graph within scopes have to take turns.
+    Operations can be added from several threads; scopes belong to the graph, as in TensorFlow, so threads that build
+    one graph within scopes have to take turns.
     """
 
     def __init__(self) -> None:

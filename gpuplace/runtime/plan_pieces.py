@@ -32,7 +32,7 @@ __all__ = ["Compiler", "Crossings", "piece_starts"]
 MIN_STEPS = 500
 """The fewest steps of a piece: calling one takes about as long as one small kernel."""
 MAX_STEPS = 1500
-"""The most steps of a piece; a plan that is not longer is one function."""
+"""The most steps of a piece; a plan that has no more, constants left out, is one function."""
 _CONTEXT = 4
 """So many steps decide whether a piece ends behind them."""
 
@@ -43,7 +43,8 @@ def piece_starts(steps: Sequence[Step]) -> list[int]:
     >>> piece_starts([Step(None, "", (), (), ())] * 3000)
     [0, 500, 1000, 1500]
     """
-    if len(steps) <= MAX_STEPS:
+    with_lines = sum([step.op_type != "Const" for step in steps])
+    if with_lines <= MAX_STEPS:
         return [0]
     hashes: dict[str, int] = {"": 0}
     marks = []

@@ -98,12 +98,13 @@ def test_equal_pieces_are_compiled_once():
     assert np.array_equal(found, expected)
 
 
+class Step:
+    def __init__(self, op_type):
+        self.op_type = op_type
+
+
 @pytest.mark.parametrize("period", [1, 2, 7, 40, 333, 900])
 def test_repetitions_are_cut_at_the_same_place(period):
-    class Step:
-        def __init__(self, op_type):
-            self.op_type = op_type
-
     chosen = random.Random(0)
     kinds = [f"Op{chosen.randrange(12)}" for _ in range(period)]
     starts = piece_starts([Step(kinds[number % period]) for number in range(20 * MAX_STEPS)])
@@ -114,7 +115,9 @@ def test_repetitions_are_cut_at_the_same_place(period):
 
 
 def test_a_short_plan_is_one_function():
-    assert piece_starts([None] * MAX_STEPS) == [0]
+    assert piece_starts([Step("Add")] * MAX_STEPS) == [0]
+    assert piece_starts([Step("Const"), Step("Add")] * MAX_STEPS) == [0]  # constants have no line
+    assert len(piece_starts([Step("Const"), Step("Add")] * (MAX_STEPS + 1))) > 1
 
 
 def test_an_error_names_its_node_whatever_piece_it_is_in(in_small_pieces):

@@ -37,6 +37,7 @@ __all__ = [
     "Frame",
     "Frames",
     "find_frames",
+    "cycle_error",
 ]
 
 ENTERS = frozenset({"Enter", "RefEnter"})
@@ -319,13 +320,7 @@ class _Order:
         self._add_sorted(None, found)
         if len(found) < self._count:
             left = sorted(set(self._frames.of) - set(found), key=lambda op: op.index)
-            raise InvalidArgumentError(
-                left[0],
-                left[0],
-                f"Graph is invalid, contains a cycle with {len(left)} nodes, including: "
-                + ", ".join(op.name for op in left[:10]),
-                hint="only while loops may go round; feed one of these tensors to cut the cycle",
-            )
+            raise cycle_error(left)
         return found
 
     def _add_sorted(self, frame: Frame | None, found: list[Operation]) -> None:
@@ -389,3 +384,14 @@ class _Order:
 def _index(item: _Item) -> float:
     """The position in the graph; a loop comes behind its first operation, which is an ``Enter`` beside it."""
     return item.index if isinstance(item, Operation) else item.first + 0.5
+
+
+def cycle_error(left: Sequence[Operation]) -> InvalidArgumentError:
+    """The error about operations that wait for each other and are no loop."""
+    return InvalidArgumentError(
+        left[0],
+        left[0],
+        f"Graph is invalid, contains a cycle with {len(left)} nodes, including: "
+        + ", ".join(op.name for op in left[:10]),
+        hint="only while loops may go round; feed one of these tensors to cut the cycle",
+    )

@@ -10,9 +10,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterable, Sequence
 
-from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.runtime.frames import ENTERS, LOOP_OPS, Frame, Frames, find_frames
+from gpuplace.runtime.frames import ENTERS, LOOP_OPS, Frame, Frames, cycle_error, find_frames
 
 __all__ = ["PLACEHOLDERS", "arg_name", "loop_units", "needed_operations", "needed_with_loops"]
 
@@ -122,11 +121,5 @@ def _sorted_by_edges(
                 heapq.heappush(ready, (consumer.index, consumer))
     if len(ordered) < len(operations):
         left = [op for op in operations if waiting[op]]
-        raise InvalidArgumentError(
-            left[0],
-            left[0],
-            f"Graph is invalid, contains a cycle with {len(left)} nodes, including: "
-            + ", ".join(op.name for op in left[:10]),
-            hint="only while loops may go round; feed one of these tensors to cut the cycle",
-        )
+        raise cycle_error(left)
     return ordered

@@ -16,10 +16,12 @@ from gpuplace.api import (
     bitwise,
     compat,
     flags,
+    initializers,
     linalg,
     logging,
     manip,
     math,
+    nn,
     random,
     strings,
     summary,
@@ -43,49 +45,49 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_session, reset_default_graph
-from gpuplace.ops import initializers, layers, losses, nn
-from gpuplace.ops.array import *
-from gpuplace.ops.cast import *
-from gpuplace.ops.check_ops import *
-from gpuplace.ops.clip_ops import *
-from gpuplace.ops.comparison import *
-from gpuplace.ops.conditionals import *
-from gpuplace.ops.confusion_matrix import *
-from gpuplace.ops.constant import *
-from gpuplace.ops.contraction import *
-from gpuplace.ops.control import *
-from gpuplace.ops.elementwise import *
-from gpuplace.ops.gather import *
-from gpuplace.ops.gradients import *
-from gpuplace.ops.higher_order import *
-from gpuplace.ops.indexed_slices import *
-from gpuplace.ops.init_ops import *
-from gpuplace.ops.joining import *
-from gpuplace.ops.linalg import *
-from gpuplace.ops.matrix import *
-from gpuplace.ops.padding import *
-from gpuplace.ops.random import *
-from gpuplace.ops.rearranging import *
-from gpuplace.ops.reduction import *
-from gpuplace.ops.resource_variables import *
-from gpuplace.ops.segments import *
-from gpuplace.ops.sequence import *
-from gpuplace.ops.slicing import *
-from gpuplace.ops.special import *
-from gpuplace.ops.state import *
-from gpuplace.ops.strings import *
-from gpuplace.ops.template import *
-from gpuplace.ops.tensor_arrays import *
-from gpuplace.ops.text import decode_base64, decode_raw, encode_base64, regex_replace
-from gpuplace.ops.unary import *
-from gpuplace.ops.variable_initialization import *
-from gpuplace.ops.variable_scope import *
-from gpuplace.ops.variables import *
-from gpuplace.ops.while_loops import *
+from gpuplace.ops import layers, losses
+from gpuplace.ops.array.constant import *
+from gpuplace.ops.array.gather import *
+from gpuplace.ops.array.joining import *
+from gpuplace.ops.array.padding import *
+from gpuplace.ops.array.rearranging import *
+from gpuplace.ops.array.reshaping import *
+from gpuplace.ops.array.sequence import *
+from gpuplace.ops.array.slicing import *
+from gpuplace.ops.flow.conditionals import *
+from gpuplace.ops.flow.control import *
+from gpuplace.ops.flow.higher_order import *
+from gpuplace.ops.flow.tensor_arrays import *
+from gpuplace.ops.flow.while_loops import *
+from gpuplace.ops.gradients.gradients import *
+from gpuplace.ops.gradients.indexed_slices import *
+from gpuplace.ops.math.cast import *
+from gpuplace.ops.math.check_ops import *
+from gpuplace.ops.math.clip_ops import *
+from gpuplace.ops.math.comparison import *
+from gpuplace.ops.math.confusion_matrix import *
+from gpuplace.ops.math.contraction import *
+from gpuplace.ops.math.elementwise import *
+from gpuplace.ops.math.linalg import *
+from gpuplace.ops.math.matrix import *
+from gpuplace.ops.math.reduction import *
+from gpuplace.ops.math.segments import *
+from gpuplace.ops.math.special import *
+from gpuplace.ops.math.unary import *
+from gpuplace.ops.random.random import *
+from gpuplace.ops.text.strings import *
+from gpuplace.ops.text.text import decode_base64, decode_raw, encode_base64, regex_replace
+from gpuplace.ops.variables.init_ops import *
+from gpuplace.ops.variables.initialization import *
+from gpuplace.ops.variables.resource_variables import *
+from gpuplace.ops.variables.state import *
+from gpuplace.ops.variables.template import *
+from gpuplace.ops.variables.variable_scope import *
+from gpuplace.ops.variables.variables import *
 from gpuplace.release import get_release, set_release
-from gpuplace.runtime.place import place
-from gpuplace.runtime.process_state import reset_runtime, use_machine
-from gpuplace.runtime.session import InteractiveSession, Session
+from gpuplace.session.place import place
+from gpuplace.session.process_state import reset_runtime, use_machine
+from gpuplace.session.session import InteractiveSession, Session
 from gpuplace.shapes import Dimension, TensorShape
 from gpuplace.views import (
     attach,

@@ -15,12 +15,12 @@ from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.placer.blame import Blame
-from gpuplace.placer.diff import PlacementDiff
-from gpuplace.placer.explanation import Explanation
-from gpuplace.placer.placement import Placement
-from gpuplace.runtime.base_session import BaseSession
-from gpuplace.runtime.bfc_allocator import BFCAllocator
+from gpuplace.memory.bfc_allocator import BFCAllocator
+from gpuplace.session.base_session import BaseSession
+from gpuplace.why.blame import Blame
+from gpuplace.why.diff import PlacementDiff
+from gpuplace.why.explanation import Explanation
+from gpuplace.why.placement import Placement
 
 
 def _as_graph_def(self: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
@@ -74,7 +74,7 @@ def _diff_picture(self: PlacementDiff, **options: Any) -> Any:
 
 
 def _frame(self: Placement, table: str = "nodes", **options: Any) -> Any:
-    """A table of the placement as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames`` for the columns.
+    """A table of the placement as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.frames`` for the columns.
 
     Args:
         table: ``"nodes"``, ``"devices"``, ``"edges"``, ``"copies"``, ``"groups"``, ``"scopes"``, ``"kernels"``,
@@ -84,14 +84,14 @@ def _frame(self: Placement, table: str = "nodes", **options: Any) -> Any:
     Raises:
         ValueError: there is no such table.
     """
-    from gpuplace.jupyter.frames import frame
+    from gpuplace.jupyter.frames.frames import frame
 
     return frame(self, table, **options)
 
 
 def _machine_frame(self: Machine, config: Any = None, **options: Any) -> Any:
-    """The chain physical -> visible -> virtual as a ``DataFrame``; see ``gpuplace.jupyter.frames.mapping_frame``."""
-    from gpuplace.jupyter.frames import mapping_frame
+    """The chain physical -> visible -> virtual as a ``DataFrame``; see ``gpuplace.jupyter.frames.frames.mapping_frame``."""
+    from gpuplace.jupyter.frames.frames import mapping_frame
 
     return mapping_frame(self, config, **options)
 
@@ -102,13 +102,13 @@ def _session_frame(self: BaseSession, table: str = "nodes", **options: Any) -> A
     Raises:
         ValueError: there is no such table.
     """
-    from gpuplace.jupyter.frames import session_frame
+    from gpuplace.jupyter.frames.frames import session_frame
 
     return session_frame(self, table, **options)
 
 
 def _trace(self: Placement, of: Any, direction: str = "inputs") -> Any:
-    """All that an op depends on, as a `gpuplace.report.trace.Trace`: ``names``, ``counts``, ``copies``, ``.frame()``.
+    """All that an op depends on, as a `gpuplace.tables.dependency_trace.Trace`: ``names``, ``counts``, ``copies``, ``.frame()``.
 
     Args:
         of: an `Operation`, a `Tensor`, or the name of an op or a name scope.
@@ -118,61 +118,61 @@ def _trace(self: Placement, of: Any, direction: str = "inputs") -> Any:
         KeyError: there is no such op; says which names are like it.
         ValueError: an unknown direction.
     """
-    from gpuplace.report.trace import Trace, trace_of
+    from gpuplace.tables.dependency_trace import Trace, trace_of
 
     _attach(Trace, frame=_trace_frame)
     return trace_of(self, of, direction)
 
 
 def _trace_frame(self: Any, table: str = "nodes") -> Any:
-    """The rows of a trace of ``"nodes"``, ``"edges"`` or ``"copies"``; see ``gpuplace.jupyter.frames``."""
-    from gpuplace.jupyter.frames import trace_frame
+    """The rows of a trace of ``"nodes"``, ``"edges"`` or ``"copies"``; see ``gpuplace.jupyter.frames.frames``."""
+    from gpuplace.jupyter.frames.frames import trace_frame
 
     return trace_frame(self, table)
 
 
 def _logged_frame(self: Any, table: str = "nodes") -> Any:
-    """A table of the log as a ``DataFrame``; see ``gpuplace.jupyter.log_frames`` for tables and columns."""
-    from gpuplace.jupyter.log_frames import logged_frame
+    """A table of the log as a ``DataFrame``; see ``gpuplace.jupyter.frames.log_frames`` for tables and columns."""
+    from gpuplace.jupyter.frames.log_frames import logged_frame
 
     return logged_frame(self, table)
 
 
 def _log_diff_frame(self: Any) -> Any:
-    """A row a node that differs as a ``DataFrame``; see ``gpuplace.jupyter.log_frames.log_diff_frame``."""
-    from gpuplace.jupyter.log_frames import log_diff_frame
+    """A row a node that differs as a ``DataFrame``; see ``gpuplace.jupyter.frames.log_frames.log_diff_frame``."""
+    from gpuplace.jupyter.frames.log_frames import log_diff_frame
 
     return log_diff_frame(self)
 
 
 def _blame_frame(self: Blame) -> Any:
-    """A row a cause as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.blame_frame``."""
-    from gpuplace.jupyter.frames import blame_frame
+    """A row a cause as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.frames.blame_frame``."""
+    from gpuplace.jupyter.frames.frames import blame_frame
 
     return blame_frame(self)
 
 
 def _explanation_frame(self: Explanation) -> Any:
-    """A row a rule that acted as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.explanation_frame``."""
-    from gpuplace.jupyter.frames import explanation_frame
+    """A row a rule that acted as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.frames.explanation_frame``."""
+    from gpuplace.jupyter.frames.frames import explanation_frame
 
     return explanation_frame(self)
 
 
 def _diff_frame(self: PlacementDiff) -> Any:
-    """A row a node that moves as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.diff_frame``."""
-    from gpuplace.jupyter.frames import diff_frame
+    """A row a node that moves as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.frames.diff_frame``."""
+    from gpuplace.jupyter.frames.frames import diff_frame
 
     return diff_frame(self)
 
 
 def parse_log(log: Any) -> Any:
-    """The placement in what TensorFlow printed with ``log_device_placement``; see ``gpuplace.report.log_parser``.
+    """The placement in what TensorFlow printed with ``log_device_placement``; see ``gpuplace.logs.parser``.
 
     Args:
         log: text, bytes, path, open file, or what ``%%capture`` kept of a cell.
     """
-    from gpuplace.report.log_parser import parse_log as parse
+    from gpuplace.logs.parser import parse_log as parse
 
     _attach_to_logs()
     return parse(log)
@@ -180,8 +180,8 @@ def parse_log(log: Any) -> Any:
 
 def _attach_to_logs() -> None:
     """Attaches methods to what `import gpuplace` does not load."""
-    from gpuplace.report.log_diff import LogDiff
-    from gpuplace.report.logged_placement import LoggedPlacement
+    from gpuplace.logs.log_diff import LogDiff
+    from gpuplace.logs.logged_placement import LoggedPlacement
 
     _attach(LoggedPlacement, picture=_picture, frame=_logged_frame, _repr_mimebundle_=_mimebundle)
     _attach(LogDiff, frame=_log_diff_frame)
@@ -197,10 +197,10 @@ def explore(x: Any = None, machine: Any = None, config: Any = None, release: str
         release: see ``gpuplace.release``.
     """
     from gpuplace.graph.convert import get_default_graph
-    from gpuplace.jupyter.explorer import explore as make_explorer
+    from gpuplace.jupyter.explorer.explorer import explore as make_explorer
 
     if isinstance(x, str | os.PathLike):
-        from gpuplace.report.graph_or_log import log_in_file
+        from gpuplace.logs.graph_or_log import log_in_file
 
         found = log_in_file(x)
         if found is not None:
@@ -220,7 +220,7 @@ def timeline(step: Any, of: Any = None) -> Any:
             current machine.
 
     Returns:
-        A `gpuplace.report.step_timeline.StepTimeline`: a notebook shows it as a view to zoom; ``print`` as text;
+        A `gpuplace.timelines.step_timeline.StepTimeline`: a notebook shows it as a view to zoom; ``print`` as text;
         ``.frame(table)`` gives ``"events"``, ``"copies"``, ``"devices"``, ``"gaps"``, ``"path"`` and ``"hints"``,
         ``.svg(theme="light")`` a still picture.
 
@@ -229,9 +229,9 @@ def timeline(step: Any, of: Any = None) -> Any:
         ValueError: nothing was measured.
         OpError: the file cannot be read, or holds no measured step.
     """
-    from gpuplace.report.step_timeline import StepTimeline
-    from gpuplace.report.timeline_reader import step_timeline
-    from gpuplace.runtime.place import place
+    from gpuplace.session.place import place
+    from gpuplace.timelines.reader import step_timeline
+    from gpuplace.timelines.step_timeline import StepTimeline
 
     if isinstance(step, str | os.PathLike):
         from gpuplace.graphdef.run_metadata import load_run_metadata
@@ -244,15 +244,15 @@ def timeline(step: Any, of: Any = None) -> Any:
 
 
 def _timeline_frame(self: Any, table: str = "events") -> Any:
-    """A table of the timeline as a ``DataFrame``; see ``gpuplace.jupyter.timeline_frames`` for tables and columns."""
-    from gpuplace.jupyter.timeline_frames import timeline_frame
+    """A table of the timeline as a ``DataFrame``; see ``gpuplace.jupyter.frames.timeline_frames`` for tables and columns."""
+    from gpuplace.jupyter.frames.timeline_frames import timeline_frame
 
     return timeline_frame(self, table)
 
 
 def _timeline_svg(self: Any, theme: str = "light", width: int = 960) -> str:
-    """The timeline as a still picture; see ``gpuplace.report.timeline_svg``."""
-    from gpuplace.report.timeline_svg import timeline_svg
+    """The timeline as a still picture; see ``gpuplace.timelines.svg``."""
+    from gpuplace.timelines.svg import timeline_svg
 
     return timeline_svg(self, theme, width)
 
@@ -395,7 +395,7 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
 
 
 def kernels(op: str, release: str | None = None) -> Any:
-    """The kernels registered for an op type as a ``DataFrame``; see ``gpuplace.jupyter.frames.kernels_frame``."""
-    from gpuplace.jupyter.frames import kernels_frame
+    """The kernels registered for an op type as a ``DataFrame``; see ``gpuplace.jupyter.frames.frames.kernels_frame``."""
+    from gpuplace.jupyter.frames.frames import kernels_frame
 
     return kernels_frame(op, release)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import isolation
+from tests.stand_ins import fixtures
 
 TESTS = Path(__file__).resolve().parent
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -85,3 +86,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_configure(config: pytest.Config) -> None:
     """The fixtures of `isolation` are for the package's doctests too, which this file is not above."""
     config.pluginmanager.register(isolation, "gpuplace-isolation")
+    config.pluginmanager.register(fixtures, "gpuplace-stand-ins")

@@ -1,19 +1,19 @@
 """``tf.linalg``: matrices under their shorter names."""
 
-from gpuplace.ops.array import matrix_transpose
-from gpuplace.ops.constant import eye
-from gpuplace.ops.contraction import einsum, tensordot
-from gpuplace.ops.linalg import cholesky
-from gpuplace.ops.linalg import matrix_solve as solve
-from gpuplace.ops.matrix import cross, matmul, matvec, trace
-from gpuplace.ops.matrix import diag as tensor_diag
-from gpuplace.ops.matrix import diag_part as tensor_diag_part
-from gpuplace.ops.matrix import matrix_band_part as band_part
-from gpuplace.ops.matrix import matrix_diag as diag
-from gpuplace.ops.matrix import matrix_diag_part as diag_part
-from gpuplace.ops.matrix import matrix_set_diag as set_diag
-from gpuplace.ops.nn_norm import l2_normalize
-from gpuplace.ops.reduction import norm
+from gpuplace.ops.array.constant import eye
+from gpuplace.ops.array.reshaping import matrix_transpose
+from gpuplace.ops.math.contraction import einsum, tensordot
+from gpuplace.ops.math.linalg import cholesky
+from gpuplace.ops.math.linalg import matrix_solve as solve
+from gpuplace.ops.math.matrix import cross, matmul, matvec, trace
+from gpuplace.ops.math.matrix import diag as tensor_diag
+from gpuplace.ops.math.matrix import diag_part as tensor_diag_part
+from gpuplace.ops.math.matrix import matrix_band_part as band_part
+from gpuplace.ops.math.matrix import matrix_diag as diag
+from gpuplace.ops.math.matrix import matrix_diag_part as diag_part
+from gpuplace.ops.math.matrix import matrix_set_diag as set_diag
+from gpuplace.ops.math.reduction import norm
+from gpuplace.ops.nn.norm import l2_normalize
 
 transpose = matrix_transpose
 

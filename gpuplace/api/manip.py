@@ -1,8 +1,8 @@
 """``tf.manip``: rearranging tensors."""
 
-from gpuplace.ops.array import reshape
-from gpuplace.ops.gather import gather_nd, scatter_nd
-from gpuplace.ops.padding import tile
-from gpuplace.ops.sequence import reverse, roll
+from gpuplace.ops.array.gather import gather_nd, scatter_nd
+from gpuplace.ops.array.padding import tile
+from gpuplace.ops.array.reshaping import reshape
+from gpuplace.ops.array.sequence import reverse, roll
 
 __all__ = ["gather_nd", "reshape", "reverse", "roll", "scatter_nd", "tile"]

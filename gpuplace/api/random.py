@@ -1,9 +1,9 @@
 """``tf.random``: random tensors under their shorter names."""
 
-from gpuplace.ops.random import categorical, get_seed, multinomial, set_random_seed, truncated_normal
-from gpuplace.ops.random import random_normal as normal
-from gpuplace.ops.random import random_shuffle as shuffle
-from gpuplace.ops.random import random_uniform as uniform
+from gpuplace.ops.random.random import categorical, get_seed, multinomial, set_random_seed, truncated_normal
+from gpuplace.ops.random.random import random_normal as normal
+from gpuplace.ops.random.random import random_shuffle as shuffle
+from gpuplace.ops.random.random import random_uniform as uniform
 
 __all__ = [
     "categorical",

@@ -1,13 +1,13 @@
 """``tf.strings``: operations on text under their shorter names."""
 
-from gpuplace.ops.strings import as_string, reduce_join, substr
-from gpuplace.ops.strings import string_join as join
-from gpuplace.ops.strings import string_length as length
-from gpuplace.ops.strings import string_lower as lower
-from gpuplace.ops.strings import string_strip as strip
-from gpuplace.ops.strings import string_to_number as to_number
-from gpuplace.ops.strings import string_upper as upper
-from gpuplace.ops.text import regex_full_match, regex_replace
+from gpuplace.ops.text.strings import as_string, reduce_join, substr
+from gpuplace.ops.text.strings import string_join as join
+from gpuplace.ops.text.strings import string_length as length
+from gpuplace.ops.text.strings import string_lower as lower
+from gpuplace.ops.text.strings import string_strip as strip
+from gpuplace.ops.text.strings import string_to_number as to_number
+from gpuplace.ops.text.strings import string_upper as upper
+from gpuplace.ops.text.text import regex_full_match, regex_replace
 
 __all__ = [
     "as_string",

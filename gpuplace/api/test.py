@@ -1,6 +1,6 @@
 """``tf.test``: which GPUs there are."""
 
-from gpuplace.runtime.device_lib import gpu_device_name, is_gpu_available
+from gpuplace.session.device_lib import gpu_device_name, is_gpu_available
 
 __all__ = ["gpu_device_name", "is_built_with_cuda", "is_built_with_gpu_support", "is_gpu_available"]
 

@@ -14,8 +14,8 @@ from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, 
 from gpuplace.cli.traced_runs import TracedRuns
 from gpuplace.device.machine import ENVIRONMENT_VARIABLE as MACHINE_VARIABLE
 from gpuplace.errors import NotFoundError
-from gpuplace.placer.blame import BlameRow
-from gpuplace.report.tables import node_rows
+from gpuplace.tables.rows import node_rows
+from gpuplace.why.blame import BlameRow
 
 
 def run(arguments: argparse.Namespace) -> int:

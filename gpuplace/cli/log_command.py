@@ -9,9 +9,8 @@ from typing import Any
 
 from gpuplace.cli.output import render
 from gpuplace.cli.setup import UsageError, config_of, machine_of, release_of
-from gpuplace.report.log_diff import LogMove
-from gpuplace.report.log_parser import parse_log
-from gpuplace.report.logged_placement import (
+from gpuplace.logs.log_diff import LogMove
+from gpuplace.logs.logged_placement import (
     LoggedDevice,
     LoggedEvent,
     LoggedGPU,
@@ -19,6 +18,7 @@ from gpuplace.report.logged_placement import (
     LoggedPlacement,
     Unparsed,
 )
+from gpuplace.logs.parser import parse_log
 
 __all__ = ["log"]
 

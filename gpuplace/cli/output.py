@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuplace.cli.setup import UsageError
-from gpuplace.report.text import table_text
+from gpuplace.tables.text import table_text
 
 
 def render(rows: Sequence[Mapping[str, Any]], form: str, columns: Sequence[str] | None = None) -> str:

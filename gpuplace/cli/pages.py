@@ -17,11 +17,11 @@ from gpuplace.cli.output import write
 from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, release_of, step_of
 from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
-from gpuplace.placer.placement import Placement
-from gpuplace.report.graph_or_log import log_in_file
-from gpuplace.report.logged_placement import LoggedPlacement
-from gpuplace.report.page import page_html
-from gpuplace.report.text import counted
+from gpuplace.logs.graph_or_log import log_in_file
+from gpuplace.logs.logged_placement import LoggedPlacement
+from gpuplace.page.page import page_html
+from gpuplace.tables.text import counted
+from gpuplace.why.placement import Placement
 
 _MODULES = {"lab": "jupyterlab", "voila": "voila"}
 """What serves the explorer, the first that is installed by default: Voila's own page asks a CDN for icons."""

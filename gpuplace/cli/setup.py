@@ -9,10 +9,10 @@ from typing import Any
 from gpuplace import release as releases
 from gpuplace.device.machine import Machine, default_machine
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.placer.placement import Placement
-from gpuplace.report.placement_view import view_of
-from gpuplace.report.step_times import measured_us
-from gpuplace.runtime.place import place as place_graph
+from gpuplace.session.place import place as place_graph
+from gpuplace.tables.placement_view import view_of
+from gpuplace.tables.step_times import measured_us
+from gpuplace.why.placement import Placement
 
 
 class UsageError(Exception):

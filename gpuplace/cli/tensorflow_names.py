@@ -27,8 +27,8 @@ GPUPLACE_ITSELF = {"tensorflow", "tensorflow.compat.v1", "tensorflow._api.v1.v1"
 """Names that are gpuplace itself."""
 
 MODULES = {
-    "tensorflow.python.client.device_lib": "gpuplace.runtime.device_lib",
-    "tensorflow.python.client.timeline": "gpuplace.runtime.timeline",
+    "tensorflow.python.client.device_lib": "gpuplace.session.device_lib",
+    "tensorflow.python.client.timeline": "gpuplace.tracing.chrome_timeline",
     "tensorflow.python.framework.errors": "gpuplace.errors",
     "tensorflow.python.framework.errors_impl": "gpuplace.errors",
     "tensorflow.python.framework.dtypes": "gpuplace.dtypes",

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from gpuplace.cli.output import write
 from gpuplace.cli.setup import UsageError, machine_of, placement_of, release_of, step_of
-from gpuplace.report.page import timeline_page_html
-from gpuplace.report.timeline_reader import step_timeline
-from gpuplace.report.timeline_svg import timeline_svg
-from gpuplace.report.timeline_text import timeline_text
-from gpuplace.runtime.timeline import Timeline
+from gpuplace.page.page import timeline_page_html
+from gpuplace.timelines.reader import step_timeline
+from gpuplace.timelines.svg import timeline_svg
+from gpuplace.timelines.text import timeline_text
+from gpuplace.tracing.chrome_timeline import Timeline
 
 __all__ = ["timeline"]
 

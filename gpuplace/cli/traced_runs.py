@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from gpuplace.cli.setup import UsageError
-from gpuplace.report.text import counted
-from gpuplace.report.timeline_reader import step_timeline
-from gpuplace.runtime.base_session import BaseSession
-from gpuplace.runtime.timeline import Timeline
+from gpuplace.session.base_session import BaseSession
+from gpuplace.tables.text import counted
+from gpuplace.timelines.reader import step_timeline
+from gpuplace.tracing.chrome_timeline import Timeline
 
 __all__ = ["TracedRuns"]
 

@@ -31,12 +31,12 @@ from gpuplace.errors import InvalidArgumentError, OpError
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.jupyter.cell_run import run_body, with_traceback_of
 from gpuplace.jupyter.placement_page import PlacementPage
-from gpuplace.placer.placement import Placement
 from gpuplace.release import RELEASES
-from gpuplace.report import html
-from gpuplace.runtime.fresh_process import fresh_process
-from gpuplace.runtime.place import place
-from gpuplace.runtime.process_state import current_machine
+from gpuplace.session.fresh_process import fresh_process
+from gpuplace.session.place import place
+from gpuplace.session.process_state import current_machine
+from gpuplace.tables import html
+from gpuplace.why.placement import Placement
 
 __all__ = ["PlacementMagics", "complete", "load", "unload"]
 
@@ -149,7 +149,7 @@ class PlacementMagics(Magics):
         if options.into:
             self.shell.user_ns[options.into] = found
         if options.explore:
-            from gpuplace.jupyter.explorer import explore
+            from gpuplace.jupyter.explorer.explorer import explore
 
             display(explore(found, config=settings, release=options.release))
             return

@@ -9,9 +9,9 @@ from itertools import islice
 from typing import Any
 
 from gpuplace.jupyter.pictures import placement_picture
-from gpuplace.placer.placement import Placement
-from gpuplace.report import html
-from gpuplace.report.text import counted, placement_text
+from gpuplace.tables import html
+from gpuplace.tables.text import counted, placement_text
+from gpuplace.why.placement import Placement
 
 __all__ = ["PlacementPage"]
 

@@ -19,9 +19,9 @@ from typing import Unpack
 from graphviz.backend import ExecutableNotFound
 
 from gpuplace.jupyter.pdf import pdf_of_jpeg
-from gpuplace.report.layout import Layout, layout_text, read_layout
-from gpuplace.report.sheet import Sheet
-from gpuplace.report.svg import SvgOptions, svg_text
+from gpuplace.picture.layout import Layout, layout_text, read_layout
+from gpuplace.picture.sheet import Sheet
+from gpuplace.picture.svg import SvgOptions, svg_text
 
 __all__ = [
     "DOT_VARIABLE",

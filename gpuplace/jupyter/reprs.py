@@ -16,21 +16,21 @@ from gpuplace.errors import CancelledError, OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.jupyter.pictures import placement_picture
-from gpuplace.placer.blame import Blame
-from gpuplace.placer.diff import PlacementDiff
-from gpuplace.placer.explanation import Explanation
-from gpuplace.placer.placement import Placement
-from gpuplace.report import html
-from gpuplace.report.logged_placement import LoggedPlacement
-from gpuplace.report.memory_map import chunks_text, memory_html, memory_text
-from gpuplace.report.palette import device_label
-from gpuplace.report.tables import mapping_cells
-from gpuplace.report.text import bytes_text, counted, placement_text, table_text
-from gpuplace.report.timeline_reader import step_timeline
-from gpuplace.report.timeline_svg import timeline_svg
-from gpuplace.runtime.bfc_allocator import BFCAllocator
-from gpuplace.runtime.place import place
-from gpuplace.runtime.process_state import current_machine
+from gpuplace.logs.logged_placement import LoggedPlacement
+from gpuplace.memory.bfc_allocator import BFCAllocator
+from gpuplace.picture.memory_map import chunks_text, memory_html, memory_text
+from gpuplace.session.place import place
+from gpuplace.session.process_state import current_machine
+from gpuplace.tables import html
+from gpuplace.tables.palette import device_label
+from gpuplace.tables.rows import mapping_cells
+from gpuplace.tables.text import bytes_text, counted, placement_text, table_text
+from gpuplace.timelines.reader import step_timeline
+from gpuplace.timelines.svg import timeline_svg
+from gpuplace.why.blame import Blame
+from gpuplace.why.diff import PlacementDiff
+from gpuplace.why.explanation import Explanation
+from gpuplace.why.placement import Placement
 
 __all__ = ["mimebundle"]
 

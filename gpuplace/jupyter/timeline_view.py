@@ -1,6 +1,6 @@
 """A timeline to zoom: lanes on a canvas, with keys and search; and what a saved notebook keeps of it.
 
-The page gets columns once, as bytes (`gpuplace.report.timeline_page`), and draws what is in sight; a click sends the
+The page gets columns once, as bytes (`gpuplace.timelines.page`), and draws what is in sight; a click sends the
 event's number back.
 """
 
@@ -12,13 +12,13 @@ from typing import Any
 import anywidget
 import traitlets
 
-from gpuplace.jupyter.views import STYLE, script
-from gpuplace.report import html
-from gpuplace.report.step_timeline import StepTimeline
-from gpuplace.report.text import counted
-from gpuplace.report.timeline_page import COLOURS, timeline_page
-from gpuplace.report.timeline_svg import timeline_svg
-from gpuplace.report.timeline_text import (
+from gpuplace.jupyter.explorer.views import STYLE, script
+from gpuplace.tables import html
+from gpuplace.tables.text import counted
+from gpuplace.timelines.page import COLOURS, timeline_page
+from gpuplace.timelines.step_timeline import StepTimeline
+from gpuplace.timelines.svg import timeline_svg
+from gpuplace.timelines.text import (
     COPY_COLUMNS,
     USE_COLUMNS,
     copy_rows,

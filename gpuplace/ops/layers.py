@@ -18,16 +18,19 @@ from typing import Any
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops import array, constant, contraction, state
-from gpuplace.ops.init_ops import Ones, Zeros
-from gpuplace.ops.nn_conv import conv2d as nn_conv2d
-from gpuplace.ops.nn_misc import bias_add
-from gpuplace.ops.nn_misc import dropout as nn_dropout
-from gpuplace.ops.nn_norm import batch_normalization as nn_batch_normalization
-from gpuplace.ops.nn_norm import fused_batch_norm, moments
-from gpuplace.ops.nn_pool import avg_pool, max_pool
+from gpuplace.ops.array import constant
+from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.math import contraction
+from gpuplace.ops.nn.conv import conv2d as nn_conv2d
+from gpuplace.ops.nn.misc import bias_add
+from gpuplace.ops.nn.misc import dropout as nn_dropout
+from gpuplace.ops.nn.norm import batch_normalization as nn_batch_normalization
+from gpuplace.ops.nn.norm import fused_batch_norm, moments
+from gpuplace.ops.nn.pool import avg_pool, max_pool
 from gpuplace.ops.support import new
-from gpuplace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
+from gpuplace.ops.variables import state
+from gpuplace.ops.variables.init_ops import Ones, Zeros
+from gpuplace.ops.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 __all__ = [
     "average_pooling2d",

@@ -12,8 +12,11 @@ from typing import Any
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops import array, cast, comparison, constant, control, elementwise, reduction, unary
-from gpuplace.ops.nn_entropy import (
+from gpuplace.ops.array import constant
+from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.flow import control
+from gpuplace.ops.math import cast, comparison, elementwise, reduction, unary
+from gpuplace.ops.nn.entropy import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2,
     sparse_softmax_cross_entropy_with_logits,

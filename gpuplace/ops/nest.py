@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gpuplace.ops.indexed_slices import IndexedSlices
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 

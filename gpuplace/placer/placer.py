@@ -40,13 +40,13 @@ from gpuplace.placer.candidates import DeviceChooser
 from gpuplace.placer.decide import NOWHERE, Decisions, decide
 from gpuplace.placer.host_data import limit_to_host
 from gpuplace.placer.kinds import kinds_of
-from gpuplace.placer.log import EDGE_ORDERED_RELEASES, edge_order
-from gpuplace.placer.messages import error_of
 from gpuplace.placer.node_facts import NodeFacts, node_facts
 from gpuplace.placer.outline import Outline, outline
-from gpuplace.placer.placement import Placement
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.validate import attr_error, check_graph
+from gpuplace.why.messages import error_of
+from gpuplace.why.placement import Placement
+from gpuplace.why.placement_log import EDGE_ORDERED_RELEASES, edge_order
 
 _OUTLINES_KEPT = 4
 """How many outlines a `Placer` remembers: those of soft placement on and off, with and without GPUs."""

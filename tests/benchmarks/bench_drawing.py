@@ -17,9 +17,9 @@ from typing import Any
 from gpuplace.device.machine import Machine
 from gpuplace.jupyter import render
 from gpuplace.kernels.registry import default_catalogue
-from gpuplace.placer.placement import Placement
+from gpuplace.picture import drawing
 from gpuplace.placer.placer import Placer
-from gpuplace.report import drawing
+from gpuplace.why.placement import Placement
 from tests.benchmarks.bench_placer import training_graph
 from tests.oracle.node_specs import placement_graph
 

@@ -21,11 +21,11 @@ from typing import Any
 import gpuplace
 from gpuplace.device.machine import Machine
 from gpuplace.graphdef.load import load_placement_graph
-from gpuplace.jupyter import row_sources
+from gpuplace.jupyter.explorer import row_sources
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
-from gpuplace.report.moves import moves_between
-from gpuplace.report.placement_view import view_of
+from gpuplace.tables.moves import moves_between
+from gpuplace.tables.placement_view import view_of
 from tests.benchmarks.bench_drawing import forget
 from tests.benchmarks.bench_placer import training_graph
 from tests.oracle.node_specs import graph_def

@@ -166,8 +166,8 @@ CASES: dict[str, tuple[Any, Callable[[Any, Any], Any]]] = {
 
 def bare_convolution() -> Callable[[], Any]:
     """The function that a session calls for a convolution."""
-    convolving = importlib.import_module("gpuplace.ops.convolving")
-    window = importlib.import_module("gpuplace.ops.windows").Window(3, 3, (1, 1), padding="SAME")
+    convolving = importlib.import_module("gpuplace.ops.nn.conv_arithmetic")
+    window = importlib.import_module("gpuplace.ops.nn.windows").Window(3, 3, (1, 1), padding="SAME")
     return lambda: convolving.convolve(np, IMAGES, FILTER, window)
 
 

@@ -10,9 +10,9 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.jupyter import render
+from gpuplace.jupyter.explorer.views import STATIC, STYLE
 from gpuplace.jupyter.pictures import legend_chips, picture_sheet
-from gpuplace.jupyter.views import STATIC, STYLE
-from gpuplace.report.palette import device_style
+from gpuplace.tables.palette import device_style
 from tests.jupyter.programs import layered, towers
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.report.page import page_html, timeline_page_html
+from gpuplace.page.page import page_html, timeline_page_html
 from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import Watch
 from tests.jupyter.programs import towers
-from tests.report.test_page import HOSTILE, hostile_view
+from tests.page.test_page import HOSTILE, hostile_view
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -160,7 +160,7 @@ def test_what_an_op_depends_on_is_lit(opened):
 
 
 def test_the_page_says_what_python_says(opened):
-    """The page goes along the edges itself; a hundred ops, each way, against `gpuplace.report.trace`."""
+    """The page goes along the edges itself; a hundred ops, each way, against `gpuplace.tables.dependency_trace`."""
     placement = tf.place(training(2, 6), "2x Tesla K20m", tf.ConfigProto(allow_soft_placement=True))
     page = opened(placement, "same")
     names = list(placement)[::3]

@@ -7,9 +7,9 @@ import re
 import pytest
 
 import gpuplace as tf
+from gpuplace.jupyter.explorer.views import STATIC, STYLE
 from gpuplace.jupyter.timeline_view import TimelineView
-from gpuplace.jupyter.views import STATIC, STYLE
-from tests.report.steps import busy_step, crowded_step, tower_step
+from tests.timelines.steps import busy_step, crowded_step, tower_step
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 

@@ -11,7 +11,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_notation import value_text
 from gpuplace.graphdef.messages import GraphDef
 from gpuplace.graphdef.tensor_proto import tensor_value
-from gpuplace.placer.node_text import attr_text
+from gpuplace.why.node_text import attr_text
 from tests.fuzz import graph_defs
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import gpuplace as tf
 from gpuplace.graphdef.chrome_trace import step_of_chrome_trace
 from gpuplace.graphdef.messages import StepStats
-from gpuplace.runtime.timeline import Timeline
+from gpuplace.tracing.chrome_timeline import Timeline
 
-DATA = Path(__file__).parents[1] / "runtime" / "data"
+DATA = Path(__file__).parents[1] / "data"
 RECORDED = {
     (rules, name): recorded
     for rules, file in (("1.15", "timelines_1_15.json"), ("2.21", "timelines_2_21.json"))

@@ -12,10 +12,10 @@ from graphviz.backend import ExecutableNotFound
 import gpuplace as tf
 from gpuplace.jupyter import render
 from gpuplace.jupyter.pictures import legend_chips, placement_picture
-from gpuplace.placer.diff import PlacementDiff
-from gpuplace.report.text import placement_text
+from gpuplace.tables.text import placement_text
+from gpuplace.why.diff import PlacementDiff
 from tests.jupyter.programs import layered, towers
-from tests.report.views import training
+from tests.tables.views import training
 
 PURE = Path(sysconfig.get_path("scripts")) / "graphviz-pure"
 

@@ -5,7 +5,7 @@ import re
 import nbformat
 import pytest
 
-from gpuplace.placer.log import device_name
+from gpuplace.why.placement_log import device_name
 from tests.notebooks.notebook_runs import (
     LIVE,
     NOTEBOOKS,

@@ -12,10 +12,10 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_def import op_registry
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.kernels.complaints import tensorflow_sentence
 from gpuplace.kernels.compute import bind
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources, VariableStorage
+from gpuplace.numerics.complaints import tensorflow_sentence
 from gpuplace.shapes import TensorShape
 from tests.ops.cases import Case, Handle, Ref
 

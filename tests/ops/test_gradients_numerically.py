@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.ops import gradient_registry
+from gpuplace.ops.gradients import registry as gradient_registry
 from gpuplace.ops.support import new
 
 Program = Callable[..., Any]

@@ -145,7 +145,7 @@ NOT_RECORDED = frozenset(
         "VariableV2",
         "VarHandleOp",
         "DestroyResourceOp",  # leaves nothing to compare
-        "Switch",  # one output is dead; tests/ops/test_variables.py runs them
+        "Switch",  # one output is dead; tests/ops/variables/test_variables.py runs them
         "RefSwitch",
         "RefIdentity",  # its output cannot be fetched by itself
     }

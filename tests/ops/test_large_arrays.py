@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.kernels import threads
+from gpuplace.numerics import threads
 
 RANDOM = np.random.default_rng(7)
 X = RANDOM.standard_normal((600, 500)).astype(np.float32) * 3

@@ -20,7 +20,7 @@ from typing import Any
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.errors import OpError
 from gpuplace.graphdef.messages import ConfigProto
-from gpuplace.runtime.place import place
+from gpuplace.session.place import place
 from tests.oracle.fuzz import comparable, fuzz_options, oracle_of, usable_ops
 from tests.oracle.random_functions import random_functions
 

@@ -1,4 +1,4 @@
-"""Drive TensorFlow 1.15.5's own BFC allocator, memory log included: tests/runtime/data/bfc_traces_1_15.json.
+"""Drive TensorFlow 1.15.5's own BFC allocator, memory log included: tests/data/bfc_traces_1_15.json.
 
     python tests/oracle/record_bfc_allocator_1_15.py FILE [--traces N] [--seed S]
 

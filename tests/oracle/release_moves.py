@@ -23,9 +23,9 @@ from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.graphdef.load import load_placement_graph
 from gpuplace.kernels.registry import default_catalogue
-from gpuplace.placer.placement import Placement
 from gpuplace.placer.placer import place_graph
-from gpuplace.placer.rules import Rule
+from gpuplace.why.placement import Placement
+from gpuplace.why.rules import Rule
 
 ARCHIVE = Path(__file__).parent.parent / "data" / "corpus-1.15.tar.xz"
 RELEASES = ("1.15", "2.21")

@@ -24,13 +24,24 @@ LAYERS |= {
     "device": BOTTOM,
     "graph": BOTTOM | {"device"},
     "kernels": BOTTOM | {"device", "graph"},
-    "ops": BOTTOM | {"device", "graph", "kernels"},
+    "numerics": BOTTOM | {"device", "graph", "kernels"},
+    "ops": BOTTOM | {"device", "graph", "kernels", "numerics"},
     "placer": BOTTOM | {"device", "graph", "kernels"},
     "graphdef": BOTTOM | {"device", "graph", "kernels", "placer"},
-    "runtime": BOTTOM | {"device", "graph", "kernels", "ops", "placer", "graphdef"},
+    "why": BOTTOM | {"device", "graph", "kernels", "placer", "graphdef"},
 }
-LAYERS["report"] = set(LAYERS)
-LAYERS["jupyter"] = set(LAYERS)
+RUN = set(LAYERS)
+LAYERS |= {"memory": RUN, "backends": RUN | {"memory"}}
+LAYERS["plan"] = RUN | {"memory", "backends"}
+LAYERS["tracing"] = LAYERS["plan"] | {"plan"}
+LAYERS["session"] = LAYERS["tracing"] | {"tracing"}
+SHOWN = set(LAYERS)
+LAYERS["tables"] = SHOWN
+LAYERS["logs"] = SHOWN | {"tables"}
+LAYERS["picture"] = LAYERS["logs"] | {"logs"}
+LAYERS["timelines"] = LAYERS["picture"] | {"picture"}
+LAYERS["page"] = LAYERS["timelines"] | {"timelines"}
+LAYERS["jupyter"] = LAYERS["page"] | {"page"}
 TOP = {"__init__", "__main__", "api", "cli", "python", "testing", "views"}
 
 # Third-party packages, and the modules (or packages) that may import them.
@@ -40,16 +51,26 @@ OWNERS: dict[str, set[str]] = {
         "gpuplace.graph",
         "gpuplace.kernels",
         "gpuplace.ops",
+        "gpuplace.numerics",
         "gpuplace.placer",
-        "gpuplace.runtime",
+        "gpuplace.why",
+        "gpuplace.backends",
+        "gpuplace.memory",
+        "gpuplace.plan",
+        "gpuplace.tracing",
+        "gpuplace.session",
         "gpuplace.graphdef",
-        "gpuplace.report",
+        "gpuplace.logs",
+        "gpuplace.tables",
+        "gpuplace.picture",
+        "gpuplace.timelines",
+        "gpuplace.page",
         "gpuplace.jupyter",
         "gpuplace.testing",
     },
     "ml_dtypes": {"gpuplace.dtypes"},
     "pynvml": {"gpuplace.device.local"},
-    "cupy": {"gpuplace.runtime.cupy_backend", "gpuplace.device.local"},
+    "cupy": {"gpuplace.backends.cupy_backend", "gpuplace.device.local"},
     "google": {"gpuplace.graphdef"},
     "tensorboard": {"gpuplace.graphdef", "gpuplace.cli.tensorflow_names"},
     "graphviz": {"gpuplace.jupyter"},
@@ -58,7 +79,7 @@ OWNERS: dict[str, set[str]] = {
     "anywidget": {"gpuplace.jupyter"},
     "traitlets": {"gpuplace.jupyter"},
     "tqdm": {"gpuplace.progress"},
-    "threadpoolctl": {"gpuplace.runtime.workers"},
+    "threadpoolctl": {"gpuplace.backends.workers"},
     "IPython": {"gpuplace.jupyter"},
 }
 
@@ -127,9 +148,9 @@ def test_every_module_belongs_to_a_layer():
     [
         ("gpuplace.placer.placer", "from gpuplace import ops"),
         ("gpuplace.device.spec", "def f():\n    from gpuplace.graph import Graph"),
-        ("gpuplace.report.table", "def f():\n    import pandas as pd"),
+        ("gpuplace.tables.table", "def f():\n    import pandas as pd"),
         ("gpuplace.ops.math_ops", "import importlib\ncp = importlib.import_module('cupy')"),
-        ("gpuplace.runtime.session", "from google.protobuf import text_format"),
+        ("gpuplace.session.session", "from google.protobuf import text_format"),
         ("gpuplace.kernels.registry", "import requests"),
         ("gpuplace.graph.graph", "from gpuplace import placer"),
         ("gpuplace.graphdef.load", "import gpuplace"),
@@ -143,6 +164,6 @@ def test_a_wrong_import_is_found(module, source):
 
 def test_a_right_import_is_not():
     assert (
-        faults("gpuplace.runtime.session", "from gpuplace.graphdef import messages\nimport numpy, os") == []
+        faults("gpuplace.session.session", "from gpuplace.graphdef import messages\nimport numpy, os") == []
     )
     assert faults("gpuplace.cli.main", "from gpuplace.jupyter import explore") == []

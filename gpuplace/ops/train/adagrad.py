@@ -10,8 +10,8 @@ from typing import Any
 
 from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops.init_ops import Constant
 from gpuplace.ops.train.optimizer import KernelOptimizer
+from gpuplace.ops.variables.init_ops import Constant
 
 
 class AdagradOptimizer(KernelOptimizer):

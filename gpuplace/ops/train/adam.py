@@ -10,10 +10,12 @@ from typing import Any
 
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops import control, state, unary
-from gpuplace.ops.indexed_slices import IndexedSlices
-from gpuplace.ops.resource_state import resource_scatter
+from gpuplace.ops.flow import control
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.math import unary
 from gpuplace.ops.train.optimizer import KernelOptimizer, cast_to
+from gpuplace.ops.variables import state
+from gpuplace.ops.variables.resource_state import resource_scatter
 
 
 class AdamOptimizer(KernelOptimizer):

@@ -12,9 +12,9 @@ from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops.init_ops import Zeros
-from gpuplace.ops.variable_scope import get_variable
-from gpuplace.ops.variables import Variable, VariableAggregation
+from gpuplace.ops.variables.init_ops import Zeros
+from gpuplace.ops.variables.variable_scope import get_variable
+from gpuplace.ops.variables.variables import Variable, VariableAggregation
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:

@@ -9,10 +9,10 @@ from typing import Any
 
 from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops import elementwise, unary
-from gpuplace.ops.indexed_slices import IndexedSlices
-from gpuplace.ops.resource_state import resource_scatter
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.math import elementwise, unary
 from gpuplace.ops.train.optimizer import KernelOptimizer, cast_to
+from gpuplace.ops.variables.resource_state import resource_scatter
 
 
 class GradientDescentOptimizer(KernelOptimizer):

@@ -11,7 +11,8 @@ from typing import Any
 
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops import cast, constant, elementwise, unary
+from gpuplace.ops.array import constant
+from gpuplace.ops.math import cast, elementwise, unary
 
 
 def _check_step(global_step: Any, function: str) -> None:

@@ -11,10 +11,12 @@ from typing import Any
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation
-from gpuplace.ops import cast, control, elementwise, state
+from gpuplace.ops.flow import control
+from gpuplace.ops.math import cast, elementwise
 from gpuplace.ops.train.slots import create_slot
-from gpuplace.ops.variable_initialization import moving_average_variables, trainable_variables
-from gpuplace.ops.variables import Variable
+from gpuplace.ops.variables import state
+from gpuplace.ops.variables.initialization import moving_average_variables, trainable_variables
+from gpuplace.ops.variables.variables import Variable
 
 
 def assign_moving_average(

@@ -20,19 +20,20 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_sc
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops import cast, control
-from gpuplace.ops.gradients import gradients
-from gpuplace.ops.indexed_slices import (
+from gpuplace.ops.flow import control
+from gpuplace.ops.gradients.gradients import gradients
+from gpuplace.ops.gradients.indexed_slices import (
     IndexedSlices,
     convert_to_tensor_or_indexed_slices,
     unsorted_segment_sum,
 )
-from gpuplace.ops.resource_state import assign_add_variable_op
-from gpuplace.ops.resource_variables import ResourceVariable
-from gpuplace.ops.state import assign_add
+from gpuplace.ops.math import cast
 from gpuplace.ops.train.slots import create_slot_with_initializer, create_zeros_slot
-from gpuplace.ops.variable_initialization import trainable_variables
-from gpuplace.ops.variables import Variable
+from gpuplace.ops.variables.initialization import trainable_variables
+from gpuplace.ops.variables.resource_state import assign_add_variable_op
+from gpuplace.ops.variables.resource_variables import ResourceVariable
+from gpuplace.ops.variables.state import assign_add
+from gpuplace.ops.variables.variables import Variable
 from gpuplace.shapes import TensorShape
 
 Gradient = Tensor | IndexedSlices

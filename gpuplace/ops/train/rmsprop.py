@@ -10,9 +10,9 @@ from typing import Any
 
 from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops import constant
-from gpuplace.ops.init_ops import Ones
+from gpuplace.ops.array import constant
 from gpuplace.ops.train.optimizer import KernelOptimizer
+from gpuplace.ops.variables.init_ops import Ones
 
 
 class RMSPropOptimizer(KernelOptimizer):

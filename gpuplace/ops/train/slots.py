@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.graph.convert import get_default_graph
-from gpuplace.ops import array, constant
-from gpuplace.ops.init_ops import Zeros
-from gpuplace.ops.resource_variables import ResourceVariable
-from gpuplace.ops.variable_scope import get_variable, get_variable_scope, variable_scope
-from gpuplace.ops.variables import RefVariable, Variable
+from gpuplace.ops.array import constant
+from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.variables.init_ops import Zeros
+from gpuplace.ops.variables.resource_variables import ResourceVariable
+from gpuplace.ops.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+from gpuplace.ops.variables.variables import RefVariable, Variable
 from gpuplace.shapes import TensorShape
 
 

@@ -1,3 +1,3 @@
-"""TensorFlow's path to `gpuplace.runtime.device_lib`."""
+"""TensorFlow's path to `gpuplace.session.device_lib`."""
 
-from gpuplace.runtime.device_lib import *
+from gpuplace.session.device_lib import *

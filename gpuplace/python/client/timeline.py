@@ -1,8 +1,8 @@
-"""TensorFlow's path to `gpuplace.runtime.timeline`.
+"""TensorFlow's path to `gpuplace.tracing.chrome_timeline`.
 
 >>> from gpuplace.python.client import timeline
 >>> timeline.Timeline.__module__
-'gpuplace.runtime.timeline'
+'gpuplace.tracing.chrome_timeline'
 """
 
-from gpuplace.runtime.timeline import *
+from gpuplace.tracing.chrome_timeline import *

@@ -1,0 +1,1 @@
+"""What computes: NumPy for CPUs and simulated GPUs, CuPy for real ones."""

@@ -1,0 +1,1 @@
+"""The explorer: a placement with switches, as a widget."""

@@ -1,0 +1,140 @@
+"""The program text of some settings: environment, machine, ``ConfigProto``, and the placement as requests.
+
+>>> from gpuplace.device.machine import Machine
+>>> print(settings_code(Settings(Machine.parse("2x Tesla K40c"), "1.4", True, "1", device_count={"GPU": 1})))
+import os
+<BLANKLINE>
+import gpuplace as tf
+<BLANKLINE>
+os.environ["CUDA_VISIBLE_DEVICES"] = "1"  # before the first session
+tf.set_release("1.4")
+tf.use_machine("2x Tesla K40c")
+config = tf.ConfigProto(allow_soft_placement=True, device_count={"GPU": 1})
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from gpuplace.device.parsed_name import parse_name
+from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
+from gpuplace.jupyter.explorer.settings import Settings
+from gpuplace.picture.drawing import scope_tree
+from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.tables.scopes import ROOT
+
+__all__ = ["device_rules", "placement_code", "settings_code"]
+
+LOCAL = "/job:localhost/replica:0/task:0"
+
+
+def settings_code(settings: Settings) -> str:
+    """The program that makes a session with these settings (without its last newline)."""
+    lines = ["import os", "", "import gpuplace as tf", ""]
+    for name in (DEVICE_ORDER, VISIBLE_DEVICES):
+        if name in settings.environ:
+            lines.append(
+                f"os.environ[{_quoted(name)}] = {_quoted(settings.environ[name])}  # before the first session"
+            )
+        elif name == VISIBLE_DEVICES:
+            lines.append(f"os.environ.pop({_quoted(name)}, None)")
+    lines.append(f"tf.set_release({_quoted(settings.release)})")
+    lines.append(f"tf.use_machine({_quoted(str(settings.machine))})")
+    return "\n".join([*lines, f"config = {config_code(settings)}"])
+
+
+def config_code(settings: Settings) -> str:
+    """The ``ConfigProto`` as an expression; what is as by default is left out."""
+    parts = []
+    if settings.soft_placement:
+        parts.append("allow_soft_placement=True")
+    if settings.device_count:
+        counts = ", ".join(f"{_quoted(kind)}: {n}" for kind, n in sorted(settings.device_count.items()))
+        parts.append(f"device_count={{{counts}}}")
+    options = []
+    if settings.visible_device_list:
+        options.append(f"visible_device_list={_quoted(settings.visible_device_list)}")
+    if settings.allow_growth:
+        options.append("allow_growth=True")
+    if settings.per_process_gpu_memory_fraction:
+        options.append(f"per_process_gpu_memory_fraction={settings.per_process_gpu_memory_fraction!r}")
+    if options:
+        parts.append(f"gpu_options=tf.GPUOptions({', '.join(options)})")
+    return f"tf.ConfigProto({', '.join(parts)})"
+
+
+def placement_code(placement: Any) -> str:
+    """A device function for ``tf.device`` that asks for every node's device of a placement."""
+    scopes, nodes = device_rules(view_of(placement))
+    rows = [("SCOPES", scopes), ("OPS", nodes)]
+    tables = []
+    for name, table in rows:
+        if table:
+            body = "".join(
+                f"    {_quoted(key)}: {_quoted(_short(device))},\n" for key, device in table.items()
+            )
+            tables.append(f"{name} = {{\n{body}}}")
+        else:
+            tables.append(f"{name} = {{}}")
+    return "\n".join(
+        [
+            "# Every op on the device that it has now. Names of scopes end in a slash.",
+            *tables,
+            "",
+            "",
+            "def same_devices(op):",
+            "    scope = op.name",
+            "    while scope and f'{scope}/' not in SCOPES:",
+            "        scope = scope.rpartition('/')[0]",
+            "    return OPS.get(op.name) or SCOPES.get(f'{scope}/' if scope else '', op.device)",
+            "",
+            "",
+            "# with tf.device(same_devices):",
+            "#     ...  # build the graph here",
+        ]
+    )
+
+
+def device_rules(view: PlacementView) -> tuple[dict[str, str], dict[str, str]]:
+    """``(scope path and slash -> device, node -> device)``: the fewest rules, an inner one going before an outer one.
+
+    The device of most nodes in a scope is the scope's; what differs gets a rule of its own.
+    """
+    tree = scope_tree(view)
+    shares = tree.shares(view.device, len(view.devices))
+    chosen = np.full(len(tree), -1, dtype=np.int64)
+    scopes: dict[str, str] = {}
+    for scope in range(len(tree)):
+        counts = shares[scope][: len(view.devices)]
+        if not counts.any():
+            continue
+        above = -1 if scope == ROOT else int(chosen[tree.parent[scope]])
+        best = int(counts.argmax())
+        if above >= 0 and counts[above] == counts[best]:
+            best = above
+        chosen[scope] = best
+        if best != above:
+            scopes[f"{tree.paths[scope]}/" if scope != ROOT else ""] = view.devices[best]
+    nodes = {
+        view.names[node]: view.devices[view.device[node]]
+        for node in np.flatnonzero((view.device >= 0) & (view.device != chosen[tree.scope_of])).tolist()
+    }
+    return scopes, nodes
+
+
+def _short(device: str) -> str:
+    """``/device:GPU:2`` for the process's own devices, else the full name."""
+    parsed = parse_name(device)
+    return parsed.local_name if parsed is not None and device.startswith(f"{LOCAL}/") else device
+
+
+def _quoted(text: str) -> str:
+    """A string literal in double quotation marks.
+
+    >>> print(_quoted('a"b'))
+    "a\\"b"
+    """
+    return json.dumps(text, ensure_ascii=False) if text.isprintable() else repr(text)

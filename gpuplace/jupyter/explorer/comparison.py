@@ -1,0 +1,144 @@
+"""What the present placement is compared with: one that was pinned, or one that other settings lead to.
+
+>>> from gpuplace.graph.graph import Graph
+>>> with Graph().as_default() as graph:
+...     op = graph.create_op("NoOp", [], [], name="go")
+>>> state = WhatIf(graph, machine="1x Tesla K40c")
+>>> comparison = Comparison(state)
+>>> comparison.use(machine="cpu")
+>>> [(move.node, move.before[-5:], move.after[-5:]) for move in comparison.moves(state.placement).rows]
+[('go', 'CPU:0', 'GPU:0')]
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from gpuplace import release as releases
+from gpuplace.jupyter.explorer.settings import Settings
+from gpuplace.jupyter.explorer.what_if import WhatIf
+from gpuplace.logs.logged_placement import LoggedPlacement
+from gpuplace.tables.moves import Moves, moves_between
+from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.tables.text import summary_text
+from gpuplace.why.placement import Placement
+
+__all__ = ["Comparison"]
+
+
+class Comparison:
+    """The other side of a comparison.
+
+    Args:
+        what_if: where the present placement comes from.
+
+    Attributes:
+        before: a `Placement` or a `PlacementView`; None where nothing is compared.
+        label: it in words.
+    """
+
+    def __init__(self, what_if: WhatIf) -> None:
+        self.what_if = what_if
+        self.before: Any = None
+        self.label = ""
+        self._moves: tuple[Any, Any, Moves] | None = None
+
+    def pin(self) -> None:
+        """Compares with what the present placement is now."""
+        self._set(self.what_if.placement, f"pinned: {self._words(self.what_if.settings)}")
+
+    def use(self, other: Any = None, **settings: Any) -> None:
+        """Compares with another placement, or with what other settings lead to; with nothing where neither is given.
+
+        Args:
+            other: a `Placement`, a `LoggedPlacement`, a `PlacementView`, or what can be placed: a graph, a GraphDef, a
+                path.
+            settings: ``machine``, ``release``, ``soft_placement`` and so on, as the explorer's traits are called.
+
+        Raises:
+            OpError: the other settings, or what was given, cannot be placed.
+        """
+        if settings:
+            names = {"visible_devices": "visible"}
+            wanted = {names.get(name, name): value for name, value in settings.items()}
+            self._with(self.what_if.changed(**wanted))
+        elif other is None:
+            self._set(None, "")
+        elif isinstance(other, LoggedPlacement):
+            self._set(other, "a log")
+        elif isinstance(other, PlacementView | Placement):
+            self._set(other, "another placement")
+        else:
+            state = WhatIf(other, machine=self.what_if.settings.machine, config=self.what_if.settings.config)
+            if state.placement is None:
+                assert state.error is not None
+                raise state.error
+            self._set(state.placement, "another graph")
+
+    def _with(self, settings: Settings) -> None:
+        self._set(self.what_if.attempt(settings), self._words(settings))
+
+    def _set(self, before: Any, label: str) -> None:
+        self.before, self.label = before, label
+        if before is not None:
+            self.label = f"{label}: {summary_text(view_of(before))}"
+
+    @staticmethod
+    def _words(settings: Settings) -> str:
+        parts = [str(settings.machine), f"release {settings.release}"]
+        if settings.soft_placement:
+            parts.append("soft placement")
+        if settings.cuda_visible_devices is not None:
+            parts.append(f"CUDA_VISIBLE_DEVICES={settings.cuda_visible_devices}")
+        if settings.visible_device_list:
+            parts.append(f"visible_device_list={settings.visible_device_list}")
+        parts += [f"at most {number} {kind}" for kind, number in settings.device_count.items()]
+        return ", ".join(parts)
+
+    def moves(self, after: Any) -> Moves | None:
+        """What differs, with causes; None where nothing is compared."""
+        if self.before is None or after is None:
+            return None
+        if self._moves is None or self._moves[0] is not self.before or self._moves[1] is not after:
+            self._moves = (self.before, after, moves_between(self.before, after))
+        return self._moves[2]
+
+    # ------------------------------------------------------------------------------------------- what the page offers
+
+    def choices(self) -> list[tuple[str, str]]:
+        """``(label, action)`` of what can be compared with at a click."""
+        found = [] if self.what_if.placement is None else [("Pin the present placement", "compare:pin")]
+        if not self.what_if.is_fixed:
+            settings = self.what_if.settings
+            if self.what_if.can_undo:
+                found.append(("With the settings before the last change", "compare:last"))
+            found.append(
+                (
+                    "With soft placement off" if settings.soft_placement else "With soft placement",
+                    "compare:soft",
+                )
+            )
+            found += [
+                (f"With release {release}", f"compare:release:{release}")
+                for release in releases.RELEASES
+                if release != settings.release
+            ]
+        if self.before is not None:
+            found.append(("Stop comparing", "compare:stop"))
+        return found
+
+    def act(self, action: str) -> None:
+        """Does what one of the `choices` says; OpError where that cannot be placed."""
+        settings = self.what_if.settings
+        match action.split(":"):
+            case ["compare", "pin"]:
+                self.pin()
+            case ["compare", "stop"]:
+                self.use(None)
+            case ["compare", "last"] if self.what_if.can_undo:
+                self._with(self.what_if.previous)
+            case ["compare", "soft"]:
+                self._with(replace(settings, soft_placement=not settings.soft_placement))
+            case ["compare", "release", release]:
+                self.use(release=release)

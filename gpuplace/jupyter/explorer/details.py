@@ -1,0 +1,131 @@
+"""The card about one op or name scope: what it is, where it is, why, and what is next to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpuplace.picture.drawing import Box, Drawing, scope_tree
+from gpuplace.tables.attr_text import attr_rows
+from gpuplace.tables.palette import chip_look
+from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.tables.text import counted
+
+__all__ = ["box_of_name", "detail_of"]
+
+_NEIGHBOURS = 12
+
+
+def box_of_name(drawing: Drawing, view: PlacementView, name: str) -> Box | None:
+    """The box in which an op or a scope is seen; None for a name that is neither, or an open scope."""
+    node = view.index.get(name)
+    if node is not None:
+        return drawing.boxes[int(drawing.box_of[node])]
+    return next((box for box in drawing.boxes if box.name == name and box.kind != "op"), None)
+
+
+def detail_of(placement: Any, drawing: Drawing, name: str) -> dict[str, Any]:
+    """The card for an op, a scope or a bundle; an empty one for no name.
+
+    The key ``reason`` holds the explanation as text.
+    """
+    view = view_of(placement)
+    node = view.index.get(name)
+    if node is not None:
+        return _op_detail(placement, view, node)
+    box = box_of_name(drawing, view, name)
+    if box is not None:
+        return _box_detail(box)
+    return {}
+
+
+def _op_detail(placement: Any, view: PlacementView, node: int) -> dict[str, Any]:
+    inputs = _unique(view, view.src[np.flatnonzero(view.dst == node)])
+    outputs = _unique(view, view.dst[np.flatnonzero(view.src == node)])
+    request = view.request_of(node)
+    scope = int(scope_tree(view).scope_of[node])
+    path = scope_tree(view).paths[scope]
+    device = view.device_of(node)
+    card = {
+        "name": view.names[node],
+        "kind": view.op_type_of(node),
+        "devices": [chip_look(device, text=chip_look(device)["label"])],
+        "requested": request,
+        "met": None if not request else bool(device) and not bool(view.is_unmet[node]),
+        "source": view.source_line(node) or "",
+        "attrs": [list(row) for row in attr_rows(placement, node)],
+        "reason": "A log says where an op ran, not why.",
+        "steps": [],
+        "remedies": [],
+        "group": [],
+        "decided_by": "",
+        "inputs": inputs[:_NEIGHBOURS],
+        "more_inputs": max(0, len(inputs) - _NEIGHBOURS),
+        "outputs": outputs[:_NEIGHBOURS],
+        "more_outputs": max(0, len(outputs) - _NEIGHBOURS),
+        "toggle": f"c{scope}" if path else "",
+        "toggle_text": f"Fold {path}" if path else "",
+    }
+    explain = getattr(placement, "explain", None)
+    return card if explain is None else card | _explained(explain(view.names[node]))
+
+
+def _explained(explanation: Any) -> dict[str, Any]:
+    """The part of the card that says why."""
+    return {
+        "reason": str(explanation),
+        "steps": [
+            {
+                "rule": step.rule.value,
+                "note": step.note,
+                "after": [_look(label) for label in step.after[:_NEIGHBOURS]],
+            }
+            for step in explanation.steps
+        ],
+        "remedies": [list(remedy) for remedy in explanation.remedy],
+        "group": [member for member in explanation.group if member != explanation.node][:_NEIGHBOURS],
+        "decided_by": explanation.decided_by if len(explanation.group) > 1 else "",
+    }
+
+
+def _look(label: str) -> dict[str, Any]:
+    """Look of a device by the label that an explanation gives it."""
+    return chip_look(label if "/" in label else f"/device:{label}")
+
+
+def _unique(view: PlacementView, nodes: np.ndarray) -> list[str]:
+    return [view.names[node] for node in dict.fromkeys(nodes.tolist())]
+
+
+def _box_detail(box: Box) -> dict[str, Any]:
+    kinds = {
+        "scope": "name scope",
+        "bundle": f"{box.copies} equal scopes" if box.copies > 1 else "ops of one kind",
+    }
+    asked = (
+        f"asked for inside: {', '.join(box.requests)}" if box.requests else "nothing inside asks for a device"
+    )
+    unmet = f"\n{counted(box.unmet, 'request')} not met" if box.unmet else ""
+    return {
+        "name": box.label if box.kind == "bundle" else box.name,
+        "kind": f"{kinds[box.kind]}, {counted(box.nodes, 'node')}",
+        "devices": [
+            chip_look(device, text=f"{chip_look(device)['label']}: {count:,}") for device, count in box.shares
+        ],
+        "requested": "",
+        "met": None,
+        "source": "",
+        "attrs": [],
+        "reason": asked + unmet,
+        "steps": [],
+        "remedies": [],
+        "group": [],
+        "decided_by": "",
+        "inputs": [],
+        "more_inputs": 0,
+        "outputs": [],
+        "more_outputs": 0,
+        "toggle": box.id,
+        "toggle_text": "Unfold",
+    }

@@ -1,0 +1,415 @@
+"""The explorer: a placement with switches. Flip one and see what moves; click an op and read why it is there.
+
+`Explorer` is an ordinary widget whose state can be read and set from Python::
+
+    explorer = gpuplace.explore(graph, machine="4x Tesla K20m")
+    explorer.soft_placement = True
+    explorer.visible_devices = (0, 1)            # or explorer.cuda_visible_devices = "1,0"
+    explorer.device_count = {"GPU": 1}
+    explorer.undo()
+    explorer.selected = "MatMul"
+    print(explorer.reason)
+    explorer.light = "inputs"                    # all that it depends on; explorer.lit names it
+    explorer.compare(release="2.21")
+    explorer.frame
+    print(explorer.as_python())
+
+A placement that fails shows TensorFlow's error with its facts, marks the nodes in the picture, offers what mends it as
+buttons, and leaves every switch usable. Settings with which there are no devices at all leave the last placement in
+sight, marked as stale. In a saved notebook the explorer is a still picture and a table.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets
+import traitlets
+
+from gpuplace.errors import OpError
+from gpuplace.jupyter.explorer.as_python import placement_code, settings_code
+from gpuplace.jupyter.explorer.comparison import Comparison
+from gpuplace.jupyter.explorer.controls import PRESETS, fields_of
+from gpuplace.jupyter.explorer.explorer_views import TABS, Views
+from gpuplace.jupyter.explorer.lights import Lights
+from gpuplace.jupyter.explorer.remedies import remedies
+from gpuplace.jupyter.explorer.row_sources import searcher
+from gpuplace.jupyter.explorer.switches import Switches
+from gpuplace.jupyter.explorer.views import ControlsView
+from gpuplace.jupyter.explorer.what_if import WhatIf
+from gpuplace.jupyter.frames.frames import placement_frame
+from gpuplace.jupyter.pictures import placement_picture
+from gpuplace.picture.drawing import scope_tree
+from gpuplace.tables import html
+from gpuplace.tables.placement_view import view_of
+from gpuplace.tables.text import placement_text, summary_text
+
+__all__ = ["PRESETS", "Explorer", "explore"]
+
+
+class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
+    """A graph on a machine, with everything that can be changed about it.
+
+    Args:
+        what_if: the graph and its settings.
+    """
+
+    selected = traitlets.Unicode("", help="Name of an op or a name scope; empty for none.")
+    opened: Any = traitlets.Tuple(None, allow_none=True, help="Open name scopes; None for as many as fit.")
+    colour = traitlets.Unicode("assigned", help="What colours mean; see `colours`.")
+    tab = traitlets.Enum(TABS, "Table", help="The view in front.")
+    reason = traitlets.Unicode("", read_only=True, help="Why the selected op is where it is.")
+    error = traitlets.Unicode(
+        "", read_only=True, help="What is wrong with these settings; empty if nothing is."
+    )
+    stale = traitlets.Bool(
+        False, read_only=True, help="Whether what is shown is the placement of earlier settings."
+    )
+
+    def __init__(self, what_if: WhatIf, **options: Any) -> None:
+        self._what_if = what_if
+        self._settling = True
+        self._refused: dict[str, tuple[Any, BaseException]] = {}
+        self._controls = ControlsView(is_fixed=what_if.is_fixed)
+        self._controls.page = self._controls.model_id[:8]
+        self._comparison = Comparison(what_if)
+        self._views = Views(what_if, self._comparison, self._heard, self._reveal)
+        views = self._views
+        super().__init__(children=[self._controls, views.status, views.graph, views.tabs], **options)
+        self.add_class("gp")
+        self.add_class("gp-explorer")
+        self._controls.on_msg(self._heard)
+        traitlets.link((views.tabs, "selected_index"), (self, "tab"), (TABS.__getitem__, TABS.index))
+        self._show_settings()
+        self._settling = False
+        self._show_placement()
+
+    # ------------------------------------------------------------------------------------------------ what Python reads
+
+    @property
+    def placement(self) -> Any:
+        """The `Placement` that is shown.
+
+        It is partial where nodes cannot be placed; the last good one where `stale`; None where there never was one.
+        """
+        return self._what_if.placement
+
+    @property
+    def config(self) -> Any:
+        """The present settings as a ``ConfigProto``."""
+        return self._what_if.settings.config
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The present settings of CUDA's environment variables; what is not set is not in it."""
+        return self._what_if.settings.environ
+
+    @property
+    def frame(self) -> Any:
+        """The placement that is shown as a DataFrame.
+
+        Raises:
+            OpError: nothing could be placed.
+        """
+        if self.placement is None:
+            assert self._what_if.error is not None
+            raise self._what_if.error
+        return placement_frame(self.placement)
+
+    @property
+    def log(self) -> str:
+        """What ``log_device_placement`` prints; empty where there is an `error`."""
+        return self._what_if.log()
+
+    @property
+    def svg(self) -> str:
+        """The picture as it is shown."""
+        return self._views.graph.svg
+
+    @property
+    def colours(self) -> tuple[str, ...]:
+        """What the picture can be coloured by: `time` once there is `run_metadata`, `moved` while comparing."""
+        return self._views.colours()
+
+    @property
+    def run_metadata(self) -> Any:
+        """``RunMetadata`` of a step run with ``FULL_TRACE``, for colours by time; None without one."""
+        return self._views.run_metadata
+
+    @run_metadata.setter
+    def run_metadata(self, value: Any) -> None:
+        self._views.run_metadata = value
+        self._views.show_tab()
+        if self.colour not in self.colours:
+            self.colour = "assigned"
+        self._views.show_picture(self.opened, self.colour)
+        self._show_fields()
+        self._show_light()
+
+    @property
+    def remedies(self) -> tuple[str, ...]:
+        """What the buttons beside an error do, in words; `apply_remedy` does it."""
+        return tuple(remedy.label for remedy in self._views.remedies)
+
+    @property
+    def moves(self) -> Any:
+        """What differs from the placement that is compared with; None where nothing is compared."""
+        return self._comparison.moves(self.placement)
+
+    def as_python(self, *, devices: bool = True) -> str:
+        """The settings as a program; with a device function that asks for the present placement, if ``devices``."""
+        if self._what_if.is_fixed:
+            return f"{placement_code(self.placement)}\n"
+        code = settings_code(self._what_if.settings)
+        if devices and self.placement is not None:
+            code += f"\n\n{placement_code(self.placement)}"
+        return f"{code}\n"
+
+    def __repr__(self) -> str:
+        told = self.error.splitlines()[0] if self.error else summary_text(self.placement)
+        where = "" if self._what_if.is_fixed else f" on {self.machine!r}"
+        return f"<Explorer of {told}{where}>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """The live widget, and for readers without a kernel a still picture, a table and text."""
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
+        error = "" if self._what_if.error is None else html.error_html(self._what_if.error)
+        if self.placement is None:
+            return {**bundle, "text/html": error, "text/plain": repr(self)}
+        drawn = placement_picture(
+            self.placement,
+            open=self.opened,
+            colour=self.colour,
+            against=self._comparison.before,
+            run_metadata=self.run_metadata,
+            **self._as_marks(),
+        )
+        picture = drawn._repr_mimebundle_()
+        return {
+            **bundle,
+            "text/html": f"<p>{html.escape(repr(self))}</p>{error}{picture['text/html']}",
+            "text/plain": f"{self!r}\n{placement_text(self.placement)}",
+        }
+
+    # ------------------------------------------------------------------------------------------------ what Python does
+
+    def apply_remedy(self, number: int = 0) -> None:
+        """Makes the change of settings that a button beside the error offers.
+
+        Raises:
+            IndexError: there is no such remedy.
+        """
+        settings = self._views.remedies[number].settings
+        self._step(lambda: self._what_if.go_to(settings))
+
+    def pin(self) -> None:
+        """Compares what comes with the placement that is shown now."""
+        self._compare(self._comparison.pin)
+
+    def compare(self, other: Any = None, **settings: Any) -> None:
+        """Compares with another placement, or with what other settings lead to; with nothing where neither is given.
+
+        Args:
+            other: a `Placement`, a parsed log, or what can be placed: a graph, a GraphDef, a path.
+            settings: for example ``release="2.21"`` or ``machine="cpu"``; other settings stay as they are now.
+
+        Raises:
+            OpError: the other settings, or what was given, cannot be placed.
+        """
+        self._compare(lambda: self._comparison.use(other, **settings))
+
+    def _compare(self, change: Any) -> None:
+        with self._what_if.lock:
+            change()
+            if self.colour not in self.colours:
+                self.colour = "assigned"
+            self._show_fields()
+            self._views.show_picture(self.opened, self.colour)
+            self._views.fill()
+            self._views.show_tab()
+            self._show_selection()
+
+    def find(self, pattern: str) -> bool:
+        """Selects the next op whose name has a match for a regular expression; says whether there is one."""
+        if self.placement is None or not pattern:
+            return False
+        self._searched(pattern)
+        names = view_of(self.placement).names
+        search = searcher(pattern)
+        start = view_of(self.placement).index.get(self.selected, -1) + 1
+        for offset in range(len(names)):
+            name = names[(start + offset) % len(names)]
+            if search(name):
+                self._reveal(name)
+                return True
+        return False
+
+    def toggle(self, box_id: str) -> None:
+        """Unfolds a box (``s3``: scope 3) or folds an open scope (``c3``)."""
+        drawing = self._views.drawing
+        if drawing is None:
+            return
+        tree = scope_tree(view_of(self.placement))
+        if box_id.startswith("c"):
+            path = tree.paths[int(box_id[1:])]
+            self.opened = tuple(
+                key for key in drawing.opened if key != path and not key.startswith(f"{path}/")
+            )
+            return
+        name = self._name_of_box(box_id)
+        is_op = name in view_of(self.placement).index
+        if name and (not is_op or (name in tree.index and box_id.startswith("s"))):
+            self.opened = (*drawing.opened, name)
+
+    # --------------------------------------------------------------------------------------------------- what is set
+
+    @traitlets.validate("opened")
+    def _check_opened(self, proposal: Any) -> Any:
+        if proposal.value is not None and self.placement is not None:
+            known = scope_tree(view_of(self.placement)).index
+            for path in proposal.value:
+                if path not in known and "*" not in path and "/:" not in path:
+                    raise ValueError(f"There is no name scope {path!r}")
+        return proposal.value
+
+    @traitlets.validate("colour")
+    def _check_colour(self, proposal: Any) -> str:
+        if proposal.value not in self.colours:
+            raise ValueError(f"Unknown colouring {proposal.value!r}: choose one of {', '.join(self.colours)}")
+        return proposal.value
+
+    @traitlets.observe("opened", "colour")
+    def _look_changed(self, change: Any) -> None:
+        with self._what_if.lock:
+            self._show_fields()
+            self._views.show_picture(self.opened, self.colour)
+            self._show_selection()
+
+    @traitlets.validate("selected")
+    def _check_selected(self, proposal: Any) -> str:
+        name = proposal.value
+        if not name or self.placement is None:
+            return name
+        view = view_of(self.placement)
+        if name in view.index or name in scope_tree(view).index or "*" in name or "/:" in name:
+            return name
+        raise ValueError(f"There is no op and no name scope {name!r}")
+
+    @traitlets.observe("selected")
+    def _selected_changed(self, change: Any) -> None:
+        with self._what_if.lock:
+            self._show_selection()
+
+    # ----------------------------------------------------------------------------------------------- what the page says
+
+    def _heard(self, widget: Any, content: dict[str, Any], _buffers: Any) -> None:
+        with self._what_if.lock:
+            match content:
+                case {"type": "select", "id": str(box)}:
+                    self.selected = self._name_of_box(box)
+                case {"type": "select", "name": str(name)}:
+                    self._reveal(name)
+                case {"type": "toggle", "id": str(box)}:
+                    self.toggle(box)
+                case {"type": "fold", "how": how}:
+                    self.opened = () if how == "all" else None
+                case {"type": "find", "text": str(text)}:
+                    self.find(text)
+                case {"type": "light"}:
+                    self._light_heard(content)
+                case {"type": "set", "name": str(name), "value": value}:
+                    self._set(name, value)
+                case {"type": "undo"}:
+                    self.undo()
+                case {"type": "redo"}:
+                    self.redo()
+                case {"type": "act", "action": str(action)}:
+                    self._act(action)
+                case {"type": "code"}:
+                    widget.send({"type": "code", "text": self.as_python()})
+                case {"type": "ping", "number": number}:
+                    widget.send({"type": "pong", "number": number})
+
+    def _act(self, action: str) -> None:
+        """Does what a button says."""
+        kind, _, rest = action.partition(":")
+        if kind == "remedy" and rest.isdigit() and int(rest) < len(self._views.remedies):
+            self.apply_remedy(int(rest))
+        elif kind == "compare":
+            try:
+                self._compare(lambda: self._comparison.act(action))
+            except OpError as error:
+                self._views.compare_failed(error)
+
+    def _name_of_box(self, box_id: str) -> str:
+        boxes = () if self._views.drawing is None else self._views.drawing.boxes
+        return next((box.name for box in boxes if box.id == box_id), "")
+
+    def _reveal(self, name: str) -> None:
+        """Selects an op and opens the scopes around it."""
+        with self._what_if.lock:
+            drawing = self._views.drawing
+            if self.placement is None or drawing is None:
+                return
+            view = view_of(self.placement)
+            node = view.index.get(name)
+            if node is not None and drawing.boxes[int(drawing.box_of[node])].kind != "op":
+                tree = scope_tree(view)
+                path = tree.paths[tree.scope_of[node]]
+                if path and path not in drawing.opened:
+                    self.opened = (*drawing.opened, path)
+            self.selected = name
+
+    # --------------------------------------------------------------------------------------------------- what is shown
+
+    def _show_fields(self) -> None:
+        state = self._what_if
+        errors: dict[str, BaseException] = {name: error for name, (_, error) in self._refused.items()}
+        if state.error is not None and not errors:
+            for name in state.blamed:
+                errors["device_count:CPU" if name == "device_count" else name] = state.error
+        with self._controls.hold_sync():
+            self._controls.can_undo, self._controls.can_redo = state.can_undo, state.can_redo
+            fields = fields_of(
+                state.settings,
+                self.visible_devices,
+                state.mapping or (),
+                self.colours,
+                self.colour,
+                errors=errors,
+                typed={name: value for name, (value, _) in self._refused.items()},
+            )
+            if state.is_fixed:
+                fields = [field for field in fields if field["name"] == "colour"]
+            self._controls.fields = fields
+
+    def _show_placement(self) -> None:
+        state = self._what_if
+        self.set_trait("error", "" if state.error is None else str(state.error))
+        self.set_trait("stale", state.is_stale)
+        self._show_fields()
+        self._views.show_status(remedies(state))
+        if self.placement is not None and self.selected:
+            view = view_of(self.placement)
+            if self.selected not in view.index and self.selected not in scope_tree(view).index:
+                self.selected = ""
+        self._views.show_picture(self.opened, self.colour)
+        self._views.fill()
+        self._views.show_tab()
+        self._show_selection()
+
+    def _show_selection(self) -> None:
+        self.set_trait("reason", self._views.show_selection(self.selected))
+        self._show_light()
+
+
+def explore(x: Any, machine: Any = None, config: Any = None, release: str | None = None) -> Explorer:
+    """The explorer of a graph, session, placement, GraphDef, file or parsed log.
+
+    Args:
+        x: what to explore.
+        machine: a `Machine` or its text; the session's, or the current one, where None.
+        config: ``ConfigProto`` with the settings to begin with.
+        release: which TensorFlow; the process's where None.
+    """
+    return Explorer(WhatIf(x, machine=machine, config=config, release=release))

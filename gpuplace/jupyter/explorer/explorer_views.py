@@ -1,0 +1,251 @@
+"""The explorer's views below and beside its controls: picture, tables and panels, and what fills them.
+
+A view behind another tab is filled when it comes to the front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets
+
+from gpuplace.jupyter import render
+from gpuplace.jupyter.explorer import panels
+from gpuplace.jupyter.explorer.as_python import config_code
+from gpuplace.jupyter.explorer.comparison import Comparison
+from gpuplace.jupyter.explorer.controls import error_card
+from gpuplace.jupyter.explorer.details import box_of_name, detail_of
+from gpuplace.jupyter.explorer.remedies import Remedy
+from gpuplace.jupyter.explorer.row_sources import CopyRows, LogRows, MoveRows, NodeRows, Rows
+from gpuplace.jupyter.explorer.table_model import TableModel
+from gpuplace.jupyter.explorer.views import GraphView, PanelView
+from gpuplace.jupyter.explorer.what_if import WhatIf
+from gpuplace.jupyter.pictures import legend_chips, picture_sheet
+from gpuplace.jupyter.timeline_view import TimelineView
+from gpuplace.picture.colouring import COLOURINGS
+from gpuplace.picture.drawing import Drawing
+from gpuplace.picture.lighting import Lit
+from gpuplace.session.process_state import session_allocators
+from gpuplace.tables.memory import memory_rows
+from gpuplace.tables.placement_view import view_of
+from gpuplace.tables.text import summary_text
+from gpuplace.timelines.reader import step_timeline
+
+__all__ = ["TABS", "Views"]
+
+TABS = ("Table", "Copies", "Memory", "Timeline", "Errors", "Compare", "Devices", "Log")
+"""Views that share a place, in order."""
+
+
+class Views:
+    """The widgets of the views and what they show.
+
+    Args:
+        what_if: where placements come from.
+        comparison: what the present placement is compared with.
+        on_message: called with what a page says.
+        on_select: called with the name of an op that the user chose in a table.
+    """
+
+    def __init__(
+        self,
+        what_if: WhatIf,
+        comparison: Comparison,
+        on_message: Callable[[Any, dict[str, Any], Any], None],
+        on_select: Callable[[str], None],
+    ) -> None:
+        self.what_if, self.comparison = what_if, comparison
+        self.drawing: Drawing | None = None
+        self.remedies: list[Remedy] = []
+        self.run_metadata: Any = None
+        self._selected = ""
+        self.graph = GraphView()
+        self.status = PanelView()
+        self.nodes = TableModel(NodeRows.columns, "Nodes and their devices", on_select)
+        self.copies = TableModel(CopyRows.columns, "Copies between devices", on_select)
+        self.moves = TableModel(MoveRows.columns, "Nodes that moved", on_select)
+        self.log = TableModel(LogRows.columns, "Placement log", on_select, plain=True)
+        self.memory, self.errors, self.compare, self.devices = (PanelView() for _ in range(4))
+        self.timeline = TimelineView(on_select=on_select)
+        self._timed: tuple[Any, Any] = (None, None)
+        for view in (self.graph, self.status, self.memory, self.errors, self.compare, self.devices):
+            view.on_msg(on_message)
+        pages = [
+            self.nodes.view,
+            self.copies.view,
+            self.memory,
+            self.timeline,
+            self.errors,
+            ipywidgets.VBox([self.compare, self.moves.view]),
+            self.devices,
+            self.log.view,
+        ]
+        self.tabs = ipywidgets.Tab(pages, titles=TABS, selected_index=0)
+        self.tabs.add_class("gp-tabs")
+        self.tabs.observe(lambda change: self.show_tab(), "selected_index")
+
+    @property
+    def tables(self) -> dict[str, TableModel]:
+        """Tab -> the table in it."""
+        return {"Table": self.nodes, "Copies": self.copies, "Compare": self.moves, "Log": self.log}
+
+    @property
+    def front(self) -> str:
+        """The tab that can be seen."""
+        return TABS[self.tabs.selected_index or 0]
+
+    # ------------------------------------------------------------------------------------------------------- picture
+
+    def show_picture(self, opened: Any, colour: str) -> None:
+        """Draws the placement with some scopes open and some colouring."""
+        placement, graph = self.what_if.placement, self.graph
+        if placement is None:
+            self.drawing = None
+            with graph.hold_sync():
+                graph.notice = "Nothing could be placed with these settings; the reason is above."
+                graph.svg, graph.legend, graph.notes = "", [], []
+            return
+        sheet = picture_sheet(
+            placement,
+            opened,
+            colour=colour,
+            against=self.comparison.before,
+            run_metadata=self.run_metadata,
+        )
+        self.drawing = sheet.drawing
+        with graph.hold_sync():
+            graph.legend = legend_chips(sheet)
+            graph.notes = [list(note) for note in sheet.notes]
+            graph.summary = f"Placement graph. {summary_text(placement)}"
+            graph.stale = self.what_if.is_stale
+            try:
+                graph.svg = render.sheet_svg(sheet, legend=False, transparent=True, time_limit_s=5.0)
+            except render.LayoutTimeout:
+                graph.notice = "This picture takes too long to lay out: fold some name scopes."
+                graph.svg = ""
+            except render.NoLayoutProgram as error:
+                graph.notice, graph.svg = str(error), ""
+
+    def colours(self) -> tuple[str, ...]:
+        """The colourings there are something for."""
+        found = [name for name in COLOURINGS if name != "time" or self.run_metadata is not None]
+        return (*found, "moved") if self.comparison.before is not None else tuple(found)
+
+    def show_selection(self, name: str) -> str:
+        """Marks an op or a scope everywhere and shows its card; returns why it is where it is."""
+        placement = self.what_if.placement
+        self._selected = name
+        for table in self.tables.values():
+            table.select(name)
+        self.timeline.select(name)
+        if placement is None or self.drawing is None or not name:
+            self.graph.detail, self.graph.selected_box = {}, ""
+            return ""
+        box = box_of_name(self.drawing, view_of(placement), name)
+        detail = detail_of(placement, self.drawing, name)
+        with self.graph.hold_sync():
+            self.graph.detail = detail
+            self.graph.selected_box = box.id if box is not None else ""
+        return detail.get("reason", "")
+
+    def show_light(
+        self, shown: dict[str, Any], choices: list[list[str]], only: bool, lit: Lit | None = None
+    ) -> None:
+        """Lights boxes and edges, and limits the tables of nodes and copies to what is lit."""
+        with self.graph.hold_sync():
+            self.graph.lights = choices
+            self.graph.lit_only = only
+            self.graph.lit = shown
+        for table in (self.nodes, self.copies):
+            table.limit(lit if only and lit is not None and lit.nodes is not None else None)
+
+    # ---------------------------------------------------------------------------------------------- tables and panels
+
+    def show_status(self, remedies: list[Remedy]) -> None:
+        """Says how it stands."""
+        state = self.what_if
+        self.remedies = remedies
+        self.status.blocks = panels.status_blocks(
+            state.placement, state.error, state.blamed, remedies, state.is_stale
+        )
+
+    def fill(self) -> None:
+        """Gives all tables new rows; only the one in front makes them now."""
+        placement = self.what_if.placement
+        if placement is None:
+            for table in self.tables.values():
+                table.fill(lambda: Rows(0), "Nothing could be placed.")
+            return
+        view = view_of(placement)
+        self.nodes.fill(lambda: NodeRows(view), "The graph is empty.")
+        nothing = "Nothing is copied between devices." if view.knows_edges else "A log names no copies."
+        copies, reads = len(view.copies()), int(view.is_copy.sum())
+        shared = f"an op that reads a copy each; {copies:,} copies, as one serves all ops of its device"
+        self.copies.fill(lambda: CopyRows(view), nothing, shared if copies < reads else "")
+        self.moves.fill(self._move_rows)
+        self.log.fill(lambda: LogRows(self.what_if.log(), view.index), "No log: the placement failed.")
+
+    def _move_rows(self) -> Rows:
+        moves = self.comparison.moves(self.what_if.placement)
+        return Rows(0) if moves is None else MoveRows(moves)
+
+    def show_tab(self) -> None:
+        """Fills the tab in front."""
+        front, state = self.front, self.what_if
+        for name, table in self.tables.items():
+            table.front(name == front)
+        if front == "Memory":
+            self.memory.blocks = self._memory()
+        elif front == "Timeline":
+            self._show_timeline()
+        elif front == "Errors":
+            self.errors.blocks = panels.error_blocks(
+                state.placement, state.error, self.remedies, state.is_stale
+            )
+        elif front == "Compare":
+            self._show_compare()
+        elif front == "Devices" and state.is_fixed:
+            self.devices.blocks = panels.logged_device_blocks(state.placement)
+        elif front == "Devices":
+            self.devices.blocks = panels.device_blocks(
+                state.mapping, state.settings.environ, f"config = {config_code(state.settings)}"
+            )
+
+    def _show_timeline(self) -> None:
+        """Shows the measured step; hints are of the present placement, where the step ran so."""
+        placement = self.what_if.placement
+        if self._timed[0] is not self.run_metadata or self._timed[1] is not placement:
+            self._timed = (self.run_metadata, placement)
+            step = self.run_metadata
+            self.timeline.show(None if step is None else step_timeline(step, placement))
+            self.timeline.select(self._selected)
+
+    def _memory(self) -> list[dict[str, Any]]:
+        state = self.what_if
+        if state.placement is None:
+            return [panels.text_block("Nothing could be placed.", "status")]
+        stats = {
+            name: allocator.stats()
+            for name, allocator in session_allocators(state.settings.machine, state.session).items()
+        }
+        growth = None if state.is_fixed else (state.last_good or state.settings).allow_growth
+        return panels.memory_blocks(memory_rows(state.placement, allow_growth=growth, stats=stats))
+
+    def _show_compare(self) -> None:
+        placement = self.what_if.placement
+        moves = self.comparison.moves(placement)
+        self.compare.blocks = panels.compare_blocks(
+            self.comparison.label,
+            "" if placement is None else summary_text(placement),
+            moves,
+            self.comparison.choices(),
+        )
+        self.moves.view.layout.display = "none" if moves is None or not moves.rows else None
+
+    def compare_failed(self, error: BaseException) -> None:
+        """Says why what was to be compared with cannot be placed."""
+        self.compare.blocks = [
+            {"kind": "error", **error_card(error)},
+            *panels.compare_blocks("", "", None, self.comparison.choices()),
+        ]

@@ -1,0 +1,347 @@
+"""What the explorer says in words and small tables, as blocks that its page draws.
+
+A block is a dict with a ``kind``: ``text`` (with a ``tone``), ``heading``, ``error``, ``code``, ``buttons``, ``nodes``
+or ``table``. A cell of a table is a text, the look of a device, ``{"node": name}``, ``{"strong": text}`` or
+``{"bar": [[share, part, label], ...], "text": ...}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpuplace.jupyter.explorer.controls import error_card
+from gpuplace.jupyter.explorer.remedies import Remedy
+from gpuplace.logs.logged_placement import LoggedPlacement
+from gpuplace.placer.faults import Fault
+from gpuplace.tables.memory import MemoryRow
+from gpuplace.tables.moves import Moves
+from gpuplace.tables.palette import chip_look
+from gpuplace.tables.placement_view import view_of
+from gpuplace.tables.rows import mapping_cells
+from gpuplace.tables.text import bytes_text, counted, summary_text
+from gpuplace.why.messages import error_of
+from gpuplace.why.placement import Placement
+
+__all__ = [
+    "compare_blocks",
+    "device_blocks",
+    "error_blocks",
+    "logged_device_blocks",
+    "memory_blocks",
+    "remedy_buttons",
+    "status_blocks",
+]
+
+_NAMES = 12
+_KINDS = 40
+_FIRST = 2
+"""Remedies that are offered beside the error; all of them are among the errors."""
+
+Block = dict[str, Any]
+
+
+def text_block(text: str, tone: str = "") -> Block:
+    """A paragraph; tones are ``faint``, ``alarm``, ``stale`` and ``status``."""
+    return {"kind": "text", "text": text, "tone": tone}
+
+
+def remedy_buttons(remedies: Sequence[Remedy], most: int | None = None) -> list[Block]:
+    """A button a remedy; nothing where there is none."""
+    buttons = [
+        {"label": remedy.label, "note": remedy.effect, "action": f"remedy:{i}"}
+        for i, remedy in enumerate(remedies[:most])
+    ]
+    return [{"kind": "buttons", "label": "Remedies", "buttons": buttons}] if buttons else []
+
+
+def status_blocks(
+    placement: Any,
+    error: BaseException | None,
+    blamed: Sequence[str],
+    remedies: Sequence[Remedy],
+    is_stale: bool,
+) -> list[Block]:
+    """How it stands: counts, or what is wrong and what mends it.
+
+    Args:
+        placement: what is shown, or None.
+        error: what is wrong, or None.
+        blamed: settings beside which the error is said already.
+        remedies: tried changes.
+        is_stale: whether what is shown is of earlier settings.
+    """
+    if error is None:
+        return [text_block(summary_text(placement), "status")]
+    blocks: list[Block] = []
+    if not blamed:
+        blocks.append({"kind": "error", **error_card(error)})
+    if is_stale:
+        where = f": see {blamed[0]}" if blamed else ""
+        blocks.append(
+            text_block(
+                f"No devices can be made with these settings{where}. Shown is the last placement.", "stale"
+            )
+        )
+    more = len(getattr(placement, "faults", ())) - 1
+    if more > 0 and not is_stale:
+        blocks.append(text_block(f"and {counted(more, 'more error')}: see Errors below", "faint"))
+    return blocks + remedy_buttons(remedies, _FIRST)
+
+
+# ---------------------------------------------------------------------------------------------------------- errors
+
+
+def error_blocks(
+    placement: Any, error: BaseException | None, remedies: Sequence[Remedy], is_stale: bool
+) -> list[Block]:
+    """All that is wrong: equal faults once, with the nodes that each names, and what mends them."""
+    if error is None:
+        return [text_block("Nothing is wrong: every node has a device.", "status")]
+    blocks: list[Block] = []
+    if remedies:
+        blocks.append({"kind": "heading", "text": "What would mend it, each tried"})
+        blocks += remedy_buttons(remedies)
+    if is_stale or not isinstance(placement, Placement):
+        return [*blocks, {"kind": "error", "quiet": True, **error_card(error)}]
+    kinds = _alike(placement)
+    for faults in list(kinds.values())[:_KINDS]:
+        first = error_of(placement, faults[0])
+        names = list(dict.fromkeys(name for fault in faults for name in _names(placement, fault)))
+        title = counted(len(faults), "error") if len(kinds) > 1 or len(faults) > 1 else "Error"
+        blocks += [
+            {"kind": "heading", "text": f"{title}: {counted(len(names), 'node')}"},
+            {"kind": "nodes", "names": names[:_NAMES], "more": max(0, len(names) - _NAMES)},
+            {"kind": "error", "quiet": True, **error_card(first)},
+        ]
+        blocks += _code(placement, faults[0])
+    if len(kinds) > _KINDS:
+        blocks.append(text_block(f"and {counted(len(kinds) - _KINDS, 'more kind')} of errors", "faint"))
+    return blocks
+
+
+def _names(placement: Placement, fault: Fault) -> list[str]:
+    found = [getattr(fault, part, None) for part in ("node", "first", "second")]
+    return [placement.graph.names[node] for node in found if node is not None]
+
+
+def _alike(placement: Placement) -> dict[Any, list[Fault]]:
+    """Faults of one kind, of nodes of one op type that ask for one device."""
+    kinds: dict[Any, list[Fault]] = {}
+    graph = placement.graph
+    for fault in placement.faults:
+        node = getattr(fault, "node", getattr(fault, "first", None))
+        about = () if node is None else (graph.op_type(node), graph.requested_device(node))
+        kinds.setdefault((type(fault), about), []).append(fault)
+    return kinds
+
+
+def _code(placement: Placement, fault: Fault) -> list[Block]:
+    """The change of the program that would mend a fault, where it is one of a device."""
+    node = getattr(fault, "node", getattr(fault, "second", None))
+    if node is None:
+        return []
+    graph = placement.graph
+    if not graph.requested_device(node):
+        return []
+    kinds = [kind for kind, _ in placement.group_supported(node)] or [
+        kind for kind, _ in placement.facts_of(node).supported
+    ]
+    devices = [device.parsed.local_name for device in placement.device_set if device.device_type in kinds]
+    if not devices:
+        return []
+    place = (graph.source_line(node) if graph.source_line else None) or ""
+    where = f"  # {place}" if place else ""
+    text = (
+        f'with tf.device("{devices[0]}"):{where}, instead of "{graph.requested_device(node)}"'
+        if place
+        else (f'with tf.device("{devices[0]}"):  # instead of "{graph.requested_device(node)}"')
+    )
+    return [
+        text_block("or in the program:", "faint"),
+        {"kind": "code", "text": f"{text}\n    ...  # {graph.names[node]}"},
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------- memory
+
+
+def memory_blocks(rows: Sequence[MemoryRow]) -> list[Block]:
+    """A row a device: what it may use, what is placed there, and what its allocator counted."""
+    has_stats = any(row.stats is not None for row in rows)
+    columns = ["device", "nodes", "limit", "placed", "variables", "constants", "outputs", "unknown"]
+    if has_stats:
+        columns += ["in use", "peak", "allocations"]
+    widest = max([row.known for row in rows] + [row.limit or 0 for row in rows if row.known], default=0)
+    table = []
+    for row in rows:
+        cells: list[Any] = [chip_look(row.device), f"{row.nodes:,}", _limit(row), _bar(row, widest)]
+        cells += [bytes_text(size) if size else "" for size in (row.variables, row.constants, row.outputs)]
+        cells.append(counted(row.unknown, "tensor") if row.unknown else "")
+        if has_stats:
+            stats = row.stats
+            cells += (
+                ["", "", ""]
+                if stats is None
+                else [
+                    bytes_text(stats.bytes_in_use),
+                    bytes_text(stats.peak_bytes_in_use),
+                    f"{stats.num_allocs:,}",
+                ]
+            )
+        table.append(cells)
+    grows = next((row.grows for row in rows if row.grows is not None), None)
+    told = {
+        None: "",
+        True: "allow_growth: each GPU's allocator takes memory as it is needed, up to the limit.",
+        False: "Each GPU's allocator takes its whole limit at the first op that runs there (no allow_growth).",
+    }[grows]
+    over = [row for row in rows if row.limit and row.variables + row.constants > row.limit]
+    blocks: list[Block] = [
+        {
+            "kind": "table",
+            "caption": "Memory by device",
+            "columns": columns,
+            "rows": table,
+            "numbers": [i for i, name in enumerate(columns) if name not in ("device", "placed")],
+        }
+    ]
+    for row in over:
+        blocks.append(
+            text_block(
+                f"{chip_look(row.device)['label']}: variables and constants alone are more than the limit.",
+                "alarm",
+            )
+        )
+    if told:
+        blocks.append(text_block(told, "faint"))
+    blocks.append(
+        text_block(
+            "Variables and constants stay. Outputs are added up as if none were freed: a step needs less.",
+            "faint",
+        )
+    )
+    if not has_stats:
+        blocks.append(
+            text_block("Explore a session that has run to see what its simulated GPUs counted.", "faint")
+        )
+    return blocks
+
+
+def _limit(row: MemoryRow) -> str:
+    return "none of its own" if row.limit is None else bytes_text(row.limit)
+
+
+def _bar(row: MemoryRow, widest: int) -> dict[str, Any]:
+    """Parts of what is placed, as shares of the device's limit, or of the largest sum where there is none."""
+    whole = row.limit or max(widest, 1)
+    parts = [("variables", row.variables), ("constants", row.constants), ("outputs", row.outputs)]
+    share = row.known / whole
+    part = "under 0.1%" if 0 < share < 0.001 else f"{share:.1%}"
+    text = f"{bytes_text(row.known)}" + (f", {part} of the limit" if row.limit and row.known else "")
+    return {
+        "bar": [[size / whole, name, f"{name}: {bytes_text(size)}"] for name, size in parts if size],
+        "text": text,
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------- devices
+
+
+def device_blocks(mapping: Sequence[Any] | None, environ: Mapping[str, str], config_code: str) -> list[Block]:
+    """The chain from GPUs to devices, None where the settings make none, and the settings."""
+    settings = "\n".join([*(f"{name}={value}" for name, value in environ.items()), config_code])
+    if not mapping:
+        told = (
+            "No devices can be made with these settings." if mapping is None else "This machine has no GPU."
+        )
+        return [
+            text_block(told, "status"),
+            {"kind": "code", "text": settings, "label": "Settings"},
+        ]
+    rows = [
+        [
+            str(gpu),
+            name,
+            bus,
+            "" if visible is None else str(visible),
+            chip_look(device) if device else "",
+            bytes_text(limit) if limit else "",
+            reason or "",
+        ]
+        for gpu, name, bus, visible, device, limit, reason in mapping_cells(mapping)
+    ]
+    columns = ["GPU", "name", "PCI bus id", "visible as", "device", "memory limit", "why not"]
+    return [
+        {"kind": "table", "caption": "From GPUs to devices", "columns": columns, "rows": rows},
+        {"kind": "code", "text": settings, "label": "Settings"},
+    ]
+
+
+def logged_device_blocks(log: Any) -> list[Block]:
+    """The devices that a log names."""
+    told = log.devices if isinstance(log, LoggedPlacement) else ()
+    described = {row.device: row.description for row in told}
+    view = view_of(log)
+    rows = [
+        [chip_look(device), device, described.get(device, ""), f"{count:,}"]
+        for device, count in view.counts.items()
+        if device
+    ]
+    columns = ["device", "full name", "hardware", "nodes"]
+    return [{"kind": "table", "caption": "Devices of the log", "columns": columns, "rows": rows}]
+
+
+# ---------------------------------------------------------------------------------------------------------- compare
+
+
+def compare_blocks(
+    before: str, after: str, moves: Moves | None, choices: Sequence[tuple[str, str]]
+) -> list[Block]:
+    """What is compared, and how many nodes moved for which cause.
+
+    Args:
+        before: what the present placement is compared with, in words; ``""`` for nothing.
+        after: the present placement in words.
+        moves: what differs; None where nothing is compared.
+        choices: ``(label, action)`` of other things to compare with.
+    """
+    buttons = [{"label": label, "action": action, "note": ""} for label, action in choices]
+    chooser: Block = {"kind": "buttons", "label": "Compare with", "buttons": buttons}
+    if moves is None:
+        return [
+            text_block(
+                "Compare the present placement with the one before a change, or with another one.", "faint"
+            ),
+            chooser,
+        ]
+    blocks: list[Block] = [
+        {
+            "kind": "table",
+            "caption": "What is compared",
+            "columns": ["", ""],
+            "rows": [[{"strong": "before"}, before], [{"strong": "after"}, after]],
+        }
+    ]
+    told = f"{counted(len(moves.rows), 'node moves', 'nodes move')}"
+    for names, which in ((moves.only_before, "before"), (moves.only_after, "after")):
+        if names:
+            told += f"; {counted(len(names), 'node is', 'nodes are')} only in the graph {which}"
+    blocks.append(
+        text_block(
+            told if moves.rows or moves.only_before or moves.only_after else "No node moves.", "status"
+        )
+    )
+    if moves.rows:
+        blocks.append(
+            {
+                "kind": "table",
+                "caption": "Moves by cause",
+                "columns": ["cause", "nodes", "meaning"],
+                "rows": [
+                    [{"strong": cause}, f"{number:,}", moves.meanings.get(cause, "")]
+                    for cause, number in moves.by_cause()
+                ],
+            }
+        )
+    return [*blocks, chooser]

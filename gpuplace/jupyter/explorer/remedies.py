@@ -1,0 +1,126 @@
+"""Changes of settings that mend a failing placement: each is tried before it is offered.
+
+>>> from gpuplace.graph.graph import Graph
+>>> from gpuplace.jupyter.explorer.what_if import WhatIf
+>>> with Graph().as_default() as graph:
+...     with graph.device("/gpu:3"):
+...         op = graph.create_op("NoOp", [], [], name="go")
+>>> for remedy in remedies(WhatIf(graph, machine="2x Tesla K40c")):
+...     print(remedy.label, "|", remedy.effect)
+Turn on soft placement | everything can be placed
+Use a machine with 4x Tesla K40c | everything can be placed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpuplace import release as releases
+from gpuplace.device.gpu_models import GPU_MODELS
+from gpuplace.device.machine import Machine
+from gpuplace.device.parsed_name import parse_name
+from gpuplace.errors import OpError
+from gpuplace.jupyter.explorer.settings import Settings
+from gpuplace.jupyter.explorer.what_if import WhatIf
+from gpuplace.tables.text import counted
+
+__all__ = ["Remedy", "remedies"]
+
+_MOST_GPUS = 64
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One change of settings."""
+
+    label: str
+    """What it does."""
+    effect: str
+    """What comes of it, as tried."""
+    settings: Settings
+    """The settings after it."""
+    mends: bool
+    """Whether nothing is wrong then."""
+
+
+def remedies(what_if: WhatIf) -> list[Remedy]:
+    """The changes that leave fewer nodes without a device than now, the least first; none where nothing is wrong."""
+    if what_if.error is None or what_if.is_fixed:
+        return []
+    stuck = what_if.placement is None or what_if.is_stale
+    before = None if stuck else len(what_if.placement.faults)
+    found: list[Remedy] = []
+    for label, settings in _candidates(what_if):
+        if settings == what_if.settings or any(known.settings == settings for known in found):
+            continue
+        if settings.release != what_if.settings.release and any(remedy.mends for remedy in found):
+            continue  # another release reads the whole graph anew: only where nothing else helps
+        try:
+            placement = what_if.attempt(settings)
+        except OpError:
+            continue
+        left = len(placement.faults)
+        if before is not None and left >= before:
+            continue
+        effect = "everything can be placed" if not left else f"{counted(left, 'error')} left"
+        found.append(Remedy(label, effect, settings, not left))
+    return sorted(found, key=lambda remedy: not remedy.mends)
+
+
+def _candidates(what_if: WhatIf) -> Iterator[tuple[str, Settings]]:
+    """``(label, settings)`` of what is worth a try, the least change first."""
+    now, good = what_if.settings, what_if.last_good
+    for name in what_if.blamed:
+        default = getattr(Settings(now.machine, now.release), name)
+        if good is not None and getattr(good, name) not in (default, getattr(now, name)):
+            yield f"Back to {_text(name, getattr(good, name))}", replace(now, **{name: getattr(good, name)})
+        yield f"{_without(name)}", replace(now, **{name: default})
+    if not now.soft_placement:
+        yield "Turn on soft placement", replace(now, soft_placement=True)
+    if now.cuda_visible_devices is not None:
+        yield "Show all GPUs (unset CUDA_VISIBLE_DEVICES)", replace(now, cuda_visible_devices=None)
+    if now.visible_device_list:
+        yield "Clear visible_device_list", replace(now, visible_device_list="")
+    if now.device_count:
+        yield "Clear device_count", replace(now, device_count={})
+    open_all = replace(now, cuda_visible_devices=None, visible_device_list="", device_count={})
+    if open_all != now:
+        yield "Show all GPUs: clear every setting that hides one", open_all
+    yield from _machines(what_if, open_all)
+    for release in releases.RELEASES:
+        if releases.rules(release) != releases.rules(now.release):
+            yield f"Use release {release}", replace(now, release=release)
+
+
+def _machines(what_if: WhatIf, settings: Settings) -> Iterator[tuple[str, Settings]]:
+    """A machine with as many GPUs as the graph asks for."""
+    machine = settings.machine
+    if machine.is_local or machine.extra_devices:
+        return
+    graph = getattr(what_if.placement, "graph", None)
+    parsed = [parse_name(device) for device in getattr(graph, "devices", ()) if device]
+    numbers = [name.id or 0 for name in parsed if name is not None and name.type == "GPU"]
+    wanted = max(numbers, default=-1) + 1
+    if not len(machine.gpus) < wanted <= _MOST_GPUS:
+        return
+    model = machine.gpus[-1].model if machine.gpus else GPU_MODELS[0]
+    models = {gpu.name for gpu in machine.gpus}
+    if len(models) > 1:
+        return
+    larger = Machine.simulated(gpus=wanted, cpus=machine.cpus, gpu=model)
+    yield f"Use a machine with {larger}", replace(settings, machine=larger)
+
+
+def _without(name: str) -> str:
+    return {
+        "cuda_visible_devices": "Unset CUDA_VISIBLE_DEVICES",
+        "cuda_device_order": "Unset CUDA_DEVICE_ORDER",
+        "per_process_gpu_memory_fraction": "Clear per_process_gpu_memory_fraction",
+    }.get(name, f"Clear {name}")
+
+
+def _text(name: str, value: Any) -> str:
+    shown = {"cuda_visible_devices": "CUDA_VISIBLE_DEVICES", "cuda_device_order": "CUDA_DEVICE_ORDER"}
+    return f"{shown.get(name, name)}={value!r}"

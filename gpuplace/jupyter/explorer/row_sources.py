@@ -1,0 +1,295 @@
+"""Rows behind the explorer's tables: any number, sorted and filtered here; a page asks for those that it shows.
+
+>>> from gpuplace.tables.placement_view import PlacementView
+>>> view = PlacementView.of_columns([("b", "Neg", "/gpu:0", "/device:GPU:0"), ("a", "Const", "", "/device:CPU:0")])
+>>> rows = NodeRows(view)
+>>> [row[0] for row in rows.rows(0, 10)], rows.arrange(column=0), [row[0] for row in rows.rows(0, 10)]
+(['b', 'a'], None, ['a', 'b'])
+>>> rows.arrange(pattern="GPU"), rows.total, rows.position("b"), rows.position("a")
+(None, 1, 0, -1)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpuplace.picture.lighting import Lit
+from gpuplace.tables.moves import Moves
+from gpuplace.tables.natural_order import natural_ranks
+from gpuplace.tables.palette import chip_look
+from gpuplace.tables.placement_view import PlacementView
+from gpuplace.tables.text import bytes_text
+
+__all__ = ["CopyRows", "LogRows", "MoveRows", "NodeRows", "Rows", "searcher"]
+
+
+def searcher(pattern: str) -> Callable[[str], Any]:
+    """Search by regular expression; what is not one is searched for as it is.
+
+    >>> bool(searcher("Mat.*_1")("MatMul_1")), bool(searcher("a[")("a[0]"))
+    (True, True)
+    """
+    try:
+        return re.compile(pattern).search
+    except re.error:
+        return re.compile(re.escape(pattern)).search
+
+
+class Rows:
+    """Rows of one table; the base has none.
+
+    A row is ``[key, cell, ...]``; a cell is a text or the look of a device.
+    """
+
+    columns: tuple[tuple[str, float], ...] = ()
+    """``(title, share of the width)``."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._chosen: np.ndarray | None = None
+        self.kept: np.ndarray | None = None
+        """[size] bool: the rows to arrange; all where None."""
+
+    def within(self, lit: Lit) -> np.ndarray | None:
+        """[size] bool: the rows of what is lit; None for rows of other things."""
+        return None
+
+    def arrange(self, pattern: str = "", column: int | None = None, descending: bool = False) -> None:
+        """Shows the rows with a match, in the order of a column; in their own order for None."""
+        chosen: np.ndarray | None = None
+        if column is not None and self.size:
+            keys = self.sort_keys(column)
+            chosen = np.argsort(keys, kind="stable")
+            if descending:  # equal rows stay in their order
+                chosen = (self.size - 1 - np.argsort(keys[::-1], kind="stable"))[::-1]
+        if pattern and self.size:
+            search = searcher(pattern)
+            hits = np.fromiter((search(text) is not None for text in self.texts()), bool, self.size)
+            chosen = np.flatnonzero(hits) if chosen is None else chosen[hits[chosen]]
+        if self.kept is not None:
+            chosen = np.flatnonzero(self.kept) if chosen is None else chosen[self.kept[chosen]]
+        self._chosen = chosen
+
+    @property
+    def total(self) -> int:
+        """Rows to show."""
+        return self.size if self._chosen is None else len(self._chosen)
+
+    def rows(self, first: int, count: int) -> list[list[Any]]:
+        """Some of the rows to show."""
+        last = min(self.total, max(0, first) + max(0, count))
+        span = range(max(0, first), last)
+        return [self.row(i) for i in (span if self._chosen is None else self._chosen[span].tolist())]
+
+    def position(self, key: str) -> int:
+        """Where the first row with a key is shown; -1 where it is not."""
+        found = self.find(key)
+        if found < 0 or self._chosen is None:
+            return found
+        places = np.flatnonzero(self._chosen == found)
+        return int(places[0]) if len(places) else -1
+
+    def find(self, key: str) -> int:
+        """The first row with a key, in their own order; -1 for none."""
+        return -1
+
+    def row(self, i: int) -> list[Any]:
+        """One row."""
+        raise IndexError(i)
+
+    def texts(self) -> list[str]:
+        """What is searched of each row."""
+        return []
+
+    def sort_keys(self, column: int) -> np.ndarray:
+        """[size] what a column is sorted by."""
+        return np.zeros(self.size)
+
+
+class NodeRows(Rows):
+    """Nodes with their type, request and device."""
+
+    columns = (("node", 4), ("type", 2), ("requested", 2), ("assigned", 1.2))
+
+    def __init__(self, view: PlacementView) -> None:
+        super().__init__(len(view))
+        self.view = view
+        self._looks = [chip_look(device) for device in (*view.devices, "")]
+
+    def within(self, lit: Lit) -> np.ndarray | None:
+        return lit.nodes if lit.nodes is not None and len(lit.nodes) == self.size else None
+
+    def find(self, key: str) -> int:
+        return self.view.index.get(key, -1)
+
+    def row(self, i: int) -> list[Any]:
+        view = self.view
+        name, request = view.names[i], view.request_of(i)
+        asked = f"≠ {request}" if view.is_unmet[i] else request
+        return [name, name, view.op_type_of(i), asked, self._looks[view.device[i]]]
+
+    def texts(self) -> list[str]:
+        view = self.view
+        devices = [*view.devices, ""]
+        columns = zip(
+            view.names, view.op_type.tolist(), view.request.tolist(), view.device.tolist(), strict=True
+        )
+        return [
+            f"{name} {view.op_types[op_type]} {view.requests[request]} {devices[device]}"
+            for name, op_type, request, device in columns
+        ]
+
+    def sort_keys(self, column: int) -> np.ndarray:
+        view = self.view
+        if column == 0:
+            return _name_ranks(view.names)
+        if column == 1:
+            return natural_ranks(view.op_types)[view.op_type]
+        if column == 2:
+            return natural_ranks(view.requests)[view.request]
+        return np.where(view.device < 0, len(view.devices), view.device)
+
+
+_RANKS: list[tuple[Any, np.ndarray]] = []
+
+
+def _name_ranks(names: Sequence[str]) -> np.ndarray:
+    """Ranks of node names; remembered, as all placements of a graph have the same."""
+    if not _RANKS or _RANKS[0][0] is not names:
+        _RANKS[:] = [(names, natural_ranks(names))]
+    return _RANKS[0][1]
+
+
+class CopyRows(Rows):
+    """Tensors that cross between devices."""
+
+    columns = (
+        ("from", 3),
+        ("to", 4.5),
+        ("from device", 1.2),
+        ("to device", 1.2),
+        ("tensor", 1.6),
+        ("size", 1),
+    )
+
+    def __init__(self, view: PlacementView) -> None:
+        self.edges = np.flatnonzero(view.is_copy)
+        super().__init__(len(self.edges))
+        self.view = view
+
+    def within(self, lit: Lit) -> np.ndarray | None:
+        if lit.edges is None or len(lit.edges) != len(self.view.src):
+            return None
+        found: np.ndarray = lit.edges[self.edges]
+        return found
+
+    def _ends(self, i: int) -> tuple[int, int, int]:
+        edge = int(self.edges[i])
+        return int(self.view.src[edge]), int(self.view.src_output[edge]), int(self.view.dst[edge])
+
+    @cached_property
+    def _first(self) -> dict[int, int]:
+        """Node -> first row that names it."""
+        found: dict[int, int] = {}
+        for column in (self.view.dst, self.view.src):  # what goes out of a node goes before what comes in
+            for row, node in reversed(list(enumerate(column[self.edges].tolist()))):
+                found[node] = row
+        return found
+
+    def find(self, key: str) -> int:
+        node = self.view.index.get(key)
+        return -1 if node is None else self._first.get(node, -1)
+
+    def row(self, i: int) -> list[Any]:
+        view = self.view
+        src, output, dst = self._ends(i)
+        fact = view.tensor_of(src, output)
+        return [
+            view.names[src],
+            f"{view.names[src]}:{output}",
+            view.names[dst],
+            chip_look(view.device_of(src)),
+            chip_look(view.device_of(dst)),
+            str(fact),
+            bytes_text(fact.nbytes),
+        ]
+
+    def texts(self) -> list[str]:
+        names = self.view.names
+        return [f"{names[src]} {names[dst]}" for src, _, dst in map(self._ends, range(self.size))]
+
+    def sort_keys(self, column: int) -> np.ndarray:
+        view = self.view
+        if column in (0, 1):
+            nodes = (view.src if column == 0 else view.dst)[self.edges]
+            return _name_ranks(view.names)[nodes]
+        if column in (2, 3):
+            return view.device[(view.src if column == 2 else view.dst)[self.edges]]
+        facts = [view.tensor_of(src, output) for src, output, _ in map(self._ends, range(self.size))]
+        if column == 4:
+            return natural_ranks([str(fact) for fact in facts])
+        return np.array([-1 if fact.nbytes is None else fact.nbytes for fact in facts])
+
+
+class MoveRows(Rows):
+    """Nodes that are elsewhere than before, those with one cause together."""
+
+    columns = (("node", 3), ("before", 1.2), ("after", 1.2), ("cause", 1.6), ("about", 3.4))
+
+    def __init__(self, moves: Moves) -> None:
+        ranks = {cause: rank for rank, (cause, _) in enumerate(moves.by_cause())}
+        self.moves = sorted(moves.rows, key=lambda row: ranks[row.cause])
+        super().__init__(len(self.moves))
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {move.node: i for i, move in enumerate(self.moves)}
+
+    def find(self, key: str) -> int:
+        return self._index.get(key, -1)
+
+    def row(self, i: int) -> list[Any]:
+        move = self.moves[i]
+        return [move.node, move.node, chip_look(move.before), chip_look(move.after), move.cause, move.note]
+
+    def texts(self) -> list[str]:
+        return [" ".join(move) for move in self.moves]
+
+    def sort_keys(self, column: int) -> np.ndarray:
+        return natural_ranks([(m.node, m.before, m.after, m.cause, m.note)[column] for m in self.moves])
+
+
+class LogRows(Rows):
+    """Lines of a log."""
+
+    columns = (("", 1),)
+
+    def __init__(self, text: str, index: Any) -> None:
+        self.lines = text.splitlines()
+        super().__init__(len(self.lines))
+        self.names = index
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for i, line in enumerate(self.lines):
+            found.setdefault(self._name(line), i)
+        return found
+
+    def _name(self, line: str) -> str:
+        name = line.partition(": ")[0]
+        return name if name in self.names else ""
+
+    def find(self, key: str) -> int:
+        return self._index.get(key, -1) if key else -1
+
+    def row(self, i: int) -> list[Any]:
+        return [self._name(self.lines[i]), self.lines[i]]
+
+    def texts(self) -> list[str]:
+        return self.lines

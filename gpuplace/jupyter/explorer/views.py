@@ -1,0 +1,123 @@
+"""The widgets with a page of their own: the clickable picture, tables, panels of text, and the controls.
+
+Each gets plain values as traits and sends what the user did as a message; none knows a placement. The scripts and
+the style sheet lie in ``gpuplace/web/`` and load nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+__all__ = ["ControlsView", "GraphView", "PanelView", "TableView", "script"]
+
+STATIC = Path(__file__).parents[2] / "web"
+STYLE = (STATIC / "explorer.css").read_text(encoding="utf-8")
+
+
+def script(*names: str) -> str:
+    """Several scripts as one module."""
+    return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
+
+
+class GraphView(anywidget.AnyWidget):
+    """A picture whose boxes can be selected, folded and searched, beside a card about the selected one.
+
+    Messages to Python: ``select`` with ``id`` or ``name``, ``toggle`` with ``id``, ``find`` with ``text``, ``fold``
+    with ``how`` (``"all"`` or ``"auto"``), ``light`` with ``what`` or ``only``.
+    """
+
+    _esm = script("lights.js", "graph_view.js")
+    _css = STYLE
+
+    svg = traitlets.Unicode("").tag(sync=True)
+    notice = traitlets.Unicode("").tag(sync=True)
+    """Shown where there is no picture."""
+    summary = traitlets.Unicode("").tag(sync=True)
+    """The picture in words, for screen readers."""
+    selected_box = traitlets.Unicode("").tag(sync=True)
+    legend: Any = traitlets.List().tag(sync=True)
+    """Looks of the devices, with ``count``."""
+    notes: Any = traitlets.List().tag(sync=True)
+    """``[kind, text]`` behind the legend; kind is ``"copy"``, ``"alarm"`` or ``"plain"``."""
+    detail = traitlets.Dict().tag(sync=True)
+    """The card."""
+    stale = traitlets.Bool(False).tag(sync=True)
+    """Whether the picture is of earlier settings."""
+    lights: Any = traitlets.List().tag(sync=True)
+    """``[value, text]`` of what can be lit."""
+    lit = traitlets.Dict().tag(sync=True)
+    """What is lit; see `gpuplace.picture.lighting.lit_boxes`."""
+    lit_only = traitlets.Bool(False).tag(sync=True)
+    """Whether the tables list only what is lit."""
+
+
+class TableView(anywidget.AnyWidget):
+    """A table of any length that holds the rows in sight.
+
+    Messages to Python: ``select`` with ``name``; ``filter`` with ``text``; ``sort`` with ``column`` and
+    ``descending``; ``rows`` with ``first``, ``count`` and ``version``, answered by a message ``rows`` with ``rows``.
+    """
+
+    _esm = script("dom.js", "table_view.js")
+
+    columns: Any = traitlets.List().tag(sync=True)
+    """``[title, share of the width]``."""
+    total = traitlets.Int(0).tag(sync=True)
+    """How many rows there are."""
+    size = traitlets.Int(0).tag(sync=True)
+    """How many there would be without the filter."""
+    window: Any = traitlets.Dict().tag(sync=True)
+    """``version``, ``first`` and ``rows``: a new version makes all rows that the page knows void."""
+    order: Any = traitlets.Dict().tag(sync=True)
+    """``column`` and ``descending``; empty for the rows' own order."""
+    pattern = traitlets.Unicode("").tag(sync=True)
+    """The filter."""
+    selected = traitlets.Unicode("").tag(sync=True)
+    """Key of the selected row."""
+    selected_row = traitlets.Int(-1).tag(sync=True)
+    """Position of the selected row, -1 where it is not shown."""
+    caption = traitlets.Unicode("").tag(sync=True)
+    plain = traitlets.Bool(False).tag(sync=True)
+    """Lines of text instead of a table."""
+    empty = traitlets.Unicode("").tag(sync=True)
+    """What to say where there are no rows."""
+    note = traitlets.Unicode("").tag(sync=True)
+    """What a row is, said beside how many there are."""
+
+
+class PanelView(anywidget.AnyWidget):
+    """Text, small tables, links to nodes and buttons.
+
+    Messages to Python: ``select`` with ``name``, ``act`` with ``action``.
+    """
+
+    _esm = script("dom.js", "panel_view.js")
+
+    blocks: Any = traitlets.List().tag(sync=True)
+    """What to show; see `gpuplace.jupyter.explorer.panels`."""
+    live = traitlets.Bool(False).tag(sync=True)
+    """Whether a screen reader says what changes."""
+
+
+class ControlsView(anywidget.AnyWidget):
+    """The settings, the buttons for undo, redo and program text, and what there is to say about the kernel.
+
+    Messages to Python: ``set`` with ``name`` and ``value``, ``undo``, ``redo``, ``code``, answered by a message
+    ``code`` with ``text``, and ``ping`` with ``number``, answered by ``pong``.
+    """
+
+    _esm = script("dom.js", "controls_view.js")
+    _css = STYLE
+
+    fields: Any = traitlets.List().tag(sync=True)
+    """The controls; see `gpuplace.jupyter.explorer.controls`."""
+    page = traitlets.Unicode("").tag(sync=True)
+    """Tells the controls of several explorers on one page apart."""
+    can_undo = traitlets.Bool(False).tag(sync=True)
+    can_redo = traitlets.Bool(False).tag(sync=True)
+    is_fixed = traitlets.Bool(False).tag(sync=True)
+    """Whether there is nothing to set."""

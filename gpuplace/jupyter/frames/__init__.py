@@ -1,0 +1,1 @@
+"""Placements, logs and timelines as pandas DataFrames."""

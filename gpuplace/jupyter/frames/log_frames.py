@@ -1,0 +1,185 @@
+"""Logs as DataFrames.
+
+`logged_frame(log, "nodes")`, indexed by node name, one row a line about a node, each once for both of its copies:
+
+=============  ==================  =========================================================================
+column         type                meaning
+=============  ==================  =========================================================================
+type           category            op type; missing where the release does not print it
+assigned       category            full name of the device, as printed
+device         category, ordered   short name, ``GPU:2``
+scope          category            name scope
+session        int64               number of the session, counted from 0
+line           int64               line of the log, counted from 1
+=============  ==================  =========================================================================
+
+- ``"devices"``, one row a row of the device mapping, indexed by device: ``description`` (string), ``gpu`` (Int64, the
+  GPU's number), ``name`` (category), ``pci_bus_id``, ``compute_capability`` (string), ``session``, ``line``, ``nodes``
+  (int64, nodes of the session that it got).
+- ``"gpus"``, one row a line about a GPU: ``told`` (category: found, created, ignored), ``device``, ``gpu``, ``name``,
+  ``pci_bus_id``, ``compute_capability``, ``memory_mb`` (Int64, MiB), ``detail`` (string), ``line``.
+- ``"events"``, one row an op that ran eagerly, in order: ``op``, ``assigned``, ``device`` (category),
+  ``session``, ``line``.
+- ``"sessions"``, one row a session: ``nodes``, ``events``, ``first_line`` (int64) and a column a device with its nodes.
+- ``"unparsed"``, one row a piece of text that was not understood: ``line``, ``column`` (int64), ``text`` (string).
+
+`log_diff_frame`, one row a node that differs, indexed by its name: ``type``, ``logged``, ``other``, ``rule``
+(category).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from gpuplace.jupyter.frames.columns import category, device_category, scope_category
+from gpuplace.logs.log_diff import LogDiff
+from gpuplace.logs.logged_placement import LoggedPlacement
+from gpuplace.tables.palette import device_label
+
+__all__ = ["log_diff_frame", "logged_frame"]
+
+
+def logged_frame(log: LoggedPlacement, table: str = "nodes") -> pd.DataFrame:
+    """A table of a log; see the module for the columns.
+
+    Args:
+        log: what `gpuplace.parse_log` gave.
+        table: ``"nodes"``, ``"devices"``, ``"gpus"``, ``"events"``, ``"sessions"`` or ``"unparsed"``.
+
+    Raises:
+        ValueError: there is no such table.
+    """
+    if table not in _TABLES:
+        raise ValueError(f"There is no table {table!r} of a log: choose one of {', '.join(_TABLES)}")
+    return _TABLES[table](log)
+
+
+def _nodes(log: LoggedPlacement) -> pd.DataFrame:
+    names, types, devices, sessions, lines = _columns(log.rows, 5)
+    return pd.DataFrame(
+        {
+            "type": category(types),
+            "assigned": category(devices),
+            "device": device_category(devices, log.placement_view.devices),
+            "scope": scope_category(names),
+            "session": pd.array(sessions, dtype="int64"),
+            "line": pd.array(lines, dtype="int64"),
+        },
+        index=pd.Index(names, name="node", dtype="str"),
+    )
+
+
+def _devices(log: LoggedPlacement) -> pd.DataFrame:
+    counts = Counter((row.session, row.device) for row in log.rows)
+    device, description, gpu, name, bus, capability, session, line = _columns(log.devices, 8)
+    return pd.DataFrame(
+        {
+            "description": pd.array(description, dtype="string"),
+            "gpu": pd.array(gpu, dtype="Int64"),
+            "name": category(name),
+            "pci_bus_id": _text(bus),
+            "compute_capability": _text(capability),
+            "session": pd.array(session, dtype="int64"),
+            "line": pd.array(line, dtype="int64"),
+            "nodes": pd.array([counts[row.session, row.device] for row in log.devices], dtype="int64"),
+        },
+        index=pd.Index(device, name="device", dtype="str"),
+    )
+
+
+def _gpus(log: LoggedPlacement) -> pd.DataFrame:
+    told, device, gpu, name, bus, capability, memory, detail, line = _columns(log.gpus, 9)
+    return pd.DataFrame(
+        {
+            "told": category(told),
+            "device": category(device),
+            "gpu": pd.array(gpu, dtype="Int64"),
+            "name": category(name),
+            "pci_bus_id": _text(bus),
+            "compute_capability": _text(capability),
+            "memory_mb": pd.array(memory, dtype="Int64"),
+            "detail": _text(detail),
+            "line": pd.array(line, dtype="int64"),
+        }
+    )
+
+
+def _events(log: LoggedPlacement) -> pd.DataFrame:
+    op, device, session, line = _columns(log.events, 4)
+    return pd.DataFrame(
+        {
+            "op": category(op),
+            "assigned": category(device),
+            "device": device_category(device, sorted(set(device))),
+            "session": pd.array(session, dtype="int64"),
+            "line": pd.array(line, dtype="int64"),
+        }
+    )
+
+
+def _sessions(log: LoggedPlacement) -> pd.DataFrame:
+    parts = log.sessions
+    labels = list(dict.fromkeys(map(device_label, log.placement_view.devices)))
+    counts = [part.counts() for part in parts]
+    lines: list[list[Any]] = [
+        [record[-1] for record in (*part.devices, *part.rows, *part.events)] for part in parts
+    ]
+    first = [min(numbers, default=0) for numbers in lines]
+    columns = {
+        "nodes": [len(part) for part in parts],
+        "events": [len(part.events) for part in parts],
+        "first_line": first,
+        **{label: [count.get(label, 0) for count in counts] for label in labels},
+    }
+    return pd.DataFrame(columns, index=pd.Index(log.numbers, name="session"), dtype="int64")
+
+
+def _unparsed(log: LoggedPlacement) -> pd.DataFrame:
+    line, column, text = _columns(log.unparsed, 3)
+    return pd.DataFrame(
+        {
+            "line": pd.array(line, dtype="int64"),
+            "column": pd.array(column, dtype="int64"),
+            "text": pd.array(text, dtype="string"),
+        }
+    )
+
+
+_TABLES: dict[str, Callable[[LoggedPlacement], pd.DataFrame]] = {
+    "nodes": _nodes,
+    "devices": _devices,
+    "gpus": _gpus,
+    "events": _events,
+    "sessions": _sessions,
+    "unparsed": _unparsed,
+}
+
+
+def log_diff_frame(diff: LogDiff) -> pd.DataFrame:
+    """One row a node that has another device than the log says; see the module for the columns.
+
+    Args:
+        diff: what ``log.diff(other)`` or ``log.compare(graph)`` gave.
+    """
+    node, op_type, logged, other, rule = _columns(diff.moves, 5)
+    return pd.DataFrame(
+        {
+            "type": category(op_type),
+            "logged": category(logged),
+            "other": category(other),
+            "rule": category(rule),
+        },
+        index=pd.Index(node, name="node", dtype="str"),
+    )
+
+
+def _columns(records: Sequence[Iterable[Any]], width: int) -> tuple[tuple[Any, ...], ...]:
+    return tuple(zip(*records, strict=True)) if records else ((),) * width
+
+
+def _text(values: Iterable[str]) -> Any:
+    return pd.array([value or None for value in values], dtype="string")

@@ -1,0 +1,318 @@
+"""The placement that a log tells.
+
+`LoggedPlacement` is a mapping from node name to the full name of its device, as printed, and knows whatever else the
+log says: sessions, the devices behind the names, ops that ran eagerly, and the text that says nothing of the kind.
+
+>>> from gpuplace.logs.parser import parse_log
+>>> log = parse_log("a: (Const): /job:localhost/replica:0/task:0/device:CPU:0\\n4.0")
+>>> dict(log), log.unparsed
+({'a': '/job:localhost/replica:0/task:0/device:CPU:0'}, (Unparsed(line=2, column=0, text='4.0'),))
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuplace.device.machine import Machine
+from gpuplace.device.parsed_name import parse_name
+from gpuplace.tables.palette import device_label
+from gpuplace.tables.placement_view import NOWHERE, PlacementView
+from gpuplace.tables.text import counted
+
+__all__ = [
+    "LoggedDevice",
+    "LoggedEvent",
+    "LoggedGPU",
+    "LoggedNode",
+    "LoggedPlacement",
+    "Unparsed",
+    "full_name",
+]
+
+
+_MOST_DEVICES = 4096
+"""Of one type in one task; a higher number is not believed."""
+
+
+class LoggedNode(NamedTuple):
+    """A line about a node."""
+
+    name: str
+    type: str
+    """Op type; "" where the release does not print it (until 0.11)."""
+    device: str
+    """Full name as printed."""
+    session: int
+    """Number of the session, counted from 0."""
+    line: int
+    """Line of the log, counted from 1."""
+
+
+class LoggedEvent(NamedTuple):
+    """An op that ran eagerly."""
+
+    op: str
+    """Op type, or name of a function."""
+    device: str
+    session: int
+    line: int
+
+
+class LoggedDevice(NamedTuple):
+    """A row below "Device mapping:"."""
+
+    device: str
+    """Full name as printed."""
+    description: str
+    """As printed: `device: 0, name: Tesla K40c, pci bus id: 0000:05:00.0`."""
+    physical_id: int | None
+    """Number of the GPU, None for what is no GPU."""
+    name: str
+    """Model; "" where it is not told."""
+    pci_bus_id: str
+    compute_capability: str
+    """"" where it is not told (until 1.4)."""
+    session: int
+    line: int
+
+
+class LoggedGPU(NamedTuple):
+    """What the log tells of a GPU besides: found, made a device of, or not used."""
+
+    told: str
+    """`"found"`, `"created"` or `"ignored"`."""
+    device: str
+    """The device that was made of it, as printed."""
+    physical_id: int | None
+    name: str
+    pci_bus_id: str
+    compute_capability: str
+    memory_mb: int | None
+    """The device's memory limit in MiB, since 1.5."""
+    detail: str
+    """Properties as printed, or why it is not used."""
+    line: int
+
+
+class Unparsed(NamedTuple):
+    """Text that says nothing of placement, or not certainly."""
+
+    line: int
+    """Counted from 1."""
+    column: int
+    """Counted from 0."""
+    text: str
+
+
+def full_name(device: str) -> str:
+    """A device name in the form of 1.15, whatever form it was printed in.
+
+    >>> full_name("/job:localhost/replica:0/task:0/gpu:1")
+    '/job:localhost/replica:0/task:0/device:GPU:1'
+    """
+    parsed = parse_name(device)
+    return device if parsed is None else parsed.to_string()
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedPlacement(Mapping[str, str]):
+    """What a log, or one session of it, tells. A node that is printed with several devices has the last one."""
+
+    rows: tuple[LoggedNode, ...]
+    """Every node's line, once for both copies, in the order printed."""
+    devices: tuple[LoggedDevice, ...] = ()
+    """Rows of the device mapping."""
+    events: tuple[LoggedEvent, ...] = ()
+    """Ops that ran eagerly, in order."""
+    gpus: tuple[LoggedGPU, ...] = ()
+    """What is told of GPUs besides."""
+    unparsed: tuple[Unparsed, ...] = ()
+    """What was not understood; of a session alone nothing."""
+    numbers: tuple[int, ...] = (0,)
+    """Numbers of the sessions."""
+
+    @cached_property
+    def _device_of(self) -> dict[str, str]:
+        return {row.name: row.device for row in self.rows}
+
+    def __getitem__(self, name: str) -> str:
+        return self._device_of[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._device_of)
+
+    def __len__(self) -> int:
+        return len(self._device_of)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} on {device}" for device, count in self.counts().items())
+        told = [f"{counted(len(self), 'node')}: {counts or 'none'}"]
+        if len(self.numbers) > 1:
+            told.append(counted(len(self.numbers), "session"))
+        if self.events:
+            told.append(counted(len(self.events), "eager op"))
+        if self.unparsed:
+            told.append(f"{counted(len(self.unparsed), 'piece')} of text not understood")
+        return f"<LoggedPlacement of {'; '.join(told)}>"
+
+    def counts(self) -> dict[str, int]:
+        """Short device name (`GPU:0`; `worker/1 GPU:0` of another job) -> number of nodes."""
+        return dict(Counter(map(device_label, self._device_of.values())))
+
+    @cached_property
+    def sessions(self) -> tuple[LoggedPlacement, ...]:
+        """The same for each session alone; a session begins where "Device mapping" is printed anew."""
+        if len(self.numbers) == 1:
+            return (self,)
+        parts: dict[int, tuple[list, list, list]] = {number: ([], [], []) for number in self.numbers}
+        tables: tuple[tuple[Any, ...], ...] = (self.rows, self.devices, self.events)
+        for position, records in enumerate(tables):
+            for record in records:
+                parts[record.session][position].append(record)
+        return tuple(
+            LoggedPlacement(tuple(rows), tuple(devices), tuple(events), self.gpus, (), (number,))
+            for number, (rows, devices, events) in parts.items()
+        )
+
+    @cached_property
+    def repeated(self) -> dict[str, tuple[str, ...]]:
+        """The nodes that are printed with more than one device, in several sessions or functions, and the devices."""
+        found: dict[str, dict[str, None]] = {}
+        for row in self.rows:
+            found.setdefault(row.name, {})[row.device] = None
+        return {name: tuple(devices) for name, devices in found.items() if len(devices) > 1}
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """Node name -> op type, "" where it is not told."""
+        return {row.name: row.type for row in self.rows}
+
+    @cached_property
+    def device_names(self) -> tuple[str, ...]:
+        """Full names, in the form of 1.15, of all devices that the log names, in the machine's order."""
+        printed = {row.device for row in self.rows} | {row.device for row in self.devices}
+        names = {full_name(device) for device in printed | {event.device for event in self.events}}
+        names |= {full_name(gpu.device) for gpu in self.gpus if gpu.device.startswith("/job:")}
+        return tuple(sorted(names, key=_order))
+
+    def machine(self) -> Machine:
+        """A machine with the devices that the log names, those with lower numbers, and the CPU of their task.
+
+        XLA's own devices, which the placer never chooses by itself, are left out.
+
+        Raises:
+            InvalidArgumentError: the log names no device.
+        """
+        counts: dict[tuple[str, str], int] = {}
+        for name in self.device_names:
+            task, _, local = name.partition("/device:")
+            kind, _, number = local.partition(":")
+            if not kind.startswith("XLA_"):
+                counts.setdefault((task, "CPU"), 1)
+                counts[task, kind] = max(counts.get((task, kind), 1), min(int(number), _MOST_DEVICES - 1) + 1)
+        names = [f"{task}/device:{kind}:{i}" for (task, kind), count in counts.items() for i in range(count)]
+        return Machine.from_devices(sorted(names, key=_order))
+
+    @cached_property
+    def placement_view(self) -> PlacementView:
+        """The form that tables and pictures read: nodes without edges or requests."""
+        types = self.types
+        known_types = list(dict.fromkeys(types.values())) or [""]
+        devices = list(dict.fromkeys(self._device_of.values()))
+        devices = sorted({*devices, *(row.device for row in self.devices)}, key=_order)
+        type_at = {name: i for i, name in enumerate(known_types)}
+        device_at = {name: i for i, name in enumerate(devices)}
+        empty = np.zeros(0, dtype=np.int64)
+        return PlacementView(
+            names=list(self._device_of),
+            op_types=known_types,
+            op_type=np.array([type_at[name] for name in types.values()], dtype=np.int64),
+            requests=[""],
+            request=np.zeros(len(self), dtype=np.int64),
+            devices=devices,
+            device=np.array(
+                [device_at.get(name, NOWHERE) for name in self._device_of.values()], dtype=np.int64
+            ),
+            src=empty,
+            src_output=empty,
+            dst=empty,
+            dst_input=empty,
+            knows_edges=False,
+        )
+
+    def explain(self, node: str) -> LoggedNote:
+        """What the log says of a node: a log gives no reasons.
+
+        Raises:
+            KeyError: it does not name the node.
+        """
+        rows = tuple(row for row in self.rows if row.name == node)
+        if not rows:
+            raise KeyError(f"the log has no node {node!r}")
+        return LoggedNote(rows)
+
+    def diff(self, other: Mapping[str, str]) -> Any:
+        """The nodes that have another device in another log, or in a `Placement`; a `LogDiff`."""
+        from gpuplace.logs.log_diff import log_diff
+
+        return log_diff(self, other)
+
+    def compare(
+        self,
+        graph: Any,
+        machine: Any = None,
+        config: Any = None,
+        release: str | None = None,
+        session: int | None = None,
+    ) -> Any:
+        """Where gpuplace would place a graph otherwise than the log says; a `LogDiff` with the reasons.
+
+        Args:
+            graph: what `gpuplace.place` takes.
+            machine: a `Machine` or its text; a machine with the log's devices where None.
+            config: a `ConfigProto`.
+            release: which TensorFlow to place as; the process's release where None.
+            session: number of the session to compare; all of them, the last one counting, where None.
+
+        Raises:
+            InvalidArgumentError: the graph cannot be placed on the machine.
+            IndexError: there is no such session.
+        """
+        from gpuplace.logs.log_diff import log_diff
+        from gpuplace.session.place import place
+
+        part = self if session is None else self.sessions[session]
+        placement = place(graph, machine=machine or part.machine(), config=config, release=release)
+        return log_diff(part, placement)
+
+
+@dataclass(frozen=True)
+class LoggedNote:
+    """What a log says of a node."""
+
+    rows: tuple[LoggedNode, ...]
+    steps = remedies = remedy = group = ()
+    decided_by = ""
+
+    def __str__(self) -> str:
+        told = [
+            f"{row.name}{f' ({row.type})' if row.type else ''} -> {row.device}, line {row.line}"
+            for row in self.rows
+        ]
+        return "\n".join(
+            [*told, "  a log says where a node is, not why: log.compare(graph) places the graph"]
+        )
+
+
+def _order(device: str) -> tuple[Any, ...]:
+    parsed = parse_name(device)
+    if parsed is None:
+        return ("~", 0, 0, "", 0)
+    kind = {"CPU": "", "GPU": " "}.get(parsed.type or "", parsed.type or "")
+    return (parsed.job or "", parsed.replica or 0, parsed.task or 0, kind, parsed.id or 0)

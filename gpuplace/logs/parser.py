@@ -1,0 +1,159 @@
+r"""Reads what TensorFlow prints with `log_device_placement`, of any release from 0.5 to 2.x.
+
+Nodes, device mappings, GPUs and eager ops are understood in stdout, stderr or both mixed; whatever else is in the text
+is returned too. `log_text` finds the text, `log_grammar` has the sentences, `log_reader` undoes line wrapping and the
+mixing of the two copies, `log_sessions` puts the statements together.
+
+>>> log = parse_log('''Device mapping:
+... /job:localhost/replica:0/task:0/gpu:0 -> device: 0, name: Tesla K40c, pci bus
+... id: 0000:05:00.0
+... b: /job:localhost/replica:0/task:0/gpu:0
+... MatMul: /job:localhost/replica:0/task:0/gpu:0
+... [[ 22.  28.]
+... ''')
+>>> log["MatMul"], log.devices[0].name, [left.text for left in log.unparsed]
+('/job:localhost/replica:0/task:0/gpu:0', 'Tesla K40c', ['[[ 22.  28.]'])
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from gpuplace.logs import grammar
+from gpuplace.logs.logged_placement import (
+    LoggedDevice,
+    LoggedEvent,
+    LoggedGPU,
+    LoggedNode,
+    LoggedPlacement,
+    Unparsed,
+)
+from gpuplace.logs.pieces import Kind, Statement
+from gpuplace.logs.reader import read_log
+from gpuplace.logs.sessions import sessions_of
+from gpuplace.logs.text import check_is_text, log_text
+from gpuplace.progress import track
+
+__all__ = ["parse_log"]
+
+_PROPERTY = re.compile(
+    r"(?P<key>name|major|minor|pciBusID|computeCapability|[Tt]otal ?[Mm]emory|deviceMemorySize):? "
+    r"(?P<value>.*?)(?=$|\n| (?:major|minor|pciBusID|name|memoryClockRate|computeCapability|[Ff]ree ?[Mm]emory"
+    r"|core|deviceMemory))"
+)
+
+
+def parse_log(log: Any) -> LoggedPlacement:
+    """The placement that TensorFlow printed.
+
+    Args:
+        log: text, bytes, path, open file, lines, or the result of `%%capture` in a notebook.
+
+    Raises:
+        FileNotFoundError: a path that does not exist.
+        TypeError: something else.
+        DataLossError: a file or bytes that are no text at all, or a gzip file that is damaged.
+        ResourceExhaustedError: a gzip file of a thousand times its size.
+    """
+    statements: list[Statement] = []
+    unparsed: list[Unparsed] = []
+    text = log_text(log)
+    if text is not log and "/job:" not in text and "evice" not in text:
+        check_is_text(text)
+    for piece in track(read_log(text), text.count("\n") + 1, "reading the log", unit=" lines"):
+        if piece.statement is not None:
+            statements.append(piece.statement)
+        elif not piece.is_understood:
+            unparsed.append(Unparsed(piece.line, piece.column, piece.text))
+    if text is not log and not statements:
+        check_is_text(text)
+    unparsed.sort()
+    sessions, hardware = sessions_of(statements)
+    rows: list[LoggedNode] = []
+    devices: list[LoggedDevice] = []
+    events: list[LoggedEvent] = []
+    for number, session in enumerate(sessions):
+        rows += [LoggedNode(node.name, node.type, node.device, number, node.line) for node in session.nodes]
+        devices += [
+            LoggedDevice(row.device, row.detail, *_physical(row.detail), number, row.line)
+            for row in session.rows
+        ]
+        events += [LoggedEvent(event.type, event.device, number, event.line) for event in session.events]
+    return LoggedPlacement(
+        tuple(rows),
+        tuple(devices),
+        tuple(events),
+        tuple(_gpus(hardware)),
+        tuple(unparsed),
+        tuple(range(len(sessions))) or (0,),
+    )
+
+
+def _physical(description: str) -> tuple[int | None, str, str, str]:
+    """Number, model, PCI bus id and compute capability in a description."""
+    found = grammar.PHYSICAL.match(description)
+    if found is None:
+        return None, "", "", ""
+    capability = grammar.CAPABILITY.search(description, found.end())
+    return (
+        int(found["physical_id"]),
+        found["name"],
+        found["pci_bus_id"],
+        capability[1] if capability is not None else "",
+    )
+
+
+def _gpus(hardware: Iterable[Statement]) -> list[LoggedGPU]:
+    """What is told of GPUs; said again word for word, once."""
+    gpus: dict[LoggedGPU, None] = {}
+    found: tuple[Statement, list[str]] | None = None
+
+    def close() -> None:
+        if found is not None:
+            gpus[_found_gpu(*found)] = None
+
+    for statement in hardware:
+        if statement.kind is Kind.PROPERTY:
+            if found is not None:
+                found[1].append(statement.detail)
+            continue
+        close()
+        found = None
+        if statement.kind is Kind.FOUND:
+            found = (statement, [])
+        else:
+            is_created = statement.kind is Kind.CREATED
+            gpu = LoggedGPU(
+                "created" if is_created else "ignored",
+                statement.device,
+                *_physical(statement.detail),
+                statement.memory_mb,
+                statement.detail if is_created else statement.name,
+                statement.line,
+            )
+            gpus[gpu] = None
+    close()
+    return list(gpus)
+
+
+def _found_gpu(statement: Statement, properties: list[str]) -> LoggedGPU:
+    text = "\n".join(properties)
+    told = {
+        found["key"].lower().replace(" ", ""): found["value"].strip() for found in _PROPERTY.finditer(text)
+    }
+    capability = told.get("computecapability", "")
+    if not capability and "major" in told and "minor" in told:
+        capability = f"{told['major']}.{told['minor']}"
+    return LoggedGPU(
+        "found",
+        "",
+        int(statement.name),
+        told.get("name", ""),
+        told.get("pcibusid", ""),
+        capability,
+        None,
+        text,
+        statement.line,
+    )

@@ -1,0 +1,1 @@
+"""The memory of simulated GPUs: TensorFlow's BFC allocator over virtual addresses."""

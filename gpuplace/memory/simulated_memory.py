@@ -1,0 +1,170 @@
+"""Accounts the tensors of a simulated GPU in its allocator, for exactly as long as they live.
+
+A tensor on a simulated GPU is a NumPy array. When the step first sees an array, its owner (the array whose memory a
+view shows) is given bytes by the allocator; they go back when Python drops the owner. So views share one allocation,
+what a variable keeps stays in use, and a step that fails leaves nothing behind: no bookkeeping of ours can go wrong.
+
+    t = kernel(...)          the owner of t is new: allocate
+    s = t.reshape(...)       shares t's memory: nothing
+    del t                    s still shows the memory: nothing
+    del s                    the owner dies: deallocate
+
+Source: the behaviour is that of reference-counted ``TensorBuffer`` in tensorflow/core/framework/tensor.h, release 1.15.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import as_dtype
+from gpuplace.errors import ResourceExhaustedError
+from gpuplace.memory.allocator_text import oom_message
+from gpuplace.memory.bfc_allocator import BFCAllocator
+
+__all__ = ["Reservation", "SimulatedMemory", "memory_of"]
+
+
+class _Owner(weakref.ref):
+    """Remembers where the memory of an array was allocated."""
+
+    __slots__ = ("address", "key")
+
+    key: int
+    address: int | None
+
+
+class Reservation:
+    """Bytes taken before a large tensor is computed; given back when dropped unused."""
+
+    __slots__ = ("address", "memory", "nbytes")
+
+    def __init__(self, memory: SimulatedMemory, address: int | None, nbytes: int) -> None:
+        self.memory = memory
+        self.address = address
+        self.nbytes = nbytes
+
+    def __del__(self) -> None:
+        if self.address is not None:
+            self.memory.free(self.address)
+
+
+class SimulatedMemory:
+    """The tensors of one simulated GPU, of all sessions.
+
+    Args:
+        allocator: the GPU's allocator.
+    """
+
+    def __init__(self, allocator: BFCAllocator) -> None:
+        self.allocator = allocator
+        self._live: dict[int, _Owner] = {}
+        self._pending: deque[int] = deque()
+
+    def note(self, value: Any, label: str, device: str, reservation: Reservation | None = None) -> Any:
+        """Counts an array, if its memory is new, and returns it as an array.
+
+        Args:
+            value: what a kernel returned.
+            label: name of the node, for pictures of memory.
+            device: full name of the device, for the error.
+            reservation: bytes taken for it in advance.
+
+        Raises:
+            ResourceExhaustedError: memory ran out.
+        """
+        if type(value) is not np.ndarray:
+            value = np.asarray(value)
+        owner = value
+        while type(owner.base) is np.ndarray:
+            owner = owner.base
+        if id(owner) in self._live:
+            return value
+        if value.nbytes > owner.nbytes:  # repeats a smaller array: a real GPU has no such thing
+            owner = value = value.copy()
+        if reservation is not None and reservation.nbytes == owner.nbytes:
+            address, reservation.address = reservation.address, None
+        else:
+            address = self._allocate(owner.nbytes, label, value.shape, value.dtype, device)
+        entry = _Owner(owner, self._dropped)
+        entry.key, entry.address = id(owner), address
+        self._live[entry.key] = entry
+        return value
+
+    def reserve(
+        self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
+    ) -> Reservation:
+        """Takes the bytes of a tensor that is about to be computed; ResourceExhaustedError where there are too few."""
+        return Reservation(self, self._allocate(nbytes, label, shape, dtype, device), nbytes)
+
+    def _allocate(
+        self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
+    ) -> int | None:
+        if self._pending:
+            self.collect()
+        address = self.allocator.allocate(nbytes, label=label)
+        if self._pending:  # what another thread dropped meanwhile
+            self.collect()
+        if address is None and nbytes > 0:
+            error = ResourceExhaustedError(
+                None,
+                None,
+                oom_message(shape, as_dtype(dtype), device, self.allocator.name),
+                facts=self._facts(nbytes),
+                hint="smaller batches, or move a part of the graph to another device",
+            )
+            held = [chunk for chunk in self.allocator.chunks() if chunk.in_use]
+            vars(error)["usage"] = (
+                device,
+                self.allocator.name,
+                held,
+            )  # for ``report_tensor_allocations_upon_oom``
+            raise error
+        return address
+
+    def _facts(self, nbytes: int) -> dict[str, str]:
+        stats = self.allocator.stats()
+        return {
+            "wanted": f"{nbytes} bytes",
+            "in use": f"{stats.bytes_in_use} of {stats.bytes_limit} bytes",
+        }
+
+    def _dropped(self, entry: _Owner) -> None:
+        """Called by Python when an owner dies, in whichever thread that happens."""
+        self._live.pop(entry.key, None)
+        if entry.address is not None:
+            self.free(entry.address)
+
+    def free(self, address: int) -> None:
+        """Gives bytes back now, or soon where the allocator is at work.
+
+        Garbage collection can run anywhere, so also while this very thread holds the allocator's lock.
+        """
+        self._pending.append(address)
+        self.collect()
+
+    def collect(self) -> None:
+        """Gives back what was dropped; what is dropped while the allocator is at work, whoever holds it gives back."""
+        while self._pending and not self.allocator._lock.locked():
+            try:
+                address = self._pending.popleft()
+            except IndexError:  # another thread was faster
+                return
+            self.allocator.deallocate(address)
+
+
+_memories: weakref.WeakValueDictionary[int, SimulatedMemory] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def memory_of(allocator: BFCAllocator) -> SimulatedMemory:
+    """The accounting of a GPU, one object for all sessions."""
+    with _lock:
+        memory = _memories.get(id(allocator))
+        if memory is None:
+            memory = _memories[id(allocator)] = SimulatedMemory(allocator)
+    return memory

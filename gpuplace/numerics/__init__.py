@@ -1,0 +1,1 @@
+"""Arithmetic that kernels share: arrays in pieces, threads, reductions, fused elementwise kernels."""

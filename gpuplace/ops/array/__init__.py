@@ -1,0 +1,1 @@
+"""Ops that make, shape, index, join and rearrange tensors."""

@@ -1,0 +1,415 @@
+"""Tensors that come from nothing: constants, placeholders, zeros and ones, ranges, one-hot rows.
+
+Source: tensorflow/python/ops/array_ops.py, constant_op.py, math_ops.py and tensorflow/core/kernels/constant_op.cc,
+sequence_ops.cc, one_hot_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import as_dtype, float32, float64, int32, int64, string
+from gpuplace.dtypes import bool as bool_type
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value, constant_value_as_shape
+from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import binder, compute
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.shape_rules import brackets
+from gpuplace.ops.support import new, same_shape, shape_tensor
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
+
+__all__ = [
+    "constant", "placeholder", "placeholder_with_default", "zeros", "ones", "zeros_like", "ones_like", "fill", "range",
+    "linspace", "lin_space", "eye", "one_hot",
+]  # fmt: skip
+
+_SMALL = 1000
+"""From this many elements on, zeros and ones are a ``Fill`` instead of a constant."""
+
+
+def constant(
+    value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: bool = False
+) -> Tensor:
+    """Returns a constant.
+
+    Args:
+        value: a scalar, nested lists, or an array.
+        dtype: its type; by default what the value suggests (int32, float32, ...).
+        shape: its shape; the last element fills what the value leaves.
+        name: name of the op.
+        verify_shape: refuse a value of another shape.
+
+    Raises:
+        TypeError: the value does not fit the type.
+        ValueError: the value is ragged or has too many elements.
+    """
+    return make_constant(value, dtype, shape, name, verify_shape)
+
+
+@binder("Const")
+def _const(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    value = xp.asarray(attrs["value"].array)
+    return lambda: value
+
+
+@shape_function("Const")
+def _const_shape(op: Operation) -> Any:
+    return (op.attrs["value"].shape,)
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+    """Returns a tensor that every run must feed, of the given type and partially known shape."""
+    return new("Placeholder", name, dtype=dtype, shape=as_shape(shape))
+
+
+@compute("Placeholder", "PlaceholderV2")
+def _placeholder(xp: Any, *, dtype: Any, shape: Any, ctx: Any) -> Any:
+    known = "" if shape.sizes is None else f" and shape {brackets(shape)}"
+    raise InvalidArgumentError(
+        ctx.op,
+        ctx.op,
+        f"You must feed a value for placeholder tensor '{ctx.op.name}' with dtype {dtype.short_name}{known}",
+        hint=f"session.run(..., feed_dict={{{ctx.op.name!r} + ':0': value}})",
+    )
+
+
+@shape_function("Placeholder", "PlaceholderV2")
+def _placeholder_shape(op: Operation) -> Any:
+    return (op.attrs["shape"],)
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Returns ``input`` unless the run feeds something else of that partially known shape."""
+    return new("PlaceholderWithDefault", name, input=input, shape=as_shape(shape))
+
+
+@compute("PlaceholderWithDefault")
+def _placeholder_with_default(xp: Any, input: Any) -> Any:
+    return input
+
+
+@shape_function("PlaceholderWithDefault")
+def _placeholder_with_default_shape(op: Operation) -> Any:
+    op.inputs[0].shape.merge_with(op.attrs["shape"])
+    return (op.attrs["shape"],)
+
+
+@gradient("PlaceholderWithDefault")
+def _placeholder_with_default_grad(op: Operation, grad: Tensor) -> Tensor:
+    return grad
+
+
+# Filled tensors
+
+
+def _filled(value: Any, shape: Any, dtype: Any, name: str | None, default_name: str) -> Tensor:
+    with name_scope(name, default_name, [shape]) as scope:
+        if not isinstance(shape, Tensor):
+            try:
+                sizes = as_shape(shape).as_list()
+                if None in sizes:
+                    raise ValueError("partially known")
+            except (TypeError, ValueError):
+                shape = convert_to_tensor(shape, dtype=int32)
+            else:
+                if math.prod(sizes) < _SMALL:  # type: ignore[arg-type]
+                    return make_constant(value, dtype, sizes, scope)
+                shape = make_constant(sizes, int32, name="shape_as_tensor")
+        if shape.shape.sizes == ():
+            shape = new("Reshape", tensor=shape, shape=[-1])
+        return new("Fill", scope, dims=shape, value=make_constant(value, dtype))
+
+
+def _zero(dtype: Any) -> Any:
+    return False if dtype is bool_type else "" if dtype is string else 0
+
+
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """Returns zeros (False, empty strings) in a shape given as list or as tensor."""
+    dtype = as_dtype(dtype).base_dtype
+    return _filled(_zero(dtype), shape, dtype, name, "zeros")
+
+
+def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """Returns ones (True) in a shape given as list or as tensor."""
+    dtype = as_dtype(dtype).base_dtype
+    return _filled(True if dtype is bool_type else 1, shape, dtype, name, "ones")
+
+
+def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Returns zeros in the shape of ``tensor``: a constant where that is known and ``optimize`` is True."""
+    with name_scope(name, "zeros_like", [tensor]) as scope:
+        tensor = convert_to_tensor(tensor, name="tensor")
+        wanted = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
+        if optimize and tensor.shape.is_fully_defined() and wanted.name != "variant":
+            return zeros(tensor.shape, wanted, name=scope)
+        if wanted is not tensor.dtype.base_dtype:
+            return zeros(shape_tensor(tensor) if optimize else new("Shape", input=tensor), wanted, scope)
+        return new("ZerosLike", scope, x=tensor)
+
+
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Returns ones in the shape of ``tensor``."""
+    with name_scope(name, "ones_like", [tensor]) as scope:
+        tensor = convert_to_tensor(tensor, name="tensor")
+        wanted = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
+        result = ones(shape_tensor(tensor) if optimize else new("Shape", input=tensor), wanted, scope)
+        if optimize:
+            result.set_shape(tensor.shape)
+        return result
+
+
+@compute("ZerosLike")
+def _zeros_like(xp: Any, x: Any) -> Any:
+    return xp.full(x.shape, b"", object) if x.dtype == object else xp.zeros(x.shape, x.dtype)
+
+
+@compute("OnesLike")
+def _ones_like(xp: Any, x: Any) -> Any:
+    return xp.ones(x.shape, x.dtype)
+
+
+shape_function("ZerosLike", "OnesLike")(same_shape)
+not_differentiable("ZerosLike", "OnesLike")
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """Returns a tensor of shape ``dims`` filled with a scalar."""
+    return new("Fill", name, dims=dims, value=value)
+
+
+@compute("Fill")
+def _fill(xp: Any, dims: Any, value: Any) -> Any:
+    sizes = tuple(dims.tolist())
+    if value.ndim:
+        raise InvalidArgumentError(
+            None, None, f"value must be a scalar, got shape [{','.join(map(str, value.shape))}]"
+        )
+    if any(size < 0 for size in sizes):
+        raise InvalidArgumentError(None, None, f"Dimension {min(sizes)} must be >= 0")
+    return xp.full(sizes, value[()], value.dtype)
+
+
+@shape_function("Fill")
+def _fill_shape(op: Operation) -> Any:
+    return (constant_value_as_shape(op.inputs[0]),)
+
+
+@gradient("Fill")
+def _fill_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor]:
+    axes = new("Range", start=0, limit=new("Rank", input=grad), delta=1)
+    return None, new("Sum", input=grad, reduction_indices=axes)
+
+
+# Sequences
+
+
+def range(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range"
+) -> Tensor:
+    """Returns ``start``, ``start + delta``, ... below ``limit``; with one argument, from 0 up to it."""
+    if limit is None:
+        start, limit = 0, start
+    with name_scope(name, "Range", [start, limit, delta]) as scope:
+        parts = [
+            convert_to_tensor(value, dtype, name=part)
+            for part, value in (("start", start), ("limit", limit), ("delta", delta))
+        ]
+        if dtype is None:
+            order = [int32, int64, float32, float64]
+            for part in parts:
+                if part.dtype.base_dtype not in order:
+                    raise TypeError(f"range takes int32, int64, float32 or float64, got {part.dtype.name}")
+            wanted = max((part.dtype.base_dtype for part in parts), key=order.index)
+            parts = [
+                part if part.dtype.base_dtype is wanted else new("Cast", x=part, DstT=wanted)
+                for part in parts
+            ]
+        return new("Range", scope, start=parts[0], limit=parts[1], delta=parts[2])
+
+
+@compute("Range")
+def _range(xp: Any, start: Any, limit: Any, delta: Any) -> Any:
+    first, last, step = start.item(), limit.item(), delta.item()
+    count = _range_length(first, last, step)
+    if start.dtype.kind in "iu":
+        return xp.arange(count, dtype=start.dtype) * start.dtype.type(step) + start.dtype.type(first)
+    return (first + xp.arange(count) * step).astype(start.dtype)
+
+
+def _range_length(first: Any, last: Any, step: Any) -> int:
+    if step == 0:
+        raise InvalidArgumentError(None, None, "Requires delta != 0: 0")
+    if step > 0 and first > last:
+        raise InvalidArgumentError(
+            None, None, f"Requires start <= limit when delta > 0: {_number(first)}/{_number(last)}"
+        )
+    if step < 0 and first < last:
+        raise InvalidArgumentError(
+            None, None, f"Requires start >= limit when delta < 0: {_number(first)}/{_number(last)}"
+        )
+    if isinstance(first, int):
+        return -((first - last) // step) if step > 0 else -((last - first) // -step)
+    return math.ceil(abs((last - first) / step))
+
+
+def _number(value: Any) -> str:
+    return f"{value:g}"
+
+
+@shape_function("Range")
+def _range_shape(op: Operation) -> Any:
+    for name, tensor in zip(("start", "limit", "delta"), op.inputs, strict=True):
+        if tensor.shape.ndims not in (0, None):
+            raise ValueError(f"Shape must be rank 0 but is rank {tensor.shape.ndims}: {name}")
+    values = [constant_value(tensor) for tensor in op.inputs]
+    if any(value is None for value in values):
+        return (TensorShape.of((None,)),)
+    try:
+        return (TensorShape.of((_range_length(*(value.item() for value in values)),)),)  # type: ignore[union-attr]
+    except InvalidArgumentError as error:
+        raise ValueError(error.message) from None
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
+    """Returns ``num`` evenly spaced values from ``start`` to ``stop``, both included."""
+    return new("LinSpace", name, start=start, stop=stop, num=num)
+
+
+lin_space = linspace
+
+
+@compute("LinSpace")
+def _linspace(xp: Any, start: Any, stop: Any, num: Any) -> Any:
+    count = int(num)
+    if count <= 0:
+        raise InvalidArgumentError(None, None, f"Requires num > 0: {count}")
+    if count == 1:
+        return xp.full((1,), start[()], start.dtype)
+    step = (stop - start) / start.dtype.type(count - 1)
+    values = start + step * xp.arange(count).astype(start.dtype)
+    values[-1] = stop
+    return values
+
+
+@shape_function("LinSpace")
+def _linspace_shape(op: Operation) -> Any:
+    for tensor in op.inputs:
+        if tensor.shape.ndims not in (0, None):
+            raise ValueError(f"Shape must be rank 0 but is rank {tensor.shape.ndims}")
+    count = constant_value(op.inputs[2])
+    if count is None:
+        return (TensorShape.of((None,)),)
+    if int(count) <= 0:
+        raise ValueError(f"Requires num > 0: {int(count)}")
+    return (TensorShape.of((int(count),)),)
+
+
+not_differentiable("Const", "Placeholder", "Range", "LinSpace", "OneHot")
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> Tensor:
+    """Returns an identity matrix, or ``batch_shape`` of them."""
+    with name_scope(name, "eye", [num_rows, num_columns, batch_shape]):
+        batch = [] if batch_shape is None else batch_shape
+        columns = num_rows if num_columns is None else num_columns
+        if any(isinstance(part, Tensor) for part in (num_rows, columns, batch)):
+            batch_tensor = convert_to_tensor(batch, int32, name="batch_shape")
+            size = num_rows if num_columns is None else new("Minimum", x=num_rows, y=columns)
+            diagonal_shape: Any = new("ConcatV2", values=[batch_tensor, [size]], axis=0)
+            shape: Any = new("ConcatV2", values=[batch_tensor, [num_rows, columns]], axis=0)
+        else:
+            diagonal_shape = [*batch, min(int(num_rows), int(columns))]
+            shape = [*batch, num_rows, columns]
+        diagonal = ones(diagonal_shape, dtype)
+        if num_columns is None:
+            return new("MatrixDiag", "diag", diagonal=diagonal)
+        return new("MatrixSetDiag", "set_diag", input=zeros(shape, dtype), diagonal=diagonal)
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Returns rows with ``on_value`` at each index and ``off_value`` elsewhere.
+
+    Args:
+        indices: integers of any shape; one out of range gives a row without ``on_value``.
+        depth: length of a row.
+        on_value: 1 by default.
+        off_value: 0 by default.
+        axis: where the new dimension goes; the last by default.
+        dtype: type of the result; float32 unless the values say otherwise.
+        name: name of the op.
+
+    Raises:
+        TypeError: the values do not have the type ``dtype``.
+    """
+    with name_scope(name, "one_hot", [indices, depth, on_value, off_value, axis, dtype]) as scope:
+        wanted = None if dtype is None else as_dtype(dtype).base_dtype
+        if on_value is not None:
+            on_value = convert_to_tensor(on_value, dtype_hint=wanted, name="on_value")
+        if off_value is not None:
+            off_value = convert_to_tensor(off_value, dtype_hint=wanted, name="off_value")
+        if wanted is None:
+            given = on_value if on_value is not None else off_value
+            wanted = float32 if given is None else given.dtype.base_dtype
+        if on_value is None:
+            on_value = convert_to_tensor(1, wanted, name="on_value")
+        if off_value is None:
+            off_value = convert_to_tensor(0, wanted, name="off_value")
+        for label, value in (("on_value", on_value), ("off_value", off_value)):
+            if value.dtype.base_dtype is not wanted:
+                raise TypeError(
+                    f"dtype {value.dtype.base_dtype} of {label} does not match dtype parameter {wanted}"
+                )
+        return new(
+            "OneHot", scope, indices=indices, depth=depth, on_value=on_value, off_value=off_value,
+            axis=-1 if axis is None else axis,
+        )  # fmt: skip
+
+
+@compute("OneHot")
+def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, *, axis: int) -> Any:
+    if int(depth) < 0:
+        raise InvalidArgumentError(None, None, f"depth must be non-negative, got: {int(depth)}")
+    count = int(depth)
+    if xp is np:
+        rows = np.full((indices.size, count), off_value)
+        places = indices.reshape(-1)
+        hot = np.flatnonzero((places >= 0) & (places < count))
+        rows[hot, places[hot]] = on_value
+        rows = rows.reshape(*indices.shape, count)
+    else:  # a GPU does not wait to be asked how many there are
+        rows = xp.where(indices[..., None] == xp.arange(count), on_value, off_value)
+    return rows if axis == -1 else xp.ascontiguousarray(xp.moveaxis(rows, -1, axis))
+
+
+@shape_function("OneHot")
+def _one_hot_shape(op: Operation) -> Any:
+    sizes, axis = op.inputs[0].shape.sizes, op.attrs["axis"]
+    if sizes is None:
+        return (UNKNOWN_SHAPE,)
+    if axis < -1 or axis > len(sizes):
+        raise ValueError(f"axis must be >= -1 and <= {len(sizes)}, got {axis}")
+    depth = constant_value(op.inputs[1])
+    at = len(sizes) if axis == -1 else axis
+    return (TensorShape.of((*sizes[:at], None if depth is None else int(depth), *sizes[at:])),)

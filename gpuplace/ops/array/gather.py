@@ -1,0 +1,502 @@
+"""Parts of a tensor by index: gather, gather_nd, scatter_nd, masks; choosing between tensors by condition.
+
+On the CPU an index out of range is an error; on a GPU, where checking would wait for the device, the result there is 0.
+
+Source: tensorflow/python/ops/array_ops.py, array_grad.py and tensorflow/core/kernels/gather_op.cc, gather_nd_op.cc,
+scatter_nd_op.cc, cwise_op_select.cc, where_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.dtypes import int32, int64
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.constant_value import constant_value, constant_value_as_shape
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.numerics.masks import chosen
+from gpuplace.ops.array.constant import zeros_like
+from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.array.reshaping import size as size_of
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.support import broadcast, new, shape_tensor
+from gpuplace.ops.variables.scatter import apply_at
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+
+__all__ = [
+    "gather", "gather_nd", "batch_gather", "scatter_nd", "tensor_scatter_update", "tensor_scatter_add", "boolean_mask",
+    "where", "where_v2",
+]  # fmt: skip
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+) -> Tensor:
+    """Returns the slices of ``params`` at ``indices`` along ``axis``.
+
+    Args:
+        params: a tensor, or a resource variable, of which only the slices are read.
+        indices: integers of any shape.
+        validate_indices: ignored.
+        name: name of the op.
+        axis: the dimension that the indices count; the first after the batch dimensions by default.
+        batch_dims: how many leading dimensions ``params`` and ``indices`` share.
+    """
+    axis = batch_dims if axis is None else axis
+    if not isinstance(axis, Tensor) and axis == 0 and batch_dims == 0 and hasattr(params, "sparse_read"):
+        return params.sparse_read(indices, name=name)
+    return new("GatherV2", name, params=params, indices=indices, axis=axis, batch_dims=batch_dims)
+
+
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+    """Returns slices of ``params``, whose leading dimensions are those of ``indices`` but for the last."""
+    with name_scope(name, "BatchGather", [params, indices]) as scope:
+        indices = convert_to_tensor(indices, name="indices")
+        if indices.shape.ndims is None:
+            raise ValueError("batch_gather does not allow indices with unknown shape.")
+        return gather(
+            params, indices, axis=indices.shape.ndims - 1, batch_dims=indices.shape.ndims - 1, name=scope
+        )
+
+
+def _checked(xp: Any, indices: Any, limit: int, ctx: Any) -> tuple[Any, Any]:
+    """Indices that are in range, and where they were not (None on the CPU, where that is an error)."""
+    wrong = (indices < 0) | (indices >= limit)
+    if ctx.device_type == "GPU":
+        return xp.where(wrong, 0, indices), wrong
+    if wrong.any():
+        where = xp.unravel_index(int(xp.argmax(wrong)), indices.shape)
+        at = ",".join(str(int(part)) for part in where)
+        raise InvalidArgumentError(
+            None, None, f"indices[{at}] = {int(indices[where])} is not in [0, {limit})"
+        )
+    return indices, None
+
+
+def _take(xp: Any, params: Any, indices: Any, axis: int, ctx: Any) -> Any:
+    safe, wrong = _checked(xp, indices, params.shape[axis], ctx)
+    if params.shape[axis] == 0:
+        shape = (*params.shape[:axis], *indices.shape, *params.shape[axis + 1 :])
+        return xp.zeros(shape, params.dtype)
+    result = xp.take(params, safe, axis=axis)
+    if wrong is not None:
+        mask = wrong.reshape((1,) * axis + wrong.shape + (1,) * (params.ndim - axis - 1))
+        result = xp.where(mask, params.dtype.type(0), result)
+    return result
+
+
+@compute("Gather")
+def _gather(xp: Any, params: Any, indices: Any, *, ctx: Any) -> Any:
+    if not params.ndim:
+        raise InvalidArgumentError(None, None, "params must be at least 1 dimensional")
+    return _take(xp, params, indices, 0, ctx)
+
+
+@compute("GatherV2")
+def _gather_v2(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dims: int, ctx: Any) -> Any:
+    at = int(axis)
+    if not -params.ndim <= at < params.ndim:
+        raise InvalidArgumentError(
+            None, None, f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {at}"
+        )
+    at %= params.ndim
+    batch = batch_dims % (indices.ndim + 1) if batch_dims < 0 else batch_dims
+    if not batch:
+        return _take(xp, params, indices, at, ctx)
+    shared = params.shape[:batch]
+    if indices.shape[:batch] != shared:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"params.shape[:{batch}]: {list(shared)} should be equal to indices.shape[:{batch}]:"
+            f" {list(indices.shape[:batch])}",
+        )
+    count = 1
+    for length in shared:
+        count *= length
+    flat = params.reshape(count, *params.shape[batch:])
+    flat_indices = indices.reshape(count, *indices.shape[batch:])
+    parts = [_take(xp, flat[i], flat_indices[i], at - batch, ctx) for i in range(count)]
+    if not parts:
+        inner = (*params.shape[batch:at], *indices.shape[batch:], *params.shape[at + 1 :])
+        return xp.zeros((*shared, *inner), params.dtype)
+    return xp.stack(parts).reshape(*shared, *parts[0].shape)
+
+
+@shape_function("Gather")
+def _gather_shape(op: Operation) -> Any:
+    params, indices = op.inputs[0].shape.sizes, op.inputs[1].shape.sizes
+    if params is None or indices is None:
+        return (UNKNOWN_SHAPE,)
+    if not params:
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    return (TensorShape.of((*indices, *params[1:])),)
+
+
+@shape_function("GatherV2")
+def _gather_v2_shape(op: Operation) -> Any:
+    params, indices = op.inputs[0].shape.sizes, op.inputs[1].shape.sizes
+    axis, batch = constant_value(op.inputs[2]), op.attrs["batch_dims"]
+    if params is None or indices is None:
+        return (UNKNOWN_SHAPE,)
+    batch += len(indices) if batch < 0 else 0
+    if axis is None:
+        rank = len(params) + len(indices) - 1 - batch
+        return (TensorShape.of((None,) * rank),)
+    if not -len(params) <= int(axis) < len(params):
+        raise ValueError(f"Shape must be at least rank {int(axis) + 1} but is rank {len(params)}")
+    at = int(axis) % len(params)
+    if batch > at:
+        raise ValueError(f"batch_dims ({batch}) must be less than or equal to axis ({at})")
+    return (TensorShape.of((*params[:at], *indices[batch:], *params[at + 1 :])),)
+
+
+@gradient("Gather")
+def _gather_grad(op: Operation, grad: Tensor) -> tuple[Any, None]:
+    return _slices_grad(op, grad), None
+
+
+@gradient("GatherV2")
+def _gather_v2_grad(op: Operation, grad: Tensor) -> tuple[Any, None, None]:
+    """Rows of the first axis come back as ``IndexedSlices``; other axes are moved to the front and summed."""
+    params, indices, axis = op.inputs
+    known = constant_value(axis)
+    if op.attrs["batch_dims"]:
+        raise LookupError("The gradient of a gather with batch dimensions is not available")
+    if known is not None and int(known) == 0:
+        return _slices_grad(op, grad), None, None
+    if known is None or params.shape.ndims is None or indices.shape.ndims is None:
+        raise LookupError("The gradient of a gather needs a constant axis and known ranks")
+    at, inner = int(known) % params.shape.ndims, indices.shape.ndims
+    last = params.shape.ndims - 1
+    flat = new("Reshape", tensor=indices, shape=[-1])
+    order = [*range(at, at + inner), *range(at), *range(at + inner, last + inner)]
+    given = shape_tensor(params)
+    moved_shape = new("GatherV2", params=given, indices=[at, *range(at), *range(at + 1, last + 1)], axis=0)
+    row = new("Slice", input=moved_shape, begin=[1], size=[last])
+    rows = new(
+        "Reshape",
+        tensor=new("Transpose", x=grad, perm=order),
+        shape=new("ConcatV2", values=[[-1], row], axis=0),
+    )
+    count = new("StridedSlice", input=given, begin=[at], end=[at + 1], strides=[1], shrink_axis_mask=1)
+    summed = new("UnsortedSegmentSum", data=rows, segment_ids=flat, num_segments=count)
+    return new("Transpose", x=summed, perm=[*range(1, at + 1), 0, *range(at + 1, last + 1)]), None, None
+
+
+def _slices_grad(op: Operation, grad: Tensor) -> Any:
+    params, indices = op.inputs[0], op.inputs[1]
+    with params.graph.colocate_with(params.op):
+        given: Any = new("Cast", x=shape_of(params, out_type=int64), DstT=int32)
+    count = new("ExpandDims", input=size_of(indices), dim=0)
+    values_shape = new("ConcatV2", "concat", values=[count, given[1:]], axis=0)
+    values = new("Reshape", tensor=grad, shape=values_shape)
+    return IndexedSlices(values, new("Reshape", tensor=indices, shape=count), given)
+
+
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+    """Returns the slices of ``params`` at the index vectors in the last dimension of ``indices``.
+
+    Raises:
+        ValueError: ``batch_dims`` is not 0.
+    """
+    if batch_dims:
+        raise ValueError("gather_nd takes no batch dimensions here: batch_dims must be 0")
+    return new("GatherNd", name, params=params, indices=indices)
+
+
+def _depth(indices: Any, rank: int, what: str) -> int:
+    if not indices.ndim:
+        raise InvalidArgumentError(None, None, "indices must be at least a vector")
+    depth: int = indices.shape[-1]
+    if depth > rank:
+        raise InvalidArgumentError(
+            None, None, f"index innermost dimension length must be <= {what} rank; saw: {depth} vs. {rank}"
+        )
+    return depth
+
+
+def _columns(xp: Any, indices: Any, sizes: tuple[int, ...], ctx: Any, sentence: str) -> tuple[Any, Any]:
+    """An index array per dimension, and where it was out of range (None on the CPU: an error)."""
+    depth = len(sizes)
+    wrong = ((indices < 0) | (indices >= xp.asarray(sizes, indices.dtype).reshape(depth))).any(axis=-1)
+    if ctx.device_type == "GPU":
+        return tuple(xp.where(wrong, 0, indices[..., d]) for d in range(depth)), wrong
+    if wrong.any():
+        at = xp.unravel_index(int(xp.argmax(wrong)), wrong.shape)
+        place = ",".join(str(int(part)) for part in at)
+        bad = ", ".join(str(int(part)) for part in indices[at])
+        raise InvalidArgumentError(None, None, sentence.format(place=place, bad=bad))
+    return tuple(indices[..., d] for d in range(depth)), None
+
+
+@compute("GatherNd")
+def _gather_nd(xp: Any, params: Any, indices: Any, *, ctx: Any) -> Any:
+    depth = _depth(indices, params.ndim, "params")
+    text = brackets(TensorShape(params.shape))
+    sentence = "indices[{place}] = [{bad}] does not index into param shape " + text
+    columns, wrong = _columns(xp, indices, params.shape[:depth], ctx, sentence)
+    if not depth:
+        return xp.array(xp.broadcast_to(params, indices.shape[:-1] + params.shape))
+    result = params[columns]
+    if wrong is None:
+        return result if params.dtype != object else xp.asarray(result, object)
+    return xp.where(wrong.reshape(wrong.shape + (1,) * (params.ndim - depth)), params.dtype.type(0), result)
+
+
+@shape_function("GatherNd")
+def _gather_nd_shape(op: Operation) -> Any:
+    params, indices = op.inputs[0].shape.sizes, op.inputs[1].shape.sizes
+    if params is None or indices is None or not indices or indices[-1] is None:
+        return (UNKNOWN_SHAPE,)
+    if indices[-1] > len(params):
+        raise ValueError(
+            f"indices.shape[-1] must be <= params.rank, but saw indices shape: {brackets(op.inputs[1].shape)} and"
+            f" params shape: {brackets(op.inputs[0].shape)}"
+        )
+    return (TensorShape.of((*indices[:-1], *params[indices[-1] :])),)
+
+
+@gradient("GatherNd")
+def _gather_nd_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    params, indices = op.inputs
+    given = new("Shape", input=params, out_type=indices.dtype.base_dtype)
+    return new("ScatterNd", indices=indices, updates=grad, shape=given), None
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Returns zeros of ``shape`` with ``updates`` added at the index vectors of ``indices``."""
+    return new("ScatterNd", name, indices=indices, updates=updates, shape=shape)
+
+
+def _scattered(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add: bool) -> Any:
+    depth = _depth(indices, result.ndim, "output")
+    text = brackets(TensorShape(result.shape))
+    sentence = "indices[{place}] = [{bad}] does not index into shape " + text
+    expected = indices.shape[:-1] + result.shape[depth:]
+    if updates.shape != expected:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Must have updates.shape = indices.shape[:batch_dim] + params_shape[slice_dim:], got updates.shape:"
+            f" {brackets(TensorShape(updates.shape))}, indices.shape: {brackets(TensorShape(indices.shape))},"
+            f" params_shape: {text}",
+        )
+    columns, wrong = _columns(xp, indices, result.shape[:depth], ctx, sentence)
+    if wrong is not None:
+        kept = ~wrong.reshape(-1)
+        columns = tuple(column.reshape(-1)[kept] for column in columns)
+        updates = updates.reshape(-1, *result.shape[depth:])[kept]
+    if not depth:
+        return (
+            result + updates.reshape(-1, *result.shape).sum(axis=0)
+            if add
+            else updates.reshape(-1, *result.shape)[-1]
+        )
+    if add:
+        apply_at(xp, "add", result, columns, updates)
+    else:
+        result[columns] = updates
+    return result
+
+
+@compute("ScatterNd")
+def _scatter_nd(xp: Any, indices: Any, updates: Any, shape: Any, *, ctx: Any) -> Any:
+    return _scattered(xp, xp.zeros(tuple(shape.tolist()), updates.dtype), indices, updates, ctx, add=True)
+
+
+@shape_function("ScatterNd")
+def _scatter_nd_shape(op: Operation) -> Any:
+    return (constant_value_as_shape(op.inputs[2]),)
+
+
+@gradient("ScatterNd")
+def _scatter_nd_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, None]:
+    return None, gather_nd(grad, op.inputs[0]), None
+
+
+def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """Returns a copy of ``tensor`` with ``updates`` put at the index vectors of ``indices``."""
+    return new("TensorScatterUpdate", name, tensor=tensor, indices=indices, updates=updates)
+
+
+def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """Returns a copy of ``tensor`` with ``updates`` added at the index vectors of ``indices``."""
+    return new("TensorScatterAdd", name, tensor=tensor, indices=indices, updates=updates)
+
+
+@compute("TensorScatterUpdate", "TensorScatterAdd")
+def _tensor_scatter(xp: Any, tensor: Any, indices: Any, updates: Any, *, ctx: Any) -> Any:
+    return _scattered(xp, xp.array(tensor), indices, updates, ctx, add=ctx.op.type == "TensorScatterAdd")
+
+
+@shape_function("TensorScatterUpdate", "TensorScatterAdd")
+def _tensor_scatter_shape(op: Operation) -> Any:
+    return (op.inputs[0].shape,)
+
+
+@gradient("TensorScatterUpdate")
+def _tensor_scatter_update_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Tensor]:
+    zeros = new("ZerosLike", x=op.inputs[2])
+    return tensor_scatter_update(grad, op.inputs[1], zeros), None, gather_nd(grad, op.inputs[1])
+
+
+@gradient("TensorScatterAdd")
+def _tensor_scatter_add_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, Tensor]:
+    return new("Identity", input=grad), None, gather_nd(grad, op.inputs[1])
+
+
+# Masks and choices
+
+
+def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None) -> Tensor:
+    """Returns the slices of ``tensor`` where ``mask``, over dimensions from ``axis`` (0) on, is True.
+
+    Raises:
+        ValueError: the mask is a scalar, of unknown rank, or does not fit.
+    """
+    with name_scope(name, "boolean_mask", [tensor, mask]):
+        tensor = convert_to_tensor(tensor, name="tensor")
+        mask = convert_to_tensor(mask, name="mask")
+        at, rank = axis or 0, mask.shape.ndims
+        if rank == 0:
+            raise ValueError("mask cannot be scalar.")
+        if rank is None:
+            raise ValueError(
+                "Number of mask dimensions must be specified, even if some dimensions are None.  E.g. shape=[None] is"
+                " ok, but shape=None is not."
+            )
+        tensor.shape[at : at + rank].assert_is_compatible_with(mask.shape)
+        leading = new("Prod", input=_slice_of_shape(tensor, slice(at, at + rank)), reduction_indices=[0])
+        before = _slice_of_shape(tensor, slice(at))
+        after = _slice_of_shape(tensor, slice(at + rank, None))
+        flat_shape = new("ConcatV2", "concat", values=[before, [leading], after], axis=0)
+        rows = new("Reshape", tensor=tensor, shape=flat_shape)
+        first = tensor.shape[at : at + rank].num_elements()
+        rows.set_shape(tensor.shape[:at].concatenate([first]).concatenate(tensor.shape[at + rank :]))
+        flat = new("Reshape", tensor=mask, shape=[-1])
+        chosen = new("Squeeze", input=new("Where", input=flat), squeeze_dims=[1])
+        return new("GatherV2", params=rows, indices=chosen, axis=at)
+
+
+def _slice_of_shape(tensor: Tensor, part: slice) -> Tensor:
+    sizes: Any = shape_of(tensor)
+    return sizes[part]
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """Returns the coordinates of True elements, or ``x`` where ``condition`` is True and ``y`` elsewhere.
+
+    ``x`` and ``y`` have one shape, ``condition`` the same, or a vector's that chooses rows.
+
+    Raises:
+        ValueError: only one of ``x`` and ``y`` is given.
+    """
+    if x is None and y is None:
+        with name_scope(name, "Where", [condition]) as scope:
+            return new("Where", scope, input=convert_to_tensor(condition, "bool", name="condition"))
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
+    return new("Select", name, condition=condition, t=x, e=y)
+
+
+def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """As ``where``, but ``condition``, ``x`` and ``y`` broadcast as in NumPy."""
+    if x is None and y is None:
+        return where(condition, name=name)
+    if x is None or y is None:
+        raise ValueError("x and y must both be non-None or both be None.")
+    return new("SelectV2", name, condition=condition, t=x, e=y)
+
+
+@compute("Select")
+def _select(xp: Any, condition: Any, t: Any, e: Any) -> Any:
+    if t.shape != e.shape:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"'then' and 'else' must have the same size.  but received:"
+            f" {brackets(TensorShape(t.shape))} vs. {brackets(TensorShape(e.shape))}",
+        )
+    if condition.shape != t.shape:
+        rows = condition.ndim == 1 and t.ndim >= 1 and t.shape[0] == condition.shape[0]
+        if condition.ndim and not rows:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Inputs to operation Select of type Select must have the same size and shape.  Input 0:"
+                f" {brackets(TensorShape(condition.shape))} != input 1: {brackets(TensorShape(t.shape))}",
+            )
+        condition = condition.reshape(condition.shape + (1,) * (t.ndim - condition.ndim))
+    return chosen(xp, condition, t, e)
+
+
+@compute("SelectV2")
+def _select_v2(xp: Any, condition: Any, t: Any, e: Any) -> Any:
+    return chosen(xp, condition, t, e)
+
+
+@shape_function("Select")
+def _select_shape(op: Operation) -> Any:
+    try:
+        data = merge_shapes(op.inputs[1].shape, op.inputs[2].shape)
+    except ValueError as error:
+        raise ValueError(f"{error}\n\tFrom merging shape 1 with other shapes.") from None
+    sizes = op.inputs[0].shape.sizes
+    if sizes is not None and data.sizes is not None and sizes:
+        if len(sizes) == 1 and data.sizes:
+            merge_shapes(op.inputs[0].shape, TensorShape.of(data.sizes[:1]))
+        else:
+            data = merge_shapes(data, op.inputs[0].shape)
+    return (data,)
+
+
+@shape_function("SelectV2")
+def _select_v2_shape(op: Operation) -> Any:
+    return (broadcast(op.inputs[0].shape, broadcast(op.inputs[1].shape, op.inputs[2].shape)),)
+
+
+@gradient("Select")
+def _select_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, Tensor]:
+    condition, x = op.inputs[0], op.inputs[1]
+    zeros = zeros_like(x)
+    return None, where(condition, grad, zeros), where(condition, zeros, grad)
+
+
+@gradient("SelectV2")
+def _select_v2_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, Tensor]:
+    condition, x, y = op.inputs
+    zeros = new("ZerosLike", x=grad)
+    whole = shape_tensor(op.outputs[0])
+    results = []
+    for source, grads in ((x, where_v2(condition, grad, zeros)), (y, where_v2(condition, zeros, grad))):
+        given = shape_tensor(source)
+        axes = apply_op("BroadcastGradientArgs", s0=given, s1=whole).outputs[0]
+        results.append(new("Reshape", tensor=new("Sum", input=grads, reduction_indices=axes), shape=given))
+    return None, results[0], results[1]
+
+
+@compute("Where")
+def _where(xp: Any, input: Any) -> Any:
+    if not input.ndim:
+        return xp.zeros((int(bool(input)), 0), xp.int64)
+    return xp.stack(xp.nonzero(input), axis=1).astype(xp.int64)
+
+
+@shape_function("Where")
+def _where_shape(op: Operation) -> Any:
+    return (TensorShape.of((None, op.inputs[0].shape.ndims)),)
+
+
+not_differentiable("Where")

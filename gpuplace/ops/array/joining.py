@@ -1,0 +1,405 @@
+"""Tensors put together and taken apart: concat, stack, split.
+
+Source: tensorflow/python/ops/array_ops.py, array_grad.py and tensorflow/core/kernels/concat_op.cc, pack_op.cc,
+split_op.cc, split_v_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.dtypes import int32
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.support import new, new_list, shape_tensor
+from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape
+
+__all__ = ["concat", "stack", "unstack", "parallel_stack", "split"]
+
+
+def _axis_in(axis: int, rank: int, sentence: str) -> int:
+    """``axis`` counted from the front; InvalidArgumentError with ``sentence`` where it is out of range."""
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(None, None, sentence)
+    return axis % rank if rank else 0
+
+
+def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
+    """Returns tensors joined along an existing dimension; their other sizes have to be the same.
+
+    Raises:
+        ValueError: ranks or sizes are known and do not fit.
+    """
+    if not isinstance(values, (list, tuple)):
+        values = [values]
+    if len(values) == 1:
+        with name_scope(name, "concat", [axis, *values]):
+            axis = convert_to_tensor(axis, int32, name="concat_dim")
+            if axis.shape.ndims not in (0, None):
+                raise ValueError(f"Shape {axis.shape} must have rank 0")
+            return new("Identity", name, input=values[0])
+    return new("ConcatV2", name, values=list(values), axis=axis)
+
+
+def _join(xp: Any, values: list[Any], axis: int) -> Any:
+    first = values[0]
+    at = _axis_in(
+        axis,
+        first.ndim,
+        f"ConcatOp : Expected concatenating dimensions in the range [{-first.ndim}, {first.ndim}), but got {axis}",
+    )
+    for index, value in enumerate(values):
+        if value.ndim != first.ndim or any(
+            a != b for d, (a, b) in enumerate(zip(value.shape, first.shape, strict=True)) if d != at
+        ):
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"ConcatOp : {'Dimensions' if value.ndim == first.ndim else 'Ranks'} of inputs should match: shape[0] ="
+                f" {brackets(TensorShape(first.shape))} vs. shape[{index}] = {brackets(TensorShape(value.shape))}",
+            )
+    return xp.concatenate(values, axis=at)
+
+
+@compute("ConcatV2")
+def _concat_v2(xp: Any, values: list[Any], axis: Any) -> Any:
+    return _join(xp, values, int(axis))
+
+
+@compute("Concat")
+def _concat(xp: Any, concat_dim: Any, values: list[Any]) -> Any:
+    return _join(xp, values, int(concat_dim))
+
+
+@shape_function("ConcatV2", "Concat")
+def _concat_shape(op: Operation) -> Any:
+    at = op.inputs[-1] if op.type == "ConcatV2" else op.inputs[0]
+    shapes = [tensor.shape for tensor in (op.inputs[:-1] if op.type == "ConcatV2" else op.inputs[1:])]
+    ranks = {shape.ndims for shape in shapes if shape.ndims is not None}
+    if len(ranks) > 1:
+        raise ValueError(f"Shape must be rank {min(ranks)} but is rank {max(ranks)}")
+    axis = constant_value(at)
+    if not ranks:
+        return (UNKNOWN_SHAPE,)
+    rank = ranks.pop()
+    if axis is None:
+        return (TensorShape.of((None,) * rank),)
+    if rank == 0:
+        raise ValueError("Can't concatenate scalars (use tf.stack instead)")
+    if not -rank <= int(axis) < rank:
+        raise ValueError(
+            f"Expected concatenating dimensions in the range [{-rank}, {rank}), but got {int(axis)}"
+        )
+    along = int(axis) % rank
+    total: int | None = 0
+    rest = TensorShape.of((None,) * rank)
+    for shape in shapes:
+        sizes = shape.sizes or (None,) * rank
+        total = None if total is None or sizes[along] is None else total + sizes[along]  # type: ignore[operator]
+        rest = merge_shapes(rest, TensorShape.of((*sizes[:along], None, *sizes[along + 1 :])))
+    assert rest.sizes is not None
+    return (TensorShape.of((*rest.sizes[:along], total, *rest.sizes[along + 1 :])),)
+
+
+@gradient("ConcatV2", "Concat")
+def _concat_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
+    """Slices at the offsets where each input begins."""
+    is_v2 = op.type == "ConcatV2"
+    axis = op.inputs[-1] if is_v2 else op.inputs[0]
+    values = op.inputs[:-1] if is_v2 else op.inputs[1:]
+    if len(values) == 1:
+        parts: list[Tensor | None] = [grad]
+    else:
+        known = constant_value(axis)
+        rank = values[0].shape.ndims
+        positive: Any = axis
+        if known is None or int(known) < 0:
+            count = rank if rank is not None else new("Rank", input=values[0])
+            positive = new("FloorMod", x=axis, y=count)
+        sizes = (
+            [shape_tensor(value) for value in values]
+            if all(value.shape.is_fully_defined() for value in values)
+            else new_list("ShapeN", input=list(values))
+        )
+        offsets = new_list("ConcatOffset", concat_dim=positive, shape=sizes)
+        parts = [
+            new("Slice", input=grad, begin=begin, size=length)
+            for begin, length in zip(offsets, sizes, strict=True)
+        ]
+    return [*parts, None] if is_v2 else [None, *parts]
+
+
+@compute("ConcatOffset")
+def _concat_offset(xp: Any, concat_dim: Any, shape: list[Any]) -> Any:
+    axis, offset, results = int(concat_dim), 0, []
+    first = shape[0].tolist()
+    _axis_in(axis, len(first), f"Concat dim is out of range: {axis} vs. {len(first)}")
+    for sizes in shape:
+        begin = xp.zeros_like(sizes)
+        begin[axis] = offset
+        offset += int(sizes[axis])
+        results.append(begin)
+    return tuple(results)
+
+
+@shape_function("ConcatOffset")
+def _concat_offset_shape(op: Operation) -> Any:
+    return tuple(tensor.shape for tensor in op.inputs[1:])
+
+
+not_differentiable("ConcatOffset")
+
+
+def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
+    """Returns tensors of one shape joined along a new dimension; a list of plain values becomes a constant.
+
+    Raises:
+        ValueError: the shapes differ, or ``axis`` is out of range.
+    """
+    if axis == 0:
+        try:
+            return convert_to_tensor(values, name=name)
+        except (TypeError, ValueError):
+            pass  # not one constant: the op says what is wrong
+    sizes = convert_to_tensor(values[0], name="value_shape").shape.sizes
+    if sizes is not None:
+        rank = len(sizes) + 1
+        if not -rank <= axis < rank:
+            raise ValueError(f"axis = {axis} not in [{-rank}, {rank})")
+    return new("Pack", name, values=list(values), axis=axis)
+
+
+@compute("Pack")
+def _pack(xp: Any, values: list[Any], *, axis: int) -> Any:
+    for index, value in enumerate(values):
+        if value.shape != values[0].shape:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Shapes of all inputs must match: values[0].shape = {brackets(TensorShape(values[0].shape))} !="
+                f" values[{index}].shape = {brackets(TensorShape(value.shape))}",
+            )
+    rank = values[0].ndim + 1
+    _axis_in(axis, rank, f"axis = {axis} not in [{-rank}, {rank})")
+    return xp.stack(values, axis=axis)
+
+
+@shape_function("Pack")
+def _pack_shape(op: Operation) -> Any:
+    shape = op.inputs[-1].shape
+    for index in reversed(range(len(op.inputs) - 1)):
+        try:
+            shape = merge_shapes(op.inputs[index].shape, shape)
+        except ValueError as error:
+            raise ValueError(f"{error}\n\tFrom merging shape {index} with other shapes.") from None
+    if shape.sizes is None:
+        return (UNKNOWN_SHAPE,)
+    rank, axis = len(shape.sizes) + 1, op.attrs["axis"]
+    if not -rank <= axis < rank:
+        raise ValueError(f"Invalid axis: {axis}; must be in [{-rank},{rank})")
+    at = axis % rank
+    return (TensorShape.of((*shape.sizes[:at], len(op.inputs), *shape.sizes[at:])),)
+
+
+@gradient("Pack")
+def _pack_grad(op: Operation, grad: Tensor) -> list[Tensor]:
+    return new_list("Unpack", "unstack", value=grad, num=op.attrs["N"], axis=op.attrs["axis"])
+
+
+def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
+    """Returns tensors of one known shape joined along a new first dimension."""
+    with name_scope(name, "parallel_stack", list(values)):
+        first = convert_to_tensor(values[0])
+        shape = TensorShape([len(values)]).concatenate(first.shape)
+        return new(
+            "ParallelConcat", values=[new("ExpandDims", input=value, dim=0) for value in values], shape=shape
+        )
+
+
+@compute("ParallelConcat")
+def _parallel_concat(xp: Any, values: list[Any], *, shape: Any) -> Any:
+    return _join(xp, values, 0)
+
+
+@shape_function("ParallelConcat")
+def _parallel_concat_shape(op: Operation) -> Any:
+    return (op.attrs["shape"],)
+
+
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
+    """Returns the parts of a tensor along a dimension, which is gone in each.
+
+    Raises:
+        ValueError: the size of the dimension is neither known nor given by ``num``, or ``axis`` is out of range.
+    """
+    if num is None:
+        value = convert_to_tensor(value)
+        sizes = value.shape.sizes
+        if sizes is not None:
+            if not -len(sizes) <= axis < len(sizes):
+                raise ValueError(f"axis = {axis} not in [{-len(sizes)}, {len(sizes)})")
+            num = sizes[axis]
+        if num is None:
+            raise ValueError(f"Cannot infer num from shape {value.shape}")
+    return new_list("Unpack", name, value=value, num=num, axis=axis)
+
+
+@compute("Unpack")
+def _unpack(xp: Any, value: Any, *, num: int, axis: int) -> Any:
+    at = _axis_in(axis, value.ndim, f"axis = {axis} not in [{-value.ndim}, {value.ndim})")
+    if value.shape[at] != num:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Input shape axis {axis} must equal {num}, got shape {brackets(TensorShape(value.shape))}",
+        )
+    moved = xp.moveaxis(value, at, 0)
+    return tuple(xp.asarray(moved[index]) for index in range(num))
+
+
+@shape_function("Unpack")
+def _unpack_shape(op: Operation) -> Any:
+    sizes, axis, num = op.inputs[0].shape.sizes, op.attrs["axis"], op.attrs["num"]
+    if sizes is None:
+        return (UNKNOWN_SHAPE,) * num
+    if not -len(sizes) <= axis < len(sizes):
+        raise ValueError(f"Invalid axis: {axis}; must be in [{-len(sizes)},{len(sizes)})")
+    at = axis % len(sizes)
+    if sizes[at] not in (None, num):
+        raise ValueError(f"Dimension must be {num} but is {sizes[at]}")
+    return (TensorShape.of(sizes[:at] + sizes[at + 1 :]),) * num
+
+
+@gradient("Unpack")
+def _unpack_grad(op: Operation, *grads: Tensor) -> Tensor:
+    return new("Pack", values=list(grads), axis=op.attrs["axis"])
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+) -> list[Tensor]:
+    """Returns the parts of a tensor along a dimension: a number of equal ones, or of the given sizes.
+
+    Args:
+        value: what is split.
+        num_or_size_splits: an integer, or a vector of sizes of which one may be -1.
+        axis: the dimension.
+        num: the number of sizes, where it is not known.
+        name: name of the op.
+
+    Raises:
+        ValueError: the number of parts is not known, or does not divide the dimension.
+    """
+    size_splits = convert_to_tensor(num_or_size_splits)
+    if isinstance(num_or_size_splits, (int, Dimension)) and not isinstance(num_or_size_splits, bool):
+        return new_list("Split", name, split_dim=axis, value=value, num_split=int(num_or_size_splits))
+    if size_splits.shape.ndims == 0:
+        raise ValueError("Rank-0 tensors are not supported as the num_or_size_splits argument to split.")
+    if num is None:
+        num = size_splits.shape.sizes[0] if size_splits.shape.sizes else None
+        if num is None:
+            raise ValueError(f"Cannot infer num from shape {num_or_size_splits}")
+    return new_list("SplitV", name, value=value, size_splits=size_splits, split_dim=axis, num_split=num)
+
+
+def _cut(xp: Any, value: Any, axis: int, lengths: list[int]) -> Any:
+    parts, start = [], 0
+    for length in lengths:
+        at = (slice(None),) * axis + (slice(start, start + length),)
+        parts.append(value[at])
+        start += length
+    return tuple(parts)
+
+
+@compute("Split")
+def _split(xp: Any, split_dim: Any, value: Any, *, num_split: int) -> Any:
+    axis = _axis_in(
+        int(split_dim),
+        value.ndim,
+        f"-input rank(-{value.ndim}) <= split_dim < input rank ({value.ndim}), but got {int(split_dim)}",
+    )
+    if value.shape[axis] % num_split:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Number of ways to split should evenly divide the split dimension, but got split_dim {axis} (size ="
+            f" {value.shape[axis]}) and num_split {num_split}",
+        )
+    return _cut(xp, value, axis, [value.shape[axis] // num_split] * num_split)
+
+
+@compute("SplitV")
+def _split_v(xp: Any, value: Any, size_splits: Any, split_dim: Any, *, num_split: int) -> Any:
+    axis = _axis_in(
+        int(split_dim),
+        value.ndim,
+        f"-input rank(-{value.ndim}) <= split_dim < input rank ({value.ndim}), but got {int(split_dim)}",
+    )
+    lengths, total = size_splits.tolist(), value.shape[axis]
+    known = sum(length for length in lengths if length != -1)
+    if lengths.count(-1) > 1:
+        raise InvalidArgumentError(None, None, "There can only be one -1 in the input.")
+    if (-1 in lengths and known > total) or (-1 not in lengths and known != total):
+        what = "must exactly sum" if -1 not in lengths else "must sum to at most"
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Determined shape {what} the dimension: sizes {lengths} and a dimension of size {total}",
+        )
+    return _cut(xp, value, axis, [total - known if length == -1 else length for length in lengths])
+
+
+@shape_function("Split")
+def _split_shape(op: Operation) -> Any:
+    sizes, axis, count = op.inputs[1].shape.sizes, constant_value(op.inputs[0]), op.attrs["num_split"]
+    if sizes is None or axis is None:
+        return (UNKNOWN_SHAPE if sizes is None else TensorShape.of((None,) * len(sizes)),) * count
+    if not -len(sizes) <= int(axis) < len(sizes):
+        raise ValueError(
+            f"Dimension size must be in the range [{-len(sizes)}, {len(sizes)}), but got {int(axis)}"
+        )
+    at = int(axis) % len(sizes)
+    length = sizes[at]
+    if length is not None and length % count:
+        raise ValueError(f"Dimension size must be evenly divisible by {count} but is {length}")
+    part = None if length is None else length // count
+    return (TensorShape.of((*sizes[:at], part, *sizes[at + 1 :])),) * count
+
+
+@shape_function("SplitV")
+def _split_v_shape(op: Operation) -> Any:
+    sizes, count = op.inputs[0].shape.sizes, op.attrs["num_split"]
+    lengths, axis = constant_value(op.inputs[1]), constant_value(op.inputs[2])
+    if sizes is None:
+        return (UNKNOWN_SHAPE,) * count
+    if axis is None:
+        return (TensorShape.of((None,) * len(sizes)),) * count
+    at = int(axis) % len(sizes)
+    if lengths is None:
+        parts: list[int | None] = [None] * count
+    else:
+        given, total = lengths.tolist(), sizes[at]
+        known = sum(length for length in given if length != -1)
+        if total is not None and (known > total or (-1 not in given and known != total)):
+            raise ValueError(
+                f"Sum of output sizes must match the size of the original Tensor along the split dimension or the sum"
+                f" of the positive sizes must be less if it contains a -1: {given} and {total}"
+            )
+        parts = [(None if total is None else total - known) if length == -1 else length for length in given]
+    return tuple(TensorShape.of((*sizes[:at], part, *sizes[at + 1 :])) for part in parts)
+
+
+@gradient("Split")
+def _split_grad(op: Operation, *grads: Tensor) -> tuple[None, Tensor]:
+    return None, concat(list(grads), op.inputs[0])
+
+
+@gradient("SplitV")
+def _split_v_grad(op: Operation, *grads: Tensor) -> list[Tensor | None]:
+    return [concat(list(grads), op.inputs[2]), None, None]

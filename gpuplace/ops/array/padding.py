@@ -1,0 +1,364 @@
+"""Elements repeated or added around: broadcasting, tiling, padding, grids.
+
+Source: tensorflow/python/ops/array_ops.py, array_grad.py and tensorflow/core/kernels/broadcast_to_op.cc, tile_ops.cc,
+pad_op.cc, mirror_pad_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.dtypes import as_dtype, int32
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value, constant_value_as_shape
+from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.array.reshaping import rank, reshape, size, transpose
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.shape_rules import brackets
+from gpuplace.ops.support import new, new_list, shape_tensor
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, broadcast_shapes
+
+__all__ = [
+    "broadcast_to", "broadcast_static_shape", "broadcast_dynamic_shape", "tile", "pad", "meshgrid",
+]  # fmt: skip
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Returns ``input`` repeated along its dimensions of size 1, and along new ones in front, to get ``shape``."""
+    return new("BroadcastTo", name, input=input, shape=shape)
+
+
+@compute("BroadcastTo")
+def _broadcast_to(xp: Any, input: Any, shape: Any) -> Any:
+    sizes = tuple(shape.tolist())
+    text = brackets(TensorShape(sizes))
+    if len(sizes) < input.ndim:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Rank of input ({input.ndim}) must be no greater than rank of output shape ({len(sizes)}).",
+        )
+    for have, want in zip(reversed(input.shape), reversed(sizes), strict=False):
+        if have not in (want, 1):
+            raise InvalidArgumentError(
+                None, None, f"Incompatible shapes: {brackets(TensorShape(input.shape))} vs. {text}"
+            )
+    return xp.array(xp.broadcast_to(input, sizes))
+
+
+@shape_function("BroadcastTo")
+def _broadcast_to_shape(op: Operation) -> Any:
+    wanted = constant_value_as_shape(op.inputs[1])
+    given = op.inputs[0].shape
+    if wanted.sizes is not None and given.sizes is not None:
+        if len(given.sizes) > len(wanted.sizes):
+            raise ValueError(f"Shape must be at most rank {len(wanted.sizes)} but is rank {len(given.sizes)}")
+        for have, want in zip(reversed(given.sizes), reversed(wanted.sizes), strict=False):
+            if have not in (want, 1, None) and want is not None:
+                raise ValueError(f"Dimensions must be equal, but are {have} and {want}")
+    return (wanted,)
+
+
+@gradient("BroadcastTo")
+def _broadcast_to_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    x, target = op.inputs
+    given = shape_tensor(x)
+    axes = new_list("BroadcastGradientArgs", s0=target, s1=given)[1]
+    return reshape(new("Sum", input=grad, reduction_indices=axes), given), None
+
+
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+    """Returns the shape two shapes broadcast to; ValueError where they do not."""
+    return broadcast_shapes(as_shape(shape_x), as_shape(shape_y))
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """Returns the shape, as a vector, that two such vectors broadcast to."""
+    return new("BroadcastArgs", s0=shape_x, s1=shape_y)
+
+
+def _result_sizes(one: list[int], other: list[int]) -> tuple[list[int], list[int], list[int]]:
+    rank = max(len(one), len(other))
+    one, other = [1] * (rank - len(one)) + one, [1] * (rank - len(other)) + other
+    result = []
+    for a, b in zip(one, other, strict=True):
+        if a != b and 1 not in (a, b):
+            return one, other, []
+        result.append(b if a == 1 else a)
+    return one, other, result
+
+
+@compute("BroadcastArgs")
+def _broadcast_args(xp: Any, s0: Any, s1: Any) -> Any:
+    one, other, result = _result_sizes(s0.tolist(), s1.tolist())
+    if len(result) != len(one):
+        raise InvalidArgumentError(None, None, f"Incompatible shapes: {_list(s0)} vs. {_list(s1)}")
+    return xp.array(result, s0.dtype)
+
+
+def _list(sizes: Any) -> str:
+    return "[" + ",".join(map(str, sizes.tolist())) + "]"
+
+
+@shape_function("BroadcastArgs")
+def _broadcast_args_shape(op: Operation) -> Any:
+    ranks = [tensor.shape.sizes[0] if tensor.shape.sizes else None for tensor in op.inputs]
+    return (TensorShape.of((None if None in ranks else max(ranks),)),)  # type: ignore[type-var]
+
+
+@compute("BroadcastGradientArgs")
+def _broadcast_gradient_args(xp: Any, s0: Any, s1: Any) -> Any:
+    """The axes along which each of two broadcast tensors was repeated; also those where both have size 1."""
+    one, other, result = _result_sizes(s0.tolist(), s1.tolist())
+    if len(result) != len(one):
+        raise InvalidArgumentError(None, None, f"Incompatible shapes: {_list(s0)} vs. {_list(s1)}")
+    if s0.tolist() == s1.tolist():
+        return xp.empty(0, s0.dtype), xp.empty(0, s0.dtype)
+    axes = [
+        [axis for axis, (length, total) in enumerate(zip(side, result, strict=True)) if length == 1]
+        for side in (one, other)
+    ]
+    return xp.array(axes[0], s0.dtype), xp.array(axes[1], s0.dtype)
+
+
+@shape_function("BroadcastGradientArgs")
+def _broadcast_gradient_args_shape(op: Operation) -> Any:
+    return (TensorShape.of((None,)),) * 2
+
+
+not_differentiable("BroadcastArgs", "BroadcastGradientArgs")
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """Returns ``input`` repeated ``multiples[d]`` times along each dimension ``d``."""
+    return new("Tile", name, input=input, multiples=multiples)
+
+
+@compute("Tile")
+def _tile(xp: Any, input: Any, multiples: Any) -> Any:
+    counts = multiples.tolist()
+    if len(counts) != input.ndim:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Expected multiples argument to be a vector of length {input.ndim} but got length {len(counts)}",
+        )
+    for axis, count in enumerate(counts):
+        if count < 0:
+            raise InvalidArgumentError(None, None, f"Expected multiples[{axis}] >= 0, but got {count}")
+    if not counts:
+        return input
+    result = xp.empty([size for pair in zip(counts, input.shape, strict=True) for size in pair], input.dtype)
+    result[...] = input.reshape([size for length in input.shape for size in (1, length)])
+    return result.reshape([count * size for count, size in zip(counts, input.shape, strict=True)])
+
+
+@shape_function("Tile")
+def _tile_shape(op: Operation) -> Any:
+    sizes, counts = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
+    if sizes is None or counts is None:
+        rank = op.inputs[0].shape.ndims
+        if rank is None and op.inputs[1].shape.ndims == 1:
+            rank = op.inputs[1].shape.sizes[0]  # type: ignore[index]
+        return (UNKNOWN_SHAPE if rank is None else TensorShape.of((None,) * rank),)
+    if counts.ndim != 1 or len(sizes) != counts.size:
+        raise ValueError(f"Shape must be rank {counts.size} but is rank {len(sizes)}")
+    return (
+        TensorShape.of(
+            tuple(
+                None if length is None else length * int(n) for length, n in zip(sizes, counts, strict=True)
+            )
+        ),
+    )
+
+
+@gradient("Tile")
+def _tile_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    """Splits each dimension into copies and elements and sums over the copies."""
+    given = shape_tensor(op.inputs[0])
+    interleaved = reshape(transpose(new("Pack", values=[op.inputs[1], given])), [-1])
+    axes = new("Range", start=0, limit=size(interleaved), delta=2)
+    split = reshape(grad, interleaved)
+    return new("Sum", input=split, reduction_indices=axes), None
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+) -> Tensor:
+    """Returns ``tensor`` with ``paddings[d] = [before, after]`` elements added along each dimension ``d``.
+
+    Args:
+        tensor: what is padded.
+        paddings: ``[rank, 2]`` integers.
+        mode: ``"CONSTANT"``, ``"REFLECT"`` (without the border element) or ``"SYMMETRIC"`` (with it); any case.
+        name: name of the op.
+        constant_values: what ``"CONSTANT"`` pads with.
+
+    Raises:
+        ValueError: an unknown mode.
+    """
+    mode = mode.upper()
+    if mode == "CONSTANT":
+        if not isinstance(constant_values, Tensor) and constant_values == 0:
+            result = new("Pad", name, input=tensor, paddings=paddings)
+        else:
+            result = new("PadV2", name, input=tensor, paddings=paddings, constant_values=constant_values)
+    elif mode in ("REFLECT", "SYMMETRIC"):
+        result = new("MirrorPad", name, input=tensor, paddings=paddings, mode=mode)
+    else:
+        raise ValueError(f"Unknown padding mode: {mode}")
+    return result
+
+
+def _pairs(paddings: Any, rank: int) -> list[list[int]]:
+    if paddings.ndim != 2 or paddings.shape[1] != 2:
+        raise InvalidArgumentError(
+            None, None, f"paddings must be a matrix with 2 columns: {brackets(TensorShape(paddings.shape))}"
+        )
+    if paddings.shape[0] != rank:
+        raise InvalidArgumentError(
+            None,
+            None,
+            "The first dimension of paddings must be the rank of inputs"
+            f"{brackets(TensorShape(paddings.shape))} {rank}",
+        )
+    pairs: list[list[int]] = paddings.tolist()
+    for before, after in pairs:
+        if before < 0 or after < 0:
+            raise InvalidArgumentError(None, None, f"Paddings must be non-negative: {before} {after}")
+    return pairs
+
+
+@compute("Pad", "PadV2")
+def _pad(xp: Any, input: Any, paddings: Any, constant_values: Any = None) -> Any:
+    pairs = _pairs(paddings, input.ndim)
+    sizes = [before + length + after for length, (before, after) in zip(input.shape, pairs, strict=True)]
+    fill = (b"" if input.dtype == object else 0) if constant_values is None else constant_values[()]
+    result = xp.full(sizes, fill, input.dtype)
+    middle = tuple(slice(before, before + n) for n, (before, _) in zip(input.shape, pairs, strict=True))
+    result[middle] = input
+    return result
+
+
+@compute("MirrorPad")
+def _mirror_pad(xp: Any, input: Any, paddings: Any, *, mode: bytes) -> Any:
+    pairs = _pairs(paddings, input.ndim)
+    shorter = 1 if mode == b"REFLECT" else 0
+    for axis, (length, pair) in enumerate(zip(input.shape, pairs, strict=True)):
+        if max(pair) > length - shorter:
+            than = "less" if shorter else "no greater"
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"paddings must be {than} than the dimension size: {pair[0]}, {pair[1]}"
+                f" {'not less' if shorter else 'greater'} than {length}",
+                facts={"dimension": str(axis)},
+            )
+    for axis, (before, after) in enumerate(pairs):
+        length = input.shape[axis]
+        at = [*range(before - 1 + shorter, shorter - 1, -1), *range(length)]
+        at += range(length - 1 - shorter, length - 1 - shorter - after, -1)
+        input = xp.take(input, xp.asarray(at, xp.int64), axis=axis)
+    return input
+
+
+@shape_function("Pad", "PadV2", "MirrorPad")
+def _pad_shape(op: Operation) -> Any:
+    sizes, pairs = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
+    if sizes is None:
+        rows = op.inputs[1].shape.sizes[0] if op.inputs[1].shape.ndims == 2 else None  # type: ignore[index]
+        return (UNKNOWN_SHAPE if rows is None else TensorShape.of((None,) * rows),)
+    if pairs is None:
+        return (TensorShape.of((None,) * len(sizes)),)
+    if pairs.shape != (len(sizes), 2):
+        raise ValueError(f"Shape must be rank {pairs.shape[0]} but is rank {len(sizes)}")
+    if (pairs < 0).any():
+        raise ValueError("Paddings must be non-negative")
+    return (
+        TensorShape.of(
+            tuple(None if n is None else n + int(sum(pair)) for n, pair in zip(sizes, pairs, strict=True))
+        ),
+    )
+
+
+@gradient("Pad", "PadV2")
+def _pad_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
+    x, paddings = op.inputs[0], op.inputs[1]
+    before = new("Slice", input=paddings, begin=[0, 0], size=new("Pack", values=[rank(x), 1]))
+    sizes = shape_tensor(x)
+    begin = (
+        new("Cast", x=reshape(before, [-1]), DstT=sizes.dtype)
+        if before.dtype != int32
+        else reshape(before, [-1])
+    )
+    none: list[Tensor | None] = [None] * (len(op.inputs) - 1)
+    return [new("Slice", input=grad, begin=begin, size=sizes), *none]
+
+
+@gradient("MirrorPad")
+def _mirror_pad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    return new("MirrorPadGrad", input=grad, paddings=op.inputs[1], mode=op.attrs["mode"]), None
+
+
+@compute("MirrorPadGrad")
+def _mirror_pad_grad_kernel(xp: Any, input: Any, paddings: Any, *, mode: bytes) -> Any:
+    pairs = paddings.tolist()
+    shorter = 1 if mode == b"REFLECT" else 0
+    for axis, (before, after) in enumerate(pairs):
+        moved = xp.moveaxis(input, axis, 0)
+        length = moved.shape[0] - before - after
+        inner = xp.array(moved[before : before + length])
+        if before:
+            inner[shorter : shorter + before] += moved[:before][::-1]
+        if after:
+            stop = length - shorter
+            inner[stop - after : stop] += moved[before + length :][::-1]
+        input = xp.moveaxis(inner, 0, axis)
+    return xp.ascontiguousarray(input)
+
+
+@shape_function("MirrorPadGrad")
+def _mirror_pad_grad_shape(op: Operation) -> Any:
+    sizes, pairs = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
+    if sizes is None or pairs is None:
+        return (UNKNOWN_SHAPE if sizes is None else TensorShape.of((None,) * len(sizes)),)
+    return (
+        TensorShape.of(
+            tuple(None if n is None else n - int(sum(pair)) for n, pair in zip(sizes, pairs, strict=True))
+        ),
+    )
+
+
+@gradient("MirrorPadGrad")
+def _mirror_pad_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    return new("MirrorPad", input=grad, paddings=op.inputs[1], mode=op.attrs["mode"]), None
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
+    """Returns the coordinates of a grid: for vectors ``x`` and ``y`` two matrices of shape ``[len(y), len(x)]``.
+
+    Raises:
+        ValueError: ``indexing`` is neither ``"xy"`` nor ``"ij"``.
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError("indexing parameter must be either 'xy' or 'ij'")
+    with name_scope(name, "meshgrid", list(args)):
+        count = len(args)
+        vectors = [
+            reshape(convert_to_tensor(value), [1] * axis + [-1] + [1] * (count - axis - 1))
+            for axis, value in enumerate(args)
+        ]
+        lengths = [size(value) for value in args]
+        if indexing == "xy" and count > 1:
+            vectors[0] = reshape(vectors[0], [1, -1] + [1] * (count - 2))
+            vectors[1] = reshape(vectors[1], [-1, 1] + [1] * (count - 2))
+            lengths[0], lengths[1] = lengths[1], lengths[0]
+        if not vectors:
+            return []
+        ones = new(
+            "Fill", dims=new("Pack", values=lengths), value=make_constant(1, as_dtype(vectors[0].dtype))
+        )
+        return [vector * ones for vector in vectors]

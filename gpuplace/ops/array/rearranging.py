@@ -1,0 +1,191 @@
+"""Elements moved about: rows sorted into several tensors and back, blocks of an image into its depth and back.
+
+Source: tensorflow/python/ops/data_flow_ops.py, data_flow_grad.py and tensorflow/core/kernels/dynamic_partition_op.cc,
+dynamic_stitch_op.cc, spacetodepth_op.cc, depthtospace_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.support import new, new_list, shape_tensor
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+
+__all__ = ["dynamic_partition", "dynamic_stitch", "space_to_depth", "depth_to_space"]
+
+
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
+    """Returns ``num_partitions`` tensors: slice ``data[i]`` goes to number ``partitions[i]``."""
+    return new_list("DynamicPartition", name, data=data, partitions=partitions, num_partitions=num_partitions)
+
+
+@compute("DynamicPartition")
+def _dynamic_partition(xp: Any, data: Any, partitions: Any, *, num_partitions: int) -> Any:
+    if data.shape[: partitions.ndim] != partitions.shape:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"data.shape must start with partitions.shape, got data.shape = {brackets(TensorShape(data.shape))},"
+            f" partitions.shape = {brackets(TensorShape(partitions.shape))}",
+        )
+    wrong = (partitions < 0) | (partitions >= num_partitions)
+    if wrong.any():
+        at = int(xp.argmax(wrong.reshape(-1)))
+        value = int(partitions.reshape(-1)[at])
+        raise InvalidArgumentError(None, None, f"partitions[{at}] = {value} is not in [0, {num_partitions})")
+    rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
+    return tuple(rows[partitions.reshape(-1) == index] for index in range(num_partitions))
+
+
+@shape_function("DynamicPartition")
+def _dynamic_partition_shape(op: Operation) -> Any:
+    data, rank = op.inputs[0].shape.sizes, op.inputs[1].shape.ndims
+    if data is None or rank is None:
+        return (UNKNOWN_SHAPE,) * op.attrs["num_partitions"]
+    merge_shapes(TensorShape.of(data[:rank]), op.inputs[1].shape)
+    return (TensorShape.of((None, *data[rank:])),) * op.attrs["num_partitions"]
+
+
+@gradient("DynamicPartition")
+def _dynamic_partition_grad(op: Operation, *grads: Tensor) -> tuple[Tensor, None]:
+    data, partitions = op.inputs
+    prefix = shape_tensor(partitions)
+    count = new("Prod", input=prefix, reduction_indices=0)
+    positions = new("Reshape", tensor=new("Range", start=0, limit=count, delta=1), shape=prefix)
+    where = dynamic_partition(positions, partitions, op.attrs["num_partitions"])
+    rows = dynamic_stitch(where, list(grads))
+    return new("Reshape", tensor=rows, shape=shape_tensor(data)), None
+
+
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    """Returns one tensor in which slice ``indices[m][i]`` is ``data[m][i]``; the last of several wins."""
+    return new("DynamicStitch", name, indices=indices, data=data)
+
+
+@compute("DynamicStitch", "ParallelDynamicStitch")
+def _dynamic_stitch(xp: Any, indices: list[Any], data: list[Any]) -> Any:
+    length = 1 + max((int(index.max()) for index in indices if index.size), default=-1)
+    inner = data[0].shape[indices[0].ndim :]
+    merged = xp.zeros((length, *inner), data[0].dtype)
+    for index, value in zip(indices, data, strict=True):
+        merged[xp.asarray(index.reshape(-1))] = value.reshape(index.size, *inner)
+    return merged
+
+
+@shape_function("DynamicStitch", "ParallelDynamicStitch")
+def _dynamic_stitch_shape(op: Operation) -> Any:
+    count = len(op.inputs) // 2
+    indices = [constant_value(tensor) for tensor in op.inputs[:count]]
+    index_rank, data = op.inputs[0].shape.ndims, op.inputs[count].shape.sizes
+    if index_rank is None or data is None:
+        return (UNKNOWN_SHAPE,)
+    length = None
+    if not any(index is None for index in indices):
+        length = 1 + max(
+            (int(index.max()) for index in indices if index is not None and index.size), default=-1
+        )
+    return (TensorShape.of((length, *data[index_rank:])),)
+
+
+@gradient("DynamicStitch", "ParallelDynamicStitch")
+def _dynamic_stitch_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
+    indices = op.inputs[: len(op.inputs) // 2]
+    parts = [new("GatherV2", params=grad, indices=index, axis=0) for index in indices]
+    return [*[None] * len(indices), *parts]
+
+
+# Blocks of an image
+
+
+def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+    """Returns square blocks of ``[batch, height, width, depth]`` as depth: the inverse of ``depth_to_space``."""
+    return new("SpaceToDepth", name, input=input, block_size=block_size, data_format=data_format)
+
+
+def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+    """Returns depth as square blocks: ``[b, h, w, d]`` becomes ``[b, h * n, w * n, d / n**2]`` for block size ``n``."""
+    return new("DepthToSpace", name, input=input, block_size=block_size, data_format=data_format)
+
+
+def _nhwc(xp: Any, data_format: bytes, image: Any) -> Any:
+    if data_format == b"NHWC":
+        return image
+    if data_format == b"NCHW":
+        return xp.transpose(image, (0, 2, 3, 1))
+    raise InvalidArgumentError(None, None, f"data_format {data_format.decode()} is not supported here")
+
+
+def _from_nhwc(xp: Any, data_format: bytes, image: Any) -> Any:
+    return xp.ascontiguousarray(image if data_format == b"NHWC" else xp.transpose(image, (0, 3, 1, 2)))
+
+
+@compute("SpaceToDepth")
+def _space_to_depth(xp: Any, input: Any, *, block_size: int, data_format: bytes) -> Any:
+    n = block_size
+    image = _nhwc(xp, data_format, input)
+    batch, height, width, depth = image.shape
+    if height % n or width % n:
+        raise InvalidArgumentError(
+            None, None, f"Image width {width} and height {height} should be divisible by block_size: {n}"
+        )
+    blocks = image.reshape(batch, height // n, n, width // n, n, depth)
+    moved = xp.transpose(blocks, (0, 1, 3, 2, 4, 5))
+    return _from_nhwc(xp, data_format, moved.reshape(batch, height // n, width // n, n * n * depth))
+
+
+@compute("DepthToSpace")
+def _depth_to_space(xp: Any, input: Any, *, block_size: int, data_format: bytes) -> Any:
+    n = block_size
+    image = _nhwc(xp, data_format, input)
+    batch, height, width, depth = image.shape
+    if depth % (n * n):
+        raise InvalidArgumentError(
+            None, None, f"Input depth dimension {depth} should be divisible by: {n * n}"
+        )
+    blocks = image.reshape(batch, height, width, n, n, depth // (n * n))
+    moved = xp.transpose(blocks, (0, 1, 3, 2, 4, 5))
+    return _from_nhwc(xp, data_format, moved.reshape(batch, height * n, width * n, depth // (n * n)))
+
+
+@shape_function("SpaceToDepth", "DepthToSpace")
+def _blocks_shape(op: Operation) -> Any:
+    sizes, n = op.inputs[0].shape.sizes, op.attrs["block_size"]
+    if sizes is None or op.attrs["data_format"] == b"NCHW_VECT_C":
+        return (UNKNOWN_SHAPE,)
+    if len(sizes) != 4:
+        raise ValueError(f"Shape must be rank 4 but is rank {len(sizes)}")
+    first = op.attrs["data_format"] == b"NCHW"
+    batch, height, width, depth = sizes if not first else (sizes[0], sizes[2], sizes[3], sizes[1])
+    shrink = op.type == "SpaceToDepth"
+    for length, divisor in ((height, n), (width, n)) if shrink else ((depth, n * n),):
+        if length is not None and length % divisor:
+            raise ValueError(f"Dimension size must be evenly divisible by {divisor} but is {length}")
+
+    def scaled(length: int | None, factor: int, down: bool) -> int | None:
+        return None if length is None else length // factor if down else length * factor
+
+    result = (batch, scaled(height, n, shrink), scaled(width, n, shrink), scaled(depth, n * n, not shrink))
+    return (TensorShape.of(result if not first else (result[0], result[3], result[1], result[2])),)
+
+
+@gradient("SpaceToDepth")
+def _space_to_depth_grad(op: Operation, grad: Tensor) -> Tensor:
+    return new(
+        "DepthToSpace", input=grad, block_size=op.attrs["block_size"], data_format=op.attrs["data_format"]
+    )
+
+
+@gradient("DepthToSpace")
+def _depth_to_space_grad(op: Operation, grad: Tensor) -> Tensor:
+    return new(
+        "SpaceToDepth", input=grad, block_size=op.attrs["block_size"], data_format=op.attrs["data_format"]
+    )

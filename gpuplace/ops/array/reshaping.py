@@ -1,0 +1,469 @@
+"""Shapes of tensors and what changes them: reshape, squeeze, transpose; and ops that only pass on.
+
+Source: tensorflow/python/ops/array_ops.py, array_grad.py and tensorflow/core/ops/array_ops.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.dtypes import int32
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value, constant_value_as_shape
+from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, make_constant, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.shape_rules import brackets
+from gpuplace.ops.support import new, new_list, same_shape, scalar_shape, shape_tensor
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
+
+__all__ = [
+    "shape", "shape_n", "size", "rank", "reshape", "expand_dims", "squeeze", "transpose", "matrix_transpose",
+    "identity", "identity_n", "stop_gradient", "ensure_shape", "check_numerics",
+    "verify_tensor_all_finite", "guarantee_const",
+]  # fmt: skip
+
+
+def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
+    """Returns the shape as a vector: a constant where it is known when the graph is built."""
+    with name_scope(name, "Shape", [input]) as scope:
+        input = convert_to_tensor(input)
+        if input.shape.is_fully_defined():
+            return make_constant(input.shape.as_list(), out_type, name=scope)
+        return new("Shape", scope, input=input, out_type=out_type)
+
+
+@compute("Shape")
+def _shape(xp: Any, input: Any, *, out_type: Any) -> Any:
+    return xp.array(input.shape, out_type.as_numpy_dtype)
+
+
+@shape_function("Shape")
+def _shape_shape(op: Operation) -> Any:
+    return (TensorShape.of((op.inputs[0].shape.ndims,)),)
+
+
+def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Tensor]:
+    """Returns the shape of each of several tensors."""
+    return new_list("ShapeN", name, input=input, out_type=out_type)
+
+
+@compute("ShapeN")
+def _shape_n(xp: Any, input: list[Any], *, out_type: Any) -> Any:
+    return tuple(xp.array(item.shape, out_type.as_numpy_dtype) for item in input)
+
+
+@shape_function("ShapeN")
+def _shape_n_shape(op: Operation) -> Any:
+    return tuple(TensorShape.of((tensor.shape.ndims,)) for tensor in op.inputs)
+
+
+def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
+    """Returns the number of elements: a constant where it is known when the graph is built."""
+    with name_scope(name, "Size", [input]) as scope:
+        input = convert_to_tensor(input)
+        count = input.shape.num_elements()
+        if count is not None:
+            return make_constant(count, out_type, name=scope)
+        return new("Size", scope, input=input, out_type=out_type)
+
+
+@compute("Size")
+def _size(xp: Any, input: Any, *, out_type: Any) -> Any:
+    return xp.array(input.size, out_type.as_numpy_dtype)
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """Returns the number of dimensions: a constant where it is known when the graph is built."""
+    with name_scope(name, "Rank", [input]) as scope:
+        input = convert_to_tensor(input)
+        if input.shape.ndims is not None:
+            return make_constant(input.shape.ndims, int32, name=scope)
+        return new("Rank", scope, input=input)
+
+
+@compute("Rank")
+def _rank(xp: Any, input: Any) -> Any:
+    return xp.array(input.ndim, xp.int32)
+
+
+shape_function("Size", "Rank")(scalar_shape)
+not_differentiable("Shape", "ShapeN", "Size", "Rank")
+
+
+# The same elements in another shape
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Returns the elements in another shape, of which one size may be -1: as many as are left.
+
+    Raises:
+        ValueError: the numbers of elements are known and differ.
+    """
+    return new("Reshape", name, tensor=tensor, shape=shape)
+
+
+@compute("Reshape")
+def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
+    sizes = [int(size) for size in shape.tolist()]
+    free = [axis for axis, size in enumerate(sizes) if size == -1]
+    known = 1
+    for axis, length in enumerate(sizes):
+        if length < -1:
+            raise InvalidArgumentError(None, None, f"Size {axis} must be non-negative, not {length}")
+        known *= 1 if length == -1 else length
+    if len(free) > 1:
+        raise InvalidArgumentError(
+            None, None, f"Only one input size may be -1, not both {free[0]} and {free[1]}"
+        )
+    if free:
+        if known == 0:
+            if tensor.size:
+                raise _multiple_error(tensor.size, known)
+            sizes[free[0]] = 0
+        elif tensor.size % known:
+            raise _multiple_error(tensor.size, known)
+        else:
+            sizes[free[0]] = tensor.size // known
+    elif known != tensor.size:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Input to reshape is a tensor with {tensor.size} values, but the requested shape has {known}",
+        )
+    return tensor.reshape(sizes)
+
+
+def _multiple_error(count: int, known: int) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        None,
+        None,
+        f"Input to reshape is a tensor with {count} values, but the requested shape requires a multiple of {known}",
+    )
+
+
+@shape_function("Reshape")
+def _reshape_shape(op: Operation) -> Any:
+    given, wanted = op.inputs[0].shape, constant_value_as_shape(op.inputs[1])
+    count = given.num_elements()
+    if wanted.sizes is None or count is None and None not in wanted.sizes:
+        return (wanted,)
+    free = [axis for axis, length in enumerate(wanted.sizes) if length is None]
+    known = 1
+    for length in wanted.sizes:
+        known *= 1 if length is None else length
+    if not free:
+        if count != known:
+            raise ValueError(
+                f"Cannot reshape a tensor with {count} elements to shape {brackets(wanted)} ({known} elements)"
+            )
+        return (wanted,)
+    if len(free) > 1 or count is None or known == 0 or constant_value(op.inputs[1]) is None:
+        return (wanted,)
+    if count % known:
+        raise ValueError(f"Dimension size must be evenly divisible by {known} but is {count}")
+    sizes = list(wanted.sizes)
+    sizes[free[0]] = count // known
+    return (TensorShape.of(tuple(sizes)),)
+
+
+@gradient("Reshape")
+def _reshape_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    return reshape(grad, shape_tensor(op.inputs[0])), None
+
+
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """Returns ``input`` with a dimension of size 1 put in at ``axis``; ``dim`` is its old name.
+
+    Raises:
+        ValueError: none or both of ``axis`` and ``dim`` are given.
+    """
+    return new("ExpandDims", name, input=input, dim=_one_of("axis", axis, "dim", dim, required=True))
+
+
+def _one_of(name: str, value: Any, old_name: str, old_value: Any, required: bool = False) -> Any:
+    if old_value is not None:
+        if value is not None:
+            raise ValueError(f"Cannot specify both '{old_name}' and '{name}'")
+        return old_value
+    if value is None and required:
+        raise ValueError(f"Must specify an {name} argument")
+    return value
+
+
+@compute("ExpandDims")
+def _expand_dims(xp: Any, input: Any, dim: Any) -> Any:
+    if dim.size != 1:
+        raise InvalidArgumentError(None, None, "'dim' must be a tensor with a single value")
+    axis = int(dim.reshape(-1)[0])
+    if not -1 - input.ndim <= axis <= input.ndim:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Tried to expand dim index {axis} for tensor with {input.ndim} dimensions.",
+        )
+    return xp.expand_dims(input, axis)
+
+
+@shape_function("ExpandDims")
+def _expand_dims_shape(op: Operation) -> Any:
+    sizes, axis = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
+    if sizes is None:
+        return (UNKNOWN_SHAPE,)
+    if axis is None:
+        return (TensorShape.of((None,) * (len(sizes) + 1)),)
+    if axis.size != 1:
+        raise ValueError("'dim' input must be a tensor with a single value")
+    at = int(axis.reshape(-1)[0])
+    if not -1 - len(sizes) <= at <= len(sizes):
+        raise ValueError(f"dim {at} not in the interval [{-1 - len(sizes)}, {len(sizes)}].")
+    at += len(sizes) + 1 if at < 0 else 0
+    return (TensorShape.of((*sizes[:at], 1, *sizes[at:])),)
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
+    """Returns ``input`` without dimensions of size 1: all of them, or those in ``axis``."""
+    axis = _one_of("axis", axis, "squeeze_dims", squeeze_dims)
+    axes = [] if axis is None else [axis] if not isinstance(axis, (list, tuple)) else list(axis)
+    return new("Squeeze", name, input=input, squeeze_dims=axes)
+
+
+@compute("Squeeze")
+def _squeeze(xp: Any, input: Any, *, squeeze_dims: Any) -> Any:
+    for axis in squeeze_dims:
+        if not -input.ndim <= axis < input.ndim:
+            raise InvalidArgumentError(
+                None, None, f"Tried to squeeze dim index {axis} for tensor with {input.ndim} dimensions."
+            )
+        if input.shape[axis] != 1:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Can not squeeze dim[{axis % input.ndim}], expected a dimension of 1, got {input.shape[axis]}",
+            )
+    return xp.squeeze(input, tuple(squeeze_dims) or None)
+
+
+@shape_function("Squeeze")
+def _squeeze_shape(op: Operation) -> Any:
+    sizes, axes = op.inputs[0].shape.sizes, op.attrs["squeeze_dims"]
+    if sizes is None:
+        return (UNKNOWN_SHAPE,)
+    if not axes:
+        if None in sizes:
+            return (UNKNOWN_SHAPE,)
+        return (TensorShape.of(tuple(length for length in sizes if length != 1)),)
+    gone = set()
+    for axis in axes:
+        if not -len(sizes) <= axis < len(sizes):
+            raise ValueError(f"squeeze_dims[0] not in [{-len(sizes)},{len(sizes)})")
+        at = axis % len(sizes)
+        if sizes[at] not in (1, None):
+            raise ValueError(f"Can not squeeze dim[{at}], expected a dimension of 1, got {sizes[at]}")
+        gone.add(at)
+    return (TensorShape.of(tuple(length for at, length in enumerate(sizes) if at not in gone)),)
+
+
+@gradient("ExpandDims")
+def _expand_dims_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    return reshape(grad, shape_tensor(op.inputs[0])), None
+
+
+@gradient("Squeeze")
+def _squeeze_grad(op: Operation, grad: Tensor) -> Tensor:
+    return reshape(grad, shape_tensor(op.inputs[0]))
+
+
+# Another order of dimensions
+
+
+def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
+    """Returns ``a`` with its dimensions in the order ``perm``, by default reversed."""
+    with name_scope(name, "transpose", [a]) as scope:
+        op_type = "ConjugateTranspose" if conjugate else "Transpose"
+        if perm is None:
+            a = convert_to_tensor(a, name="a")
+            if a.shape.ndims is None:
+                dims = new("Rank", input=a)
+                perm = (dims - 1) - new("Range", start=0, limit=dims, delta=1)
+            else:
+                perm = list(range(a.shape.ndims))[::-1]
+                perm = convert_to_tensor(perm, int32, name="perm")
+        return new(op_type, scope, x=a, perm=perm)
+
+
+@compute("Transpose", "ConjugateTranspose")
+def _transpose(xp: Any, x: Any, perm: Any, *, ctx: Any) -> Any:
+    order = perm.tolist()
+    if len(order) != x.ndim:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"transpose expects a vector of size {x.ndim}. But input(1) is a vector of size {len(order)}",
+        )
+    for axis in range(x.ndim):
+        if axis not in order:
+            for wrong in order:
+                if not 0 <= wrong < x.ndim:
+                    raise InvalidArgumentError(None, None, f"{wrong} is out of range [0 .. {x.ndim})")
+            raise InvalidArgumentError(None, None, f"{axis} is missing from {{{','.join(map(str, order))}}}.")
+    result = xp.transpose(x, order)
+    return xp.conjugate(result) if ctx.op.type == "ConjugateTranspose" else result
+
+
+@shape_function("Transpose", "ConjugateTranspose")
+def _transpose_shape(op: Operation) -> Any:
+    sizes, perm = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
+    if sizes is None:
+        count = op.inputs[1].shape.num_elements() if perm is None else perm.size
+        return (UNKNOWN_SHAPE if count is None else TensorShape.of((None,) * count),)
+    if perm is None:
+        return (TensorShape.of((None,) * len(sizes)),)
+    if perm.size != len(sizes):
+        raise ValueError(f"Dimension must be {perm.size} but is {len(sizes)}")
+    if any(not -len(sizes) <= axis < len(sizes) for axis in perm.tolist()):
+        wrong = next(axis for axis in perm.tolist() if not -len(sizes) <= axis < len(sizes))
+        raise ValueError(f"perm dim {wrong} is out of range of input rank {len(sizes)}")
+    return (TensorShape.of(tuple(sizes[axis] for axis in perm.tolist())),)
+
+
+@gradient("Transpose", "ConjugateTranspose")
+def _transpose_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    back = new("InvertPermutation", x=op.inputs[1])
+    return transpose(grad, back, conjugate=op.type == "ConjugateTranspose"), None
+
+
+def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
+    """Returns ``a`` with its last two dimensions exchanged; ValueError for a tensor of lower rank."""
+    with name_scope(name, "matrix_transpose", [a]):
+        a = convert_to_tensor(a, name="a")
+        dims = a.shape.ndims
+        if dims is None:
+            dims_tensor = new("Rank", input=a)
+            perm: Any = new(
+                "ConcatV2",
+                values=[
+                    new("Range", start=0, limit=dims_tensor - 2, delta=1),
+                    new("Pack", values=[dims_tensor - 1, dims_tensor - 2]),
+                ],
+                axis=0,
+            )
+        elif dims < 2:
+            raise ValueError(f"Argument 'a' should be a (batch) matrix, with rank >= 2.  Found: {a.shape}")
+        else:
+            perm = [*range(dims - 2), dims - 1, dims - 2]
+        return transpose(a, perm=perm, conjugate=conjugate)
+
+
+# What only passes on
+
+
+def identity(input: Any, name: str | None = None) -> Tensor:
+    """Returns a tensor with the same elements: a new node for the same value."""
+    result = new("Identity", name, input=input)
+    if hasattr(input, "_handle_data"):
+        result._handle_data = input._handle_data  # type: ignore[attr-defined]
+    return result
+
+
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+    """Returns ``input``, as a constant to gradients."""
+    return new("StopGradient", name, input=input)
+
+
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+    """Returns ``input`` and promises that it never changes."""
+    return new("GuaranteeConst", name, input=input)
+
+
+@compute("Identity", "StopGradient", "Snapshot", "GuaranteeConst", "RefIdentity")
+def _identity(xp: Any, input: Any) -> Any:
+    return input
+
+
+shape_function("Identity", "StopGradient", "Snapshot", "GuaranteeConst", "RefIdentity")(same_shape)
+
+
+@gradient("Identity", "Snapshot", "RefIdentity", "EnsureShape")
+def _identity_grad(op: Operation, grad: Tensor) -> Tensor:
+    return grad
+
+
+not_differentiable("StopGradient")
+
+
+def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
+    """Returns each of several tensors: one node that passes on when all are there."""
+    return new_list("IdentityN", name, input=convert_n_to_tensor(input))
+
+
+@compute("IdentityN")
+def _identity_n(xp: Any, input: list[Any]) -> Any:
+    return tuple(input)
+
+
+@shape_function("IdentityN")
+def _identity_n_shape(op: Operation) -> Any:
+    return tuple(tensor.shape for tensor in op.inputs)
+
+
+@gradient("IdentityN")
+def _identity_n_grad(op: Operation, *grads: Tensor) -> Any:
+    return grads
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Returns ``x``, whose shape is checked at run time against a partially known one."""
+    return new("EnsureShape", name, input=x, shape=as_shape(shape))
+
+
+@compute("EnsureShape")
+def _ensure_shape(xp: Any, input: Any, *, shape: Any, ctx: Any) -> Any:
+    if not shape.is_compatible_with(input.shape):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Shape of tensor {ctx.op.inputs[0].op.name} {brackets(TensorShape(input.shape))} is not compatible with"
+            f" expected shape {brackets(shape)}.",
+        )
+    return input
+
+
+@shape_function("EnsureShape")
+def _ensure_shape_shape(op: Operation) -> Any:
+    return (op.inputs[0].shape.merge_with(op.attrs["shape"]),)
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """Returns ``tensor``; InvalidArgumentError at run time where it holds NaN or infinity."""
+    return new("CheckNumerics", name, tensor=tensor, message=message)
+
+
+@compute("CheckNumerics")
+def _check_numerics(xp: Any, tensor: Any, *, message: bytes) -> Any:
+    if not xp.isfinite(tensor).all():
+        nan, inf = bool(xp.isnan(tensor).any()), bool(xp.isinf(tensor).any())
+        what = "Inf and NaN" if nan and inf else "NaN" if nan else "Inf"
+        raise InvalidArgumentError(None, None, f"{message.decode()} : Tensor had {what} values")
+    return tensor
+
+
+shape_function("CheckNumerics")(same_shape)
+
+
+@gradient("CheckNumerics")
+def _check_numerics_grad(op: Operation, grad: Tensor) -> Tensor:
+    text = op.attrs["message"].decode()
+    return check_numerics(grad, f"Not a number (NaN) or infinity (Inf) values detected in gradient. {text}")
+
+
+def verify_tensor_all_finite(t: Any, msg: str, name: str | None = None) -> Tensor:
+    """Returns ``t`` after a check that it holds neither NaN nor infinity."""
+    with name_scope(name, "VerifyFinite", [t]):
+        t = convert_to_tensor(t, name="t")
+        with t.graph.colocate_with(t):
+            check = check_numerics(t, message=msg)
+            with t.graph.control_dependencies([check]):
+                return identity(t, name="control_dependency")

@@ -1,0 +1,557 @@
+"""Order and position: reversing, rolling, running sums, greatest and least positions, distinct values, segments.
+
+Source: tensorflow/python/ops/array_ops.py, math_ops.py, math_grad.py, array_grad.py and tensorflow/core/kernels/
+reverse_op.cc, scan_ops.cc, argmax_op.cc, unique_op.cc, segment_reduction_ops.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuplace.dtypes import as_dtype, int32, int64
+from gpuplace.dtypes import bool as bool_type
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.numerics.order import ordered_keys, positions
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.reduction import reduce_max, reduce_prod
+from gpuplace.ops.support import new, same_shape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+
+__all__ = [
+    "reverse", "reverse_v2", "reverse_sequence", "roll", "cumsum", "cumprod", "argmax", "argmin", "arg_max", "arg_min",
+    "unique", "unique_with_counts", "setdiff1d", "invert_permutation", "sequence_mask", "searchsorted", "bincount",
+]  # fmt: skip
+
+_LONG = 256
+"""From so many elements on NumPy's time is worth saving."""
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Returns ``tensor`` with the order along each dimension in ``axis`` reversed."""
+    return new("ReverseV2", name, tensor=tensor, axis=axis)
+
+
+reverse_v2 = reverse
+
+
+@compute("ReverseV2")
+def _reverse(xp: Any, tensor: Any, axis: Any) -> Any:
+    axes = []
+    for index, at in enumerate(axis.tolist()):
+        if not -tensor.ndim <= at < tensor.ndim:
+            raise InvalidArgumentError(
+                None, None, f"'axis'[{index}] = {at} is out of valid range [0, {tensor.ndim - 1}"
+            )
+        if at % tensor.ndim in axes:
+            raise InvalidArgumentError(None, None, f"axis {at % tensor.ndim} specified more than once.")
+        axes.append(at % tensor.ndim)
+    return xp.ascontiguousarray(xp.flip(tensor, tuple(axes))) if axes else tensor
+
+
+shape_function("ReverseV2")(same_shape)
+
+
+@gradient("ReverseV2")
+def _reverse_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    return reverse(grad, op.inputs[1]), None
+
+
+def reverse_sequence(
+    input: Any, seq_lengths: Any, seq_axis: int | None = None, batch_axis: int | None = None, name: str | None = None,
+    seq_dim: int | None = None, batch_dim: int | None = None,
+) -> Tensor:  # fmt: skip
+    """Returns ``input`` with the first ``seq_lengths[i]`` elements along ``seq_axis`` reversed in slice ``i``."""
+    sequence = seq_axis if seq_dim is None else seq_dim
+    batch = batch_axis if batch_dim is None else batch_dim
+    return new(
+        "ReverseSequence", name, input=input, seq_lengths=seq_lengths, seq_dim=0 if sequence is None else sequence,
+        batch_dim=0 if batch is None else batch,
+    )  # fmt: skip
+
+
+@compute("ReverseSequence")
+def _reverse_sequence(xp: Any, input: Any, seq_lengths: Any, *, seq_dim: int, batch_dim: int) -> Any:
+    if seq_dim >= input.ndim or batch_dim >= input.ndim:
+        raise InvalidArgumentError(None, None, f"seq_dim must be < input rank ( {seq_dim} vs. {input.ndim})")
+    if seq_lengths.shape != (input.shape[batch_dim],):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Length of seq_lengths != input.dims({batch_dim}), ({seq_lengths.size} vs. {input.shape[batch_dim]})",
+        )
+    size = input.shape[seq_dim]
+    lengths = seq_lengths.reshape(-1, 1)
+    if xp.__name__ == "numpy":
+        for length in seq_lengths.tolist():
+            if length < 0:
+                raise InvalidArgumentError(None, None, "seq_lengths(0) < 0")
+            if length > size:
+                raise InvalidArgumentError(None, None, f"seq_lengths(0) > input.dims({seq_dim})")
+    positions = xp.arange(size)
+    source = xp.where(positions < lengths, lengths - 1 - positions, positions)
+    moved = xp.moveaxis(input, (batch_dim, seq_dim), (0, 1))
+    rows = xp.arange(moved.shape[0]).reshape(-1, 1)
+    return xp.ascontiguousarray(xp.moveaxis(moved[rows, source], (0, 1), (batch_dim, seq_dim)))
+
+
+shape_function("ReverseSequence")(same_shape)
+
+
+@gradient("ReverseSequence")
+def _reverse_sequence_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    return (
+        reverse_sequence(grad, op.inputs[1], seq_axis=op.attrs["seq_dim"], batch_axis=op.attrs["batch_dim"]),
+        None,
+    )
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Returns ``input`` moved by ``shift`` along ``axis``; what leaves at the end comes in at the start."""
+    return new("Roll", name, input=input, shift=shift, axis=axis)
+
+
+@compute("Roll")
+def _roll(xp: Any, input: Any, shift: Any, axis: Any) -> Any:
+    shifts, axes = shift.reshape(-1).tolist(), axis.reshape(-1).tolist()
+    if not input.ndim:
+        raise InvalidArgumentError(None, None, "input must be 1-D or higher")
+    if len(shifts) != len(axes):
+        raise InvalidArgumentError(None, None, "shift and axis must have the same size")
+    for at in axes:
+        if not -input.ndim <= at < input.ndim:
+            raise InvalidArgumentError(None, None, f"axis {at} is out of range")
+    return xp.roll(input, tuple(shifts), tuple(axes))
+
+
+shape_function("Roll")(same_shape)
+
+
+@gradient("Roll")
+def _roll_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
+    return roll(grad, -op.inputs[1], op.inputs[2]), None, None
+
+
+# Running sums
+
+
+def cumsum(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Returns running sums along ``axis``.
+
+    Args:
+        x: a number tensor.
+        axis: the dimension.
+        exclusive: each sum leaves out its own element.
+        reverse: sum from the end.
+        name: name of the op.
+    """
+    with name_scope(name, "Cumsum", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        return new("Cumsum", scope, x=x, axis=axis, exclusive=exclusive, reverse=reverse)
+
+
+def cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Returns running products along ``axis``. See ``cumsum``."""
+    with name_scope(name, "Cumprod", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        return new("Cumprod", scope, x=x, axis=axis, exclusive=exclusive, reverse=reverse)
+
+
+@compute("Cumsum")
+def _cumsum(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
+    return _scan(xp, xp.cumsum, 0, x, int(axis), exclusive, reverse)
+
+
+@compute("Cumprod")
+def _cumprod(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
+    return _scan(xp, xp.cumprod, 1, x, int(axis), exclusive, reverse)
+
+
+def _scan(xp: Any, function: Any, neutral: int, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    if not -x.ndim <= axis < x.ndim:
+        raise InvalidArgumentError(
+            None, None, f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {axis}"
+        )
+    moved = xp.moveaxis(x, axis, 0)
+    moved = moved[::-1] if reverse else moved
+    if exclusive and moved.shape[0]:
+        first = xp.full((1, *moved.shape[1:]), neutral, x.dtype)
+        moved = xp.concatenate([first, moved[:-1]], axis=0)
+    result = _running(xp, function, moved)
+    return xp.ascontiguousarray(xp.moveaxis(result[::-1] if reverse else result, 0, axis))
+
+
+def _running(xp: Any, function: Any, x: Any) -> Any:
+    """``function`` along the first axis; line by line where lines are long, as NumPy goes along the columns."""
+    lines = math.prod(x.shape[1:])
+    if xp is not np or lines < _LONG or len(x) < 2 or not x[0].flags.c_contiguous:
+        return function(x, axis=0, dtype=x.dtype)
+    step = np.add if function is np.cumsum else np.multiply
+    result = np.empty(x.shape, x.dtype)
+    result[0] = x[0]
+    for index in range(1, len(x)):
+        step(result[index - 1], x[index], out=result[index])
+    return result
+
+
+shape_function("Cumsum", "Cumprod")(same_shape)
+
+
+@gradient("Cumsum")
+def _cumsum_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    return cumsum(grad, op.inputs[1], op.attrs["exclusive"], not op.attrs["reverse"]), None
+
+
+@gradient("Cumprod")
+def _cumprod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    """Right where no element is 0, as TensorFlow's."""
+    x, axis = op.inputs
+    exclusive, back = op.attrs["exclusive"], op.attrs["reverse"]
+    products = cumprod(x, axis, exclusive=exclusive, reverse=back)
+    sums = cumsum(products * grad, axis, exclusive=exclusive, reverse=not back)
+    return sums / x, None
+
+
+# Positions
+
+
+def argmax(
+    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
+) -> Tensor:
+    """Returns the positions of the greatest elements along ``axis`` (the first dimension by default)."""
+    return _position("ArgMax", input, axis, name, dimension, output_type)
+
+
+def argmin(
+    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
+) -> Tensor:
+    """Returns the positions of the least elements along ``axis`` (the first dimension by default)."""
+    return _position("ArgMin", input, axis, name, dimension, output_type)
+
+
+def arg_max(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Tensor:
+    """Returns the positions of the greatest elements along ``dimension``."""
+    return _position("ArgMax", input, dimension, name, None, output_type)
+
+
+def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Tensor:
+    """Returns the positions of the least elements along ``dimension``."""
+    return _position("ArgMin", input, dimension, name, None, output_type)
+
+
+def _position(
+    op_type: str, input: Any, axis: Any, name: str | None, dimension: Any, output_type: Any
+) -> Tensor:
+    if axis is not None and dimension is not None:
+        raise ValueError("Cannot specify both 'axis' and 'dimension'")
+    at = dimension if axis is None else axis
+    return new(op_type, name, input=input, dimension=0 if at is None else at, output_type=output_type)
+
+
+@compute("ArgMax", "ArgMin")
+def _arg_extreme(xp: Any, input: Any, dimension: Any, *, output_type: Any, ctx: Any) -> Any:
+    axis = int(dimension)
+    if not -input.ndim <= axis < input.ndim:
+        raise InvalidArgumentError(
+            None, None, f"Expected dimension in the range [{-input.ndim}, {input.ndim}), but got {axis}"
+        )
+    if not input.shape[axis]:
+        shape = "[" + ",".join(map(str, input.shape)) + "]"
+        raise InvalidArgumentError(
+            None, None, f"Reduction axis {axis % input.ndim} is empty in shape {shape}"
+        )
+    function = xp.argmax if ctx.op.type == "ArgMax" else xp.argmin
+    return function(input, axis=axis).astype(output_type.as_numpy_dtype)
+
+
+@shape_function("ArgMax", "ArgMin")
+def _arg_extreme_shape(op: Operation) -> Any:
+    sizes, axis = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
+    if sizes is None:
+        return (UNKNOWN_SHAPE,)
+    if len(sizes) <= 1:
+        return (TensorShape.of(()),)
+    if axis is None:
+        return (TensorShape.of((None,) * (len(sizes) - 1)),)
+    if not -len(sizes) <= int(axis) < len(sizes):
+        raise ValueError(f"Dimension ({int(axis)}) must be in the range [{-len(sizes)}, {len(sizes)}), where"
+                         f" {len(sizes)} is the number of dimensions in the input.")  # fmt: skip
+    at = int(axis) % len(sizes)
+    return (TensorShape.of(sizes[:at] + sizes[at + 1 :]),)
+
+
+not_differentiable("ArgMax", "ArgMin")
+
+
+# Distinct values
+
+
+def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Any:
+    """Returns the distinct values of a vector in the order they appear, and each element's place among them."""
+    op = apply_op("Unique", name, x=x, out_idx=out_idx)
+    return UniqueValues(*op.outputs)
+
+
+def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> Any:
+    """Returns the distinct values of a vector, each element's place among them, and how often each appears."""
+    op = apply_op("UniqueWithCounts", name, x=x, out_idx=out_idx)
+    return UniqueCounts(*op.outputs)
+
+
+@compute("Unique", "UniqueWithCounts")
+def _unique(xp: Any, x: Any, *, out_idx: Any, ctx: Any) -> Any:
+    if x.ndim != 1:
+        raise InvalidArgumentError(None, None, "unique expects a 1D vector.")
+    keys = ordered_keys(x) if x.size >= _LONG else None
+    if keys is not None:
+        values, index, counts = _distinct(xp, x, keys)
+        found = values, index.astype(out_idx.as_numpy_dtype)
+        return found if ctx.op.type == "Unique" else (*found, counts.astype(out_idx.as_numpy_dtype))
+    places: dict[Any, int] = {}
+    index = [places.setdefault(value, len(places)) for value in x.tolist()]
+    kind = out_idx.as_numpy_dtype
+    if x.dtype == object:
+        values = xp.empty(len(places), object)
+        values[:] = list(places)
+    else:
+        values = xp.array(list(places), x.dtype)
+    found = values, xp.array(index, kind)
+    if ctx.op.type == "Unique":
+        return found
+    return *found, xp.bincount(xp.array(index, xp.int64), minlength=len(places)).astype(kind)
+
+
+def _distinct(xp: Any, x: Any, keys: Any) -> tuple[Any, Any, Any]:
+    """The distinct values in the order of their first appearance, each element's place among them, and counts."""
+    order = positions(xp.sort(keys))
+    values = x[order]
+    starts = xp.flatnonzero(xp.concatenate([xp.ones(1, bool), values[1:] != values[:-1]]))
+    counts = xp.diff(xp.append(starts, x.size))
+    by_appearance = xp.argsort(order[starts], kind="stable")
+    rank = xp.empty_like(by_appearance)
+    rank[by_appearance] = xp.arange(rank.size)
+    index = xp.empty_like(order)
+    index[order] = xp.repeat(rank, counts)
+    return values[starts[by_appearance]], index, counts[by_appearance]
+
+
+@shape_function("Unique", "UniqueWithCounts")
+def _unique_shape(op: Operation) -> Any:
+    vector = TensorShape.of((None,))
+    return (vector, op.inputs[0].shape, vector)[: len(op.op_def.outputs)]  # type: ignore[union-attr]
+
+
+def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> Any:
+    """Returns the values of the vector ``x`` that are not in ``y``, and their positions."""
+    return ListDifference(*apply_op("ListDiff", name, x=x, y=y, out_idx=index_dtype).outputs)
+
+
+@compute("ListDiff")
+def _list_diff(xp: Any, x: Any, y: Any, *, out_idx: Any) -> Any:
+    others = set(y.tolist())
+    keep = [index for index, value in enumerate(x.tolist()) if value not in others]
+    at = xp.array(keep, out_idx.as_numpy_dtype)
+    return x[at], at
+
+
+@shape_function("ListDiff")
+def _list_diff_shape(op: Operation) -> Any:
+    return (TensorShape.of((None,)),) * 2
+
+
+class UniqueValues(NamedTuple):
+    """What ``unique`` gives."""
+
+    y: Any
+    """[n]: the values, each once."""
+    idx: Any
+    """Position in ``y`` of every element."""
+
+
+class UniqueCounts(NamedTuple):
+    """What ``unique_with_counts`` gives."""
+
+    y: Any
+    """[n]: the values, each once."""
+    idx: Any
+    """Position in ``y`` of every element."""
+    count: Any
+    """[n]: how often each value occurs."""
+
+
+class ListDifference(NamedTuple):
+    """What ``setdiff1d`` gives."""
+
+    out: Any
+    """[n]: the values."""
+    idx: Any
+    """[n]: their positions."""
+
+
+not_differentiable("Unique", "UniqueWithCounts", "ListDiff")
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """Returns the permutation that undoes ``x``."""
+    return new("InvertPermutation", name, x=x)
+
+
+@compute("InvertPermutation")
+def _invert_permutation(xp: Any, x: Any) -> Any:
+    if x.ndim != 1:
+        raise InvalidArgumentError(None, None, "invert_permutation expects a 1D vector.")
+    count = x.shape[0]
+    result = xp.full(count, -1, x.dtype)
+    for index, value in enumerate(x.tolist()):
+        if not 0 <= value < count:
+            raise InvalidArgumentError(None, None, f"{value} is not between 0 and {count}")
+        if result[value] != -1:
+            raise InvalidArgumentError(None, None, f"{value} is duplicated in the input.")
+        result[value] = index
+    return result
+
+
+shape_function("InvertPermutation")(same_shape)
+not_differentiable("InvertPermutation")
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = bool_type, name: str | None = None
+) -> Tensor:
+    """Returns rows of ``maxlen`` values, True for the first ``lengths[i]``.
+
+    Raises:
+        ValueError: ``maxlen`` is not a scalar.
+    """
+    with name_scope(name, "SequenceMask", [lengths, maxlen]):
+        lengths = convert_to_tensor(lengths)
+        if maxlen is None:
+            rank = lengths.shape.ndims
+            axes = (
+                make_constant(list(range(rank)), int32)
+                if rank is not None
+                else new("Range", start=0, limit=new("Rank", input=lengths), delta=1)
+            )
+            longest = new("Max", input=lengths, reduction_indices=axes)
+            maxlen = new("Maximum", x=make_constant(0, longest.dtype.base_dtype), y=longest)
+        else:
+            maxlen = convert_to_tensor(maxlen)
+        if maxlen.shape.ndims not in (0, None):
+            raise ValueError("maxlen must be scalar for sequence_mask")
+        kind = maxlen.dtype.base_dtype
+        row = new("Range", start=make_constant(0, kind), limit=maxlen, delta=make_constant(1, kind))
+        column = cast(new("ExpandDims", input=lengths, dim=-1), kind)
+        if column.op.type == "ExpandDims":
+            column = new("Cast", x=column, DstT=kind)
+        result = new("Less", x=row, y=column)
+        wanted = as_dtype(dtype).base_dtype
+        return result if wanted is bool_type else cast(result, wanted)
+
+
+def searchsorted(
+    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: str | None = None
+) -> Tensor:
+    """Returns where ``values`` would go in the sorted last dimension of ``sorted_sequence``.
+
+    Raises:
+        ValueError: ``side`` is neither ``"left"`` nor ``"right"``.
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
+    sequence = convert_to_tensor(sorted_sequence)
+    values = convert_to_tensor(values)
+    last = [_shape(tensor)[-1] for tensor in (sequence, values)]
+    flat = [new("Reshape", tensor=t, shape=[-1, n]) for t, n in zip((sequence, values), last, strict=True)]
+    op_type = "UpperBound" if side == "right" else "LowerBound"
+    found = new(op_type, name, sorted_inputs=flat[0], values=flat[1], out_type=out_type)
+    return new("Reshape", tensor=found, shape=_shape(values))
+
+
+def _shape(tensor: Tensor) -> Tensor:
+    if tensor.shape.is_fully_defined():
+        return make_constant(tensor.shape.as_list(), int32, name="Shape")
+    return new("Shape", input=tensor)
+
+
+@compute("LowerBound", "UpperBound")
+def _bound(xp: Any, sorted_inputs: Any, values: Any, *, out_type: Any, ctx: Any) -> Any:
+    if sorted_inputs.shape[0] != values.shape[0]:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Leading dim_size of both tensors must match: {sorted_inputs.shape[0]}, {values.shape[0]}",
+        )
+    side = "right" if ctx.op.type == "UpperBound" else "left"
+    rows = [xp.searchsorted(row, wanted, side) for row, wanted in zip(sorted_inputs, values, strict=True)]
+    found = xp.stack(rows) if rows else xp.zeros(values.shape, xp.int64)
+    return found.astype(out_type.as_numpy_dtype)
+
+
+@shape_function("LowerBound", "UpperBound")
+def _bound_shape(op: Operation) -> Any:
+    return (op.inputs[1].shape,)
+
+
+not_differentiable("LowerBound", "UpperBound")
+
+
+def bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = int32,
+    name: str | None = None,
+) -> Tensor:
+    """Returns how often (or with what total weight) each of 0, 1, ... appears."""
+    with name_scope(name, "bincount"):
+        arr = convert_to_tensor(arr, int32, name="arr")
+        full = reduce_prod(_shape(arr)) > 0
+        size: Any = cast(full, int32) * (reduce_max(arr) + 1)
+        if minlength is not None:
+            size = new("Maximum", x=minlength, y=size)
+        if maxlength is not None:
+            size = new("Minimum", x=maxlength, y=size)
+        given = (
+            convert_to_tensor(weights, name="weights")
+            if weights is not None
+            else make_constant([], as_dtype(dtype))
+        )
+        return new("Bincount", arr=arr, size=size, weights=given)
+
+
+@compute("Bincount")
+def _bincount(xp: Any, arr: Any, size: Any, weights: Any) -> Any:
+    length = int(size)
+    if length < 0:
+        raise InvalidArgumentError(None, None, f"size ({length}) must be non-negative")
+    flat = arr.reshape(-1)
+    if (flat < 0).any():
+        raise InvalidArgumentError(None, None, "Input arr must be non-negative!")
+    inside = flat < length
+    result = xp.zeros(length, weights.dtype)
+    added = weights.reshape(-1)[inside] if weights.size else xp.ones(int(inside.sum()), weights.dtype)
+    xp.add.at(result, flat[inside], added)
+    return result
+
+
+@shape_function("Bincount")
+def _bincount_shape(op: Operation) -> Any:
+    size = constant_value(op.inputs[1])
+    return (TensorShape.of((None if size is None else int(size),)),)
+
+
+not_differentiable("Bincount")

@@ -1,0 +1,391 @@
+"""Parts of a tensor by position: slice, strided slice, and what ``tensor[...]`` means.
+
+A strided slice is described by three vectors and five masks, one bit per entry: entry ``i`` begins at the start
+(begin_mask), ends at the end (end_mask), stands for all dimensions not named (ellipsis_mask), adds a dimension of
+size 1 (new_axis_mask), or takes one element and drops the dimension (shrink_axis_mask).
+
+    x[1:, ..., None, 0]    entry            0      1      2      3
+                           begin, end       1,-    -      -      0,1
+                           bit set in       end    ellip. new    shrink
+
+Source: tensorflow/python/ops/array_ops.py, array_grad.py and tensorflow/core/util/strided_slice_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import as_dtype, int32, int64
+from gpuplace.dtypes import bool as bool_type
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import make_constant, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.array.constant import ones_like
+from gpuplace.ops.array.gather import boolean_mask
+from gpuplace.ops.array.joining import stack
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.support import new, shape_tensor
+from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape
+
+__all__ = ["slice", "strided_slice", "newaxis"]
+
+newaxis = None
+_slice = slice
+
+
+def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """Returns ``size[d]`` elements from ``begin[d]`` on along each dimension ``d``; -1 stands for all that are left."""
+    return new("Slice", name, input=input_, begin=begin, size=size)
+
+
+@compute("Slice")
+def _slice_kernel(xp: Any, input: Any, begin: Any, size: Any) -> Any:
+    starts, lengths = begin.tolist(), size.tolist()
+    if len(starts) != input.ndim or len(lengths) != input.ndim:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Expected begin and size arguments to be 1-D tensors of size {input.ndim}, but got shapes"
+            f" [{len(starts)}] and [{len(lengths)}] instead.",
+        )
+    parts = []
+    for axis, (start, length, total) in enumerate(zip(starts, lengths, input.shape, strict=True)):
+        count = total - start if length == -1 else length
+        if total == 0:
+            if start != 0 or count != 0:
+                what = f"begin[{axis}] == 0 (got {start})" if start else f"size[{axis}] == 0 (got {count})"
+                raise InvalidArgumentError(None, None, f"Expected {what} when input.dim_size({axis}) == 0")
+        elif not 0 <= start <= total:
+            raise InvalidArgumentError(None, None, f"Expected begin[{axis}] in [0, {total}], but got {start}")
+        elif count < 0 or start + count > total:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Expected size[{axis}] in [0, {total - start}], but got {length if length != -1 else count}",
+            )
+        parts.append(_slice(start, start + count))
+    return input[tuple(parts)]
+
+
+@shape_function("Slice")
+def _slice_shape(op: Operation) -> Any:
+    sizes = op.inputs[0].shape.sizes
+    starts, lengths = constant_value(op.inputs[1]), constant_value(op.inputs[2])
+    if sizes is None:
+        for known in (starts, lengths):
+            if known is not None:
+                sizes = (None,) * known.size
+    if sizes is None:
+        return (UNKNOWN_SHAPE,)
+    result: list[int | None] = []
+    for axis, total in enumerate(sizes):
+        if lengths is None or axis >= lengths.size:
+            result.append(None)
+        elif lengths[axis] != -1:
+            start = None if starts is None else int(starts[axis])
+            length = int(lengths[axis])
+            if total is not None and start is not None and not 0 <= start <= start + length <= total:
+                raise ValueError(
+                    f"Need 0 <= begin[{axis}] <= begin[{axis}] + size[{axis}] <= {total}, got {start}, {length}"
+                )
+            result.append(length)
+        else:
+            result.append(None if total is None or starts is None else total - int(starts[axis]))
+    return (TensorShape.of(tuple(result)),)
+
+
+@gradient("Slice")
+def _slice_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
+    """Pads the gradient with zeros to the input's shape."""
+    source, begin = op.inputs[0], op.inputs[1]
+    rank = (
+        new("Rank", input=source)
+        if source.shape.ndims is None
+        else make_constant(source.shape.ndims, name="Rank")
+    )
+    column = new("Pack", values=[rank, 1])
+    given = shape_tensor(source)
+    before = new("Reshape", tensor=begin, shape=column)
+    if begin.dtype.base_dtype is int64:
+        given = new("Cast", x=given, DstT=int64)
+    taken = new("Shape", input=op.outputs[0], out_type=begin.dtype.base_dtype)
+    after = new("Reshape", tensor=given - taken - begin, shape=column)
+    paddings = new("ConcatV2", values=[before, after], axis=1)
+    return new("Pad", input=grad, paddings=paddings), None, None
+
+
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    var: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Returns the elements from ``begin`` to ``end`` (excluded) by ``strides``; the masks are explained above."""
+    if strides is None:
+        strides = ones_like(begin)
+    return new(
+        "StridedSlice", name, input=input_, begin=begin, end=end, strides=strides, begin_mask=begin_mask,
+        end_mask=end_mask, ellipsis_mask=ellipsis_mask, new_axis_mask=new_axis_mask, shrink_axis_mask=shrink_axis_mask,
+    )  # fmt: skip
+
+
+def _key(
+    sizes: tuple[int | None, ...], begin: Any, end: Any, strides: Any, masks: dict[str, int]
+) -> list[Any]:
+    """What NumPy would be indexed with: ``None``, integers and slices; InvalidArgumentError where impossible.
+
+    A slice over a dimension of unknown size keeps its given bounds.
+    """
+    if len(begin) > 32:
+        raise InvalidArgumentError(None, None, "strided slices have at most 32 entries")
+    ellipsis = masks["ellipsis_mask"]
+    if ellipsis & (ellipsis - 1):
+        raise InvalidArgumentError(None, None, "Multiple ellipses in slice spec not allowed")
+    added = sum(1 for i in range(len(begin)) if masks["new_axis_mask"] >> i & 1 and not ellipsis >> i & 1)
+    named = len(begin) - added - (1 if ellipsis else 0)
+    if named > len(sizes):
+        raise InvalidArgumentError(
+            None, None, f"Index out of range using input dim {len(sizes)}; input has only {len(sizes)} dims"
+        )
+    key: list[Any] = []
+    axis = 0
+    for i, (low, high, step) in enumerate(zip(begin, end, strides, strict=True)):
+        bit = 1 << i
+        if ellipsis & bit:
+            fill = len(sizes) - named
+            key += [_slice(None)] * fill
+            axis += fill
+        elif masks["new_axis_mask"] & bit:
+            key.append(None)
+        else:
+            if step == 0:
+                raise InvalidArgumentError(None, None, f"strides[{i}] must be non-zero")
+            total = sizes[axis]
+            if masks["shrink_axis_mask"] & bit:
+                if step < 0:
+                    raise InvalidArgumentError(None, None, "only stride 1 allowed on non-range indexing.")
+                if total is not None and not -total <= low < total:
+                    raise InvalidArgumentError(
+                        None, None, f"slice index {low} of dimension {axis} out of bounds."
+                    )
+                key.append(int(low))
+            else:
+                first = None if masks["begin_mask"] & bit else int(low)
+                last = None if masks["end_mask"] & bit else int(high)
+                key.append(_slice(first, last, int(step)))
+            axis += 1
+    return key
+
+
+_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+
+
+@compute("StridedSlice")
+def _strided_slice(
+    xp: Any, input: Any, begin: Any, end: Any, strides: Any,
+    *, begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
+) -> Any:  # fmt: skip
+    masks = dict(
+        zip(_MASKS, (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask), strict=True)
+    )
+    key = _key(input.shape, begin.tolist(), end.tolist(), strides.tolist(), masks)
+    result = input[tuple(key)]
+    return result if input.dtype != object else xp.asarray(result, object)
+
+
+@shape_function("StridedSlice")
+def _strided_slice_shape(op: Operation) -> Any:
+    sizes = op.inputs[0].shape.sizes
+    bounds = [constant_value(tensor) for tensor in op.inputs[1:]]
+    if sizes is None:
+        return (UNKNOWN_SHAPE,)
+    masks = {name: op.attrs[name] for name in _MASKS}
+    count = next((bound.size for bound in bounds if bound is not None), None)
+    if count is None:
+        count = op.inputs[1].shape.num_elements()
+    if count is None:
+        return (UNKNOWN_SHAPE,)
+    strides_known = bounds[2] is not None
+    lows, highs, steps = ([0] * count if bound is None else bound.tolist() for bound in bounds)
+    try:
+        key = _key(
+            sizes,
+            lows if bounds[0] is not None else [0] * count,
+            highs,
+            steps if strides_known else [1] * count,
+            masks,
+        )
+    except InvalidArgumentError as error:
+        if bounds[0] is None and "out of bounds" in error.message:
+            return (UNKNOWN_SHAPE,)
+        raise ValueError(error.message) from None
+    result: list[int | None] = []
+    remaining = list(sizes)
+    for entry in key:
+        if entry is None:
+            result.append(1)
+        elif isinstance(entry, int):
+            remaining.pop(0)
+        else:
+            total = remaining.pop(0)
+            free = entry == _slice(None)
+            full = entry.start is None and entry.stop is None and strides_known
+            known = all(bound is not None for bound in bounds)
+            if free:
+                result.append(total)
+            elif known:
+                result.append(_count(entry, total))
+            elif full and total is not None:
+                result.append(len(range(total)[entry]))
+            else:
+                result.append(None)
+    return (TensorShape.of((*result, *remaining)),)
+
+
+def _count(entry: Any, total: int | None) -> int | None:
+    """How many elements a slice takes of ``total``; for an unknown total only what does not depend on it."""
+    if total is not None:
+        return len(range(total)[entry])
+    return 0 if entry.start is not None and entry.start == entry.stop else None
+
+
+@gradient("StridedSlice")
+def _strided_slice_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None, None]:
+    begin, end, strides = op.inputs[1:]
+    source = op.inputs[0]
+    kind = begin.dtype.base_dtype
+    given = (
+        make_constant(source.shape.as_list(), kind, name="Shape")
+        if source.shape.is_fully_defined()
+        else new("Shape", input=source, out_type=kind)
+    )
+    masks = {name: op.attrs[name] for name in _MASKS}
+    return (
+        new("StridedSliceGrad", shape=given, begin=begin, end=end, strides=strides, dy=grad, **masks),
+        None,
+        None,
+        None,
+    )
+
+
+@compute("StridedSliceGrad")
+def _strided_slice_grad_kernel(
+    xp: Any, shape: Any, begin: Any, end: Any, strides: Any, dy: Any,
+    *, begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
+) -> Any:  # fmt: skip
+    masks = dict(
+        zip(_MASKS, (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask), strict=True)
+    )
+    result = xp.zeros(tuple(shape.tolist()), dy.dtype)
+    key = tuple(_key(result.shape, begin.tolist(), end.tolist(), strides.tolist(), masks))
+    if result[key].shape != dy.shape:
+        raise InvalidArgumentError(
+            None, None, f"shape of dy was {list(dy.shape)} instead of {list(result[key].shape)}"
+        )
+    result[key] = dy
+    return result
+
+
+@shape_function("StridedSliceGrad")
+def _strided_slice_grad_shape(op: Operation) -> Any:
+    sizes = constant_value(op.inputs[0])
+    if sizes is None:
+        rank = op.inputs[0].shape.num_elements()
+        return (UNKNOWN_SHAPE if rank is None else TensorShape.of((None,) * rank),)
+    return (TensorShape(sizes.tolist()),)
+
+
+@gradient("StridedSliceGrad")
+def _strided_slice_grad_grad(op: Operation, grad: Tensor) -> tuple[None, None, None, None, Tensor]:
+    masks = {name: op.attrs[name] for name in _MASKS}
+    begin, end, strides = op.inputs[1:4]
+    part = new("StridedSlice", input=grad, begin=begin, end=end, strides=strides, **masks)
+    return None, None, None, None, part
+
+
+# tensor[...]
+
+
+def _slice_operator(tensor: Tensor, slice_spec: Any, var: Any = None) -> Tensor:
+    """``tensor[spec]``: integers, slices, ``...``, ``tf.newaxis``, scalar tensors; or a bool mask.
+
+    Raises:
+        TypeError: another kind of index.
+        ValueError: more than one ellipsis, or indices that are known to be out of range.
+    """
+    if isinstance(slice_spec, np.ndarray) and slice_spec.dtype == np.bool_:
+        return boolean_mask(tensor, slice_spec)
+    if isinstance(slice_spec, Tensor) and slice_spec.dtype.base_dtype is bool_type:
+        return boolean_mask(tensor, slice_spec)
+    entries = slice_spec if isinstance(slice_spec, (list, tuple)) else [slice_spec]
+    begin: list[Any] = []
+    end: list[Any] = []
+    strides: list[Any] = []
+    masks = dict.fromkeys(_MASKS, 0)
+    for position, entry in enumerate(entries):
+        bit = 1 << position
+        if isinstance(entry, _slice):
+            begin.append(0 if entry.start is None else entry.start)
+            masks["begin_mask"] |= bit if entry.start is None else 0
+            end.append(0 if entry.stop is None else entry.stop)
+            masks["end_mask"] |= bit if entry.stop is None else 0
+            strides.append(1 if entry.step is None else entry.step)
+        elif entry is Ellipsis or entry is newaxis:
+            masks["ellipsis_mask" if entry is Ellipsis else "new_axis_mask"] |= bit
+            begin.append(0)
+            end.append(0)
+            strides.append(1)
+        else:
+            _check_index(entry)
+            begin.append(entry)
+            end.append(entry + 1)
+            strides.append(1)
+            masks["shrink_axis_mask"] |= bit
+    with name_scope(None, "strided_slice", [tensor, *begin, *end, *strides]) as scope:
+        if begin:
+            packed = [stack(begin), stack(end), stack(strides)]
+            if any(part.dtype.base_dtype is int64 for part in packed):
+                packed = [
+                    part if part.dtype.base_dtype is int64 else new("Cast", x=part, DstT=int64)
+                    for part in packed
+                ]
+        else:
+            packed = [make_constant([], int32)] * 3
+        begins, ends, steps = packed
+        return new("StridedSlice", scope, input=tensor, begin=begins, end=ends, strides=steps, **masks)
+
+
+def _check_index(entry: Any) -> None:
+    fits = isinstance(entry, (int, np.integer, Dimension)) and not isinstance(entry, bool)
+    if isinstance(entry, Tensor):
+        fits = entry.dtype.base_dtype.name in (
+            "int16",
+            "int32",
+            "int64",
+            "uint8",
+            "int8",
+        ) and entry.shape.ndims in (0, None)
+    elif isinstance(entry, np.ndarray):
+        fits = entry.ndim == 0 and as_dtype(entry.dtype).is_integer
+    elif hasattr(entry, "_as_graph_element"):
+        fits = as_dtype(entry.dtype).is_integer
+    if not fits:
+        raise TypeError(
+            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors"
+            f" are valid indices, got {entry!r}"
+        )
+
+
+Tensor._override_operator("__getitem__", _slice_operator)

@@ -1,0 +1,1 @@
+"""Control flow: conditionals, loops, tensor arrays, and their gradients."""

@@ -1,0 +1,330 @@
+"""``tf.cond`` and ``tf.case``: one of several functions, by the value of a tensor.
+
+::
+
+              +--0-- pivot for false: what the branch without inputs waits for
+    pred -> Switch                                                                   x -> Switch(pred) -0-> Neg -+
+              +--1-- pivot for true                                                             +-1-> Exp ------ Merge
+
+Both functions are called once, when the graph is built; what they make is part of a ``CondContext``, so that only one
+branch runs. What a branch takes from outside is there in either case.
+
+Source: tensorflow/python/ops/control_flow_ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops import nest
+from gpuplace.ops.array import constant, joining
+from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.flow import control
+from gpuplace.ops.flow.context import ControlFlowContext, is_exit, merge, switch, switch_beside
+from gpuplace.ops.math import cast, comparison, reduction
+
+__all__ = ["case", "cond"]
+
+
+class CondContext(ControlFlowContext):
+    """One branch of a conditional.
+
+    Args:
+        pred: the tensor that decides.
+        pivot: its value in this branch.
+        branch: 1 for true, 0 for false.
+    """
+
+    def __init__(self, pred: Tensor, pivot: Tensor, branch: int) -> None:
+        super().__init__("cond_text")
+        self.pred = pred
+        self.pivot = pivot
+        self.branch = branch
+        self._values.update((pred, pivot))
+        self._external_values[pred] = pred
+        pivot.op._set_control_flow_context(self)
+
+    @property
+    def grad_state(self) -> Any:
+        """As for any context."""
+        loop = self.GetWhileContext()
+        return None if loop is None else loop.grad_state
+
+    def GetControlPivot(self) -> Tensor:  # noqa: N802
+        """As for any context."""
+        return self.pivot
+
+    def IsCondContext(self) -> bool:  # noqa: N802
+        """As for any context."""
+        return True
+
+    def _know(self, tensor: Tensor) -> None:
+        context: ControlFlowContext | None = self
+        while context is not None:
+            context._values.add(tensor)
+            context = context.outer_context
+
+    def _from_around(self, val: Tensor) -> Tensor:
+        """What stands for a value around this branch."""
+        self._values.add(val)
+        if self.outer_context is None:
+            return val
+        found = self.outer_context.AddValue(val)
+        self._values.add(found)
+        self._external_values[found] = found
+        return found
+
+    def AddValue(self, val: Tensor) -> Tensor:  # noqa: N802
+        """As for any context."""
+        if val in self._values:
+            return self._external_values.get(val, val)
+        found = self._from_around(val)
+        with get_default_graph().control_dependencies(None):
+            found = switch_beside(found, self.pred)[self.branch]
+            if self.outer_context is not None:
+                self.outer_context.AddInnerOp(found.op)
+        found.op.graph.prevent_fetching(found.op)
+        found.op._set_control_flow_context(self)
+        self._know(found)
+        self._external_values[val] = found
+        return found
+
+    def add_op(self, op: Operation) -> None:
+        """As for any context."""
+        if not op.inputs:
+            self._remove_external_control_edges(op)
+            if not any(self.contains(one._get_control_flow_context()) for one in op.control_inputs):
+                op._add_control_input(self.pivot.op)
+        else:
+            for index, tensor in enumerate(op.inputs):
+                if op.type == "Merge" and tensor.op.type == "NextIteration":
+                    continue
+                found = self.AddValue(tensor)
+                if found is not tensor:
+                    op._update_input(index, found)
+            self._remove_external_control_edges(op)
+            if op.type in op.graph.functions or op.type == "SymbolicGradient":
+                op._add_control_input(self.pivot.op)
+        for tensor in op.outputs:
+            self._know(tensor)
+        if self.outer_context is not None or not is_exit(op):
+            op.graph.prevent_fetching(op)
+        if self.outer_context is not None:
+            self.outer_context.AddInnerOp(op)
+
+    def _result(self, value: Any) -> Any:
+        """What a branch gives, as a tensor that is there in this branch only."""
+        if isinstance(value, Operation):
+            return control.with_dependencies([value], self.pivot)
+        tensor = convert_to_tensor(flow_of(value))
+        if tensor in self._values:
+            return self._external_values.get(tensor, tensor)
+        found = switch_beside(self._from_around(tensor), self.pred)[self.branch]
+        self._external_values[tensor] = found
+        return found
+
+    def build(self, function: Callable[[], Any], argument: str) -> tuple[Any, list[Tensor]]:
+        """Calls the function of the branch; returns what it gives, and its tensors.
+
+        Raises:
+            ValueError: it gives nothing.
+        """
+        self.Enter()
+        try:
+            given = function()
+            if given is None:
+                raise ValueError(f"{argument} must have a return value.")
+            tensors = [self._result(value) for value in nest.flatten(given, opens_slices=True)]
+            self.ExitResult(tensors)
+        finally:
+            self.Exit()
+        return given, tensors
+
+
+def flow_of(value: Any) -> Any:
+    """The tensor that stands for an array of tensors; other values as they are."""
+    return value.flow if hasattr(value, "flow") and hasattr(value, "with_flow") else value
+
+
+def with_flows(originals: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
+    """Tensors, as arrays of tensors where the originals are."""
+    return [
+        original.with_flow(tensor) if hasattr(original, "with_flow") else tensor
+        for original, tensor in zip(originals, tensors, strict=True)
+    ]
+
+
+def _only(given: Any) -> Any:
+    return given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
+
+
+def _checked_functions(true_fn: Any, false_fn: Any, fn1: Any, fn2: Any) -> tuple[Any, Any]:
+    for name, function, old_name, old in (
+        ("true_fn", true_fn, "fn1", fn1),
+        ("false_fn", false_fn, "fn2", fn2),
+    ):
+        if old is not None and function is not None:
+            raise TypeError(f"cond(): {name} and {old_name} may not be set simultaneously.")
+        if old is None and function is None:
+            raise TypeError(f"cond(): {name} argument required")
+    found = (fn1 if fn1 is not None else true_fn), (fn2 if fn2 is not None else false_fn)
+    for name, function in zip(("true_fn", "false_fn"), found, strict=True):
+        if not callable(function):
+            raise TypeError(f"{name} must be callable.")
+    return found
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
+) -> Any:
+    """What ``true_fn`` gives where ``pred`` is true, else what ``false_fn`` gives.
+
+    Args:
+        pred: a scalar bool.
+        true_fn: gives tensors, in any structure; operations count as tensors that are there when they are done.
+        false_fn: gives the same structure, of the same types.
+        strict: whether a list of one stays a list.
+        name: name of the scope.
+        fn1: the older name of ``true_fn``.
+        fn2: the older name of ``false_fn``.
+
+    Raises:
+        TypeError: something that cannot be called, a Python bool, or structures of different types.
+        ValueError: different structures or types of tensors, or nothing is returned.
+    """
+    true_fn, false_fn = _checked_functions(true_fn, false_fn, fn1, fn2)
+    with name_scope(name, "cond", [pred]):
+        if isinstance(pred, bool):
+            raise TypeError("pred must not be a Python bool")
+        other, taken = switch(pred, pred)
+        pivots = [array.identity(taken, name="switch_t"), array.identity(other, name="switch_f")]
+        decider = array.identity(pred, name="pred_id")
+        for tensor in (taken, other, *pivots, decider):
+            tensor.op.graph.prevent_fetching(tensor.op)
+        context_true = CondContext(decider, pivots[0], 1)
+        given_true, tensors_true = context_true.build(true_fn, "true_fn")
+        context_false = CondContext(decider, pivots[1], 0)
+        given_false, tensors_false = context_false.build(false_fn, "false_fn")
+        if not strict:
+            given_true, given_false = _only(given_true), _only(given_false)
+        try:
+            nest.assert_same_structure(given_true, given_false)
+        except TypeError as error:
+            raise TypeError(f"Incompatible return types of true_fn and false_fn: {error}") from None
+        except ValueError as error:
+            raise ValueError(f"Incompatible return values of true_fn and false_fn: {error}") from None
+        if not tensors_true:
+            raise ValueError("true_fn and false_fn must return at least one result.")
+        for one, other_one in zip(tensors_true, tensors_false, strict=True):
+            if one.dtype.base_dtype is not other_one.dtype.base_dtype:
+                raise ValueError(
+                    f"Outputs of true_fn and false_fn must have the same type: {one.dtype.name}, {other_one.dtype.name}"
+                )
+        merged = [merge([b, a])[0] for a, b in zip(tensors_true, tensors_false, strict=True)]
+        flat = nest.flatten(given_true, opens_slices=True)
+        if context_true.outer_context is None:
+            for context in (context_true, context_false):
+                get_default_graph().add_to_collection(GraphKeys.COND_CONTEXT, context)
+        result = nest.pack_sequence_as(given_true, with_flows(flat, merged), opens_slices=True)
+        return result if strict else _only(result)
+
+
+# Several predicates
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """What the function of the first predicate that is true gives.
+
+    Args:
+        pred_fn_pairs: pairs of a scalar bool tensor and a function, or a dict of them.
+        default: the function where none is true; without it that is an error in the run.
+        exclusive: whether more than one that is true is an error.
+        strict: as in ``cond``.
+        name: name of the scope.
+
+    Raises:
+        TypeError: no pairs, or something that is no predicate or cannot be called.
+    """
+    predicates, actions = _checked_pairs(pred_fn_pairs)
+    with name_scope(name, "case", [predicates]):
+        if default is None:
+            predicates, actions, default = _with_checked_default(predicates, actions)
+        function = default
+        for predicate, action in zip(reversed(predicates), reversed(actions), strict=True):
+            function = functools.partial(cond, predicate, true_fn=action, false_fn=function, strict=strict)
+        if not exclusive:
+            return function()
+        check = _assert_at_most(predicates, 1, "Input error: exclusive=True")
+        with get_default_graph().control_dependencies([check]):
+            return function()
+
+
+def _checked_pairs(pairs: Any) -> tuple[list[Tensor], list[Callable[[], Any]]]:
+    if not isinstance(pairs, (list, tuple, dict)):
+        raise TypeError("fns must be a list, tuple, or dict")
+    if isinstance(pairs, collections.OrderedDict):
+        pairs = list(pairs.items())
+    elif isinstance(pairs, dict):
+        pairs = sorted(pairs.items(), key=lambda item: item[0].name)
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError("Each entry in pred_fn_pairs must be a 2-tuple")
+        predicate, function = pair
+        if not isinstance(predicate, Tensor):
+            raise TypeError(f"pred must be a Tensor, got: {predicate}")
+        if predicate.dtype.name != "bool":
+            raise TypeError(f"pred must be Tensor of type bool: {predicate.name}")
+        if not callable(function):
+            raise TypeError(f"fn for pred {predicate.name} must be callable.")
+    return [predicate for predicate, _ in pairs], [function for _, function in pairs]
+
+
+def _with_checked_default(
+    predicates: list[Tensor], actions: list[Callable[[], Any]]
+) -> tuple[list[Tensor], list[Callable[[], Any]], Callable[[], Any]]:
+    """The last pair as the default, which checks that its predicate is the one that is true."""
+    last = len(predicates) - 1
+    others, predicate, action = predicates[:last], predicates[last], actions[last]
+
+    def default() -> Any:
+        message = (
+            f"Implementation error: selected default action #{last} was called, but some of other"
+            " predicates are True: "
+        )
+        data = (
+            "Input error: None of conditions evaluated as True:",
+            joining.stack(predicates, name="preds_c"),
+        )
+        checks = [_assert_at_most(others, 0, message), control.Assert(predicate, data=data)]
+        with get_default_graph().control_dependencies(checks):
+            return action()
+
+    return others, actions[:last], default
+
+
+def _assert_at_most(predicates: Sequence[Tensor], count: int, message: str) -> Operation:
+    """An operation that fails if more than ``count`` predicates are true."""
+    stacked = joining.stack(list(predicates), name="preds_c")
+    true = reduction.reduce_sum(cast.cast(stacked, "int32"), name="num_true_conds")
+    condition = comparison.less_equal(true, constant.constant(count, name="n_true_conds"))
+    names = ", ".join(predicate.name for predicate in predicates)
+    data = [f"{message}: more than {count} conditions ({names}) evaluated as True:", stacked]
+    return control.Assert(condition, data=data, summarize=len(predicates))

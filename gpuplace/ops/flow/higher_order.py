@@ -1,0 +1,299 @@
+"""``map_fn``, ``foldl``, ``foldr`` and ``scan``: a function for each row of tensors, in a loop.
+
+Rows are read from arrays of tensors, results written to others; one loop goes over all of them.
+
+Source: tensorflow/python/ops/map_fn.py and functional_ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops import nest
+from gpuplace.ops.array import constant
+from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.flow.tensor_arrays import TensorArray
+from gpuplace.ops.flow.while_loops import while_loop
+from gpuplace.ops.variables.variable_scope import get_variable_scope
+from gpuplace.shapes import TensorShape
+
+__all__ = ["foldl", "foldr", "map_fn", "scan"]
+
+
+@contextlib.contextmanager
+def _caching_variables() -> Iterator[None]:
+    """A block in which variables are read where they are, once for all iterations."""
+    scope = get_variable_scope()
+    if scope.caching_device is not None:
+        yield
+        return
+    scope.set_caching_device(lambda op: op.device)
+    yield
+    scope.set_caching_device(None)
+
+
+def _pack(structure: Any, flat: Sequence[Any]) -> Any:
+    return nest.pack_sequence_as(structure, flat) if nest.is_nested(structure) else flat[0]
+
+
+def _rows(tensor: Tensor, or_zero: bool = True) -> Any:
+    """The number of rows: a Python number where it is known, and not zero unless ``or_zero``."""
+    known = tensor.shape[0].value if tensor.shape.ndims is not None else None
+    if known or (known is not None and or_zero):
+        return known
+    return array.shape(tensor)[0]
+
+
+def _check_callable(fn: Any) -> None:
+    if not callable(fn):
+        raise TypeError("fn must be callable.")
+
+
+def _set_rows(results: Sequence[Tensor], elems: Sequence[Tensor]) -> None:
+    """Makes the number of rows known, which is that of all tensors."""
+    rows = TensorShape([None])
+    for elem in elems:
+        rows = rows.merge_with(elem.shape.with_rank_at_least(1)[:1])
+    for result in results:
+        result.set_shape(rows.concatenate(result.shape[1:]))
+
+
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+) -> Any:
+    """What ``fn`` gives for each row of tensors, as rows of tensors.
+
+    Args:
+        fn: takes a row of each tensor, in the structure of ``elems``.
+        elems: a tensor, or a structure of them, with equally many rows.
+        dtype: the types of what ``fn`` gives, in its structure; those of ``elems`` by default.
+        parallel_iterations: as for ``while_loop``; 10 by default.
+        back_prop: as for ``while_loop``.
+        swap_memory: as for ``while_loop``.
+        infer_shape: whether all results have one shape.
+        name: name of the scope.
+
+    Raises:
+        TypeError: ``fn`` cannot be called, or gives another structure.
+        ValueError: a scalar, or another structure.
+    """
+    _check_callable(fn)
+    with name_scope(name, "map", nest.flatten(elems)), _caching_variables():
+        flat = [convert_to_tensor(elem, name="elem") for elem in nest.flatten(elems)]
+        types = _pack(elems, [elem.dtype for elem in flat]) if dtype is None else dtype
+        if flat[0].shape.ndims == 0:
+            if len(flat) == 1:
+                raise ValueError("elems must be a 1+ dimensional Tensor, not a scalar")
+            raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
+        count = _rows(flat[0], or_zero=False)
+        rows = [TensorArray(elem.dtype, size=count, dynamic_size=False, infer_shape=True) for elem in flat]
+        rows = [one.unstack(elem) for one, elem in zip(rows, flat, strict=True)]
+        start = constant.constant(0)
+        results = [
+            TensorArray(kind, size=count, dynamic_size=False, infer_shape=infer_shape)
+            for kind in nest.flatten(types)
+        ]
+
+        def compute(i: Tensor, arrays: Any) -> Any:
+            given = fn(_pack(elems, [one.read(i) for one in rows]))
+            nest.assert_same_structure(types, given)
+            values = nest.flatten(given)
+            arrays = [one.write(i, value) for one, value in zip(arrays, values, strict=True)]
+            return i + 1, arrays
+
+        _, results = while_loop(
+            lambda i, _: i < count,
+            compute,
+            (start, results),
+            parallel_iterations=parallel_iterations or 10,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+            maximum_iterations=count,
+        )
+        stacked = [one.stack() for one in results]
+        _set_rows(stacked, flat)
+    return _pack(types, stacked)
+
+
+def _fold(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any,
+    options: dict[str, Any],
+    name: str | None,
+    is_left: bool,
+) -> Any:
+    _check_callable(fn)
+    with name_scope(name, "foldl" if is_left else "foldr", nest.flatten(elems)), _caching_variables():
+        flat = [convert_to_tensor(elem, name="elem") for elem in nest.flatten(elems)]
+        count = _rows(flat[0], or_zero=False)
+        rows = [
+            TensorArray(elem.dtype, size=count, dynamic_size=False, infer_shape=True).unstack(elem)
+            for elem in flat
+        ]
+
+        def row(i: Any) -> Any:
+            return _pack(elems, [one.read(i) for one in rows])
+
+        start: Any
+        if is_left:
+            first = row(0) if initializer is None else initializer
+            start = constant.constant(1 if initializer is None else 0)
+        elif initializer is None:
+            start = count - 1
+            first = row(start)
+        else:
+            start, first = count, initializer
+
+        def compute(i: Tensor, total: Any) -> Any:
+            if is_left:
+                total = fn(total, row(i))
+                return [i + 1, total]
+            i -= 1
+            return [i, fn(total, row(i))]
+
+        def goes_on(i: Tensor, _: Any) -> Any:
+            return i < count if is_left else i > 0
+
+        return while_loop(goes_on, compute, [start, first], maximum_iterations=count, **options)[1]
+
+
+def foldl(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """``fn(... fn(fn(initializer, first row), second row) ..., last row)``.
+
+    Args:
+        fn: takes what it gave before, and a row of each tensor.
+        elems: a tensor, or a structure of them.
+        initializer: the first value; the first row by default.
+        parallel_iterations: as for ``while_loop``.
+        back_prop: as for ``while_loop``.
+        swap_memory: as for ``while_loop``.
+        name: name of the scope.
+    """
+    options = {
+        "parallel_iterations": parallel_iterations,
+        "back_prop": back_prop,
+        "swap_memory": swap_memory,
+    }
+    return _fold(fn, elems, initializer, options, name, True)
+
+
+def foldr(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """As ``foldl``, from the last row to the first."""
+    options = {
+        "parallel_iterations": parallel_iterations,
+        "back_prop": back_prop,
+        "swap_memory": swap_memory,
+    }
+    return _fold(fn, elems, initializer, options, name, False)
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """As ``foldl``, with all values on the way, as rows of tensors.
+
+    Args:
+        fn: takes what it gave before, and a row of each tensor.
+        elems: a tensor, or a structure of them.
+        initializer: the first value; the first row by default.
+        parallel_iterations: as for ``while_loop``.
+        back_prop: as for ``while_loop``.
+        swap_memory: as for ``while_loop``.
+        infer_shape: whether all values have one shape.
+        reverse: from the last row to the first.
+        name: name of the scope.
+    """
+    _check_callable(fn)
+    structure = elems if initializer is None else initializer
+    with name_scope(name, "scan", nest.flatten(elems)), _caching_variables():
+        flat = [convert_to_tensor(elem, name="elem") for elem in nest.flatten(elems)]
+        count = _rows(flat[0])
+        rows = [
+            TensorArray(
+                elem.dtype, size=count, dynamic_size=False, element_shape=elem.shape[1:], infer_shape=True
+            )
+            for elem in flat
+        ]
+        rows = [one.unstack(elem) for one, elem in zip(rows, flat, strict=True)]
+        done = 1 if initializer is None else 0
+        if initializer is None:
+            first = [one.read(count - 1 if reverse else 0) for one in rows]
+        else:
+            first = [convert_to_tensor(value) for value in nest.flatten(initializer)]
+        results = [
+            TensorArray(
+                value.dtype,
+                size=count,
+                element_shape=value.shape if infer_shape else None,
+                dynamic_size=False,
+                infer_shape=infer_shape,
+            )
+            for value in first
+        ]
+        if initializer is None:
+            results = [
+                one.write(count - 1 if reverse else 0, value)
+                for one, value in zip(results, first, strict=True)
+            ]
+
+        def compute(i: Tensor, values: Any, arrays: Any) -> Any:
+            row = _pack(elems, [one.read(i) for one in rows])
+            given = fn(_pack(structure, values), row)
+            nest.assert_same_structure(structure, given)
+            new_values = nest.flatten(given)
+            arrays = [one.write(i, value) for one, value in zip(arrays, new_values, strict=True)]
+            return (i - 1 if reverse else i + 1), new_values, arrays
+
+        start = count - 1 - done if reverse else done
+
+        def goes_on(i: Tensor, _: Any, __: Any) -> Any:
+            return i >= 0 if reverse else i < count
+
+        _, _, results = while_loop(
+            goes_on,
+            compute,
+            (start, first, results),
+            parallel_iterations=parallel_iterations,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+            maximum_iterations=count,
+        )
+        stacked = [one.stack() for one in results]
+        _set_rows(stacked, flat)
+    return _pack(structure, stacked)

@@ -1,0 +1,482 @@
+"""Gradients of loops: a second loop that goes round as often, and gets what the first one computed from stacks.
+
+::
+
+    forward   i = 0..n-1:  y = f(x)      push x          n counted beside (f_count)
+    backward  n down to 1: pop x         dx = f'(x) dy   (b_count)
+
+What the gradient needs of an iteration is pushed where it is made and popped where it is needed. Gradients of loop
+variables go round as the variables did; those of what comes in from outside are summed up (b_acc). Gradients of
+gradients of loops there are none, as in TensorFlow.
+
+Source: tensorflow/python/ops/control_flow_state.py and control_flow_ops.py (AddForwardLoopCounter,
+AddBackpropLoopCounter, AddBackpropAccumulator), release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.array import constant
+from gpuplace.ops.flow.context import (
+    context_behind,
+    is_cond_switch,
+    is_exit,
+    is_loop_invariant,
+    merge,
+    switch,
+    switch_beside,
+    while_context_of,
+)
+from gpuplace.ops.flow.while_loops import WhileContext, enter, exit_loop, next_iteration
+from gpuplace.ops.math import comparison, elementwise
+from gpuplace.ops.support import new
+
+__all__ = [
+    "LoopGradient",
+    "LoopGradients",
+    "add_ring",
+    "inside",
+    "is_loop_switch",
+    "outside",
+    "shape_of",
+    "zeros_of",
+    "zeros_of_switch",
+]
+
+_PASSING = frozenset({"Switch", "RefSwitch", "Identity", "RefIdentity"})
+
+
+@contextmanager
+def inside(context: Any) -> Iterator[None]:
+    """Builds within a context for a while; nothing changes where it is None."""
+    if context is None:
+        yield
+        return
+    context.Enter()
+    try:
+        yield
+    finally:
+        context.Exit()
+
+
+@contextmanager
+def outside(context: Any) -> Iterator[None]:
+    """Leaves a context that is being built for a while."""
+    context.Exit()
+    try:
+        yield
+    finally:
+        context.Enter()
+
+
+def is_loop_switch(op: Operation) -> bool:
+    """Whether an operation is the ``Switch`` of a loop variable."""
+    context = op._get_control_flow_context()
+    return (
+        op.type in ("Switch", "RefSwitch")
+        and context is not None
+        and context.IsWhileContext()
+        and not is_cond_switch(op)
+    )
+
+
+def shape_of(tensor: Tensor) -> Tensor:
+    """The shape of a tensor by an operation, also where it is known."""
+    return new("Shape", input=tensor)
+
+
+def _invariant_enter(tensor: Tensor) -> Operation | None:
+    """What brings a value into all iterations of a loop, if it is such a value."""
+    op = tensor.op
+    while op.type in _PASSING:
+        op = op.inputs[0].op
+    return op if is_loop_invariant(op) else None
+
+
+class LoopGradient:
+    """The gradient of one loop.
+
+    Args:
+        forward: the loop.
+        outer: the gradient of the loop around it, or None.
+    """
+
+    def __init__(self, forward: WhileContext, outer: LoopGradient | None) -> None:
+        self.outer = outer
+        self.forward_context = forward
+        self.values: dict[Tensor, Tensor] = {}
+        """Value of the forward loop -> what stands for it in the gradient."""
+        self.merges: dict[Operation, Tensor] = {}
+        """Switch of a loop variable -> the merge of its gradient."""
+        self.exits = list(forward.loop_exits)
+        self.pending_exits = len(forward.loop_exits)
+        self.deferred_exits: list[Tensor] = []
+        self.unused_exits: list[Tensor] = []
+        self._forward_sync: Operation | None = None
+        self._grad_sync: Operation | None = None
+        around = forward.outer_context if outer is None else outer.forward_context
+        with inside(around):
+            count, self.forward_index = _add_forward_counter(forward, outer)
+        if outer is None:
+            with inside(around):
+                self.grad_context = self._new_context()
+                self.grad_index = _add_backward_counter(self.grad_context, count, None)
+            return
+        outer.forward_context.AddName(count)
+        history = outer.AddForwardAccumulator(count)
+        with inside(outer.grad_context):
+            self.grad_context = self._new_context()
+            real_count = outer.AddBackpropAccumulatedValue(history, count)
+            self.grad_index = _add_backward_counter(self.grad_context, real_count, outer)
+
+    def _new_context(self) -> WhileContext:
+        forward = self.forward_context
+        return WhileContext(
+            forward.maximum_iterations,
+            forward.parallel_iterations,
+            forward.back_prop,
+            forward.swap_memory,
+            forward.name,
+            self,
+        )
+
+    @property
+    def forward_sync(self) -> Operation:
+        """What the next iteration of the forward loop waits for: pushes inside of branches."""
+        if self._forward_sync is None:
+            with get_default_graph().control_dependencies(None):
+                self._forward_sync = apply_op("ControlTrigger", "f_sync")
+            self._forward_sync._set_control_flow_context(self.forward_context)
+            self.forward_index.op._add_control_input(self._forward_sync)
+        return self._forward_sync
+
+    @property
+    def grad_sync(self) -> Operation:
+        """What the next iteration of the gradient waits for: all that is popped."""
+        if self._grad_sync is None:
+            with get_default_graph().control_dependencies(None):
+                self._grad_sync = apply_op("ControlTrigger", "b_sync")
+            self._grad_sync._set_control_flow_context(self.grad_context)
+            self.grad_index.op._add_control_input(self._grad_sync)
+            if self.grad_context.outer_context is not None:
+                self.grad_context.outer_context.AddInnerOp(self._grad_sync)
+        return self._grad_sync
+
+    # Stacks
+
+    def AddForwardAccumulator(self, value: Tensor, dead_branch: bool = False) -> Tensor:  # noqa: N802
+        """Pushes a value of the forward loop in every iteration; returns the stack's handle.
+
+        Args:
+            value: the value.
+            dead_branch: whether it is there when the branch that it was made for is not taken.
+        """
+        graph = self.forward_index.graph
+        current = graph._get_control_flow_context()
+        forward = self.forward_context
+        with graph.control_dependencies(None):
+            with inside(current), graph.colocate_with(value.op):
+                size = constant.constant(-1, "int32")
+                stack = new("StackV2", "f_acc", max_size=size, elem_type=value.dtype.base_dtype)
+            handle = forward.AddValue(stack)
+
+            def push() -> Operation:
+                return apply_op("StackPushV2", handle=handle, elem=value, swap_memory=forward.swap_memory)
+
+            context = context_behind(value.op)
+            if context is forward:
+                with inside(forward):
+                    pushed = push()
+                self.forward_index.op._add_control_input(pushed)
+            else:
+                if not context.IsCondContext():
+                    raise TypeError(f"value_ctxt is not a CondContext: {context}")
+                with inside(context.outer_context if dead_branch else context):
+                    pushed = push()
+                if dead_branch:
+                    pushed._set_control_flow_context(context)
+                self.forward_sync._add_control_input(pushed)
+            pushed._add_control_input(self.forward_index.op.inputs[0].op)
+        return stack
+
+    def AddBackpropAccumulatedValue(  # noqa: N802
+        self, history: Tensor, value: Tensor, dead_branch: bool = False
+    ) -> Tensor:
+        """Pops in every iteration of the gradient; returns what was pushed in that of the forward loop.
+
+        Args:
+            history: what ``AddForwardAccumulator`` returned.
+            value: the value that was pushed.
+            dead_branch: as there.
+        """
+        around, branch = history.op._get_control_flow_context(), None
+        context = value.op._get_control_flow_context()
+        while context is not None and context is not around:
+            if context.IsCondContext():
+                branch = context
+                break
+            context = context.outer_context
+        with get_default_graph().control_dependencies(None), inside(self.grad_context):
+            if branch is not None:
+                state: LoopGradient | None = self
+                pred: Tensor | None = None
+                while pred is None and state is not None:
+                    pred, state = state.values.get(branch.pred), state.outer
+                side = 1 - branch.branch if dead_branch else branch.branch
+                history = switch_beside(history, branch.pred if pred is None else pred)[side]
+            popped = new("StackPopV2", handle=history, elem_type=value.dtype.base_dtype)
+            popped.set_shape(value.shape)
+        if self.grad_context.parallel_iterations > 1:
+            self.grad_sync._add_control_input(popped.op)
+        return popped
+
+    def GetRealValue(self, value: Tensor) -> Tensor:  # noqa: N802
+        """What stands in the gradient for a value of the forward loop."""
+        known = self.values.get(value)
+        if known is not None:
+            return known
+        real: Tensor | None = None
+        current, state = value, self
+        while real is None:
+            invariant = _invariant_enter(current)
+            if invariant is not None:
+                current = invariant.inputs[0]
+                if state.outer is None:
+                    real = self.grad_context.AddValue(current)
+                else:
+                    state = state.outer
+            elif current.op.type == "Const":
+                real = constant.constant(constant_value(current), dtype=current.dtype)
+            else:
+                with outside(self.grad_context):
+                    history = state.AddForwardAccumulator(current)
+                real = state.AddBackpropAccumulatedValue(history, current)
+                if state is not self:
+                    real = self.grad_context.AddValue(real)
+        self.values[value] = real
+        return real
+
+    def pred_of(self, pred: Tensor) -> Tensor:
+        """What a conditional of the forward loop decided, in the gradient."""
+        known = self.values.get(pred)
+        if known is None:
+            with outside(self.grad_context):
+                history = self.AddForwardAccumulator(pred)
+            known = self.values[pred] = self.AddBackpropAccumulatedValue(history, pred)
+        return known
+
+
+# Counters
+
+
+def add_ring(
+    context: WhileContext,
+    first: Tensor,
+    step: Callable[[Tensor], Tensor],
+    name: str,
+    merge_name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Adds a loop variable to a loop that is being built; returns what leaves it and what goes on."""
+    context.AddName(first)
+    entered = enter(first, context, name=name)
+    context.loop_enters.append(entered)
+    merged = merge([entered, entered], name=merge_name)[0]
+    other, taken = switch(merged, context.pivot)
+    going_on = next_iteration(step(taken))
+    merged.op._update_input(1, going_on)
+    left = exit_loop(other, name=name)
+    context.loop_exits.append(left)
+    context.ExitResult([left])
+    return left, going_on
+
+
+def _add_forward_counter(forward: WhileContext, outer: LoopGradient | None) -> tuple[Tensor, Tensor]:
+    """Counts the iterations of the forward loop; returns their number and the index."""
+    zero = constant.constant(0, name="f_count")
+    if outer is not None:
+        zero.op._add_control_input(outer.forward_index.op.inputs[0].op)
+    with inside(forward):
+        return add_ring(forward, zero, lambda index: elementwise.add(index, 1), "f_count")
+
+
+def _add_backward_counter(context: WhileContext, count: Tensor, outer: LoopGradient | None) -> Tensor:
+    """Adds what counts the gradient's iterations down; returns the index."""
+    one = constant.constant(1, name="b_count")
+    with inside(context):
+        context.AddName(count)
+        entered = enter(count, context, name="b_count")
+        context.loop_enters.append(entered)
+        merged = merge([entered, entered])[0]
+        context._pivot_for_pred = merged
+        context.pivot = new("LoopCond", "b_count", input=comparison.greater_equal(merged, one))
+        other, taken = switch(merged, context.pivot)
+        index = elementwise.subtract(taken, one)
+        context._pivot_for_body = index
+        going_on = next_iteration(index)
+        merged.op._update_input(1, going_on)
+        zero = exit_loop(other, name="b_count")
+        context.loop_exits.append(zero)
+        if outer is not None:
+            outer.grad_sync._add_control_input(zero.op)
+        context.ExitResult([zero])
+    return going_on
+
+
+# All loops of one call of gradients
+
+
+class LoopGradients:
+    """The gradients of the loops that one walk comes through."""
+
+    def __init__(self) -> None:
+        self._by_context: dict[Any, LoopGradient] = {}
+
+    def add(self, op: Operation, between: dict[Operation, None]) -> None:
+        """Adds the gradient of the loop that ``op`` leads out of; all that leads out of it is between, then.
+
+        Raises:
+            ValueError: nobody knows the loop: it was imported.
+        """
+        forward = while_context_of(op)
+        if forward is None:
+            raise ValueError(
+                "Failed to call gradients on a while loop withoutproperly serializing graph via MetaGraphDef"
+            )
+        if forward in self._by_context:
+            return
+        state = self._by_context[forward] = LoopGradient(forward, self._around(forward))
+        between.update(dict.fromkeys(left.op for left in state.exits if left.op not in between))
+
+    def _around(self, forward: Any) -> LoopGradient | None:
+        outer = forward.outer_context
+        loop = None if outer is None else outer.GetWhileContext()
+        return None if loop is None else self._by_context.get(loop)
+
+    def state_of(self, op: Operation, before: bool) -> LoopGradient | None:
+        """The gradient of the loop that an operation is in; of that around it, ``before`` an exit is gone through."""
+        context = while_context_of(op)
+        if before and is_exit(op):
+            context = context.outer_context
+            context = None if context is None else context.GetWhileContext()
+        return None if context is None else self._by_context.get(context)
+
+    def inside_of(self, op: Operation, before: bool) -> Any:
+        """A block in which gradients of an operation are built."""
+        state = self.state_of(op, before)
+        return inside(None if state is None else state.grad_context)
+
+    def unused_exits(self, pending: dict[Operation, int], to_ops: Sequence[Operation]) -> list[Tensor]:
+        """The exits of loops of which no exit waits for gradients; marks what leads in as waited for."""
+        found: list[Tensor] = []
+        for state in self._by_context.values():
+            for left in state.exits:
+                if not pending.get(left.op, 0):
+                    state.pending_exits -= 1
+                    if left.op not in to_ops:
+                        state.unused_exits.append(left)
+                    if not state.pending_exits:
+                        found.extend(state.unused_exits)
+            for entered in state.forward_context.loop_enters:
+                if not pending.get(entered.op, 0):
+                    pending[entered.op] = 1
+        return found
+
+    def zeros_for_exit(self, left: Tensor) -> Tensor:
+        """Zeros for the gradient of what a loop gives and nothing uses."""
+        forward = left.op._get_control_flow_context()
+        outer, is_known = self._around(forward), left.shape.is_fully_defined()
+        if outer is None:
+            if is_known:
+                return constant.zeros(left.shape.as_list(), left.dtype)
+            return new("ZerosLike", "zeros_like", x=left)
+        if is_known:
+            with inside(outer.grad_context):
+                return constant.zeros(left.shape.as_list(), left.dtype)
+        with inside(forward.outer_context):
+            shape = shape_of(left)
+        history = outer.AddForwardAccumulator(shape)
+        with inside(outer.grad_context):
+            return constant.zeros(outer.AddBackpropAccumulatedValue(history, shape), left.dtype)
+
+    def zeros(self, op: Operation, index: int) -> Tensor | None:
+        """Zeros for an output of an operation without a gradient; None for that of a loop's switch."""
+        if is_loop_switch(op):
+            return None
+        loop = while_context_of(op)
+        state = None if loop is None else self._by_context.get(loop)
+        if state is None:
+            return zeros_of(op, index)
+        return _zeros_in_loop(state, op, op.outputs[index])
+
+    def finish(self) -> None:
+        """Closes the rings of gradients that did not come round."""
+        for state in self._by_context.values():
+            for merged in state.merges.values():
+                entered, other = merged.op.inputs
+                if entered is other:
+                    merged.op._update_input(1, _zero_next(state, entered))
+
+
+def _zero_next(state: LoopGradient, entered: Tensor) -> Tensor:
+    context = state.grad_context
+    if entered.shape.is_fully_defined():
+        with inside(context):
+            zeros = constant.constant(0, dtype=entered.dtype, shape=entered.shape.as_list())
+            return next_iteration(zeros)
+    with inside(context.outer_context):
+        zeros = constant.zeros(shape_of(entered.op.inputs[0]))
+    with inside(context):
+        return next_iteration(zeros)
+
+
+def _zeros_in_loop(state: LoopGradient, op: Operation, value: Tensor) -> Tensor:
+    is_dead = op.type in ("Switch", "RefSwitch")
+    context = op._get_control_flow_context()
+    if value.shape.is_fully_defined():
+        zeros = constant.constant(0, shape=value.shape.as_list(), dtype=value.dtype)
+        if is_dead:
+            return switch_beside(zeros, state.values[context.pred])[1 - context.branch]
+        return zeros
+    if is_dead:
+        with inside(context.outer_context):
+            value = switch_beside(op.inputs[0], context.pred)[1 - context.branch]
+            shape = shape_of(value)
+        value.op._set_control_flow_context(context)
+        shape.op._set_control_flow_context(context)
+    else:
+        with inside(context):
+            shape = shape_of(value)
+    with outside(state.grad_context):
+        history = state.AddForwardAccumulator(shape, is_dead)
+    return constant.zeros(state.AddBackpropAccumulatedValue(history, shape, is_dead), value.dtype)
+
+
+def zeros_of(op: Operation, index: int) -> Tensor:
+    """Zeros for an output of an operation outside of loops."""
+    value = op.outputs[index]
+    context = op._get_control_flow_context()
+    if op.type not in ("Switch", "RefSwitch") or context is None:
+        if value.dtype.base_dtype.name == "resource":
+            return constant.zeros(new("VariableShape", input=value))
+        return new("ZerosLike", "zeros_like", x=value)
+    return zeros_of_switch(op, value, context)
+
+
+def zeros_of_switch(op: Operation, value: Tensor, context: Any) -> Tensor:
+    """Zeros for the branch of a conditional that did not use a value: made where that branch is taken."""
+    graph = op.graph
+    other = switch(op.inputs[0], context.pred)[1 - context.branch]
+    pivot = new("Identity", input=other)
+    if value.dtype.base_dtype.name == "resource":
+        with graph.control_dependencies([pivot]):
+            return constant.zeros(new("VariableShape", input=other))
+    shape = shape_of(other)
+    with graph.control_dependencies([pivot]):
+        return constant.zeros(shape, value.dtype.base_dtype)

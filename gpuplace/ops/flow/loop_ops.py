@@ -1,0 +1,55 @@
+"""Ops that loops are made of: values enter a frame, go on to its next iteration, and leave it.
+
+Each hands on what it gets; in which iteration that is there, a plan says (``runtime/loop_lines``).
+
+Source: tensorflow/core/kernels/control_flow_ops.cc and core/ops/control_flow_ops.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.graph.operation import Operation
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE
+
+
+@compute("Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration")
+def _pass_on(xp: Any, data: Any) -> Any:
+    return data
+
+
+@compute("LoopCond")
+def _loop_cond(xp: Any, input: Any) -> Any:
+    return input
+
+
+@compute("ControlTrigger")
+def _control_trigger(xp: Any) -> Any:
+    return ()
+
+
+@shape_function("Enter", "RefEnter")
+def _enter_shape(op: Operation) -> Any:
+    """What changes from iteration to iteration may change its shape."""
+    return (op.inputs[0].shape if op.attrs["is_constant"] else UNKNOWN_SHAPE,)
+
+
+@shape_function("Exit", "RefExit", "NextIteration", "RefNextIteration")
+def _unchanged_shape(op: Operation) -> Any:
+    return (op.inputs[0].shape,)
+
+
+@shape_function("LoopCond")
+def _loop_cond_shape(op: Operation) -> Any:
+    return (SCALAR_SHAPE,)
+
+
+@shape_function("ControlTrigger")
+def _no_outputs(op: Operation) -> Any:
+    return ()
+
+
+not_differentiable("ControlTrigger")

@@ -1,0 +1,92 @@
+"""Stacks of tensors, on which a loop leaves what its gradient needs, iteration by iteration.
+
+Every run of ``StackV2`` makes a stack; its handle goes into the loops that push and pop.
+
+Source: tensorflow/core/kernels/stack.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.operation import Operation
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import KernelContext, compute
+from gpuplace.kernels.resources import ResourceHandle
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE
+
+_numbers = itertools.count()
+
+
+class _Stack:
+    """The tensors of one stack."""
+
+    def __init__(self, name: str, most: int) -> None:
+        self.name = name
+        self._most = most
+        self._tensors: list[Any] = []
+
+    def push(self, value: Any) -> None:
+        if 0 <= self._most <= len(self._tensors):
+            raise InvalidArgumentError(
+                None, None, f"Stack[{self.name}] overflowed its max_size ({self._most})"
+            )
+        self._tensors.append(value)
+
+    def pop(self) -> Any:
+        if not self._tensors:
+            raise InvalidArgumentError(None, None, f"Stack[{self.name}] is empty when calling Pop().")
+        return self._tensors.pop()
+
+    def close(self) -> None:
+        self._tensors.clear()
+
+
+@compute("StackV2")
+def _stack(xp: Any, max_size: Any, *, stack_name: bytes, ctx: KernelContext) -> Any:
+    name = f"{stack_name.decode() or ctx.op.name}_{next(_numbers)}"
+    stack = _Stack(name, int(max_size))
+    return ResourceHandle(ctx.device, "_tensor_stacks", name, "N10tensorflow5StackE", stack)
+
+
+@compute("StackPushV2")
+def _push(xp: Any, handle: Any, elem: Any) -> Any:
+    handle.resource.push(elem)
+    return elem
+
+
+@compute("StackPopV2")
+def _pop(xp: Any, handle: Any) -> Any:
+    return handle.resource.pop()
+
+
+@compute("StackCloseV2")
+def _close(xp: Any, handle: Any) -> Any:
+    handle.resource.close()
+    return ()
+
+
+@shape_function("StackV2")
+def _stack_shape(op: Operation) -> Any:
+    return (SCALAR_SHAPE,)
+
+
+@shape_function("StackPushV2")
+def _push_shape(op: Operation) -> Any:
+    return (op.inputs[1].shape,)
+
+
+@shape_function("StackPopV2")
+def _pop_shape(op: Operation) -> Any:
+    return (UNKNOWN_SHAPE,)
+
+
+@shape_function("StackCloseV2")
+def _close_shape(op: Operation) -> Any:
+    return ()
+
+
+not_differentiable("StackV2", "StackPushV2", "StackPopV2", "StackCloseV2")

@@ -1,0 +1,433 @@
+"""``tf.while_loop``: a body that is done again and again while a condition holds.
+
+Condition and body are called once, when the graph is built. Each loop variable becomes a ring::
+
+    x ─> Enter ─> Merge ─> Switch ─0─> Exit
+                    ^        1
+                    |        v
+             NextIteration <─ body
+
+The condition's value decides for all variables (``LoopCond``). What the body takes from outside comes in by an
+``Enter`` that is there in every iteration.
+
+Source: tensorflow/python/ops/control_flow_ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.scopes import control_inputs_for
+from gpuplace.ops import nest
+from gpuplace.ops.array import constant
+from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.flow.conditionals import flow_of, with_flows
+from gpuplace.ops.flow.context import (
+    ControlFlowContext,
+    context_behind,
+    is_exit,
+    is_loop_invariant,
+    merge,
+    switch_beside,
+    while_context_of,
+)
+from gpuplace.ops.support import new
+from gpuplace.shapes import TensorShape
+
+__all__ = ["while_loop"]
+
+
+def enter(
+    data: Tensor,
+    context: WhileContext,
+    is_constant: bool = False,
+    use_input_shape: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """Brings a value into a loop."""
+    entered = new(
+        "RefEnter" if data.dtype.is_ref_dtype else "Enter",
+        name,
+        data=data,
+        frame_name=context.name,
+        is_constant=is_constant,
+        parallel_iterations=context.parallel_iterations,
+    )
+    if use_input_shape:
+        entered.set_shape(data.shape)
+    return entered
+
+
+def exit_loop(data: Tensor, name: str | None = None) -> Tensor:
+    """Brings a value out of a loop."""
+    return new("RefExit" if data.dtype.is_ref_dtype else "Exit", name, data=data)
+
+
+def next_iteration(data: Tensor) -> Tensor:
+    """Brings a value into the next iteration."""
+    return new("RefNextIteration" if data.dtype.is_ref_dtype else "NextIteration", data=data)
+
+
+class WhileContext(ControlFlowContext):
+    """A loop.
+
+    Args:
+        maximum_iterations: a tensor, or None.
+        parallel_iterations: how many iterations TensorFlow may work on at the same time.
+        back_prop: whether there may be gradients.
+        swap_memory: whether TensorFlow may move what gradients need from a GPU to host memory.
+        name: the context's name.
+        grad_state: of the gradients that this loop computes.
+    """
+
+    def __init__(
+        self,
+        maximum_iterations: Tensor | None = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str = "while_context",
+        grad_state: Any = None,
+    ) -> None:
+        if not isinstance(parallel_iterations, int) or parallel_iterations <= 0:
+            raise ValueError(f"`parallel_iterations` must be a positive integer: {parallel_iterations}")
+        super().__init__(name)
+        self.maximum_iterations = maximum_iterations
+        self.parallel_iterations = parallel_iterations
+        self.back_prop = back_prop
+        self.swap_memory = swap_memory
+        self._grad_state = grad_state
+        self._pivot_for_pred: Tensor | None = None
+        self._pivot_for_body: Tensor | None = None
+        self.pivot: Any = None
+        self.loop_enters: list[Tensor] = []
+        self.loop_exits: list[Tensor] = []
+
+    @property
+    def grad_state(self) -> Any:
+        """The state of the gradients that this loop computes, or None."""
+        return self._grad_state
+
+    def GetWhileContext(self) -> WhileContext:  # noqa: N802 - TensorFlow's name, as are the following
+        """As for any context."""
+        return self
+
+    def GetControlPivot(self) -> Tensor | None:  # noqa: N802
+        """As for any context."""
+        return self._pivot_for_body if self._pivot_for_body is not None else self._pivot_for_pred
+
+    def IsWhileContext(self) -> bool:  # noqa: N802
+        """As for any context."""
+        return True
+
+    # What comes from outside
+
+    def AddValue(self, val: Tensor) -> Tensor:  # noqa: N802
+        """As for any context."""
+        if val in self._values or val.op._get_control_flow_context() is self:
+            return self._external_values.get(val, val)
+        self._values.add(val)
+        graph = get_default_graph()
+        found = self._from_forward_loop(val)
+        if found is not None:
+            self._external_values[val] = found
+            return found
+        result = val if self.outer_context is None else self.outer_context.AddValue(val)
+        with graph.control_dependencies(None):
+            entered = enter(result, self, is_constant=True)
+            graph.prevent_feeding(entered)
+            if self.outer_context is not None:
+                self.outer_context.AddInnerOp(entered.op)
+        self._fix_controls([entered])
+        self._values.add(entered)
+        self._external_values[val] = entered
+        return entered
+
+    def _from_forward_loop(self, val: Tensor) -> Tensor | None:
+        """What stands for a value of the loop whose gradients are being built."""
+        context = get_default_graph()._get_control_flow_context()
+        loop = None if context is None else context.GetWhileContext()
+        if loop is None or loop.grad_state is None:
+            return None
+        forward = while_context_of(val.op)
+        if is_exit(val.op):
+            forward = forward.outer_context
+            forward = None if forward is None else forward.GetWhileContext()
+        if forward is not loop.grad_state.forward_context:
+            return None
+        return loop.grad_state.GetRealValue(val)
+
+    def _fix_controls(self, entered: Sequence[Tensor]) -> None:
+        """Makes what leads in a part of this loop, with the control edges from around it."""
+        graph = get_default_graph()
+        around = self.outer_context
+        loop_around = None if around is None else around.GetWhileContext()
+        for tensor in entered:
+            kept = []
+            for op in control_inputs_for(graph._control_stack, [tensor.op.inputs[0]]):
+                context, wanted = around, context_behind(op)
+                while context is not wanted and context is not None and context is not loop_around:
+                    context = context.outer_context
+                if context is wanted:
+                    kept.append(op)
+            tensor.op._set_control_flow_context(self)
+            tensor.op._add_control_inputs(kept)
+            for scope in graph._control_stack:
+                scope.add_op(tensor.op)
+
+    # What is made inside
+
+    def add_op(self, op: Operation) -> None:
+        """As for any context."""
+        if op.type in ("Shape", "Size", "Rank"):  # of a value of the forward loop: better computed there
+            context = get_default_graph()._get_control_flow_context()
+            loop = None if context is None else context.GetWhileContext()
+            if loop is not None and loop.grad_state is not None:
+                if while_context_of(op.inputs[0].op) is loop.grad_state.forward_context:
+                    there = op.inputs[0].op._get_control_flow_context()
+                    op._set_control_flow_context(there)
+                    there._add_inside(op)
+                    return
+        self._add_inside(op)
+
+    def _add_inside(self, op: Operation) -> None:
+        graph = op.graph
+        if not op.inputs:
+            inside, outside = self._remove_external_control_edges(op)
+            if not inside:
+                self._wait_for_pivot(op)
+        else:
+            for index, tensor in enumerate(op.inputs):
+                found = self.AddValue(tensor)
+                if found is not tensor:
+                    op._update_input(index, found)
+            _, outside = self._remove_external_control_edges(op)
+            if not op.control_inputs and all(is_loop_invariant(tensor.op) for tensor in op.inputs):
+                self._wait_for_pivot(op)
+        self._values.update(op.outputs)
+        if outside:
+            with graph.control_dependencies(None):
+                self.Enter()
+                waiting = [array.identity(one.outputs[0]).op for one in outside if one.outputs]
+                self.Exit()
+            op._add_control_inputs(waiting)
+        if self.outer_context is not None or not is_exit(op):
+            graph.prevent_fetching(op)
+            for tensor in op.outputs:
+                graph.prevent_feeding(tensor)
+        if self.outer_context is not None:
+            self.outer_context.AddInnerOp(op)
+
+    def _wait_for_pivot(self, op: Operation) -> None:
+        pivot = self.GetControlPivot()
+        assert pivot is not None
+        op._add_control_input(pivot.op)
+
+    # Building
+
+    def build(
+        self,
+        pred: Callable[..., Any],
+        body: Callable[..., Any],
+        loop_vars: Any,
+        shape_invariants: Any,
+        return_same_structure: bool,
+    ) -> Any:
+        """Adds the loop; returns what it gives."""
+        flat = nest.flatten(loop_vars, opens_slices=True)
+        tensors = [convert_to_tensor(flow_of(value)) for value in flat]
+        shapes = None if shape_invariants is None else nest.flatten(shape_invariants)
+        if shapes is None:
+            shapes = [tensor.shape for tensor in tensors]
+        self.Enter()
+        try:
+            given, exits = self._build(pred, body, loop_vars, tensors, shapes)
+        finally:
+            self.Exit()
+        packed = nest.pack_sequence_as(
+            given, with_flows(nest.flatten(given, opens_slices=True), exits), opens_slices=True
+        )
+        return packed if return_same_structure or len(exits) != 1 else packed[0]
+
+    def _build(
+        self,
+        pred: Callable[..., Any],
+        body: Callable[..., Any],
+        loop_vars: Any,
+        tensors: list[Tensor],
+        shapes: list[Any],
+    ) -> tuple[Any, list[Tensor]]:
+        flat = nest.flatten(loop_vars, opens_slices=True)
+        entered = self._enter_variables(tensors, shapes)
+        merged = [merge([one, one])[0] for one in entered]
+        self._pivot_for_pred = merged[0]
+        packed = nest.pack_sequence_as(loop_vars, with_flows(flat, merged), opens_slices=True)
+        condition = convert_to_tensor(pred(*packed))
+        self.pivot = new("LoopCond", input=condition)
+        switched = [switch_beside(one, self.pivot) for one in merged]
+        inside = [new("RefIdentity" if t.dtype.is_ref_dtype else "Identity", input=t) for _, t in switched]
+        self._pivot_for_body = inside[0]
+        packed = nest.pack_sequence_as(loop_vars, with_flows(flat, inside), opens_slices=True)
+        given = body(*packed)
+        if not nest.is_nested(given):
+            given = [given]
+        nest.assert_same_structure(list(packed), list(given))
+        values = [flow_of(value) for value in nest.flatten(given, opens_slices=True)]
+        results = [convert_to_tensor(value) for value in values]
+        if len(merged) != len(results):
+            raise ValueError(
+                f"Number of inputs and outputs of body must match loop_vars: {len(merged)}, {len(results)}"
+            )
+        for one, result in zip(merged, results, strict=True):
+            going_on = next_iteration(result)
+            _check_shape_is_kept(one, going_on)
+            one.op._update_input(1, going_on)
+        exits = [exit_loop(other) for other, _ in switched]
+        self.loop_exits = exits
+        self.ExitResult(exits)
+        return given, exits
+
+    def _enter_variables(self, tensors: list[Tensor], shapes: list[Any]) -> list[Tensor]:
+        graph, around = get_default_graph(), self.outer_context
+        self._values = set(tensors)
+        if around is not None:
+            tensors = [around.AddValue(tensor) for tensor in tensors]
+        with graph.control_dependencies(None):
+            entered = [enter(tensor, self, use_input_shape=False) for tensor in tensors]
+            for tensor in entered:
+                graph.prevent_feeding(tensor)
+                if around is not None:
+                    around.AddInnerOp(tensor.op)
+        pivot = None
+        while around is not None and pivot is None:
+            pivot, around = around.GetControlPivot(), around.outer_context
+        if pivot is not None:
+            for tensor in entered:
+                if is_loop_invariant(tensor.op.inputs[0].op):
+                    tensor.op._add_control_input(pivot.op)
+        _set_shapes(tensors, entered, shapes)
+        self._fix_controls(entered)
+        self._values = set(entered)
+        self.loop_enters = entered
+        return entered
+
+
+def _fits(shape: TensorShape, wanted: TensorShape) -> bool:
+    """Whether a shape is as specific as another one, or more."""
+    ours, theirs = shape.sizes, wanted.sizes
+    if theirs is None:
+        return True
+    if ours is None or len(ours) != len(theirs):
+        return False
+    return all(other is None or one == other for one, other in zip(ours, theirs, strict=True))
+
+
+def _set_shapes(tensors: Sequence[Tensor], entered: Sequence[Tensor], shapes: Sequence[Any]) -> None:
+    if not all(isinstance(shape, TensorShape) for shape in shapes):
+        raise ValueError("`shapes` must be a (possibly nested) list of shapes.")
+    for tensor, inside, shape in zip(tensors, entered, shapes, strict=True):
+        if not _fits(tensor.shape, shape):
+            raise ValueError(
+                f"The shape invariant specified for {tensor.name} is not compatible with the initial shape of the loop"
+                f" variable. It enters the loop with shape {tensor.shape}, but the specified shape invariant is"
+                f" {shape}."
+            )
+        inside.set_shape(shape)
+
+
+def _check_shape_is_kept(merged: Tensor, going_on: Tensor) -> None:
+    if not _fits(going_on.shape, merged.shape):
+        before = merged.op.inputs[0].op.inputs[0]
+        raise ValueError(
+            f"Input tensor '{before.name}' enters the loop with shape {before.shape}, but has shape {going_on.shape}"
+            " after one iteration. To allow the shape to vary across iterations, use the `shape_invariants` argument"
+            " of tf.while_loop to specify a less-specific shape."
+        )
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """Repeats ``body`` while ``cond`` holds.
+
+    Args:
+        cond: takes the loop variables, gives a scalar bool.
+        body: takes the loop variables, gives the next ones.
+        loop_vars: the first ones: a list, tuple or dict of tensors, in any depth.
+        shape_invariants: for each variable the ``TensorShape`` that it keeps; by default that of its first value.
+        parallel_iterations: an attribute of the nodes; iterations are done one after the other here.
+        back_prop: whether there may be gradients.
+        swap_memory: accepted; stacks for gradients stay where they are.
+        name: name of the scope.
+        maximum_iterations: the most iterations.
+        return_same_structure: whether a list of one variable stays a list.
+
+    Raises:
+        TypeError: something that cannot be called, ``parallel_iterations`` below 1, other structures.
+        ValueError: no variables, or shapes that change.
+    """
+    if not callable(cond):
+        raise TypeError("cond must be callable.")
+    if not callable(body):
+        raise TypeError("body must be callable.")
+    if parallel_iterations < 1:
+        raise TypeError("parallel_iterations must be a positive integer.")
+    with name_scope(name, "while", [flow_of(value) for value in nest.flatten(loop_vars)]):
+        if not loop_vars:
+            raise ValueError("No loop variables provided")
+        limit = None
+        condition, step = cond, body
+        if maximum_iterations is not None:
+            limit = convert_to_tensor(maximum_iterations, name="maximum_iterations")
+            if limit.shape.ndims != 0:
+                raise ValueError(f"maximum_iterations must be a scalar, saw shape: {limit.shape}")
+            counter = constant.constant(0, dtype=limit.dtype, name="iteration_counter")
+            condition, step, loop_vars = _limited(
+                cond, body, loop_vars, counter, limit, return_same_structure
+            )
+        if shape_invariants is not None:
+            if limit is not None:
+                shape_invariants = (TensorShape([]), shape_invariants)
+            nest.assert_same_structure(loop_vars, shape_invariants)
+        context = WhileContext(limit, parallel_iterations, back_prop, swap_memory)
+        if context.outer_context is None:
+            get_default_graph().add_to_collection(GraphKeys.WHILE_CONTEXT, context)
+        result = context.build(condition, step, loop_vars, shape_invariants, return_same_structure)
+        return result if limit is None else result[1]
+
+
+def _limited(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    counter: Tensor,
+    limit: Tensor,
+    keeps_structure: bool,
+) -> tuple[Callable[..., Any], Callable[..., Any], Any]:
+    """The loop with a counter of its iterations."""
+    is_alone = len(loop_vars) == 1 and not keeps_structure
+
+    def arguments(values: Any) -> Any:
+        return (values,) if is_alone else values
+
+    def condition(count: Tensor, values: Any) -> Tensor:
+        return apply_op("LogicalAnd", x=count < limit, y=cond(*arguments(values))).outputs[0]
+
+    def step(count: Tensor, values: Any) -> Any:
+        return count + 1, body(*arguments(values))
+
+    return condition, step, (counter, loop_vars[0] if is_alone else loop_vars)

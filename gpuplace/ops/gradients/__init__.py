@@ -1,0 +1,1 @@
+"""Derivatives: gradient functions by op type, and the walk that puts them together."""

@@ -1,0 +1,1 @@
+"""Ops that compute: arithmetic, comparisons, reductions, matrices."""

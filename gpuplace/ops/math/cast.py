@@ -1,0 +1,161 @@
+"""Conversion between element types.
+
+Source: tensorflow/core/kernels/cast_op.cc, bitcast_op.cc and tensorflow/python/ops/math_ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpuplace.dtypes import (
+    as_dtype,
+    bfloat16,
+    complex64,
+    complex128,
+    float32,
+    float64,
+    int32,
+    int64,
+)
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import binder, compute
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.support import new, same_shape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+
+__all__ = [
+    "cast", "saturate_cast", "to_float", "to_double", "to_int32", "to_int64", "to_bfloat16", "to_complex64",
+    "to_complex128", "bitcast",
+]  # fmt: skip
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """Returns ``x`` with another element type; as it is where it has that type.
+
+    Fractions are cut off, of complex numbers the real part is kept, everything but zero is True.
+    """
+    wanted = as_dtype(dtype).base_dtype
+    if isinstance(x, Tensor) and x.dtype.base_dtype is wanted:
+        return x
+    with name_scope(name, "Cast", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        return x if x.dtype.base_dtype is wanted else new("Cast", scope, x=x, DstT=wanted)
+
+
+@binder("Cast")
+def _cast(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    wanted = attrs["DstT"].as_numpy_dtype
+    if attrs["SrcT"].is_complex and not attrs["DstT"].is_complex:
+        if attrs["DstT"].is_bool:
+            return lambda x: xp.asarray(x != 0)
+        return lambda x: x.real.astype(wanted)
+    if attrs["SrcT"].base_dtype.size == 1 and attrs["SrcT"].is_quantized:
+        return lambda x: xp.asarray(x).astype(wanted)
+    return lambda x: x.astype(wanted)
+
+
+shape_function("Cast")(same_shape)
+
+
+@gradient("Cast")
+def _cast_grad(op: Operation, grad: Tensor) -> Tensor | None:
+    source, target = op.inputs[0].dtype.base_dtype, op.outputs[0].dtype.base_dtype
+    smooth = all(kind.is_floating or kind.is_complex for kind in (source, target))
+    return cast(grad, source) if smooth else None
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """Returns ``value`` with another element type; what is out of its range becomes its least or greatest value."""
+    wanted = as_dtype(dtype).base_dtype
+    with name_scope(name, "saturate_cast", [value]) as scope:
+        value = convert_to_tensor(value, name="value")
+        given = value.dtype.base_dtype
+        if given.min < wanted.min:
+            value = new("Maximum", x=value, y=convert_to_tensor(wanted.min, given, name="min"))
+        if given.max > wanted.max:
+            value = new("Minimum", x=value, y=convert_to_tensor(wanted.max, given, name="max"))
+        return cast(value, wanted, name=scope)
+
+
+def to_float(x: Any, name: str = "ToFloat") -> Tensor:
+    """Casts to float32."""
+    return cast(x, float32, name=name)
+
+
+def to_double(x: Any, name: str = "ToDouble") -> Tensor:
+    """Casts to float64."""
+    return cast(x, float64, name=name)
+
+
+def to_int32(x: Any, name: str = "ToInt32") -> Tensor:
+    """Casts to int32."""
+    return cast(x, int32, name=name)
+
+
+def to_int64(x: Any, name: str = "ToInt64") -> Tensor:
+    """Casts to int64."""
+    return cast(x, int64, name=name)
+
+
+def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Tensor:
+    """Casts to bfloat16."""
+    return cast(x, bfloat16, name=name)
+
+
+def to_complex64(x: Any, name: str = "ToComplex64") -> Tensor:
+    """Casts to complex64."""
+    return cast(x, complex64, name=name)
+
+
+def to_complex128(x: Any, name: str = "ToComplex128") -> Tensor:
+    """Casts to complex128."""
+    return cast(x, complex128, name=name)
+
+
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+    """Returns the same bytes read as another type.
+
+    A narrower type adds a last dimension; a wider one takes the last dimension, which must hold one element of it.
+    """
+    return new("Bitcast", name, input=input, type=type)
+
+
+@compute("Bitcast")
+def _bitcast(xp: Any, input: Any, *, type: Any) -> Any:
+    old, wanted = input.dtype.itemsize, type.numpy_dtype
+    if old == wanted.itemsize:
+        return xp.ascontiguousarray(input).view(wanted).reshape(input.shape)
+    if old > wanted.itemsize:
+        parts = old // wanted.itemsize
+        return xp.ascontiguousarray(input).reshape(-1).view(wanted).reshape(*input.shape, parts)
+    parts = wanted.itemsize // old
+    if not input.ndim or input.shape[-1] != parts:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Cannot bitcast from {as_dtype(input.dtype).short_name} to {type.short_name}: shape"
+            f" [{','.join(map(str, input.shape))}]",
+        )
+    return xp.ascontiguousarray(input).reshape(-1).view(wanted).reshape(input.shape[:-1])
+
+
+@shape_function("Bitcast")
+def _bitcast_shape(op: Operation) -> Any:
+    old, wanted = op.attrs["T"].size, op.attrs["type"].size
+    sizes = op.inputs[0].shape.sizes
+    if sizes is None or old == wanted:
+        return (op.inputs[0].shape if old == wanted else UNKNOWN_SHAPE,)
+    if old > wanted:
+        return (TensorShape.of((*sizes, old // wanted)),)
+    if not sizes:
+        raise ValueError("Cannot bitcast due to shape. 0 is not a vector")
+    if sizes[-1] not in (None, wanted // old):
+        raise ValueError(f"Cannot bitcast due to shape. {sizes[-1]} does not match {wanted // old}")
+    return (TensorShape.of(sizes[:-1]),)
+
+
+not_differentiable("Bitcast")

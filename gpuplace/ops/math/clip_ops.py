@@ -1,0 +1,100 @@
+"""Lists of gradients scaled down to a common norm.
+
+Source: tensorflow/python/ops/clip_ops.py, release 1.15 (arguments, sequence of ops).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array.constant import constant
+from gpuplace.ops.array.constant import range as range_of
+from gpuplace.ops.array.gather import where
+from gpuplace.ops.array.joining import stack
+from gpuplace.ops.array.reshaping import rank, size
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.reduction import reduce_sum
+from gpuplace.ops.support import new
+
+__all__ = ["global_norm", "clip_by_global_norm", "clip_by_average_norm"]
+
+
+def _values(t_list: Any) -> list[Any]:
+    if not isinstance(t_list, Sequence) or isinstance(t_list, str):
+        raise TypeError("t_list should be a sequence")
+    return [
+        item.values
+        if isinstance(item, IndexedSlices)
+        else None
+        if item is None
+        else convert_to_tensor(item, name=f"t_{index}")
+        for index, item in enumerate(t_list)
+    ]
+
+
+def global_norm(t_list: Any, name: str | None = None) -> Tensor:
+    """Returns the square root of the sum of the squares of all elements of several tensors; None counts nothing.
+
+    Raises:
+        TypeError: ``t_list`` is no sequence.
+    """
+    with name_scope(name, "global_norm", list(t_list)):
+        halves = []
+        for value in _values(t_list):
+            if value is not None:
+                with value.graph.colocate_with(value):
+                    halves.append(new("L2Loss", t=value))
+        half = reduce_sum(stack(halves))
+        return new("Sqrt", "global_norm", x=half * constant(2.0, half.dtype.base_dtype))
+
+
+def clip_by_global_norm(
+    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[Any], Tensor]:
+    """Returns the tensors scaled so that their global norm is at most ``clip_norm``, and the norm they had.
+
+    Args:
+        t_list: tensors, ``IndexedSlices`` and None.
+        clip_norm: the greatest norm allowed.
+        use_norm: the norm, where it is known already.
+        name: name of the scope.
+
+    Raises:
+        TypeError: ``t_list`` is no sequence.
+    """
+    if not isinstance(t_list, Sequence) or isinstance(t_list, str):
+        raise TypeError("t_list should be a sequence")
+    norm = global_norm(t_list, name) if use_norm is None else use_norm
+    with name_scope(name, "clip_by_global_norm", [*t_list, clip_norm]) as scope:
+        kind = norm.dtype.base_dtype
+        scale: Any = clip_norm * new("Minimum", x=1.0 / norm, y=constant(1.0, kind) / clip_norm)
+        scale = where(new("IsFinite", x=norm), scale, constant(math.nan, kind))
+        clipped: list[Any] = []
+        for index, (item, value) in enumerate(zip(t_list, _values(t_list), strict=True)):
+            if value is None:
+                clipped.append(None)
+                continue
+            with value.graph.colocate_with(value):
+                result = new("Identity", f"{scope}_{index}", input=value * scale)
+            clipped.append(
+                IndexedSlices(result, item.indices, item.dense_shape)
+                if isinstance(item, IndexedSlices)
+                else result
+            )
+        return clipped, norm
+
+
+def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+    """Returns ``t`` scaled so that its norm divided by its number of elements is at most ``clip_norm``."""
+    with name_scope(name, "clip_by_average_norm", [t, clip_norm]) as scope:
+        t = convert_to_tensor(t, name="t")
+        count = cast(size(t), t.dtype.base_dtype)
+        inverse = new("Rsqrt", x=reduce_sum(t * t, range_of(rank(t))))
+        one = t.dtype.base_dtype
+        scaled = t * clip_norm * new("Minimum", x=inverse * count, y=constant(1.0, one) / clip_norm)
+        return new("Identity", scope, input=scaled)

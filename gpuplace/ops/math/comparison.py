@@ -1,0 +1,219 @@
+"""Comparisons and logic, element by element with broadcasting. Results are bool; nothing flows back through them.
+
+Source: tensorflow/core/kernels/cwise_op_*.cc and tensorflow/python/ops/math_ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import binder, compute
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.support import binary_ufunc, broadcast, broadcast_shape, new, unary_ufunc
+from gpuplace.shapes import UNKNOWN_SHAPE
+
+__all__ = [
+    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_not",
+    "logical_xor", "approximate_equal", "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift",
+]  # fmt: skip
+
+
+def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Tells where ``x`` and ``y`` are equal. The operator ``==`` compares tensors as Python objects instead."""
+    return new("Equal", name, x=x, y=y)
+
+
+def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Tells where ``x`` and ``y`` differ."""
+    return new("NotEqual", name, x=x, y=y)
+
+
+@binder("Equal", "NotEqual")
+def _equal(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    """``incompatible_shape_error=False`` (2.x): tensors that do not broadcast are different, a scalar answer."""
+    function = xp.equal if op.type == "Equal" else xp.not_equal
+    if attrs["T"].as_numpy_dtype is object:
+        return lambda x, y: xp.asarray(function(x, y), bool)
+    if attrs.get("incompatible_shape_error", True):
+        return function
+
+    def compare(x: Any, y: Any) -> Any:
+        try:
+            return function(x, y)
+        except ValueError:
+            return xp.asarray(op.type == "NotEqual")
+
+    return compare
+
+
+@shape_function("Equal", "NotEqual")
+def _equal_shape(op: Operation) -> Any:
+    if op.attrs.get("incompatible_shape_error", True):
+        return broadcast_shape(op)
+    try:
+        shape = broadcast(op.inputs[0].shape, op.inputs[1].shape)
+    except ValueError:
+        return (UNKNOWN_SHAPE,)
+    return (shape if shape.is_fully_defined() else UNKNOWN_SHAPE,)
+
+
+def less(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Tells where ``x < y``."""
+    return new("Less", name, x=x, y=y)
+
+
+def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Tells where ``x <= y``."""
+    return new("LessEqual", name, x=x, y=y)
+
+
+def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Tells where ``x > y``."""
+    return new("Greater", name, x=x, y=y)
+
+
+def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Tells where ``x >= y``."""
+    return new("GreaterEqual", name, x=x, y=y)
+
+
+binary_ufunc("less", "Less")
+binary_ufunc("less_equal", "LessEqual")
+binary_ufunc("greater", "Greater")
+binary_ufunc("greater_equal", "GreaterEqual")
+
+
+def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05, name: str | None = None) -> Tensor:
+    """Tells where ``x`` and ``y``, of one shape, differ by less than ``tolerance``."""
+    return new("ApproximateEqual", name, x=x, y=y, tolerance=tolerance)
+
+
+@compute("ApproximateEqual")
+def _approximate_equal(xp: Any, x: Any, y: Any, *, tolerance: float) -> Any:
+    return xp.less(xp.absolute(xp.subtract(x, y)), x.dtype.type(tolerance))
+
+
+@shape_function("ApproximateEqual")
+def _approximate_equal_shape(op: Operation) -> Any:
+    return (op.inputs[0].shape.merge_with(op.inputs[1].shape),)
+
+
+# Logic
+
+
+def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Tells where both are True."""
+    return new("LogicalAnd", name, x=x, y=y)
+
+
+def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Tells where at least one is True."""
+    return new("LogicalOr", name, x=x, y=y)
+
+
+def logical_not(x: Any, name: str | None = None) -> Tensor:
+    """Tells where ``x`` is False."""
+    return new("LogicalNot", name, x=x)
+
+
+binary_ufunc("logical_and", "LogicalAnd")
+binary_ufunc("logical_or", "LogicalOr")
+unary_ufunc("logical_not", "LogicalNot")
+
+
+def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
+    """Tells where exactly one is True: ``(x | y) & ~(x & y)``."""
+    either = logical_or(x, y)
+    both = logical_and(x, y)
+    return logical_and(either, logical_not(both), name=name)
+
+
+# Bits of integers
+
+
+def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns the bits that both have."""
+    return new("BitwiseAnd", name, x=x, y=y)
+
+
+def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns the bits that either has."""
+    return new("BitwiseOr", name, x=x, y=y)
+
+
+def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns the bits in which they differ."""
+    return new("BitwiseXor", name, x=x, y=y)
+
+
+binary_ufunc("bitwise_and", "BitwiseAnd")
+binary_ufunc("bitwise_or", "BitwiseOr")
+binary_ufunc("bitwise_xor", "BitwiseXor")
+
+
+def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x`` shifted left by ``y`` bits, ``y`` limited to the width of the type less one."""
+    return new("LeftShift", name, x=x, y=y)
+
+
+def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x`` shifted right by ``y`` bits, keeping the sign; ``y`` is limited as in ``left_shift``."""
+    return new("RightShift", name, x=x, y=y)
+
+
+@compute("LeftShift")
+def _left_shift(xp: Any, x: Any, y: Any) -> Any:
+    return xp.left_shift(x, _limited(xp, y))
+
+
+@compute("RightShift")
+def _right_shift(xp: Any, x: Any, y: Any) -> Any:
+    return xp.right_shift(x, _limited(xp, y))
+
+
+def _limited(xp: Any, y: Any) -> Any:
+    kind = y.dtype.type
+    return xp.clip(y, kind(0), kind(y.dtype.itemsize * 8 - 1))
+
+
+shape_function("LeftShift", "RightShift")(broadcast_shape)
+not_differentiable(
+    "Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual", "ApproximateEqual", "LogicalAnd", "LogicalOr",
+    "LogicalNot", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "LeftShift", "RightShift",
+)  # fmt: skip
+
+
+# Python's operators
+
+
+def _comparison_operator(operator: str, function: Callable[..., Tensor]) -> None:
+    Tensor._override_operator(operator, lambda x, y: function(x, y))
+
+
+_comparison_operator("__lt__", less)
+_comparison_operator("__le__", less_equal)
+_comparison_operator("__gt__", greater)
+_comparison_operator("__ge__", greater_equal)
+Tensor._override_operator("__invert__", lambda x: logical_not(x))
+
+
+def _logical_operator(name: str, function: Callable[..., Tensor]) -> None:
+    def forward(x: Tensor, y: Any) -> Tensor:
+        with name_scope(None, name, [x, y]) as scope:
+            return function(x, convert_to_tensor(y, dtype_hint=x.dtype.base_dtype, name="y"), name=scope)
+
+    def backward(y: Tensor, x: Any) -> Tensor:
+        with name_scope(None, name, [x, y]) as scope:
+            return function(convert_to_tensor(x, y.dtype.base_dtype, name="x"), y, name=scope)
+
+    Tensor._override_operator(f"__{name}__", forward)
+    Tensor._override_operator(f"__r{name}__", backward)
+
+
+_logical_operator("and", logical_and)
+_logical_operator("or", logical_or)
+_logical_operator("xor", logical_xor)

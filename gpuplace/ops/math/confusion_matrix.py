@@ -1,0 +1,104 @@
+"""How often each class was taken for each other one.
+
+Source: tensorflow/python/ops/confusion_matrix.py and core/kernels/sparse_tensor_dense_add_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.dtypes import as_dtype, int32, int64
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.array.constant import ones_like, zeros
+from gpuplace.ops.array.gather import gather_nd
+from gpuplace.ops.array.joining import stack
+from gpuplace.ops.flow.control import with_dependencies
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.check_ops import assert_less, assert_non_negative
+from gpuplace.ops.math.reduction import reduce_max
+from gpuplace.ops.support import new
+
+__all__ = ["confusion_matrix"]
+
+
+def confusion_matrix(
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    dtype: Any = int32,
+    name: str | None = None,
+    weights: Any = None,
+) -> Tensor:
+    """Returns a matrix with a row per label and a column per prediction, counting pairs or adding up their weights.
+
+    Args:
+        labels: vector of class numbers.
+        predictions: vector of class numbers.
+        num_classes: rows and columns; one more than the greatest number by default.
+        dtype: of the result.
+        name: name of the scope.
+        weights: a weight per pair.
+
+    Raises:
+        ValueError: the vectors differ in shape.
+    """
+    with name_scope(name, "confusion_matrix", [predictions, labels, num_classes, weights]):
+        labels = convert_to_tensor(labels, name="labels")
+        predictions = convert_to_tensor(predictions, name="predictions")
+        labels.shape.assert_is_compatible_with(predictions.shape)
+        predictions, labels = cast(predictions, int64), cast(labels, int64)
+        sign = assert_non_negative(labels, message="`labels` contains negative values")
+        labels = with_dependencies([sign], labels)
+        sign = assert_non_negative(predictions, message="`predictions` contains negative values")
+        predictions = with_dependencies([sign], predictions)
+        if num_classes is None:
+            count: Any = new("Maximum", x=reduce_max(predictions), y=reduce_max(labels)) + 1
+        else:
+            count = num_classes
+            limit = cast(num_classes, int64)
+            labels = with_dependencies([assert_less(labels, limit, message="`labels` out of bound")], labels)
+            bound = assert_less(predictions, limit, message="`predictions` out of bound")
+            predictions = with_dependencies([bound], predictions)
+        kind = as_dtype(dtype)
+        if weights is not None:
+            weights = cast(convert_to_tensor(weights, name="weights"), kind)
+            predictions.shape.assert_is_compatible_with(weights.shape)
+        shape = stack([count, count])
+        indices = stack([labels, predictions], axis=1)
+        values = ones_like(predictions, kind) if weights is None else weights
+        sizes = cast(shape, int64)
+        start = zeros(cast(shape, int32), kind)
+        return new("SparseTensorDenseAdd", a_indices=indices, a_values=values, a_shape=sizes, b=start)
+
+
+@compute("SparseTensorDenseAdd")
+def _sparse_tensor_dense_add(xp: Any, a_indices: Any, a_values: Any, a_shape: Any, b: Any) -> Any:
+    if tuple(a_shape.tolist()) != b.shape:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Dimension 0 does not equal (no broadcasting is supported): sparse side {a_shape.tolist()} vs dense side"
+            f" {list(b.shape)}",
+        )
+    wrong = ((a_indices < 0) | (a_indices >= xp.asarray(b.shape, a_indices.dtype))).any(axis=1)
+    if wrong.any():
+        row = int(xp.argmax(wrong))
+        raise InvalidArgumentError(None, None, f"Sparse tensor has an invalid index on dimension {row}")
+    result = xp.array(b)
+    xp.add.at(result, tuple(a_indices[:, axis] for axis in range(b.ndim)), a_values)
+    return result
+
+
+@shape_function("SparseTensorDenseAdd")
+def _sparse_tensor_dense_add_shape(op: Operation) -> Any:
+    return (op.inputs[3].shape,)
+
+
+@gradient("SparseTensorDenseAdd")
+def _sparse_tensor_dense_add_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, None, Tensor]:
+    return None, gather_nd(grad, op.inputs[0]), None, grad

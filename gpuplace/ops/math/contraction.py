@@ -1,0 +1,200 @@
+"""Products of tensors over chosen dimensions: tensordot and einsum, made of transposes, reshapes and matrix products.
+
+Source: tensorflow/python/ops/math_ops.py, special_math_ops.py, release 1.15 (arguments, sequence of ops of tensordot).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from gpuplace.dtypes import int32
+from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array.reshaping import reshape, transpose
+from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.math.matrix import matmul
+from gpuplace.ops.math.reduction import reduce_sum
+from gpuplace.ops.support import new
+
+__all__ = ["tensordot", "einsum"]
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+    """Returns the product of ``a`` and ``b`` summed over pairs of dimensions.
+
+    Args:
+        a: a tensor of known rank.
+        b: a tensor of known rank.
+        axes: a number ``n`` for the last ``n`` dimensions of ``a`` and the first ``n`` of ``b``, or two lists of them.
+        name: name of the scope and of the last op.
+
+    Raises:
+        ValueError: ``axes`` is malformed or out of range, or a rank is unknown.
+    """
+    with name_scope(name, "Tensordot", [a, b, axes]) as scope:
+        a = convert_to_tensor(a, name="a")
+        b = convert_to_tensor(b, name="b")
+        axes_a, axes_b = _pair_of_axes(a, axes)
+        left, free_a = _as_matrix(a, axes_a, free_first=True)
+        right, free_b = _as_matrix(b, axes_b, free_first=False)
+        product = matmul(left, right)
+        static = [size for part in (free_a, free_b) if isinstance(part, list) for size in part]
+        if isinstance(free_a, list) and isinstance(free_b, list):
+            return reshape(product, make_constant(static, int32, name="shape"), name=scope)
+        parts = [make_constant(part, int32) if isinstance(part, list) else part for part in (free_a, free_b)]
+        return reshape(product, new("ConcatV2", values=parts, axis=0), name=scope)
+
+
+def _pair_of_axes(a: Tensor, axes: Any) -> tuple[list[int], list[int]]:
+    if a.shape.ndims is None:
+        raise ValueError("tensordot needs tensors of known rank")
+    if isinstance(axes, int):
+        if axes < 0:
+            raise ValueError("'axes' must be at least 0.")
+        if axes > a.shape.ndims:
+            raise ValueError(f"'axes' must not be larger than the number of dimensions of tensor {a}.")
+        return list(range(a.shape.ndims - axes, a.shape.ndims)), list(range(axes))
+    if not isinstance(axes, (list, tuple)) or len(axes) != 2:
+        raise ValueError("'axes' must be an integer or have length 2.")
+    pair = [[side] if isinstance(side, int) else [int(axis) for axis in side] for side in axes]
+    if len(pair[0]) != len(pair[1]):
+        raise ValueError(
+            f"Different number of contraction axes 'a' and 'b', {len(pair[0])} != {len(pair[1])}."
+        )
+    return pair[0], pair[1]
+
+
+def _as_matrix(x: Tensor, axes: list[int], free_first: bool) -> tuple[Tensor, Any]:
+    """``x`` with its free dimensions as rows (or columns), and their sizes: a list, or a tensor where unknown."""
+    rank = x.shape.ndims
+    if rank is None:
+        raise ValueError("tensordot needs tensors of known rank")
+    summed = [axis + rank if axis < 0 else axis for axis in axes]
+    free = [axis for axis in range(rank) if axis not in summed]
+    order = free + summed if free_first else summed + free
+    sizes = x.shape.sizes
+    assert sizes is not None
+    if None not in sizes:
+        free_sizes: Any = [sizes[axis] for axis in free]
+        rows, columns = math.prod(free_sizes), math.prod(sizes[axis] for axis in summed)  # type: ignore[misc]
+        target: Any = [rows, columns] if free_first else [columns, rows]
+    else:
+        given = shape_of(x)
+        free_sizes = new("GatherV2", params=given, indices=make_constant(free, int32), axis=0)
+        summed_sizes = new("GatherV2", params=given, indices=make_constant(summed, int32), axis=0)
+        counts = [new("Prod", input=part, reduction_indices=[0]) for part in (free_sizes, summed_sizes)]
+        target = new("Pack", values=counts if free_first else counts[::-1])
+    moved = transpose(x, order)
+    return reshape(moved, target), free_sizes
+
+
+_EQUATION = re.compile(r"^([a-zA-Z]+)(,[a-zA-Z]+)*(->[a-zA-Z]*)?$")
+
+
+def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
+    """Returns sums of products written in Einstein's notation, such as ``"ij,jk->ik"``.
+
+    Args:
+        equation: a letter per dimension; letters not on the right are summed over. Without ``->`` the result has the
+            letters that appear once, in alphabetical order.
+        *inputs: a tensor for each term on the left.
+        name: name of the scope.
+
+    Raises:
+        ValueError: the equation is malformed or does not fit the tensors.
+        TypeError: an unknown keyword argument.
+    """
+    name = kwargs.pop("name", None)
+    if kwargs:
+        raise TypeError(
+            f"invalid keyword arguments for this function: {', '.join(map(repr, sorted(kwargs)))}"
+        )
+    equation = equation.replace(" ", "")
+    if not _EQUATION.match(equation):
+        raise ValueError(f"Indices have incorrect format: {equation}")
+    left, _, right = equation.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(inputs):
+        raise ValueError(f'Got {len(inputs)} arguments for equation "{equation}", expecting {len(terms)}')
+    letters = "".join(terms)
+    if "->" not in equation:
+        right = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+    for letter in right:
+        if letter not in letters or right.count(letter) > 1:
+            raise ValueError(
+                f"Output subscripts contain the label {letter} not found once in the input subscripts"
+            )
+    with name_scope(name, "einsum", list(inputs)):
+        tensors = [convert_to_tensor(value, name=f"inputs_{index}") for index, value in enumerate(inputs)]
+        for term, tensor in zip(terms, tensors, strict=True):
+            if len(set(term)) != len(term):
+                raise ValueError(f"Subscript not supported: an axis appears more than once: {term}")
+            if tensor.shape.ndims not in (None, len(term)):
+                raise ValueError(f"Unexpected rank: term {term} stands for a tensor of shape {tensor.shape}")
+        result, labels = tensors[0], terms[0]
+        for index in range(1, len(tensors)):
+            later = set("".join(terms[index + 1 :])) | set(right)
+            result, labels = _product(result, labels, tensors[index], terms[index], later)
+        gone = [axis for axis, letter in enumerate(labels) if letter not in right]
+        if gone:
+            result = reduce_sum(result, gone)
+            labels = "".join(letter for letter in labels if letter in right)
+        order = [labels.index(letter) for letter in right]
+        return result if order == sorted(order) else transpose(result, order)
+
+
+def _product(a: Tensor, la: str, b: Tensor, lb: str, later: set[str]) -> tuple[Tensor, str]:
+    """The product of two terms, summed over the letters that only they have in common."""
+    own = [axis for axis, letter in enumerate(la) if letter not in lb and letter not in later]
+    if own:
+        a, la = reduce_sum(a, own), "".join(letter for axis, letter in enumerate(la) if axis not in own)
+    own = [axis for axis, letter in enumerate(lb) if letter not in la and letter not in later]
+    if own:
+        b, lb = reduce_sum(b, own), "".join(letter for axis, letter in enumerate(lb) if axis not in own)
+    shared = [letter for letter in la if letter in lb]
+    batch = [letter for letter in shared if letter in later]
+    summed = [letter for letter in shared if letter not in later]
+    rows = [letter for letter in la if letter not in lb]
+    columns = [letter for letter in lb if letter not in la]
+    left = _grouped(a, la, batch, rows, summed)
+    right = _grouped(b, lb, batch, summed, columns)
+    product = matmul(left, right)
+    if len(batch) + len(rows) + len(columns) == product.shape.ndims and len(rows) == len(columns) == 1:
+        return product, "".join(batch + rows + columns)
+    sizes = [_size(a, la, x) for x in batch + rows] + [_size(b, lb, x) for x in columns]
+    return reshape(product, _vector(sizes)), "".join(batch + rows + columns)
+
+
+def _grouped(x: Tensor, labels: str, batch: list[str], first: list[str], second: list[str]) -> Tensor:
+    """``x`` as ``[*batch, first, second]``, the last two groups each flattened to one dimension."""
+    order = [labels.index(letter) for letter in (*batch, *first, *second)]
+    moved = x if order == sorted(order) else transpose(x, order)
+    if len(first) == len(second) == 1:
+        return moved
+    sizes = [_size(x, labels, letter) for letter in batch]
+    for group in (first, second):
+        parts = [_size(x, labels, letter) for letter in group]
+        if all(isinstance(part, int) for part in parts):
+            sizes.append(math.prod(parts))
+        else:
+            total = parts[0]
+            for part in parts[1:]:
+                total = total * part
+            sizes.append(total)
+    return reshape(moved, _vector(sizes))
+
+
+def _size(x: Tensor, labels: str, letter: str) -> Any:
+    axis = labels.index(letter)
+    size = None if x.shape.sizes is None else x.shape.sizes[axis]
+    if size is not None:
+        return size
+    return new(
+        "StridedSlice", input=shape_of(x), begin=[axis], end=[axis + 1], strides=[1], shrink_axis_mask=1
+    )
+
+
+def _vector(sizes: list[Any]) -> Any:
+    return sizes if all(isinstance(size, int) for size in sizes) else new("Pack", values=sizes)

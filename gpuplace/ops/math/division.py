@@ -1,0 +1,228 @@
+"""Quotients and remainders, element by element.
+
+The op types differ in what they do to integers: ``Div`` and ``TruncateDiv`` round towards zero as C does, ``FloorDiv``
+downwards as Python does, ``RealDiv`` takes none. On the CPU an integer divided by zero is an error.
+
+Source: tensorflow/core/kernels/cwise_ops.h, cwise_ops_common.cc and tensorflow/python/ops/math_ops.py, math_grad.py,
+release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpuplace.dtypes import float32, float64
+from gpuplace.errors import InternalError, InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import binder, compute
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.support import (
+    binary_ufunc,
+    broadcast_gradients,
+    broadcast_shape,
+    conjugate,
+    new,
+    shape_tensor,
+    sum_to,
+)
+
+__all__ = [
+    "realdiv", "truncatediv", "div_no_nan", "floor_div", "floordiv", "floormod", "mod", "truncatemod", "divide",
+    "truediv", "div",
+]  # fmt: skip
+
+Gradients = tuple[Tensor | None, Tensor | None]
+
+
+def _integer_division(xp: Any, op: Operation, function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` after a check for zero, which only the CPU makes: on a GPU it would cost a copy to the host."""
+    if xp.__name__ != "numpy":
+        return function
+
+    def checked(x: Any, y: Any) -> Any:
+        if x.size and not y.all():
+            if op.type.startswith("Truncate"):
+                raise InternalError(
+                    None,
+                    None,
+                    "Unexpected error in binary operator (only integer div and mod should have errors)",
+                )
+            raise InvalidArgumentError(None, None, "Integer division by zero")
+        return function(x, y)
+
+    return checked
+
+
+def _truncated_quotient(xp: Any) -> Callable[..., Any]:
+    def quotient(x: Any, y: Any) -> Any:
+        floor = xp.floor_divide(x, y)
+        if floor.dtype.kind == "u":
+            return floor
+        inexact = (xp.remainder(x, y) != 0) & ((x < 0) != (y < 0))
+        return xp.add(floor, inexact, dtype=floor.dtype)
+
+    return quotient
+
+
+def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y`` for floating and complex types."""
+    return new("RealDiv", name, x=x, y=y)
+
+
+binary_ufunc("true_divide", "RealDiv")
+
+
+def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y``, integers rounded towards zero."""
+    return new("TruncateDiv", name, x=x, y=y)
+
+
+@binder("Div", "TruncateDiv")
+def _div(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    """The op ``Div`` of 1.15 divides integers as C does."""
+    if attrs["T"].is_integer:
+        return _integer_division(xp, op, _truncated_quotient(xp))
+    return xp.true_divide
+
+
+shape_function("Div", "TruncateDiv")(broadcast_shape)
+
+
+def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y``, and 0 where ``y`` is 0."""
+    with name_scope(name, "div_no_nan", [x, y]) as scope:
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, x.dtype.base_dtype, name="y")
+        return new("DivNoNan", scope, x=x, y=y)
+
+
+@compute("DivNoNan")
+def _div_no_nan(xp: Any, x: Any, y: Any) -> Any:
+    return xp.where(y == 0, xp.zeros_like(y), xp.true_divide(x, y))
+
+
+shape_function("DivNoNan")(broadcast_shape)
+
+
+@gradient("Div", "RealDiv")
+def _div_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = conjugate(op.inputs[0]), conjugate(op.inputs[1])
+    divide = "RealDiv" if op.type == "RealDiv" else "Div"
+
+    shape_x, shape_y = shape_tensor(op.inputs[0]), shape_tensor(op.inputs[1])
+    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
+    of_x = sum_to(new(divide, x=grad, y=y), axes_x, shape_x)
+    of_y = grad * new(divide, x=new(divide, x=-x, y=y), y=y)
+    return of_x, sum_to(of_y, axes_y, shape_y)
+
+
+@gradient("DivNoNan")
+def _div_no_nan_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = conjugate(op.inputs[0]), conjugate(op.inputs[1])
+    shape_x, shape_y = shape_tensor(op.inputs[0]), shape_tensor(op.inputs[1])
+    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=shape_x, s1=shape_y).outputs
+    of_x = sum_to(div_no_nan(grad, y), axes_x, shape_x)
+    of_y = grad * div_no_nan(div_no_nan(-x, y), y)
+    return of_x, sum_to(of_y, axes_y, shape_y)
+
+
+def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y`` rounded downwards; the op's plain function."""
+    return new("FloorDiv", name, x=x, y=y)
+
+
+def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y`` rounded downwards, what the operator ``//`` does."""
+    with name_scope(name, "floordiv", [x, y]) as scope:
+        return new("FloorDiv", scope, x=x, y=y)
+
+
+@binder("FloorDiv")
+def _floor_div(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    if attrs["T"].is_integer:
+        return _integer_division(xp, op, xp.floor_divide)
+    return lambda x, y: xp.floor(xp.true_divide(x, y))
+
+
+shape_function("FloorDiv")(broadcast_shape)
+
+
+def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns the remainder with the sign of ``y``, what the operator ``%`` does."""
+    return new("FloorMod", name, x=x, y=y)
+
+
+mod = floormod
+
+
+def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns the remainder with the sign of ``x``, as C's ``fmod``."""
+    return new("TruncateMod", name, x=x, y=y)
+
+
+@binder("FloorMod", "Mod", "TruncateMod")
+def _mod(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    function = xp.remainder if op.type == "FloorMod" else xp.fmod
+    return _integer_division(xp, op, function) if attrs["T"].is_integer else function
+
+
+shape_function("FloorMod", "Mod", "TruncateMod")(broadcast_shape)
+not_differentiable("FloorDiv", "TruncateDiv")
+
+
+@gradient("FloorMod")
+def _floor_mod_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = op.inputs
+    return broadcast_gradients(op, lambda: (grad, grad * -new("FloorDiv", x=x, y=y)))
+
+
+def divide(x: Any, y: Any, name: str | None = None) -> Any:
+    """Returns ``x / y`` as Python 3 does: integers become floating."""
+    if name is not None:
+        with name_scope(None, name, [x, y]) as scope:
+            return truediv(x, y, scope)
+    if not isinstance(x, Tensor) and not isinstance(y, Tensor) and not hasattr(x, "_as_graph_element"):
+        x = convert_to_tensor(x)
+    return x / y
+
+
+_FLOAT_OF_INTEGER = {"uint8": float32, "int8": float32, "uint16": float32, "int16": float32, "int32": float64,
+                     "int64": float64, "bfloat16": None, "float16": None, "float32": None, "float64": None,
+                     "complex64": None, "complex128": None}  # fmt: skip
+
+
+def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y``; small integers are cast to float32, int32 and int64 to float64 first.
+
+    Raises:
+        TypeError: the types differ, or cannot be divided.
+    """
+    with name_scope(name, "truediv", [x, y]) as scope:
+        x = convert_to_tensor(x, name="x")
+        y = (
+            convert_to_tensor(y, name="y")
+            if isinstance(y, Tensor)
+            else convert_to_tensor(y, x.dtype.base_dtype, "y")
+        )
+        one, other = x.dtype.base_dtype, y.dtype.base_dtype
+        if one is not other:
+            raise TypeError(f"x and y must have the same dtype, got {one!r} != {other!r}")
+        if one.name not in _FLOAT_OF_INTEGER:
+            raise TypeError(f"Invalid dtype {one!r} in __truediv__")
+        wanted = _FLOAT_OF_INTEGER[one.name]
+        if wanted is not None:
+            x, y = new("Cast", x=x, DstT=wanted), new("Cast", x=y, DstT=wanted)
+        return new("RealDiv", scope, x=x, y=y)
+
+
+def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y`` as Python 2 does: ``RealDiv`` of floating types, ``FloorDiv`` of integers."""
+    with name_scope(name, "div", [x, y]) as scope:
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, x.dtype.base_dtype, name="y")
+        real = x.dtype.is_floating or x.dtype.is_complex
+        return new("RealDiv" if real else "FloorDiv", scope, x=x, y=y)

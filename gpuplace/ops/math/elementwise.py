@@ -1,0 +1,502 @@
+"""Arithmetic of two tensors, element by element, with broadcasting.
+
+Division is in a module of its own; Python's operators are installed at the end of this one.
+
+Source: tensorflow/core/kernels/cwise_ops.h and tensorflow/python/ops/math_ops.py, math_grad.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpuplace.dtypes import as_dtype, string
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import KernelContext, binder, compute
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math.division import (
+    Gradients,
+    div,
+    div_no_nan,
+    divide,
+    floor_div,
+    floordiv,
+    floormod,
+    mod,
+    realdiv,
+    truediv,
+    truncatediv,
+    truncatemod,
+)
+from gpuplace.ops.shape_rules import brackets
+from gpuplace.ops.support import (
+    after,
+    binary_ufunc,
+    broadcast_gradients,
+    broadcast_shape,
+    conjugate,
+    like,
+    new,
+    reduced_gradients,
+    same_shape,
+    shape_tensor,
+)
+from gpuplace.shapes import TensorShape
+
+__all__ = [
+    "add", "add_v2", "subtract", "multiply", "multiply_no_nan", "div", "divide", "truediv", "realdiv", "floordiv",
+    "floor_div", "truncatediv", "div_no_nan", "mod", "floormod", "truncatemod", "pow", "maximum", "minimum",
+    "squared_difference", "atan2", "xlogy", "xdivy", "add_n", "accumulate_n", "clip_by_value", "complex", "scalar_mul",
+    "polyval",
+]  # fmt: skip
+
+
+def add(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x + y``, also for strings. The operator ``+`` makes ``AddV2``, this function ``Add``, as in 1.15."""
+    return new("Add", name, x=x, y=y)
+
+
+def add_v2(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x + y`` through the op type ``AddV2``, which takes no strings."""
+    return new("AddV2", name, x=x, y=y)
+
+
+@binder("Add", "AddV2")
+def _add(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    if attrs["T"] is string:
+        return lambda x, y: xp.asarray(xp.add(x, y), object)
+    return xp.add
+
+
+shape_function("Add", "AddV2")(broadcast_shape)
+
+
+@gradient("Add", "AddV2")
+def _add_grad(op: Operation, grad: Tensor) -> Gradients:
+    if _all_shaped_alike(op, grad):
+        return grad, grad
+    return reduced_gradients(op, grad, lambda: grad, lambda: grad)
+
+
+def _all_shaped_alike(op: Operation, grad: Tensor) -> bool:
+    """Whether both inputs and the gradient have one known shape."""
+    sizes = op.inputs[0].shape.sizes
+    return sizes is not None and None not in sizes and sizes == op.inputs[1].shape.sizes == grad.shape.sizes
+
+
+def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x - y``."""
+    return new("Sub", name, x=x, y=y)
+
+
+binary_ufunc("subtract", "Sub")
+
+
+@gradient("Sub")
+def _sub_grad(op: Operation, grad: Tensor) -> Gradients:
+    if _all_shaped_alike(op, grad):
+        return grad, -grad
+    return reduced_gradients(op, grad, lambda: grad, lambda: -grad)
+
+
+def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x * y``."""
+    return new("Mul", name, x=x, y=y)
+
+
+binary_ufunc("multiply", "Mul")
+
+
+@gradient("Mul")
+def _mul_grad(op: Operation, grad: Tensor) -> Gradients:
+    if _all_shaped_alike(op, grad) and grad.dtype.name in ("float32", "int32"):
+        return new("Mul", x=grad, y=op.inputs[1]), new("Mul", x=grad, y=op.inputs[0])
+    return reduced_gradients(
+        op,
+        grad,
+        lambda: new("Mul", x=grad, y=conjugate(op.inputs[1])),
+        lambda: new("Mul", x=conjugate(op.inputs[0]), y=grad),
+    )
+
+
+def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x * y``, and 0 where ``y`` is 0 even if ``x`` is infinite or NaN."""
+    with name_scope(name, "multiply_no_nan", [x, y]) as scope:
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, x.dtype.base_dtype, name="y")
+        return new("MulNoNan", scope, x=x, y=y)
+
+
+@compute("MulNoNan")
+def _mul_no_nan(xp: Any, x: Any, y: Any) -> Any:
+    return xp.where(y == 0, xp.zeros_like(y), xp.multiply(x, y))
+
+
+shape_function("MulNoNan")(broadcast_shape)
+
+
+@gradient("MulNoNan")
+def _mul_no_nan_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = op.inputs
+    return broadcast_gradients(op, lambda: (new("MulNoNan", x=grad, y=y), new("MulNoNan", x=x, y=grad)), grad)
+
+
+# Powers, extremes, the rest
+
+
+def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x`` to the power of ``y``; InvalidArgumentError at run time for a negative integer power."""
+    with name_scope(name, "Pow", [x]) as scope:
+        return new("Pow", scope, x=x, y=y)
+
+
+@binder("Pow")
+def _pow(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    if not attrs["T"].is_integer or xp.__name__ != "numpy":
+        return xp.power
+
+    def power(x: Any, y: Any) -> Any:
+        if (y < 0).any():
+            raise InvalidArgumentError(None, None, "Integers to negative integer powers are not allowed")
+        return xp.power(x, y)
+
+    return power
+
+
+shape_function("Pow")(broadcast_shape)
+
+
+@gradient("Pow")
+def _pow_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y, z = conjugate(op.inputs[0]), conjugate(op.inputs[1]), conjugate(op.outputs[0])
+
+    def make() -> tuple[Tensor, Tensor]:
+        of_x = grad * y * new("Pow", x=x, y=y - like(1, y, "sub/y"))
+        zero = new("ZerosLike", x=x)
+        defined = new("NotEqual" if x.dtype.is_complex else "Greater", x=x, y=like(0, x))
+        one = new("Fill", dims=shape_tensor(x), value=like(1, x))
+        log_x = new(
+            "Select", condition=defined, t=new("Log", x=new("Select", condition=defined, t=x, e=one)), e=zero
+        )
+        return of_x, grad * z * log_x
+
+    return broadcast_gradients(op, make)
+
+
+def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns the greater of each pair; NaN where either is."""
+    return new("Maximum", name, x=x, y=y)
+
+
+def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns the smaller of each pair; NaN where either is."""
+    return new("Minimum", name, x=x, y=y)
+
+
+binary_ufunc("maximum", "Maximum")
+binary_ufunc("minimum", "Minimum")
+
+
+@gradient("Maximum", "Minimum")
+def _extreme_grad(op: Operation, grad: Tensor) -> Gradients:
+    """The whole gradient goes to the chosen one, to ``x`` on a tie."""
+    x, y = op.inputs
+    chosen = new("GreaterEqual" if op.type == "Maximum" else "LessEqual", x=x, y=y)
+    zeros = new("Fill", dims=shape_tensor(grad), value=like(0, grad))
+    return broadcast_gradients(
+        op,
+        lambda: (
+            new("Select", condition=chosen, t=grad, e=zeros),
+            new("Select", condition=chosen, t=zeros, e=grad),
+        ),
+    )
+
+
+def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``(x - y)`` times its conjugate."""
+    return new("SquaredDifference", name, x=x, y=y)
+
+
+@compute("SquaredDifference")
+def _squared_difference(xp: Any, x: Any, y: Any) -> Any:
+    difference = xp.subtract(x, y)
+    return xp.multiply(xp.conjugate(difference) if difference.dtype.kind == "c" else difference, difference)
+
+
+shape_function("SquaredDifference")(broadcast_shape)
+
+
+@gradient("SquaredDifference")
+def _squared_difference_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = op.inputs
+    with after(grad):
+        twice = new("Mul", x=like(2, grad, "scalar"), y=grad) * (x - y)
+    if _all_shaped_alike(op, grad):
+        return twice, -twice
+    return reduced_gradients(op, grad, lambda: twice, lambda: -twice)
+
+
+def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+    """Returns the angle of the point ``(x, y)``, in radians between -pi and pi."""
+    return new("Atan2", name, y=y, x=x)
+
+
+binary_ufunc("arctan2", "Atan2")
+
+
+@gradient("Atan2")
+def _atan2_grad(op: Operation, grad: Tensor) -> Gradients:
+    y, x = op.inputs
+
+    def make() -> tuple[Tensor, Tensor]:
+        scaled = grad / (new("Square", x=x) + new("Square", x=y))
+        return x * scaled, -y * scaled
+
+    return broadcast_gradients(op, make)
+
+
+def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x * log(y)``, and 0 where ``x`` is 0."""
+    return new("Xlogy", name, x=x, y=y)
+
+
+def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns ``x / y``, and 0 where ``x`` is 0."""
+    return new("Xdivy", name, x=x, y=y)
+
+
+@compute("Xlogy")
+def _xlogy(xp: Any, x: Any, y: Any) -> Any:
+    return xp.where(x == 0, xp.zeros_like(x), xp.multiply(x, xp.log(y)))
+
+
+@compute("Xdivy")
+def _xdivy(xp: Any, x: Any, y: Any) -> Any:
+    return xp.where(x == 0, xp.zeros_like(x), xp.true_divide(x, y))
+
+
+shape_function("Xlogy", "Xdivy")(broadcast_shape)
+
+
+def _where_nonzero(x: Tensor) -> Tensor:
+    return new("Cast", x=new("NotEqual", x=x, y=like(0, x)), DstT=x.dtype.base_dtype)
+
+
+@gradient("Xlogy")
+def _xlogy_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = op.inputs
+    return broadcast_gradients(
+        op, lambda: (new("Xlogy", x=_where_nonzero(x), y=y) * grad, new("Xdivy", x=x, y=y) * grad)
+    )
+
+
+@gradient("Xdivy")
+def _xdivy_grad(op: Operation, grad: Tensor) -> Gradients:
+    x, y = op.inputs
+    return broadcast_gradients(
+        op,
+        lambda: (
+            new("Xdivy", x=_where_nonzero(x), y=y) * grad,
+            new("Xdivy", x=-x, y=new("Square", x=y)) * grad,
+        ),
+    )
+
+
+# Several tensors
+
+
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
+    """Returns the sum of a list of tensors of one shape and type; a single one is returned as it is.
+
+    Raises:
+        ValueError: the list is empty or not convertible to tensors.
+    """
+    message = "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape"
+    if not inputs or not isinstance(inputs, (list, tuple)):
+        raise ValueError(message)
+    tensors = convert_n_to_tensor(inputs)
+    if len(tensors) == 1:
+        return new("Identity", name, input=tensors[0]) if name else tensors[0]
+    return new("AddN", name, inputs=tensors)
+
+
+@compute("AddN", "AccumulateNV2")
+def _add_n(xp: Any, inputs: list[Any], *, ctx: KernelContext) -> Any:
+    for position, other in enumerate(inputs):
+        if other.shape != inputs[0].shape:
+            shapes = [brackets(TensorShape.of(value.shape)) for value in (inputs[0], other)]
+            text = (
+                f"Inputs to operation {ctx.op.name} of type {ctx.op.type} must have the same size and shape."
+            )
+            text += f"  Input 0: {shapes[0]} != input {position}: {shapes[1]}"
+            raise InvalidArgumentError(None, None, text)
+    if len(inputs) == 1:
+        return inputs[0]
+    total = xp.add(inputs[0], inputs[1])
+    for other in inputs[2:]:
+        total = xp.add(total, other)
+    return total
+
+
+@shape_function("AddN")
+def _add_n_shape(op: Operation) -> Any:
+    shape = op.inputs[-1].shape
+    for index in reversed(range(len(op.inputs) - 1)):
+        try:
+            shape = shape.merge_with(op.inputs[index].shape)
+        except ValueError:
+            raise ValueError(
+                f"Shapes must be equal: input {index} has {op.inputs[index].shape}, a later one {shape}\n\t"
+                f"From merging shape {index} with other shapes."
+            ) from None
+    return (shape,)
+
+
+@gradient("AddN", "AccumulateNV2")
+def _add_n_grad(op: Operation, grad: Tensor) -> list[Tensor]:
+    return [grad] * len(op.inputs)
+
+
+def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+    """Returns the sum of a list of tensors of one shape and type.
+
+    Args:
+        inputs: the tensors.
+        shape: their shape, where it is not known otherwise.
+        tensor_dtype: their type; checked.
+        name: name of the op.
+
+    Raises:
+        ValueError: the list is empty, or shapes do not fit.
+        TypeError: ``tensor_dtype`` is another type.
+
+    Source: tensorflow/core/common_runtime/accumulate_n_optimizer.cc, release 1.15 (the op is replaced, not executed).
+    """
+    if not inputs or not isinstance(inputs, (list, tuple)):
+        raise ValueError("inputs must be a list of at least one Tensor with the same dtype and shape")
+    tensors = convert_n_to_tensor(inputs)
+    if tensor_dtype is not None and as_dtype(tensor_dtype) is not tensors[0].dtype.base_dtype:
+        raise TypeError(f"tensor_dtype is {tensor_dtype}, but input is of type {tensors[0].dtype}")
+    known = tensors[0].shape if shape is None else tensors[0].shape.merge_with(shape)
+    for tensor in tensors:
+        known = known.merge_with(tensor.shape)
+    if len(tensors) == 1:
+        return new("Identity", name, input=tensors[0]) if name else tensors[0]
+    return new("AccumulateNV2", name, inputs=tensors, shape=known)
+
+
+@shape_function("AccumulateNV2")
+def _accumulate_n_shape(op: Operation) -> Any:
+    return (op.attrs["shape"],)
+
+
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
+    """Returns ``t`` with smaller elements replaced by ``clip_value_min``, greater ones by ``clip_value_max``."""
+    with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
+        values = convert_to_tensor(t, name="t")
+        low = new("Minimum", x=values, y=clip_value_max)
+        values.shape.merge_with(low.shape)
+        result = new("Maximum", scope, x=low, y=clip_value_min)
+        values.shape.merge_with(result.shape)
+        return result
+
+
+@compute("ClipByValue")
+def _clip_by_value(xp: Any, t: Any, low: Any, high: Any) -> Any:
+    return xp.maximum(xp.minimum(t, high), low)
+
+
+shape_function("ClipByValue")(same_shape)
+
+
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """Returns the complex numbers with these parts, of type complex64 for float32, complex128 for float64."""
+    with name_scope(name, "Complex", [real, imag]) as scope:
+        real = convert_to_tensor(real, name="real")
+        imag = convert_to_tensor(imag, name="imag")
+        kinds = {"float32": "complex64", "float64": "complex128"}
+        if real.dtype.base_dtype is not imag.dtype.base_dtype or real.dtype.base_dtype.name not in kinds:
+            raise TypeError(f"real and imag have incorrect types: {real.dtype.name} {imag.dtype.name}")
+        return new("Complex", scope, real=real, imag=imag, Tout=kinds[real.dtype.base_dtype.name])
+
+
+@compute("Complex")
+def _complex(xp: Any, real: Any, imag: Any, *, Tout: Any) -> Any:
+    result = xp.empty(xp.broadcast(real, imag).shape, Tout.as_numpy_dtype)
+    result.real, result.imag = real, imag
+    return result
+
+
+shape_function("Complex")(broadcast_shape)
+
+
+@gradient("Complex")
+def _complex_grad(op: Operation, grad: Tensor) -> Gradients:
+    real = op.inputs[0].dtype.base_dtype
+    return broadcast_gradients(
+        op, lambda: (new("Real", input=grad, Tout=real), new("Imag", input=grad, Tout=real))
+    )
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
+    """Returns ``x`` times a scalar; ValueError where ``scalar`` is none."""
+    scalar = convert_to_tensor(scalar, x.dtype.base_dtype if isinstance(x, Tensor) else None, "scalar")
+    if scalar.shape.ndims not in (0, None):
+        raise ValueError(f"Only scalar multiply works, got shape {scalar.shape}")
+    return new("Mul", name, x=scalar, y=x)
+
+
+def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+    """Returns the polynomial with these coefficients, highest power first, at ``x``; Horner's scheme."""
+    with name_scope(name, "polyval", [*coeffs, x]):
+        x = convert_to_tensor(x, name="x")
+        if len(coeffs) < 1:
+            return new("ZerosLike", x=x)
+        terms = [convert_to_tensor(c, name=f"{index}_coeff") for index, c in enumerate(coeffs)]
+        result = terms[0]
+        for term in terms[1:]:
+            result = term + result * x
+        return result
+
+
+# Python's operators
+
+
+def binary_operator(name: str, function: Callable[..., Tensor]) -> None:
+    """Installs ``__name__`` and ``__rname__``; what is not a tensor becomes a constant ``<name>/y`` or ``<name>/x``."""
+
+    def forward(x: Tensor, y: Any) -> Any:
+        with name_scope(None, name, [x, y]) as scope:
+            if not isinstance(y, Tensor):
+                try:
+                    y = convert_to_tensor(y, dtype_hint=x.dtype.base_dtype, name="y")
+                except (TypeError, ValueError):
+                    if hasattr(type(y), f"__r{name}__"):
+                        return NotImplemented
+                    raise
+            return function(x, y, name=scope)
+
+    def backward(y: Tensor, x: Any) -> Any:
+        with name_scope(None, name, [x, y]) as scope:
+            x = convert_to_tensor(x, dtype=y.dtype.base_dtype, name="x")
+            return function(x, y, name=scope)
+
+    Tensor._override_operator(f"__{name}__", forward)
+    Tensor._override_operator(f"__r{name}__", backward)
+
+
+def _multiply_operator(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
+    return new("Mul", name, x=x, y=y)
+
+
+binary_operator("add", add_v2)
+binary_operator("sub", subtract)
+binary_operator("mul", _multiply_operator)
+binary_operator("div", div)
+binary_operator("truediv", truediv)
+binary_operator("floordiv", floordiv)
+binary_operator("mod", floormod)
+binary_operator("pow", pow)

@@ -1,0 +1,142 @@
+"""Decompositions and solutions of square matrices, in batches.
+
+Source: tensorflow/core/kernels/matrix_inverse_op.cc, determinant_op.cc, cholesky_op.cc, matrix_solve_op.cc,
+matrix_triangular_solve_op.cc and tensorflow/python/ops/linalg_grad.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math.matrix import matmul
+from gpuplace.ops.shape_rules import merge_sizes
+from gpuplace.ops.support import new, shape_tensor
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+
+__all__ = ["matrix_inverse", "matrix_determinant", "cholesky", "matrix_solve"]
+
+
+def _square(op: Operation) -> TensorShape:
+    sizes = op.inputs[0].shape.sizes
+    if sizes is None:
+        return UNKNOWN_SHAPE
+    if len(sizes) < 2:
+        raise ValueError(f"Shape must be at least rank 2 but is rank {len(sizes)}")
+    size = merge_sizes(sizes[-1], sizes[-2])
+    return TensorShape.of((*sizes[:-2], size, size))
+
+
+def _check_square(x: Any) -> None:
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise InvalidArgumentError(
+            None, None, f"Input matrix must be square, got shape [{','.join(map(str, x.shape))}]"
+        )
+
+
+def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """Returns inverse matrices (of the adjoints); InvalidArgumentError at run time for a singular one."""
+    return new("MatrixInverse", name, input=input, adjoint=adjoint)
+
+
+@compute("MatrixInverse")
+def _matrix_inverse(xp: Any, input: Any, *, adjoint: bool) -> Any:
+    _check_square(input)
+    source = xp.conjugate(xp.swapaxes(input, -1, -2)) if adjoint else input
+    try:
+        return xp.linalg.inv(source).astype(input.dtype)
+    except xp.linalg.LinAlgError:
+        raise InvalidArgumentError(None, None, "Input is not invertible.") from None
+
+
+@shape_function("MatrixInverse", "Cholesky")
+def _square_shape(op: Operation) -> Any:
+    return (_square(op),)
+
+
+@gradient("MatrixInverse")
+def _matrix_inverse_grad(op: Operation, grad: Tensor) -> Tensor:
+    inverse = op.outputs[0]
+    swapped = not op.attrs["adjoint"]
+    if swapped:
+        return -matmul(inverse, matmul(grad, inverse, adjoint_b=True), adjoint_a=True)
+    return -matmul(matmul(inverse, grad, adjoint_b=True), inverse)
+
+
+def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
+    """Returns determinants."""
+    return new("MatrixDeterminant", name, input=input)
+
+
+@compute("MatrixDeterminant")
+def _matrix_determinant(xp: Any, input: Any) -> Any:
+    _check_square(input)
+    return xp.asarray(xp.linalg.det(input)).astype(input.dtype)
+
+
+@shape_function("MatrixDeterminant")
+def _matrix_determinant_shape(op: Operation) -> Any:
+    sizes = _square(op).sizes
+    return (UNKNOWN_SHAPE if sizes is None else TensorShape.of(sizes[:-2]),)
+
+
+@gradient("MatrixDeterminant")
+def _matrix_determinant_grad(op: Operation, grad: Tensor) -> Tensor:
+    inverse = matrix_inverse(op.inputs[0], adjoint=True)
+    ones = [1, 1]
+    shape = new("ConcatV2", values=[shape_tensor(op.outputs[0]), ones], axis=0)
+    return new("Reshape", tensor=grad * op.outputs[0], shape=shape) * inverse
+
+
+def cholesky(input: Any, name: str | None = None) -> Tensor:
+    """Returns lower triangular matrices whose product with their adjoints is ``input``."""
+    return new("Cholesky", name, input=input)
+
+
+@compute("Cholesky")
+def _cholesky(xp: Any, input: Any) -> Any:
+    _check_square(input)
+    try:
+        return xp.linalg.cholesky(input).astype(input.dtype)
+    except xp.linalg.LinAlgError:
+        raise InvalidArgumentError(
+            None, None, "Cholesky decomposition was not successful. The input might not be valid."
+        ) from None
+
+
+def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """Returns ``x`` with ``matrix @ x = rhs`` (``adjoint(matrix) @ x = rhs``)."""
+    return new("MatrixSolve", name, matrix=matrix, rhs=rhs, adjoint=adjoint)
+
+
+@compute("MatrixSolve")
+def _matrix_solve(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool) -> Any:
+    _check_square(matrix)
+    source = xp.conjugate(xp.swapaxes(matrix, -1, -2)) if adjoint else matrix
+    try:
+        return xp.linalg.solve(source, rhs).astype(rhs.dtype)
+    except xp.linalg.LinAlgError:
+        raise InvalidArgumentError(None, None, "Input matrix is not invertible.") from None
+
+
+@shape_function("MatrixSolve")
+def _matrix_solve_shape(op: Operation) -> Any:
+    matrix, rhs = _square(op).sizes, op.inputs[1].shape.sizes
+    if matrix is None or rhs is None:
+        return (UNKNOWN_SHAPE,)
+    rows = merge_sizes(matrix[-1], rhs[-2])
+    return (TensorShape.of((*rhs[:-2], rows, rhs[-1])),)
+
+
+@gradient("MatrixSolve")
+def _matrix_solve_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    matrix, solution = op.inputs[0], op.outputs[0]
+    adjoint = op.attrs["adjoint"]
+    grad_rhs = matrix_solve(matrix, grad, adjoint=not adjoint)
+    if adjoint:
+        return -matmul(solution, grad_rhs, adjoint_b=True), grad_rhs
+    return -matmul(grad_rhs, solution, adjoint_b=True), grad_rhs

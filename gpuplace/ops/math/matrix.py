@@ -1,0 +1,516 @@
+"""Products of matrices, and matrices made from and taken apart into diagonals and bands.
+
+Source: tensorflow/python/ops/math_ops.py, math_grad.py, array_grad.py, special_math_ops.py and
+tensorflow/core/kernels/matmul_op.cc, batch_matmul_op_impl.h, matrix_diag_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import binder, compute
+from gpuplace.numerics.pieces import is_small_product, over
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math.elementwise import binary_operator
+from gpuplace.ops.shape_rules import brackets, merge_shapes, merge_sizes, require_rank
+from gpuplace.ops.support import broadcast, conjugate, new, shape_tensor, sum_to
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+
+__all__ = [
+    "matmul", "batch_matmul", "sparse_matmul", "matrix_diag", "matrix_diag_part", "matrix_set_diag", "matrix_band_part",
+    "diag", "diag_part", "trace", "cross", "matvec",
+]  # fmt: skip
+
+
+def matmul(
+    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
+    adjoint_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Returns the product of two matrices, or of two batches of them.
+
+    Args:
+        a: ``[..., rows, inner]``.
+        b: ``[..., inner, columns]``.
+        transpose_a: ``a`` is ``[..., inner, rows]``.
+        transpose_b: ``b`` is ``[..., columns, inner]``.
+        adjoint_a: ``a`` is given conjugated and transposed.
+        adjoint_b: ``b`` is given conjugated and transposed.
+        a_is_sparse: ``a`` holds many zeros (op ``SparseMatMul``).
+        b_is_sparse: ``b`` holds many zeros.
+        name: name of the op.
+
+    Raises:
+        ValueError: inner sizes differ, ranks are wrong, or both transposed and adjoint are asked for.
+    """
+    with name_scope(name, "MatMul", [a, b]) as scope:
+        if transpose_a and adjoint_a:
+            raise ValueError("Only one of transpose_a and adjoint_a can be True.")
+        if transpose_b and adjoint_b:
+            raise ValueError("Only one of transpose_b and adjoint_b can be True.")
+        a = convert_to_tensor(a, name="a")
+        b = convert_to_tensor(b, a.dtype.base_dtype if not isinstance(b, Tensor) else None, name="b")
+        rank_a, rank_b = a.shape.ndims, b.shape.ndims
+        if (not a_is_sparse and not b_is_sparse) and (
+            (rank_a is None or rank_a > 2)
+            and (rank_b is None or rank_b > 2)
+            or (rank_a is not None and rank_b is not None and max(rank_a, rank_b) > 2)
+        ):
+            a, adjoint_a = (conjugate(a), True) if transpose_a else (a, adjoint_a)
+            b, adjoint_b = (conjugate(b), True) if transpose_b else (b, adjoint_b)
+            return new("BatchMatMulV2", scope, x=a, y=b, adj_x=adjoint_a, adj_y=adjoint_b)
+        a, transpose_a = (conjugate(a), True) if adjoint_a else (a, transpose_a)
+        b, transpose_b = (conjugate(b), True) if adjoint_b else (b, transpose_b)
+        sparse = {"bfloat16", "float32"}
+        use_sparse = (a_is_sparse or b_is_sparse) and {a.dtype.name, b.dtype.name} <= sparse
+        if use_sparse or (a.dtype.base_dtype.name == "bfloat16" != b.dtype.base_dtype.name):
+            return new(
+                "SparseMatMul", scope, a=a, b=b, transpose_a=transpose_a, transpose_b=transpose_b,
+                a_is_sparse=a_is_sparse, b_is_sparse=b_is_sparse,
+            )  # fmt: skip
+        return new("MatMul", scope, a=a, b=b, transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+sparse_matmul = matmul
+
+
+def _product(xp: Any) -> Callable[[Any, Any], Any]:
+    """The matrix product; through float32 for bfloat16, which NumPy multiplies slowly or not at all."""
+
+    def product(a: Any, b: Any) -> Any:
+        if a.dtype.itemsize == 2 and a.dtype.kind not in "iu":
+            return xp.matmul(a.astype(xp.float32), b.astype(xp.float32)).astype(a.dtype)
+        return xp.matmul(a, b)
+
+    return product
+
+
+def _incompatible(a: Any, b: Any) -> str:
+    one, other = brackets(TensorShape(a.shape)), brackets(TensorShape(b.shape))
+    return f"Matrix size-incompatible: In[0]: {one}, In[1]: {other}"
+
+
+@binder("MatMul")
+def _matmul(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    """The bare ``matmul`` where the shapes were checked when the graph was built."""
+    swap_a, swap_b = attrs["transpose_a"], attrs["transpose_b"]
+    product = _product(xp) if attrs["T"].size == 2 else xp.matmul
+    if all(tensor.shape.is_fully_defined() for tensor in op.inputs):
+        if swap_a:
+            return (lambda a, b: product(a.T, b.T)) if swap_b else lambda a, b: product(a.T, b)
+        return (lambda a, b: product(a, b.T)) if swap_b else product
+
+    def multiply(a: Any, b: Any) -> Any:
+        if a.ndim != 2 or b.ndim != 2:
+            index, wrong = (0, a) if a.ndim != 2 else (1, b)
+            sizes = brackets(TensorShape(wrong.shape))
+            raise InvalidArgumentError(
+                None, None, f"In[{index}] is not a matrix. Instead it has shape {sizes}"
+            )
+        left, right = a.T if swap_a else a, b.T if swap_b else b
+        if left.shape[1] != right.shape[0]:
+            raise InvalidArgumentError(
+                None,
+                None,
+                _incompatible(a, b),
+            )
+        return product(left, right)
+
+    return multiply
+
+
+@compute("SparseMatMul")
+def _sparse_matmul(xp: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: bool) -> Any:
+    left, right = a.astype(xp.float32), b.astype(xp.float32)
+    left, right = left.T if transpose_a else left, right.T if transpose_b else right
+    if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Matrix size incompatible: a: {brackets(TensorShape(a.shape))}, b: {brackets(TensorShape(b.shape))}",
+        )
+    return xp.matmul(left, right)
+
+
+@shape_function("MatMul", "SparseMatMul")
+def _matmul_shape(op: Operation) -> Any:
+    a, b = require_rank(op.inputs[0].shape, 2).sizes, require_rank(op.inputs[1].shape, 2).sizes
+    assert a is not None and b is not None
+    a = a[::-1] if op.attrs["transpose_a"] else a
+    b = b[::-1] if op.attrs["transpose_b"] else b
+    merge_sizes(a[1], b[0])
+    return (TensorShape.of((a[0], b[1])),)
+
+
+@gradient("MatMul")
+def _matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    a, b = conjugate(op.inputs[0]), conjugate(op.inputs[1])
+    swap_a, swap_b = op.attrs["transpose_a"], op.attrs["transpose_b"]
+
+    def product(x: Tensor, y: Tensor, swap_x: bool = False, swap_y: bool = False) -> Tensor:
+        return new("MatMul", a=x, b=y, transpose_a=swap_x, transpose_b=swap_y)
+
+    if not swap_a and not swap_b:
+        return product(grad, b, swap_y=True), product(a, grad, swap_x=True)
+    if not swap_a:
+        return product(grad, b), product(grad, a, swap_x=True)
+    if not swap_b:
+        return product(b, grad, swap_y=True), product(a, grad)
+    return product(b, grad, True, True), product(grad, a, True, True)
+
+
+@gradient("SparseMatMul")
+def _sparse_matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    a, b = op.inputs
+    swap_a, swap_b = op.attrs["transpose_a"], op.attrs["transpose_b"]
+
+    def product(x: Tensor, y: Tensor, swap_x: bool, swap_y: bool, like: Tensor) -> Tensor:
+        wide = [new("Cast", x=t, DstT="float32") if t.dtype.name != "float32" else t for t in (x, y)]
+        result = new("MatMul", a=wide[0], b=wide[1], transpose_a=swap_x, transpose_b=swap_y)
+        return result if like.dtype.name == "float32" else new("Cast", x=result, DstT=like.dtype.base_dtype)
+
+    left = product(b, grad, swap_b, True, a) if swap_a else product(grad, b, False, not swap_b, a)
+    right = product(grad, a, True, swap_a, b) if swap_b else product(a, grad, not swap_a, False, b)
+    return left, right
+
+
+def batch_matmul(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False, name: str | None = None) -> Tensor:
+    """Returns the products of matrices in two batches of one shape."""
+    return new("BatchMatMul", name, x=x, y=y, adj_x=adj_x, adj_y=adj_y)
+
+
+def _adjoint(xp: Any, x: Any) -> Any:
+    turned = xp.swapaxes(x, -1, -2)
+    return xp.conjugate(turned) if x.dtype.kind == "c" else turned
+
+
+@compute("BatchMatMul", "BatchMatMulV2")
+def _batch_matmul(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -> Any:
+    if x.ndim < 2 or y.ndim < 2:
+        index, wrong = (0, x) if x.ndim < 2 else (1, y)
+        raise InvalidArgumentError(None, None, f"In[{index}] ndims must be >= 2: {wrong.ndim}")
+    left, right = _adjoint(xp, x) if adj_x else x, _adjoint(xp, y) if adj_y else y
+    if left.shape[-1] != right.shape[-2]:
+        raise InvalidArgumentError(
+            None,
+            None,
+            _incompatible(x, y),
+        )
+    rows, (depth, columns) = left.shape[-2], right.shape[-2:]
+    if left.shape[:-2] != right.shape[:-2] or not is_small_product(xp, depth, columns, rows):
+        return _product(xp)(left, right)
+    result = xp.empty((*left.shape[:-1], columns), left.dtype)
+    count = math.prod(result.shape[:-2])
+    ours, theirs, results = (array.reshape(count, *array.shape[-2:]) for array in (left, right, result))
+
+    def piece(part: slice) -> None:
+        results[part] = _product(xp)(ours[part], theirs[part])
+
+    over(xp, count, (rows * depth + depth * columns + 2 * rows * columns) * left.itemsize, piece)
+    return result
+
+
+@shape_function("BatchMatMul", "BatchMatMulV2")
+def _batch_matmul_shape(op: Operation) -> Any:
+    a, b = op.inputs[0].shape.sizes, op.inputs[1].shape.sizes
+    for sizes in (a, b):
+        if sizes is not None and len(sizes) < 2:
+            raise ValueError(f"Shape must be at least rank 2 but is rank {len(sizes)}")
+    if a is None or b is None:
+        return (UNKNOWN_SHAPE,)
+    left = (a[-1], a[-2]) if op.attrs["adj_x"] else a[-2:]
+    right = (b[-1], b[-2]) if op.attrs["adj_y"] else b[-2:]
+    merge_sizes(left[1], right[0])
+    one, other = TensorShape.of(a[:-2]), TensorShape.of(b[:-2])
+    batch = broadcast(one, other) if op.type == "BatchMatMulV2" else merge_shapes(one, other)
+    return (batch.concatenate(TensorShape.of((left[0], right[1]))),)
+
+
+@gradient("BatchMatMul", "BatchMatMulV2")
+def _batch_matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = op.inputs
+    adj_x, adj_y = op.attrs["adj_x"], op.attrs["adj_y"]
+
+    def product(one: Tensor, other: Tensor, adj_one: bool, adj_other: bool) -> Tensor:
+        return new(op.type, x=one, y=other, adj_x=adj_one, adj_y=adj_other)
+
+    grad_x = product(y, grad, adj_y, True) if adj_x else product(grad, y, False, not adj_y)
+    grad_y = product(grad, x, True, adj_x) if adj_y else product(x, grad, not adj_x, False)
+    one, other = x.shape.sizes, y.shape.sizes
+    same = one is not None and other is not None and None not in (*one, *other) and one[:-2] == other[:-2]
+    if op.type == "BatchMatMul" or same:
+        return grad_x, grad_y
+    shape_x, shape_y = shape_tensor(x), shape_tensor(y)
+
+    def batch_of(sizes: Tensor) -> Tensor:
+        return new("StridedSlice", input=sizes, begin=[0], end=[-2], strides=[1], begin_mask=1)
+
+    axes_x, axes_y = apply_op("BroadcastGradientArgs", s0=batch_of(shape_x), s1=batch_of(shape_y)).outputs
+    return sum_to(grad_x, axes_x, shape_x), sum_to(grad_y, axes_y, shape_y)
+
+
+def matvec(
+    a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, a_is_sparse: bool = False,
+    b_is_sparse: bool = False, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Returns the product of a matrix and a vector, or of batches of them. See ``matmul``."""
+    with name_scope(name, "MatVec", [a, b]) as scope:
+        column = new("ExpandDims", input=b, dim=-1)
+        product = matmul(
+            a,
+            column,
+            transpose_a=transpose_a,
+            adjoint_a=adjoint_a,
+            a_is_sparse=a_is_sparse,
+            b_is_sparse=b_is_sparse,
+        )
+        return new("Squeeze", scope, input=product, squeeze_dims=[-1])
+
+
+# Diagonals and bands
+
+
+def matrix_diag(diagonal: Any, name: str = "diag") -> Tensor:
+    """Returns matrices with the last dimension of ``diagonal`` on their diagonal and 0 elsewhere."""
+    return new("MatrixDiag", name, diagonal=diagonal)
+
+
+@compute("MatrixDiag")
+def _matrix_diag(xp: Any, diagonal: Any) -> Any:
+    if not diagonal.ndim:
+        raise InvalidArgumentError(None, None, "diagonal must be at least 1-dim, received shape: []")
+    size = diagonal.shape[-1]
+    result = xp.zeros((*diagonal.shape, size), diagonal.dtype)
+    at = xp.arange(size)
+    result[..., at, at] = diagonal
+    return result
+
+
+@shape_function("MatrixDiag")
+def _matrix_diag_shape(op: Operation) -> Any:
+    sizes = op.inputs[0].shape.sizes
+    if sizes is None:
+        return (UNKNOWN_SHAPE,)
+    if not sizes:
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    return (TensorShape.of((*sizes, sizes[-1])),)
+
+
+@gradient("MatrixDiag")
+def _matrix_diag_grad(op: Operation, grad: Tensor) -> Tensor:
+    return new("MatrixDiagPart", input=grad)
+
+
+def matrix_diag_part(input: Any, name: str = "diag_part") -> Tensor:
+    """Returns the diagonals of matrices."""
+    return new("MatrixDiagPart", name, input=input)
+
+
+@compute("MatrixDiagPart")
+def _matrix_diag_part(xp: Any, input: Any) -> Any:
+    _require_matrix(input)
+    return xp.array(xp.diagonal(input, axis1=-2, axis2=-1))
+
+
+def _require_matrix(x: Any) -> None:
+    if x.ndim < 2:
+        sizes = brackets(TensorShape(x.shape))
+        raise InvalidArgumentError(None, None, f"input must be at least 2-dim, received shape: {sizes}")
+
+
+def _smaller(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else min(a, b)
+
+
+@shape_function("MatrixDiagPart")
+def _matrix_diag_part_shape(op: Operation) -> Any:
+    sizes = op.inputs[0].shape.sizes
+    if sizes is None:
+        return (UNKNOWN_SHAPE,)
+    if len(sizes) < 2:
+        raise ValueError(f"Shape must be at least rank 2 but is rank {len(sizes)}")
+    return (TensorShape.of((*sizes[:-2], _smaller(*sizes[-2:]))),)
+
+
+@gradient("MatrixDiagPart")
+def _matrix_diag_part_grad(op: Operation, grad: Tensor) -> Tensor:
+    matrix = op.inputs[0]
+    sizes = matrix.shape.sizes
+    if sizes is not None and sizes[-1] is not None and sizes[-1] == sizes[-2]:
+        return matrix_diag(grad)
+    return matrix_set_diag(new("ZerosLike", x=matrix), grad)
+
+
+def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag") -> Tensor:
+    """Returns matrices with their diagonals replaced."""
+    return new("MatrixSetDiag", name, input=input, diagonal=diagonal)
+
+
+@compute("MatrixSetDiag")
+def _matrix_set_diag(xp: Any, input: Any, diagonal: Any) -> Any:
+    _require_matrix(input)
+    size = min(input.shape[-2:])
+    if diagonal.shape != (*input.shape[:-2], size):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"must have diagonal.shape == input.shape[:-2] + min(input.shape[-2:]), but received input shape:"
+            f" {brackets(TensorShape(input.shape))} and diagonal shape: {brackets(TensorShape(diagonal.shape))}",
+        )
+    result = xp.array(input)
+    at = xp.arange(size)
+    result[..., at, at] = diagonal
+    return result
+
+
+@shape_function("MatrixSetDiag")
+def _matrix_set_diag_shape(op: Operation) -> Any:
+    sizes, diagonal = op.inputs[0].shape.sizes, op.inputs[1].shape
+    if sizes is None:
+        return (UNKNOWN_SHAPE,)
+    if len(sizes) < 2:
+        raise ValueError(f"Shape must be at least rank 2 but is rank {len(sizes)}")
+    merge_shapes(TensorShape.of((*sizes[:-2], _smaller(*sizes[-2:]))), diagonal)
+    return (op.inputs[0].shape,)
+
+
+@gradient("MatrixSetDiag")
+def _matrix_set_diag_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    zeros = new("ZerosLike", x=op.inputs[1])
+    return matrix_set_diag(grad, zeros), matrix_diag_part(grad)
+
+
+def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+    """Returns matrices with 0 outside of a band around the diagonal; a negative number keeps a whole triangle."""
+    return new("MatrixBandPart", name, input=input, num_lower=num_lower, num_upper=num_upper)
+
+
+@compute("MatrixBandPart")
+def _matrix_band_part(xp: Any, input: Any, num_lower: Any, num_upper: Any) -> Any:
+    _require_matrix(input)
+    rows, columns = input.shape[-2:]
+    lower, upper = int(num_lower), int(num_upper)
+    for label, value, limit in (("num_lower", lower, rows), ("num_upper", upper, columns)):
+        if value > limit:
+            bound = "rows" if label == "num_lower" else "columns"
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"{label} must be negative or less or equal to number of {bound} ({limit}) got: {value}",
+            )
+    below = xp.arange(rows)[:, None] - xp.arange(columns)
+    inside = (below <= (rows if lower < 0 else lower)) & (-below <= (columns if upper < 0 else upper))
+    return xp.where(inside, input, xp.zeros((), input.dtype))
+
+
+@shape_function("MatrixBandPart")
+def _matrix_band_part_shape(op: Operation) -> Any:
+    return (op.inputs[0].shape,)
+
+
+@gradient("MatrixBandPart")
+def _matrix_band_part_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
+    return matrix_band_part(grad, op.inputs[1], op.inputs[2]), None, None
+
+
+def diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """Returns zeros of twice the rank with ``diagonal`` where the first half of the indices equals the second."""
+    return new("Diag", name, diagonal=diagonal)
+
+
+@compute("Diag")
+def _diag(xp: Any, diagonal: Any) -> Any:
+    result = xp.zeros((diagonal.size, diagonal.size), diagonal.dtype)
+    at = xp.arange(diagonal.size)
+    result[at, at] = diagonal.reshape(-1)
+    return result.reshape(diagonal.shape * 2)
+
+
+@shape_function("Diag")
+def _diag_shape(op: Operation) -> Any:
+    return (op.inputs[0].shape.concatenate(op.inputs[0].shape),)
+
+
+@gradient("Diag")
+def _diag_grad(op: Operation, grad: Tensor) -> Tensor:
+    return new("DiagPart", input=grad)
+
+
+def diag_part(input: Any, name: str | None = None) -> Tensor:
+    """Returns the diagonal of a tensor whose shape is one shape twice."""
+    return new("DiagPart", name, input=input)
+
+
+@compute("DiagPart")
+def _diag_part(xp: Any, input: Any) -> Any:
+    half = input.ndim // 2
+    if input.ndim % 2 or not input.ndim or input.shape[:half] != input.shape[half:]:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"The rank of the tensor should be even and positive, got shape {brackets(TensorShape(input.shape))}",
+        )
+    count = 1
+    for size in input.shape[:half]:
+        count *= size
+    return xp.array(xp.diagonal(input.reshape(count, count))).reshape(input.shape[:half])
+
+
+@shape_function("DiagPart")
+def _diag_part_shape(op: Operation) -> Any:
+    sizes = op.inputs[0].shape.sizes
+    if sizes is None:
+        return (UNKNOWN_SHAPE,)
+    if len(sizes) % 2 or not sizes:
+        raise ValueError(f"Input must have even and non-zero rank, input rank is {len(sizes)}")
+    half = len(sizes) // 2
+    return (merge_shapes(TensorShape.of(sizes[:half]), TensorShape.of(sizes[half:])),)
+
+
+@gradient("DiagPart")
+def _diag_part_grad(op: Operation, grad: Tensor) -> Tensor:
+    return new("Diag", diagonal=grad)
+
+
+def trace(x: Any, name: str | None = None) -> Tensor:
+    """Returns the sums of the diagonals of matrices."""
+    with name_scope(name, "Trace", [x]) as scope:
+        part = matrix_diag_part(convert_to_tensor(x, name="x"))
+        return new("Sum", scope, input=part, reduction_indices=[-1])
+
+
+def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+    """Returns the cross products of vectors of length 3 in the last dimension."""
+    return new("Cross", name, a=a, b=b)
+
+
+@compute("Cross")
+def _cross(xp: Any, a: Any, b: Any) -> Any:
+    if a.shape != b.shape or not a.ndim or a.shape[-1] != 3:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Both inputs must be of same shape, with 3 elements in the last dimension:"
+            f" {brackets(TensorShape(a.shape))} vs. {brackets(TensorShape(b.shape))}",
+        )
+    left, right = [1, 2, 0], [2, 0, 1]
+    return a[..., left] * b[..., right] - a[..., right] * b[..., left]
+
+
+@shape_function("Cross")
+def _cross_shape(op: Operation) -> Any:
+    return (merge_shapes(op.inputs[0].shape, op.inputs[1].shape),)
+
+
+@gradient("Cross")
+def _cross_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    return cross(op.inputs[1], grad), cross(grad, op.inputs[0])
+
+
+binary_operator("matmul", matmul)

@@ -1,0 +1,487 @@
+"""Dimensions summed up, multiplied, or searched: reduce_*, and what is built from them.
+
+Without axes all dimensions are reduced, and the op gets a constant of all their numbers.
+
+Source: tensorflow/python/ops/math_ops.py, math_grad.py and core/kernels/reduction_ops_common.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpuplace.dtypes import as_dtype, int32, int64
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.numerics.reductions import reduced
+from gpuplace.ops.array.constant import ones_like, zeros, zeros_like
+from gpuplace.ops.array.constant import range as range_of
+from gpuplace.ops.array.gather import where
+from gpuplace.ops.array.reshaping import rank as rank_of
+from gpuplace.ops.array.reshaping import reshape
+from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.support import conjugate, like, new
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+
+__all__ = [
+    "reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min", "reduce_any", "reduce_all",
+    "reduce_logsumexp", "reduce_euclidean_norm", "reduce_variance", "reduce_std", "count_nonzero", "norm",
+    "clip_by_norm",
+]  # fmt: skip
+
+
+def _choose(name: str, value: Any, old_name: str, old_value: Any) -> Any:
+    if old_value is not None and value is not None:
+        raise ValueError(f"Cannot specify both '{old_name}' and '{name}'")
+    return value if old_value is None else old_value
+
+
+def _reduce(
+    op_type: str,
+    input_tensor: Any,
+    axis: Any,
+    keepdims: Any,
+    name: str | None,
+    reduction_indices: Any,
+    keep_dims: Any,
+) -> Tensor:
+    axis = _choose("axis", axis, "reduction_indices", reduction_indices)
+    keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
+    if axis is None and not isinstance(input_tensor, Tensor) and hasattr(input_tensor, "op"):
+        axis = range_of(0, rank_of(input_tensor))  # only of a tensor proper is the rank looked at
+    input_tensor = convert_to_tensor(
+        input_tensor, name=None if isinstance(input_tensor, Tensor) else "input_tensor"
+    )
+    output = new(
+        op_type,
+        name,
+        input=input_tensor,
+        reduction_indices=_axes(input_tensor, axis),
+        keep_dims=bool(keepdims),
+    )
+    if axis is None and not keepdims:
+        output.set_shape(())
+    return output
+
+
+def _axes(x: Tensor, axis: Any) -> Any:
+    if axis is not None:
+        return axis
+    if x.shape.ndims is not None:
+        return make_constant(list(range(x.shape.ndims)), int32)
+    return range_of(0, rank_of(x))
+
+
+def _dimensions(axes: Any, rank: int) -> tuple[int, ...]:
+    """The reduced dimensions, counted from the front; InvalidArgumentError where they are not valid."""
+    found: list[int] = []
+    for axis in axes.reshape(-1).tolist():
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError(
+                None, None, f"Invalid reduction dimension ({axis} for input with {rank} dimension(s)"
+            )
+        if axis % rank in found:
+            raise InvalidArgumentError(
+                None, None, f"Invalid reduction arguments: Axes contains duplicate dimension: {axis % rank}"
+            )
+        found.append(axis % rank)
+    return tuple(found)
+
+
+@shape_function("Sum", "Mean", "Prod", "Max", "Min", "Any", "All", "EuclideanNorm")
+def _reduction_shape(op: Operation) -> Any:
+    sizes, axes, keep = op.inputs[0].shape.sizes, constant_value(op.inputs[1]), op.attrs["keep_dims"]
+    if sizes is None:
+        return (UNKNOWN_SHAPE,)
+    if axes is None:
+        return (TensorShape.of((None,) * len(sizes)) if keep else UNKNOWN_SHAPE,)
+    gone = set()
+    for axis in axes.reshape(-1).tolist():
+        if not -len(sizes) <= axis < len(sizes):
+            raise ValueError(f"Invalid reduction dimension {axis} for input with {len(sizes)} dimensions.")
+        gone.add(axis % len(sizes))
+    if keep:
+        return (TensorShape.of(tuple(1 if d in gone else size for d, size in enumerate(sizes))),)
+    return (TensorShape.of(tuple(size for d, size in enumerate(sizes) if d not in gone)),)
+
+
+def reduce_sum(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:  # fmt: skip
+    """Returns the sum over ``axis``, all dimensions by default; reduced ones stay with size 1 if ``keepdims``."""
+    return _reduce("Sum", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+@compute("Sum")
+def _sum(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+    axes = _dimensions(reduction_indices, input.ndim)
+    if not axes:
+        return input.copy()
+    return _total(xp, "sum", input, axes, keep_dims)
+
+
+def _total(xp: Any, how: str, x: Any, axes: tuple[int, ...], keep: bool) -> Any:
+    total = reduced(xp, how, x, axes)
+    return (
+        total.reshape([1 if axis in axes else size for axis, size in enumerate(x.shape)]) if keep else total
+    )
+
+
+@gradient("Sum")
+def _sum_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    return _spread(op, grad), None
+
+
+def _spread(op: Operation, grad: Tensor) -> Tensor:
+    """The gradient repeated over the reduced dimensions."""
+    x, axes = op.inputs[0], constant_value(op.inputs[1])
+    sizes = x.shape.sizes
+    if sizes is not None and axes is not None:
+        gone = {int(axis) % max(len(sizes), 1) for axis in axes.reshape(-1)}
+        if len(gone) == len(sizes):
+            grad = reshape(grad, [1] * len(sizes))
+            given = make_constant(list(sizes), int32) if None not in sizes else shape_of(x)
+            return new("Tile", input=grad, multiples=given)
+        if None not in sizes:
+            grad = reshape(grad, [1 if d in gone else size for d, size in enumerate(sizes)])
+            return new(
+                "Tile", input=grad, multiples=[size if d in gone else 1 for d, size in enumerate(sizes)]
+            )
+    given = shape_of(x)
+    with op.graph.colocate_with(given.op):
+        kept = _kept_shape(given, op.inputs[1])
+        repeats = _divided(given, kept)
+    return new("Tile", input=reshape(grad, kept), multiples=repeats)
+
+
+def _kept_shape(given: Tensor, axes: Tensor) -> Tensor:
+    """The shape with 1 for the reduced dimensions."""
+    given = cast(given, int32)
+    count = (
+        new("Size", input=given)
+        if given.shape.num_elements() is None
+        else make_constant(given.shape.num_elements(), int32, name="Size")
+    )
+    positive = (cast(axes, int32) + count) % count
+    ones_shape, every = shape_of(positive), range_of(count)
+    ones = new("Fill", dims=ones_shape, value=1)
+    return new("DynamicStitch", indices=[every, positive], data=[given, ones])
+
+
+def _divided(x: Tensor, y: Tensor) -> Tensor:
+    return x // new("Maximum", x=y, y=1)
+
+
+def reduce_mean(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:  # fmt: skip
+    """Returns the mean over ``axis``; of integers rounded towards zero. See ``reduce_sum``."""
+    return _reduce("Mean", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+@compute("Mean")
+def _mean(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+    axes = _dimensions(reduction_indices, input.ndim)
+    if not axes:
+        return input.copy()
+    count = 1
+    for axis in axes:
+        count *= input.shape[axis]
+    if input.dtype.kind not in "iu":
+        wide = xp.dtype(xp.float32) if input.dtype.itemsize == 2 else input.dtype
+        total = _total(xp, "sum", input.astype(wide, copy=False), axes, keep_dims)
+        return xp.true_divide(total, wide.type(count)).astype(input.dtype)
+    total = xp.sum(input, axis=axes, dtype=input.dtype, keepdims=keep_dims)
+    if not count:
+        return xp.zeros_like(total)
+    quotient = xp.absolute(total) // total.dtype.type(count)
+    return xp.where(total < 0, -quotient, quotient).astype(input.dtype)
+
+
+@gradient("Mean")
+def _mean_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    spread = _spread(op, grad)
+    inputs, outputs = op.inputs[0].shape.num_elements(), op.outputs[0].shape.num_elements()
+    if inputs is not None and outputs is not None:
+        factor = make_constant(inputs // max(outputs, 1), spread.dtype.base_dtype)
+    else:
+        shapes = shape_of(op.inputs[0]), shape_of(op.outputs[0])
+        whole, part = (new("Prod", input=of, reduction_indices=make_constant([0], int32)) for of in shapes)
+        factor = cast(_divided(whole, part), spread.dtype.base_dtype)
+    return spread / factor, None
+
+
+def reduce_prod(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:  # fmt: skip
+    """Returns the product over ``axis``. See ``reduce_sum``."""
+    return _reduce("Prod", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+@compute("Prod")
+def _prod(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+    axes = _dimensions(reduction_indices, input.ndim)
+    if not axes:
+        return input.copy()
+    return _total(xp, "prod", input, axes, keep_dims)
+
+
+@gradient("Prod")
+def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    """The product of all others: those before times those behind, also right where elements are 0."""
+    x, axes = op.inputs[0], constant_value(op.inputs[1])
+    rank = x.shape.ndims
+    if rank is None or axes is None:
+        raise LookupError("The gradient of a product needs a known rank and constant axes")
+    gone = sorted({int(axis) % rank for axis in axes.reshape(-1)}) if rank else []
+    order = [*gone, *(d for d in range(rank) if d not in gone)]
+    permuted = new("Transpose", x=x, perm=make_constant(order, int32))
+    given = shape_of(permuted)
+    count = new("Prod", input=new("Slice", input=given, begin=[0], size=[len(gone)]), reduction_indices=[0])
+    rows = reshape(permuted, new("Pack", values=[count, -1]))
+    before = new("Cumprod", x=rows, axis=0, exclusive=True)
+    behind = new("Cumprod", x=rows, axis=0, exclusive=True, reverse=True)
+    others = reshape(conjugate(before) * conjugate(behind), given)
+    back = sorted(range(rank), key=order.__getitem__)
+    return new("Transpose", x=others, perm=make_constant(back, int32)) * _spread(op, grad), None
+
+
+def reduce_max(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:  # fmt: skip
+    """Returns the maximum over ``axis``; the least value of the type where there is nothing. See ``reduce_sum``."""
+    return _reduce("Max", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_min(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:  # fmt: skip
+    """Returns the minimum over ``axis``; the greatest value of the type where there is nothing. See ``reduce_sum``."""
+    return _reduce("Min", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+@compute("Max")
+def _max(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+    axes = _dimensions(reduction_indices, input.ndim)
+    return _extreme(
+        xp, xp.max, input, axes, keep_dims, lambda kind: -float("inf") if kind.is_floating else kind.min
+    )
+
+
+@compute("Min")
+def _min(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+    axes = _dimensions(reduction_indices, input.ndim)
+    return _extreme(
+        xp, xp.min, input, axes, keep_dims, lambda kind: float("inf") if kind.is_floating else kind.max
+    )
+
+
+def _extreme(
+    xp: Any, function: Any, x: Any, axes: tuple[int, ...], keep: bool, neutral: Callable[[Any], Any]
+) -> Any:
+    if not axes:
+        return x.copy()
+    if any(x.shape[axis] == 0 for axis in axes):
+        sizes = [1 if d in axes else size for d, size in enumerate(x.shape) if keep or d not in axes]
+        return xp.full(sizes, neutral(as_dtype(x.dtype)), x.dtype)
+    return function(x, axis=axes, keepdims=keep)
+
+
+@gradient("Max", "Min")
+def _extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    """Shared equally by all elements that are the extreme one."""
+    x = op.inputs[0]
+    kept = _kept_shape(shape_of(x), op.inputs[1])
+    chosen = cast(new("Equal", x=reshape(op.outputs[0], kept), y=x), grad.dtype.base_dtype)
+    count = reshape(new("Sum", input=chosen, reduction_indices=op.inputs[1]), kept)
+    return chosen / count * reshape(grad, kept), None
+
+
+def reduce_any(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:  # fmt: skip
+    """Tells whether any element is True over ``axis``. See ``reduce_sum``."""
+    return _reduce("Any", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_all(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:  # fmt: skip
+    """Tells whether all elements are True over ``axis``. See ``reduce_sum``."""
+    return _reduce("All", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+@compute("Any")
+def _any(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+    return xp.any(input, axis=_dimensions(reduction_indices, input.ndim), keepdims=keep_dims)
+
+
+@compute("All")
+def _all(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+    return xp.all(input, axis=_dimensions(reduction_indices, input.ndim), keepdims=keep_dims)
+
+
+not_differentiable("Any", "All")
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """Returns the square root of the sum of squares over ``axis``. See ``reduce_sum``."""
+    return _reduce("EuclideanNorm", input_tensor, axis, keepdims, name, None, None)
+
+
+@compute("EuclideanNorm")
+def _euclidean_norm(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
+    axes = _dimensions(reduction_indices, input.ndim)
+    squares = input * xp.conjugate(input)
+    return xp.sqrt(xp.sum(squares, axis=axes, dtype=input.dtype, keepdims=keep_dims)).astype(input.dtype)
+
+
+@gradient("EuclideanNorm")
+def _euclidean_norm_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    x = op.inputs[0]
+    kept = _kept_shape(shape_of(x), op.inputs[1])
+    scaled = reshape(grad, kept) / reshape(op.outputs[0], kept)
+    return x * scaled, None
+
+
+# Built from others
+
+
+def reduce_logsumexp(
+    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
+    keep_dims: Any = None,
+) -> Tensor:  # fmt: skip
+    """Returns ``log(sum(exp(x)))`` over ``axis``, without overflow. See ``reduce_sum``."""
+    axis = _choose("axis", axis, "reduction_indices", reduction_indices)
+    keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
+    input_tensor = convert_to_tensor(input_tensor)
+    with name_scope(name, "ReduceLogSumExp", [input_tensor]) as scope:
+        top = reduce_max(input_tensor, axis=axis, keepdims=True)
+        finite = where(new("IsFinite", x=top), top, zeros_like(top))
+        offset = new("StopGradient", input=finite)
+        total = reduce_sum(new("Exp", x=new("Sub", x=input_tensor, y=offset)), axis=axis, keepdims=keepdims)
+        result = new("Log", x=total)
+        if not keepdims:
+            offset = reshape(offset, shape_of(result))
+        return new("Add", scope if name and name.endswith("/") else None, x=result, y=offset)
+
+
+def reduce_variance(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """Returns the mean squared distance from the mean over ``axis``. See ``reduce_sum``."""
+    with name_scope(name or "reduce_variance", None, [input_tensor]):
+        means = reduce_mean(input_tensor, axis=axis, keepdims=True)
+        return reduce_mean(new("Square", x=input_tensor - means), axis=axis, keepdims=keepdims)
+
+
+def reduce_std(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """Returns the standard deviation over ``axis``. See ``reduce_sum``."""
+    with name_scope(name or "reduce_std", None, [input_tensor]):
+        return new("Sqrt", x=reduce_variance(input_tensor, axis=axis, keepdims=keepdims))
+
+
+def count_nonzero(
+    input_tensor: Any = None, axis: Any = None, keepdims: Any = None, dtype: Any = int64, name: str | None = None,
+    reduction_indices: Any = None, keep_dims: Any = None, input: Any = None,
+) -> Tensor:  # fmt: skip
+    """Returns how many elements are not 0 over ``axis``. See ``reduce_sum``."""
+    input_tensor = _choose("input_tensor", input_tensor, "input", input)
+    axis = _choose("axis", axis, "reduction_indices", reduction_indices)
+    keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
+    with name_scope(name, "count_nonzero", [input_tensor]):
+        input_tensor = convert_to_tensor(input_tensor, name="input_tensor")
+        zero = zeros([], dtype=input_tensor.dtype)
+        different = cast(new("NotEqual", x=input_tensor, y=zero), int64)
+        return cast(reduce_sum(different, axis=axis, keepdims=keepdims), dtype)
+
+
+def norm(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = None, name: str | None = None,
+    keep_dims: Any = None,
+) -> Tensor:  # fmt: skip
+    """Returns the norm of vectors or matrices.
+
+    Args:
+        tensor: floating or complex.
+        ord: ``"euclidean"``, ``"fro"``, 1, 2, ``numpy.inf`` or another positive number.
+        axis: None for all elements, a dimension for vectors, a pair for matrices.
+        keepdims: keep the reduced dimensions with size 1.
+        name: name of the op.
+        keep_dims: its old name.
+
+    Raises:
+        ValueError: an order that is not supported for the axes.
+    """
+    keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
+    if isinstance(axis, (list, tuple)):
+        axis = tuple(axis)
+        if len(axis) != 2:
+            raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
+        if axis[0] == axis[1]:
+            raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
+        supported = ("euclidean", "fro", 1, float("inf"))
+        if ord not in supported:
+            raise ValueError(f"'ord' must be a supported matrix norm in {list(supported)}, got {ord}")
+    else:
+        if isinstance(ord, str) and ord != "euclidean" or not isinstance(ord, str) and ord <= 0:
+            raise ValueError(
+                f"'ord' must be a supported vector norm: 'euclidean' or a positive number, got {ord}"
+            )
+    with name_scope(name, "norm", [tensor]):
+        tensor = convert_to_tensor(tensor)
+        if ord in ("fro", "euclidean", 2, 2.0):
+            total = reduce_sum(tensor * conjugate(tensor), axis, keepdims=True)
+            result = new("Sqrt", x=total)
+        else:
+            size = (
+                new("ComplexAbs", x=tensor, Tout=tensor.dtype.real_dtype)
+                if tensor.dtype.is_complex
+                else new("Abs", x=tensor)
+            )
+            if ord == 1:
+                summed = None if axis is None else axis[0] if isinstance(axis, tuple) else axis
+                result = reduce_sum(size, summed, keepdims=True)
+                if isinstance(axis, tuple):
+                    result = reduce_max(result, axis[-1], keepdims=True)
+            elif ord == float("inf"):
+                result = reduce_sum(size, axis[1], keepdims=True) if isinstance(axis, tuple) else size
+                result = reduce_max(result, axis[0] if isinstance(axis, tuple) else axis, keepdims=True)
+            else:
+                powers = new("Pow", x=size, y=like(ord, size))
+                result = new("Pow", x=reduce_sum(powers, axis, keepdims=True), y=like(1.0 / ord, size))
+        if keepdims:
+            return result
+        gone = [] if axis is None else list(axis) if isinstance(axis, tuple) else [axis]
+        return new("Squeeze", input=result, squeeze_dims=gone)
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """Returns ``t`` scaled down so that its norm over ``axes`` is at most ``clip_norm``."""
+    with name_scope(name, "clip_by_norm", [t, clip_norm]) as scope:
+        values = convert_to_tensor(t, name="t")
+        square = reduce_sum(values * values, axes, keepdims=True)
+        positive = new("Greater", x=square, y=like(0, square, "Greater/y"))
+        safe = where(positive, square, ones_like(square))
+        length = where(positive, new("Sqrt", x=safe), square)
+        numerator = values * clip_norm
+        result = numerator / new("Maximum", x=length, y=clip_norm)
+        values.shape.merge_with(result.shape)
+        return new("Identity", scope, input=result)

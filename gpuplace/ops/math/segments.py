@@ -1,0 +1,252 @@
+"""Rows of one tensor combined by segment: sums, means, products and extremes of rows with the same id.
+
+Ids of ``segment_*`` are sorted and a result has a row per id up to the last; ``unsorted_segment_*`` takes ids in any
+order, leaves out negative ones, and is told the number of rows.
+
+Source: tensorflow/python/ops/math_ops.py, math_grad.py and core/kernels/segment_reduction_ops.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.dtypes import as_dtype
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.array.constant import ones as make_ones
+from gpuplace.ops.array.gather import gather, where
+from gpuplace.ops.gradients.indexed_slices import unsorted_segment_sum
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.support import like, new, shape_tensor
+from gpuplace.ops.variables.scatter import apply_at
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+
+__all__ = [
+    "segment_sum", "segment_mean", "segment_prod", "segment_max", "segment_min", "unsorted_segment_sum",
+    "unsorted_segment_prod", "unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_mean",
+    "unsorted_segment_sqrt_n",
+]  # fmt: skip
+
+
+def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """Returns the sum of the rows of each segment, 0 for ids without rows."""
+    return new("SegmentSum", name, data=data, segment_ids=segment_ids)
+
+
+def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """Returns the mean of the rows of each segment, 0 for ids without rows."""
+    return new("SegmentMean", name, data=data, segment_ids=segment_ids)
+
+
+def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """Returns the product of the rows of each segment, 1 for ids without rows."""
+    return new("SegmentProd", name, data=data, segment_ids=segment_ids)
+
+
+def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """Returns the maximum of the rows of each segment, 0 for ids without rows."""
+    return new("SegmentMax", name, data=data, segment_ids=segment_ids)
+
+
+def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """Returns the minimum of the rows of each segment, 0 for ids without rows."""
+    return new("SegmentMin", name, data=data, segment_ids=segment_ids)
+
+
+def _combined(xp: Any, how: str, rows: Any, ids: Any, count: int, empty: Any) -> Any:
+    """One row per id in ``range(count)``; ``empty`` for those without rows."""
+    result = xp.full((count, *rows.shape[1:]), empty, rows.dtype)
+    if how in ("Max", "Min"):
+        result[ids] = rows  # any row of the segment
+        return apply_at(xp, how.lower(), result, ids, rows)
+    if how == "Prod":
+        result[ids] = rows.dtype.type(1)
+        return apply_at(xp, "mul", result, ids, rows)
+    total = apply_at(xp, "add", xp.zeros(result.shape, rows.dtype), ids, rows)
+    if how == "Sum":
+        return total
+    sizes = xp.maximum(xp.bincount(ids, minlength=count), 1).astype(rows.dtype)
+    return (total / sizes.reshape(-1, *(1,) * (rows.ndim - 1))).astype(rows.dtype)
+
+
+@compute("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin")
+def _segment(xp: Any, data: Any, segment_ids: Any, *, ctx: Any) -> Any:
+    if segment_ids.ndim != 1:
+        raise InvalidArgumentError(None, None, "segment_ids should be a vector.")
+    if segment_ids.shape[0] != (data.shape[0] if data.ndim else None):
+        raise InvalidArgumentError(None, None, "segment_ids should be the same size as dimension 0 of input.")
+    if not segment_ids.size:
+        return xp.zeros((0, *data.shape[1:]), data.dtype)
+    if (segment_ids[1:] < segment_ids[:-1]).any():
+        raise InvalidArgumentError(None, None, "segment ids are not increasing")
+    if int(segment_ids[0]) < 0:
+        raise InvalidArgumentError(None, None, "segment ids must be >= 0")
+    how = ctx.op.type[len("Segment") :]
+    return _combined(xp, how, data, segment_ids, int(segment_ids[-1]) + 1, 1 if how == "Prod" else 0)
+
+
+@shape_function("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin")
+def _segment_shape(op: Operation) -> Any:
+    sizes = op.inputs[0].shape.sizes
+    ids = op.inputs[1].shape
+    if ids.ndims not in (1, None):
+        raise ValueError(f"Shape must be rank 1 but is rank {ids.ndims}")
+    return (UNKNOWN_SHAPE if sizes is None else TensorShape.of((None, *sizes[1:])),)
+
+
+@gradient("SegmentSum")
+def _segment_sum_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    return gather(grad, op.inputs[1]), None
+
+
+@gradient("SegmentMean")
+def _segment_mean_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    rank = new("Rank", input=op.inputs[0])
+    rows = new("ExpandDims", input=new("Size", input=op.inputs[1]), dim=0)
+    ones_shape = new(
+        "ConcatV2", values=[rows, new("Fill", dims=new("ExpandDims", input=rank - 1, dim=0), value=1)], axis=0
+    )
+    ones = new("Fill", dims=ones_shape, value=like(1, grad))
+    scaled = grad / segment_sum(ones, op.inputs[1])
+    return gather(scaled, op.inputs[1]), None
+
+
+@gradient("SegmentMax", "SegmentMin")
+def _segment_extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+    """Shared equally by the elements that are the extreme one of their segment."""
+    data, ids = op.inputs
+    zeros = new("ZerosLike", x=data)
+    chosen = new("Equal", x=data, y=gather(op.outputs[0], ids))
+    count = segment_sum(new("Cast", x=chosen, DstT=grad.dtype.base_dtype), ids)
+    return where(chosen, gather(grad / count, ids), zeros), None
+
+
+# Any order
+
+
+def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """Returns the product of the rows of each segment, 1 for ids without rows."""
+    return new("UnsortedSegmentProd", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
+
+
+def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """Returns the maximum of the rows of each segment, the least value of the type for ids without rows."""
+    return new("UnsortedSegmentMax", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
+
+
+def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """Returns the minimum of the rows of each segment, the greatest value of the type for ids without rows."""
+    return new("UnsortedSegmentMin", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
+
+
+@compute("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
+def _unsorted_segment(xp: Any, data: Any, segment_ids: Any, num_segments: Any, *, ctx: Any) -> Any:
+    count = int(num_segments)
+    if count < 0:
+        raise InvalidArgumentError(None, None, f"Input num_segments == {count} must not be negative.")
+    if data.shape[: segment_ids.ndim] != segment_ids.shape:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"data.shape = [{','.join(map(str, data.shape))}] does not start with segment_ids.shape ="
+            f" [{','.join(map(str, segment_ids.shape))}]",
+        )
+    how = ctx.op.type[len("UnsortedSegment") :]
+    kind = as_dtype(data.dtype)
+    empty = 0 if how == "Sum" else 1 if how == "Prod" else kind.min if how == "Max" else kind.max
+    ids = segment_ids.reshape(-1)
+    rows = data.reshape(ids.shape[0], *data.shape[segment_ids.ndim :])
+    wrong = ids >= count
+    if wrong.any() and ctx.device_type != "GPU":
+        where_wrong = int(xp.argmax(wrong))
+        at = ",".join(str(int(i)) for i in xp.unravel_index(where_wrong, segment_ids.shape))
+        raise InvalidArgumentError(
+            None, None, f"segment_ids[{at}] = {int(ids[where_wrong])} is out of range [0, {count})"
+        )
+    kept = (ids >= 0) & ~wrong
+    return _combined(xp, how, rows[kept], ids[kept], count, empty)
+
+
+@shape_function("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
+def _unsorted_segment_shape(op: Operation) -> Any:
+    data, rank, count = op.inputs[0].shape.sizes, op.inputs[1].shape.ndims, constant_value(op.inputs[2])
+    if data is None or rank is None:
+        return (UNKNOWN_SHAPE,)
+    return (TensorShape.of((None if count is None else int(count), *data[rank:])),)
+
+
+def _gather_or_zero(params: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows of ``params`` by id, zeros for negative ids; and where ids are not negative, shaped like the rows."""
+    safe = new("Maximum", x=ids, y=new("ZerosLike", x=ids))
+    rows = gather(params, safe)
+    valid = new("GreaterEqual", x=ids, y=like(0, ids))
+    extra = new("Rank", input=rows) - new("Rank", input=valid)
+    shape = new(
+        "ConcatV2",
+        values=[shape_tensor(valid), new("Fill", dims=new("ExpandDims", input=extra, dim=0), value=1)],
+        axis=0,
+    )
+    spread = new("Reshape", tensor=valid, shape=shape)
+    wide = new("LogicalAnd", x=spread, y=new("Fill", dims=shape_tensor(rows), value=True))
+    return where(wide, rows, new("ZerosLike", x=rows)), wide
+
+
+@gradient("UnsortedSegmentSum")
+def _unsorted_sum_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
+    return _gather_or_zero(grad, op.inputs[1])[0], None, None
+
+
+@gradient("UnsortedSegmentMax", "UnsortedSegmentMin")
+def _unsorted_extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
+    data, ids, count = op.inputs
+    extremes, valid = _gather_or_zero(op.outputs[0], ids)
+    chosen = new("LogicalAnd", x=new("Equal", x=data, y=extremes), y=valid)
+    ties = unsorted_segment_sum(new("Cast", x=chosen, DstT=grad.dtype.base_dtype), ids, count)
+    shares, _ = _gather_or_zero(grad / ties, ids)
+    return where(chosen, shares, new("ZerosLike", x=shares)), None, None
+
+
+@gradient("UnsortedSegmentProd")
+def _unsorted_prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
+    """The product of the others: by division, or, where one element is 0, the product of the rest."""
+    data, ids, count = op.inputs
+    is_zero = new("Equal", x=data, y=like(0, data))
+    zeros = unsorted_segment_sum(new("Cast", x=is_zero, DstT="int32"), ids, count)
+    flows = where(new("Greater", x=zeros, y=like(1, zeros)), new("ZerosLike", x=grad), grad)
+    filled = where(is_zero, new("OnesLike", x=data), data)
+    rest, _ = _gather_or_zero(unsorted_segment_prod(filled, ids, count), ids)
+    product, _ = _gather_or_zero(op.outputs[0], ids)
+    partial = where(is_zero, rest, product / filled)
+    gathered, _ = _gather_or_zero(flows, ids)
+    return gathered * partial, None, None
+
+
+def _counts(data: Tensor, ids: Tensor, count: Any) -> Tensor:
+    """How many rows each segment has, at least 1, shaped to divide the sums."""
+    ones = make_ones(shape_tensor(ids), data.dtype.base_dtype)
+    sizes = unsorted_segment_sum(ones, ids, count)
+    inner = (data.shape.ndims or 0) - (ids.shape.ndims or 0)
+    column = new("Reshape", tensor=sizes, shape=[-1] + [1] * inner)
+    return new("Maximum", x=column, y=like(1, data, "Maximum/y"))
+
+
+def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """Returns the mean of the rows of each segment, 0 for ids without rows."""
+    with name_scope(name, "UnsortedSegmentMean"):
+        data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
+        sizes = _counts(data, ids, num_segments)
+        return unsorted_segment_sum(data, ids, num_segments) / sizes
+
+
+def unsorted_segment_sqrt_n(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """Returns the sum of the rows of each segment divided by the square root of their number."""
+    with name_scope(name, "UnsortedSegmentSqrtN"):
+        data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
+        sizes = _counts(data, ids, num_segments)
+        return unsorted_segment_sum(data, ids, num_segments) / new("Sqrt", x=sizes)

@@ -1,0 +1,593 @@
+"""Functions of one tensor, element by element: signs, rounding, roots, exponentials, trigonometry, complex parts.
+
+Source: tensorflow/core/kernels/cwise_ops.h and tensorflow/python/ops/math_ops.py, math_grad.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import binder, compute
+from gpuplace.numerics.pieces import mapped
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.support import after, conjugate, like, new, same_shape, unary_ufunc
+
+__all__ = [
+    "abs", "negative", "sign", "reciprocal", "square", "sqrt", "rsqrt", "exp", "expm1", "log", "log1p", "sin", "cos",
+    "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "log_sigmoid", "floor",
+    "ceil", "round", "rint", "is_nan", "is_inf", "is_finite", "real", "imag", "angle", "conj", "invert",
+]  # fmt: skip
+
+
+def abs(x: Any, name: str | None = None) -> Tensor:
+    """Returns absolute values; of complex numbers as real ones (op ``ComplexAbs``)."""
+    with name_scope(name, "Abs", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        if x.dtype.is_complex:
+            return new("ComplexAbs", scope, x=x, Tout=x.dtype.real_dtype)
+        return new("Abs", scope, x=x)
+
+
+unary_ufunc("absolute", "Abs", "ComplexAbs")
+
+
+@gradient("Abs")
+def _abs_grad(op: Operation, grad: Tensor) -> Tensor:
+    return grad * new("Sign", x=op.inputs[0])
+
+
+@gradient("ComplexAbs")
+def _complex_abs_grad(op: Operation, grad: Tensor) -> Tensor:
+    x, size = op.inputs[0], op.outputs[0]
+    kind = x.dtype.base_dtype
+    return new("DivNoNan", x=_as_complex(grad, kind) * x, y=_as_complex(size, kind))
+
+
+def _as_complex(x: Tensor, kind: Any) -> Tensor:
+    return new("Complex", real=x, imag=new("ZerosLike", x=x), Tout=kind)
+
+
+def negative(x: Any, name: str | None = None) -> Tensor:
+    """Returns ``-x``."""
+    return new("Neg", name, x=x)
+
+
+unary_ufunc("negative", "Neg")
+
+
+@gradient("Neg")
+def _neg_grad(op: Operation, grad: Tensor) -> Tensor:
+    return -grad
+
+
+def sign(x: Any, name: str | None = None) -> Tensor:
+    """Returns -1, 0 or 1; of a complex number ``x / |x|``, and 0 for 0."""
+    return new("Sign", name, x=x)
+
+
+unary_ufunc("sign", "Sign")
+
+
+@gradient("Sign")
+def _sign_grad(op: Operation, grad: Tensor) -> Tensor:
+    return new("ZerosLike", x=op.inputs[0])
+
+
+def reciprocal(x: Any, name: str | None = None) -> Tensor:
+    """Returns ``1 / x``."""
+    return new("Reciprocal", name, x=x)
+
+
+unary_ufunc("reciprocal", "Reciprocal", "Inv")
+
+
+@gradient("Reciprocal", "Inv")
+def _reciprocal_grad(op: Operation, grad: Tensor) -> Tensor:
+    return new("ReciprocalGrad" if op.type == "Reciprocal" else "InvGrad", y=op.outputs[0], dy=grad)
+
+
+@compute("ReciprocalGrad", "InvGrad")
+def _reciprocal_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
+    inverse = xp.conjugate(y)
+    return -dy * inverse * inverse
+
+
+def square(x: Any, name: str | None = None) -> Tensor:
+    """Returns ``x * x``."""
+    with name_scope(name, "Square", [x]) as scope:
+        return new("Square", scope, x=x)
+
+
+unary_ufunc("square", "Square")
+
+
+@gradient("Square")
+def _square_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        x = conjugate(op.inputs[0])
+        return new("Mul", x=grad, y=new("Mul", x=x, y=like(2, x)))
+
+
+def sqrt(x: Any, name: str | None = None) -> Tensor:
+    """Returns square roots; NaN for negative numbers."""
+    return new("Sqrt", name, x=x)
+
+
+unary_ufunc("sqrt", "Sqrt")
+
+
+@gradient("Sqrt")
+def _sqrt_grad(op: Operation, grad: Tensor) -> Tensor:
+    return new("SqrtGrad", y=op.outputs[0], dy=grad)
+
+
+@compute("SqrtGrad")
+def _sqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
+    return xp.true_divide(dy * y.dtype.type(0.5), xp.conjugate(y))
+
+
+def rsqrt(x: Any, name: str | None = None) -> Tensor:
+    """Returns ``1 / sqrt(x)``; infinite for 0."""
+    return new("Rsqrt", name, x=x)
+
+
+@compute("Rsqrt")
+def _rsqrt(xp: Any, x: Any) -> Any:
+    return mapped(lambda x: xp.reciprocal(xp.sqrt(x)), x)
+
+
+@gradient("Rsqrt")
+def _rsqrt_grad(op: Operation, grad: Tensor) -> Tensor:
+    return new("RsqrtGrad", y=op.outputs[0], dy=grad)
+
+
+@compute("RsqrtGrad")
+def _rsqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
+    inverse = xp.conjugate(y)
+    return y.dtype.type(-0.5) * (dy * inverse) * (inverse * inverse)
+
+
+shape_function("Rsqrt")(same_shape)
+
+
+# Exponentials and logarithms
+
+
+def exp(x: Any, name: str | None = None) -> Tensor:
+    """Returns e to the power of ``x``."""
+    return new("Exp", name, x=x)
+
+
+unary_ufunc("exp", "Exp")
+
+
+@gradient("Exp")
+def _exp_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        return grad * conjugate(op.outputs[0])
+
+
+def expm1(x: Any, name: str | None = None) -> Tensor:
+    """Returns ``exp(x) - 1``, exact for small ``x``."""
+    return new("Expm1", name, x=x)
+
+
+unary_ufunc("expm1", "Expm1")
+
+
+@gradient("Expm1")
+def _expm1_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        return grad * new("Exp", x=conjugate(op.inputs[0]))
+
+
+def log(x: Any, name: str | None = None) -> Tensor:
+    """Returns natural logarithms; NaN for negative numbers, minus infinity for 0."""
+    return new("Log", name, x=x)
+
+
+unary_ufunc("log", "Log")
+
+
+@gradient("Log")
+def _log_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        return grad * new("Reciprocal", x=conjugate(op.inputs[0]))
+
+
+def log1p(x: Any, name: str | None = None) -> Tensor:
+    """Returns ``log(1 + x)``, exact for small ``x``."""
+    return new("Log1p", name, x=x)
+
+
+unary_ufunc("log1p", "Log1p")
+
+
+@gradient("Log1p")
+def _log1p_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        x = conjugate(op.inputs[0])
+        return grad * new("Reciprocal", x=1 + x)
+
+
+# Trigonometry
+
+
+def sin(x: Any, name: str | None = None) -> Tensor:
+    """Returns the sine of angles in radians."""
+    return new("Sin", name, x=x)
+
+
+unary_ufunc("sin", "Sin")
+
+
+@gradient("Sin")
+def _sin_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        return grad * new("Cos", x=conjugate(op.inputs[0]))
+
+
+def cos(x: Any, name: str | None = None) -> Tensor:
+    """Returns the cosine of angles in radians."""
+    return new("Cos", name, x=x)
+
+
+unary_ufunc("cos", "Cos")
+
+
+@gradient("Cos")
+def _cos_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        return -grad * new("Sin", x=conjugate(op.inputs[0]))
+
+
+def tan(x: Any, name: str | None = None) -> Tensor:
+    """Returns the tangent of angles in radians."""
+    return new("Tan", name, x=x)
+
+
+unary_ufunc("tan", "Tan")
+
+
+@gradient("Tan")
+def _tan_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        secant = new("Reciprocal", x=new("Cos", x=conjugate(op.inputs[0])))
+        return new("Square", x=secant) * grad
+
+
+def asin(x: Any, name: str | None = None) -> Tensor:
+    """Returns the arc sine, in radians."""
+    return new("Asin", name, x=x)
+
+
+unary_ufunc("arcsin", "Asin")
+
+
+@gradient("Asin")
+def _asin_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        x = conjugate(op.inputs[0])
+        root = new("Sqrt", x=new("Sub", x=like(1, x), y=new("Square", x=x)))
+        return grad * new("Reciprocal", x=root)
+
+
+def acos(x: Any, name: str | None = None) -> Tensor:
+    """Returns the arc cosine, in radians."""
+    return new("Acos", name, x=x)
+
+
+unary_ufunc("arccos", "Acos")
+
+
+@gradient("Acos")
+def _acos_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        x = conjugate(op.inputs[0])
+        root = new("Sqrt", x=new("Sub", x=like(1, x), y=new("Square", x=x)))
+        return -grad * new("Reciprocal", x=root)
+
+
+def atan(x: Any, name: str | None = None) -> Tensor:
+    """Returns the arc tangent, in radians."""
+    return new("Atan", name, x=x)
+
+
+unary_ufunc("arctan", "Atan")
+
+
+@gradient("Atan")
+def _atan_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        x = conjugate(op.inputs[0])
+        return grad * new("Reciprocal", x=new("Add", x=like(1, x), y=new("Square", x=x)))
+
+
+# Hyperbolic functions
+
+
+def sinh(x: Any, name: str | None = None) -> Tensor:
+    """Returns the hyperbolic sine."""
+    return new("Sinh", name, x=x)
+
+
+unary_ufunc("sinh", "Sinh")
+
+
+@gradient("Sinh")
+def _sinh_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        return grad * new("Cosh", x=conjugate(op.inputs[0]))
+
+
+def cosh(x: Any, name: str | None = None) -> Tensor:
+    """Returns the hyperbolic cosine."""
+    return new("Cosh", name, x=x)
+
+
+unary_ufunc("cosh", "Cosh")
+
+
+@gradient("Cosh")
+def _cosh_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        return grad * new("Sinh", x=conjugate(op.inputs[0]))
+
+
+def tanh(x: Any, name: str | None = None) -> Tensor:
+    """Returns the hyperbolic tangent."""
+    return new("Tanh", name, x=x)
+
+
+unary_ufunc("tanh", "Tanh")
+
+
+@gradient("Tanh")
+def _tanh_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        return new("TanhGrad", y=conjugate(op.outputs[0]), dy=grad)
+
+
+@compute("TanhGrad")
+def _tanh_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
+    return dy * (y.dtype.type(1) - y * y)
+
+
+@gradient("TanhGrad")
+def _tanh_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    with after(grad):
+        y, dy = conjugate(op.inputs[0]), conjugate(op.inputs[1])
+        return grad * like(-2, y) * dy * y, new("TanhGrad", y=y, dy=grad)
+
+
+def asinh(x: Any, name: str | None = None) -> Tensor:
+    """Returns the inverse hyperbolic sine."""
+    return new("Asinh", name, x=x)
+
+
+unary_ufunc("arcsinh", "Asinh")
+
+
+@gradient("Asinh")
+def _asinh_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        return grad / new("Cosh", x=conjugate(op.outputs[0]))
+
+
+def acosh(x: Any, name: str | None = None) -> Tensor:
+    """Returns the inverse hyperbolic cosine."""
+    return new("Acosh", name, x=x)
+
+
+unary_ufunc("arccosh", "Acosh")
+
+
+@gradient("Acosh")
+def _acosh_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        return grad / new("Sinh", x=conjugate(op.outputs[0]))
+
+
+def atanh(x: Any, name: str | None = None) -> Tensor:
+    """Returns the inverse hyperbolic tangent."""
+    return new("Atanh", name, x=x)
+
+
+unary_ufunc("arctanh", "Atanh")
+
+
+@gradient("Atanh")
+def _atanh_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        x = conjugate(op.inputs[0])
+        return grad * new("Reciprocal", x=new("Sub", x=like(1, x), y=new("Square", x=x)))
+
+
+def sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """Returns ``1 / (1 + exp(-x))``."""
+    with name_scope(name, "Sigmoid", [x]) as scope:
+        return new("Sigmoid", scope, x=convert_to_tensor(x, name="x"))
+
+
+@compute("Sigmoid")
+def _sigmoid(xp: Any, x: Any) -> Any:
+    one = x.dtype.type(1)
+    return mapped(lambda x: xp.true_divide(one, one + xp.exp(-x)), x)
+
+
+@gradient("Sigmoid")
+def _sigmoid_grad(op: Operation, grad: Tensor) -> Tensor:
+    with after(grad):
+        return new("SigmoidGrad", y=conjugate(op.outputs[0]), dy=grad)
+
+
+@compute("SigmoidGrad")
+def _sigmoid_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
+    return mapped(lambda dy, y: dy * y * (y.dtype.type(1) - y), dy, y)
+
+
+@gradient("SigmoidGrad")
+def _sigmoid_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    with after(grad):
+        y, dy = conjugate(op.inputs[0]), conjugate(op.inputs[1])
+        scaled = grad * dy
+        return scaled - like(2, y) * scaled * y, new("SigmoidGrad", y=y, dy=grad)
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """Returns ``log(sigmoid(x))`` as ``-softplus(-x)``."""
+    with name_scope(name, "LogSigmoid", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        return new("Neg", scope, x=new("Softplus", features=-x))
+
+
+for _op_type in ("Sigmoid", "SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"):
+    shape_function(_op_type)(same_shape)
+
+
+# Rounding
+
+
+def floor(x: Any, name: str | None = None) -> Tensor:
+    """Returns the greatest whole number not above each element."""
+    return new("Floor", name, x=x)
+
+
+def ceil(x: Any, name: str | None = None) -> Tensor:
+    """Returns the smallest whole number not below each element."""
+    return new("Ceil", name, x=x)
+
+
+def rint(x: Any, name: str | None = None) -> Tensor:
+    """Returns the nearest whole number, the even one of two."""
+    return new("Rint", name, x=x)
+
+
+def round(x: Any, name: str | None = None) -> Tensor:
+    """Returns the nearest whole number, the even one of two; integers as they are."""
+    x = convert_to_tensor(x, name="x")
+    return x if x.dtype.is_integer else new("Round", name, x=x)
+
+
+unary_ufunc("floor", "Floor")
+unary_ufunc("ceil", "Ceil")
+unary_ufunc("rint", "Rint")
+shape_function("Round")(same_shape)
+
+
+@binder("Round")
+def _round(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    return xp.positive if attrs["T"].is_integer else xp.rint
+
+
+@gradient("Floor", "Ceil", "Round", "Rint")
+def _no_slope(op: Operation, grad: Tensor) -> None:
+    """Steps: flat everywhere else."""
+    return None
+
+
+# Predicates and bits
+
+
+def is_nan(x: Any, name: str | None = None) -> Tensor:
+    """Tells which elements are NaN."""
+    return new("IsNan", name, x=x)
+
+
+def is_inf(x: Any, name: str | None = None) -> Tensor:
+    """Tells which elements are infinite."""
+    return new("IsInf", name, x=x)
+
+
+def is_finite(x: Any, name: str | None = None) -> Tensor:
+    """Tells which elements are neither infinite nor NaN."""
+    return new("IsFinite", name, x=x)
+
+
+unary_ufunc("isnan", "IsNan")
+unary_ufunc("isinf", "IsInf")
+unary_ufunc("isfinite", "IsFinite")
+
+
+def invert(x: Any, name: str | None = None) -> Tensor:
+    """Flips every bit of integers."""
+    return new("Invert", name, x=x)
+
+
+unary_ufunc("invert", "Invert")
+not_differentiable("IsNan", "IsInf", "IsFinite", "Invert")
+
+
+# Complex numbers
+
+
+def real(input: Any, name: str | None = None) -> Tensor:
+    """Returns the real parts; real tensors as they are."""
+    with name_scope(name, "Real", [input]) as scope:
+        input = convert_to_tensor(input, name="input")
+        if not input.dtype.is_complex:
+            return input
+        return new("Real", scope, input=input, Tout=input.dtype.real_dtype)
+
+
+def imag(input: Any, name: str | None = None) -> Tensor:
+    """Returns the imaginary parts; zeros for real tensors."""
+    with name_scope(name, "Imag", [input]) as scope:
+        input = convert_to_tensor(input, name="input")
+        if not input.dtype.is_complex:
+            return new("ZerosLike", x=input)
+        return new("Imag", scope, input=input, Tout=input.dtype.real_dtype)
+
+
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """Returns the angles of complex numbers in radians; zeros for real tensors."""
+    with name_scope(name, "Angle", [input]) as scope:
+        input = convert_to_tensor(input, name="input")
+        if not input.dtype.is_complex:
+            return new("ZerosLike", x=input)
+        return new("Angle", scope, input=input, Tout=input.dtype.real_dtype)
+
+
+def conj(x: Any, name: str | None = None) -> Tensor:
+    """Returns complex conjugates; real tensors as they are."""
+    x = convert_to_tensor(x, name="x")
+    return new("Conj", name, input=x) if x.dtype.is_complex else x
+
+
+@compute("Real")
+def _real(xp: Any, input: Any) -> Any:
+    return xp.array(input.real)
+
+
+@compute("Imag")
+def _imag(xp: Any, input: Any) -> Any:
+    return xp.array(input.imag)
+
+
+unary_ufunc("angle", "Angle")
+unary_ufunc("conjugate", "Conj")
+shape_function("Real", "Imag")(same_shape)
+
+
+@gradient("Real")
+def _real_grad(op: Operation, grad: Tensor) -> Tensor:
+    zero = like(0, grad)
+    return new("Complex", real=grad, imag=zero, Tout=op.inputs[0].dtype.base_dtype)
+
+
+@gradient("Imag")
+def _imag_grad(op: Operation, grad: Tensor) -> Tensor:
+    return new("Complex", real=like(0, grad), imag=grad, Tout=op.inputs[0].dtype.base_dtype)
+
+
+@gradient("Conj")
+def _conj_grad(op: Operation, grad: Tensor) -> Tensor:
+    return new("Conj", input=grad)
+
+
+Tensor._override_operator("__abs__", abs)
+Tensor._override_operator("__neg__", negative)

@@ -1,0 +1,386 @@
+"""Activations: the relu family, elu, selu, softplus, softsign, softmax.
+
+Source: tensorflow/core/kernels/relu_op_functor.h, softplus_op.h, softsign_op.h, softmax_op_functor.h and
+tensorflow/python/ops/nn_ops.py, nn_grad.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import binder, compute
+from gpuplace.numerics.masks import FEW, chosen, kept
+from gpuplace.numerics.pieces import by_element, is_whole, mapped, over
+from gpuplace.ops.array import constant, joining
+from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math import comparison, reduction, unary
+from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least, same_as_input
+from gpuplace.ops.support import new
+from gpuplace.shapes import TensorShape
+
+__all__ = [
+    "crelu",
+    "elu",
+    "leaky_relu",
+    "log_softmax",
+    "relu",
+    "relu6",
+    "selu",
+    "softmax",
+    "softplus",
+    "softsign",
+    "swish",
+]
+
+_MANY = 1 << 14
+"""As many elements are worth a function that takes longer to be called."""
+
+_SELU_SCALE = 1.0507009873554804934193349852946
+_SELU_SCALE_ALPHA = 1.7580993408473768599402175208123
+
+shape_function("Relu", "Relu6", "LeakyRelu", "Elu", "Selu", "Softplus", "Softsign")(same_as_input)
+
+
+@shape_function(
+    "ReluGrad", "Relu6Grad", "LeakyReluGrad", "EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad"
+)
+def _gradient_shape(op: Operation) -> list[TensorShape]:
+    return [merge_shapes(op.inputs[0].shape, op.inputs[1].shape)]
+
+
+def _typed(value: float, like: Any) -> Any:
+    """A number of the type of an array."""
+    return like.dtype.type(value)
+
+
+# Relu, Relu6
+
+
+def relu(features: Any, name: str | None = None) -> Tensor:
+    """``max(features, 0)``."""
+    return new("Relu", name, features=features)
+
+
+def relu6(features: Any, name: str | None = None) -> Tensor:
+    """``min(max(features, 0), 6)``."""
+    return new("Relu6", name, features=features)
+
+
+@binder("Relu")
+def _relu(xp: Any, attrs: Mapping[str, Any], op: Operation, *, out: Any = None) -> Callable[..., Any]:
+    if xp is np and is_whole(op.outputs[0]):
+        zero = np.zeros((), op.outputs[0].dtype.as_numpy_dtype)
+        return lambda x, out=None: np.maximum(x, zero, out=out)
+    return lambda x, out=None: by_element(xp, xp.maximum, x, _typed(0, x), out)
+
+
+@binder("ReluGrad")
+def _bind_relu_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    elements = op.outputs[0].shape.num_elements()
+    if xp is np and elements is not None and elements <= FEW:
+        zero = np.zeros((), op.outputs[0].dtype.as_numpy_dtype)
+        return lambda grad, x: np.where(np.greater(x, zero), grad, zero)
+    return functools.partial(_relu_grad, xp)
+
+
+def _relu_grad(xp: Any, grad: Any, x: Any) -> Any:
+    return kept(xp, grad, x > 0)
+
+
+@compute("Relu6")
+def _relu6(xp: Any, x: Any) -> Any:
+    positive = by_element(xp, xp.maximum, x, _typed(0, x), None)
+    return by_element(xp, xp.minimum, positive, _typed(6, x), positive if positive.ndim else None)
+
+
+@compute("Relu6Grad")
+def _relu6_grad(xp: Any, grad: Any, x: Any) -> Any:
+    return kept(xp, grad, (x > 0) & (x < 6))
+
+
+@gradient("Relu")
+def _relu_gradient(op: Operation, grad: Tensor) -> Tensor:
+    return new("ReluGrad", gradients=grad, features=op.outputs[0])
+
+
+@gradient("ReluGrad")
+def _relu_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    x = op.inputs[1]
+    return new("ReluGrad", gradients=grad, features=x), constant.zeros_like(x)
+
+
+@gradient("Relu6")
+def _relu6_gradient(op: Operation, grad: Tensor) -> Tensor:
+    return new("Relu6Grad", gradients=grad, features=op.outputs[0])
+
+
+@gradient("Relu6Grad")
+def _relu6_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    x = op.inputs[1]
+    return new("Relu6Grad", gradients=grad, features=x), constant.zeros_like(x)
+
+
+# LeakyRelu
+
+
+def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
+    """``features`` where positive, else ``alpha * features``."""
+    with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
+        features = convert_to_tensor(features, name="features")
+        if features.dtype.is_integer:
+            features = new("Cast", "ToFloat", x=features, DstT="float32")
+        return new("LeakyRelu", scope, features=features, alpha=float(alpha))
+
+
+@compute("LeakyRelu")
+def _leaky_relu(xp: Any, x: Any, *, alpha: float) -> Any:
+    if 0 < alpha <= 1:
+        return mapped(lambda x: xp.maximum(x, x * _typed(alpha, x)), x)
+    return mapped(lambda x: chosen(xp, x > 0, x, x * _typed(alpha, x)), x)
+
+
+@compute("LeakyReluGrad")
+def _leaky_relu_grad(xp: Any, grad: Any, x: Any, *, alpha: float) -> Any:
+    return mapped(lambda grad, x: chosen(xp, x > 0, grad, grad * _typed(alpha, grad)), grad, x)
+
+
+@gradient("LeakyRelu")
+def _leaky_relu_gradient(op: Operation, grad: Tensor) -> Tensor:
+    return new("LeakyReluGrad", gradients=grad, features=op.inputs[0], alpha=op.attrs["alpha"])
+
+
+@gradient("LeakyReluGrad")
+def _leaky_relu_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    x = op.inputs[1]
+    again = new("LeakyReluGrad", gradients=grad, features=x, alpha=op.attrs["alpha"])
+    return again, constant.zeros_like(x)
+
+
+# Elu, Selu
+
+
+def elu(features: Any, name: str | None = None) -> Tensor:
+    """``features`` where positive, else ``exp(features) - 1``."""
+    return new("Elu", name, features=features)
+
+
+def selu(features: Any, name: str | None = None) -> Tensor:
+    """``elu`` scaled so that activations normalise themselves."""
+    return new("Selu", name, features=features)
+
+
+def _from(xp: Any, x: Any, least: Any) -> Any:
+    """``maximum`` of an array and a number, of large arrays as ``clip``, which NumPy computes three times as fast."""
+    if xp.__name__ != "numpy" or x.size < _MANY:
+        return xp.maximum(x, least)
+    return xp.clip(x, least, x.dtype.type(xp.inf))
+
+
+def _up_to(xp: Any, x: Any, most: Any) -> Any:
+    """``minimum`` of an array and a number."""
+    if xp.__name__ != "numpy" or x.size < _MANY:
+        return xp.minimum(x, most)
+    return xp.clip(x, x.dtype.type(-xp.inf), most)
+
+
+@compute("Elu")
+def _elu(xp: Any, x: Any) -> Any:
+    zero = _typed(0, x)
+    return mapped(lambda x: xp.expm1(_up_to(xp, x, zero)) + _from(xp, x, zero), x)
+
+
+@compute("EluGrad")
+def _elu_grad(xp: Any, grad: Any, out: Any) -> Any:
+    zero, one = _typed(0, out), _typed(1, out)
+    return mapped(lambda grad, out: (xp.fmin(out, zero) + one) * grad, grad, out)
+
+
+@compute("Selu")
+def _selu(xp: Any, x: Any) -> Any:
+    zero, scale, below = _typed(0, x), _typed(_SELU_SCALE, x), _typed(_SELU_SCALE_ALPHA, x)
+    return mapped(lambda x: below * xp.expm1(_up_to(xp, x, zero)) + scale * _from(xp, x, zero), x)
+
+
+@compute("SeluGrad")
+def _selu_grad(xp: Any, grad: Any, out: Any) -> Any:
+    scale, below = _typed(_SELU_SCALE, out), _typed(_SELU_SCALE_ALPHA, out)
+
+    def gradient_of(grad: Any, out: Any) -> Any:
+        return chosen(xp, out < 0, grad * (out + below), grad * scale)
+
+    return mapped(gradient_of, grad, out)
+
+
+@gradient("Elu")
+def _elu_gradient(op: Operation, grad: Tensor) -> Tensor:
+    return new("EluGrad", gradients=grad, outputs=op.outputs[0])
+
+
+@gradient("Selu")
+def _selu_gradient(op: Operation, grad: Tensor) -> Tensor:
+    return new("SeluGrad", gradients=grad, outputs=op.outputs[0])
+
+
+@gradient("EluGrad", "SeluGrad")
+def _elu_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    before, out = op.inputs
+    product = grad * before
+    zeros = constant.zeros_like(out)
+    below = comparison.less(out, 0.0)
+    return (
+        new(op.type, gradients=grad, outputs=out),
+        new("Select", condition=below, t=product, e=zeros),
+    )
+
+
+# Softplus, Softsign
+
+
+def softplus(features: Any, name: str | None = None) -> Tensor:
+    """``log(exp(features) + 1)``."""
+    return new("Softplus", name, features=features)
+
+
+def softsign(features: Any, name: str | None = None) -> Tensor:
+    """``features / (abs(features) + 1)``."""
+    return new("Softsign", name, features=features)
+
+
+@compute("Softplus")
+def _softplus(xp: Any, x: Any) -> Any:
+    return mapped(lambda x: _from(xp, x, _typed(0, x)) + xp.log1p(xp.exp(-xp.abs(x))), x)
+
+
+@compute("SoftplusGrad")
+def _softplus_grad(xp: Any, grad: Any, x: Any) -> Any:
+    return mapped(lambda grad, x: grad / (xp.exp(-x) + _typed(1, x)), grad, x)
+
+
+@compute("Softsign")
+def _softsign(xp: Any, x: Any) -> Any:
+    return mapped(lambda x: x / (xp.abs(x) + _typed(1, x)), x)
+
+
+@compute("SoftsignGrad")
+def _softsign_grad(xp: Any, grad: Any, x: Any) -> Any:
+    return mapped(lambda grad, x: grad / xp.square(xp.abs(x) + _typed(1, x)), grad, x)
+
+
+@gradient("Softplus")
+def _softplus_gradient(op: Operation, grad: Tensor) -> Tensor:
+    return grad * unary.sigmoid(op.inputs[0])
+
+
+@gradient("Softsign")
+def _softsign_gradient(op: Operation, grad: Tensor) -> Tensor:
+    return new("SoftsignGrad", gradients=grad, features=op.inputs[0])
+
+
+# Softmax, LogSoftmax
+
+
+def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
+    """``exp(logits)`` divided by its sum along ``axis``, the last one where None."""
+    return _along("Softmax", logits, axis if dim is None else dim, name)
+
+
+def log_softmax(
+    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Tensor:
+    """The logarithm of ``softmax``."""
+    return _along("LogSoftmax", logits, axis if dim is None else dim, name)
+
+
+def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Tensor:
+    axis = -1 if axis is None else axis
+    logits = convert_to_tensor(logits)
+    rank = logits.shape.ndims
+    if axis == -1 or (rank is not None and axis == rank - 1):
+        return new(op_type, name, logits=logits)
+    if rank is None:
+        raise ValueError(
+            f"axis={axis} of logits whose rank is unknown: give them a shape, or use the last axis"
+        )
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Dimension ({axis}) must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in "
+            "the input.",
+        )
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    swapped = new(op_type, logits=array.transpose(logits, order))
+    return array.transpose(swapped, order, name=name or "transpose")
+
+
+@shape_function("Softmax", "LogSoftmax")
+def _softmax_shape(op: Operation) -> list[TensorShape]:
+    return [require_rank_at_least(op.inputs[0].shape, 1)]
+
+
+@compute("Softmax")
+def _softmax(xp: Any, logits: Any) -> Any:
+    def rows(some: Any, result: Any) -> None:
+        xp.subtract(some, some.max(axis=-1, keepdims=True), out=result)
+        xp.exp(result, out=result)
+        result /= result.sum(axis=-1, keepdims=True)
+
+    return _by_rows(xp, rows, logits)
+
+
+@compute("LogSoftmax")
+def _log_softmax(xp: Any, logits: Any) -> Any:
+    def rows(some: Any, result: Any) -> None:
+        xp.subtract(some, some.max(axis=-1, keepdims=True), out=result)
+        result -= xp.log(xp.exp(result).sum(axis=-1, keepdims=True))
+
+    return _by_rows(xp, rows, logits)
+
+
+def _by_rows(xp: Any, function: Callable[[Any, Any], None], x: Any) -> Any:
+    """What ``function`` of some rows along the last axis writes to its second argument, in pieces."""
+    result = xp.empty(x.shape, x.dtype)
+    if x.size:
+        rows, results = x.reshape(-1, x.shape[-1]), result.reshape(-1, x.shape[-1])
+        over(xp, len(rows), 4 * rows[0].nbytes, lambda part: function(rows[part], results[part]))
+    return result
+
+
+@gradient("Softmax")
+def _softmax_gradient(op: Operation, grad: Any) -> Tensor:
+    out: Any = op.outputs[0]
+    sums = reduction.reduce_sum(grad * out, -1, keepdims=True)
+    return (grad - sums) * out
+
+
+@gradient("LogSoftmax")
+def _log_softmax_gradient(op: Operation, grad: Any) -> Tensor:
+    powers = unary.exp(op.outputs[0])
+    return grad - reduction.reduce_sum(grad, -1, keepdims=True) * powers
+
+
+# Compositions
+
+
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+    """The relu of ``features`` and of their negative, one after the other along ``axis``."""
+    with name_scope(name, "CRelu", [features]) as scope:
+        features = convert_to_tensor(features, name="features")
+        both = joining.concat([features, unary.negative(features)], axis, name=scope)
+        return relu(both)
+
+
+def swish(features: Any) -> Tensor:
+    """``features * sigmoid(features)``."""
+    features = convert_to_tensor(features, name="features")
+    return features * unary.sigmoid(features)

@@ -1,0 +1,332 @@
+"""Convolutions, and the ops that compute their gradients.
+
+What they compute is in ``convolving``.
+
+Source: tensorflow/core/ops/nn_ops.cc, core/kernels/conv_ops.cc, conv_grad_*_ops.cc, depthwise_conv_op.cc and
+tensorflow/python/ops/nn_ops.py, nn_impl.py, nn_grad.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.constant_value import constant_value_as_shape
+from gpuplace.graph.convert import name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import KernelContext, compute
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.nn.conv_arithmetic import convolve, filter_gradient, images_gradient
+from gpuplace.ops.nn.windows import (
+    Window,
+    format_of,
+    from_nhwc,
+    image_shape,
+    require_nhwc_on_cpu,
+    to_nhwc,
+    window_of,
+)
+from gpuplace.ops.shape_rules import require_rank
+from gpuplace.ops.support import new, shape_tensor
+from gpuplace.shapes import TensorShape
+
+__all__ = [
+    "conv2d",
+    "conv2d_backprop_filter",
+    "conv2d_backprop_input",
+    "conv2d_transpose",
+]
+
+_CONV_ATTRS = ("strides", "padding", "use_cudnn_on_gpu", "explicit_paddings", "data_format", "dilations")
+
+
+# Conv2D
+
+
+def conv2d(
+    input: Any,
+    filter: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str | None = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+    filters: Any = None,
+) -> Tensor:
+    """Convolves images with a filter.
+
+    Args:
+        input: ``[batch, height, width, in_channels]``, or ``[batch, in_channels, height, width]`` for ``NCHW``.
+        filter: ``[rows, columns, in_channels, out_channels]``.
+        strides: how far the window moves along each axis of the data format: one, two or four integers.
+        padding: ``"SAME"``, ``"VALID"``, or a pair of paddings for each axis.
+        use_cudnn_on_gpu: kept in the graph.
+        data_format: ``"NHWC"`` or ``"NCHW"``.
+        dilations: distance of the window's rows and columns, as ``strides``.
+        name: name of the operation.
+        filters: another name of ``filter``.
+
+    Raises:
+        ValueError: shapes do not fit each other or the window.
+    """
+    filter = filter if filters is None else filters
+    padding, explicit = _convert_padding(padding)
+    data_format = data_format or "NHWC"
+    return new(
+        "Conv2D",
+        name,
+        input=input,
+        filter=filter,
+        strides=four(strides, data_format, "strides"),
+        padding=padding,
+        use_cudnn_on_gpu=use_cudnn_on_gpu,
+        explicit_paddings=explicit,
+        data_format=data_format,
+        dilations=four(dilations, data_format, "dilations"),
+    )
+
+
+def four(value: Any, data_format: str, name: str) -> list[int]:
+    """One number for each axis of the data format from one, two or four."""
+    items = [1] if value is None else list(value) if isinstance(value, Sequence) else [value]
+    if len(items) == 4:
+        return items
+    if len(items) not in (1, 2):
+        raise ValueError(f"{name} should be of length 1, 2 or 4 but was {len(items)}")
+    pair = items * 2 if len(items) == 1 else items
+    return [1, 1, *pair] if data_format.startswith("NC") else [1, *pair, 1]
+
+
+def _convert_padding(padding: Any) -> tuple[Any, list[int]]:
+    if padding == "EXPLICIT":
+        raise ValueError(
+            '"EXPLICIT" is not a valid value for the padding parameter. To use explicit padding, the padding parameter '
+            "must be a list."
+        )
+    if not isinstance(padding, (list, tuple)):
+        return padding, []
+    for index, pair in enumerate(padding):
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            size = f"has size {len(pair)}" if isinstance(pair, (list, tuple)) else "is not a list/tuple"
+            raise ValueError(
+                "When padding is a list, each element of padding must be a list/tuple of size 2. Element with index "
+                f"{index} of padding {size}"
+            )
+    if len(padding) != 4:
+        raise ValueError(f"When padding is a list, it must be of size 4. Got padding of size: {len(padding)}")
+    return "EXPLICIT", [size for pair in padding for size in pair]
+
+
+def channels_of(shape: TensorShape, data_format: str) -> int | None:
+    """The number of channels of images."""
+    sizes = require_rank(shape, 4).sizes
+    assert sizes is not None
+    return sizes[1] if data_format == "NCHW" else sizes[3]
+
+
+@shape_function("Conv2D")
+def _conv_shape(op: Operation) -> list[TensorShape]:
+    images = require_rank(op.inputs[0].shape, 4)
+    rows, columns, deep, filters = require_rank(op.inputs[1].shape, 4).sizes or (None,) * 4
+    channels = channels_of(images, format_of(op.attrs))
+    if channels is not None and deep is not None and (deep == 0 or channels % deep):
+        raise ValueError(f"Dimensions must be equal, but are {channels} and {deep}")
+    return [image_shape(op, images, rows, columns, filters)]
+
+
+@compute("Conv2D")
+def _conv(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
+    require_nhwc_on_cpu(ctx, "Conv2D")
+    data_format = format_of(ctx.op.attrs)
+    images = to_nhwc(images, data_format)
+    rows, columns, deep, filters = filter.shape
+    if images.shape[3] % deep:
+        raise InvalidArgumentError(
+            ctx.op,
+            ctx.op,
+            f"input depth must be evenly divisible by filter depth: {images.shape[3]} vs {deep}",
+        )
+    window = window_of(ctx.op.attrs, rows, columns)
+    return from_nhwc(xp, convolve(xp, images, filter, window), data_format)
+
+
+@gradient("Conv2D")
+def _conv_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
+    images, filter = op.inputs
+    attrs = {name: op.attrs[name] for name in _CONV_ATTRS}
+    image_sizes, filter_sizes = apply_op("ShapeN", input=[images, filter]).outputs
+    return [
+        new("Conv2DBackpropInput", input_sizes=image_sizes, filter=filter, out_backprop=grad, **attrs),
+        new("Conv2DBackpropFilter", input=images, filter_sizes=filter_sizes, out_backprop=grad, **attrs),
+    ]
+
+
+# Conv2DBackpropInput
+
+
+def conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any = None,
+    out_backprop: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+    filters: Any = None,
+) -> Tensor:
+    """The gradient of a convolution with respect to its images, which have the shape ``input_sizes``."""
+    padding, explicit = _convert_padding(padding)
+    return new(
+        "Conv2DBackpropInput",
+        name,
+        input_sizes=input_sizes,
+        filter=filter if filters is None else filters,
+        out_backprop=out_backprop,
+        strides=strides,
+        padding=padding,
+        use_cudnn_on_gpu=use_cudnn_on_gpu,
+        explicit_paddings=explicit,
+        data_format=data_format,
+        dilations=list(dilations),
+    )
+
+
+def conv2d_transpose(
+    value: Any = None,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: str = "SAME",
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The transpose of ``conv2d``: ``filter`` is ``[rows, columns, out_channels, in_channels]``."""
+    value = value if input is None else input
+    filter = filter if filters is None else filters
+    data_format = data_format or "NHWC"
+    with name_scope(name, "conv2d_transpose", [value, filter, output_shape]) as scope:
+        return new(
+            "Conv2DBackpropInput",
+            scope,
+            input_sizes=output_shape,
+            filter=filter,
+            out_backprop=value,
+            strides=four(strides, data_format, "strides"),
+            padding=padding,
+            data_format=data_format,
+            dilations=four(dilations, data_format, "dilations"),
+        )
+
+
+@shape_function("Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput")
+def _backprop_input_shape(op: Operation) -> list[TensorShape]:
+    return [require_rank(constant_value_as_shape(op.inputs[0]), 4)]
+
+
+@compute("Conv2DBackpropInput")
+def _backprop_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
+    require_nhwc_on_cpu(ctx, "Conv2DBackpropInput")
+    data_format = format_of(ctx.op.attrs)
+    shape, grad = image_sizes(input_sizes, data_format), to_nhwc(grad, data_format)
+    window = window_of(ctx.op.attrs, filter.shape[0], filter.shape[1])
+    _check_gradient(ctx, window, shape, grad)
+    return from_nhwc(xp, images_gradient(xp, shape, filter, grad, window), data_format)
+
+
+def image_sizes(sizes: Any, data_format: str) -> tuple[int, ...]:
+    """A shape tensor of images as NHWC sizes."""
+    n, *rest = (int(size) for size in sizes)
+    return (n, rest[1], rest[2], rest[0]) if data_format == "NCHW" else (n, *rest)
+
+
+def _check_gradient(ctx: KernelContext, window: Window, shape: tuple[int, ...], grad: Any) -> None:
+    """InvalidArgumentError where the gradient is not shaped like the output of the convolution."""
+    height, width, _ = window.geometry(shape[1], shape[2])
+    if grad.shape[1:3] != (height, width):
+        raise InvalidArgumentError(
+            ctx.op,
+            ctx.op,
+            f"{ctx.op.type}: Size of out_backprop doesn't match computed: actual = {grad.shape[1:3]}, computed = "
+            f"{(height, width)}, input = {shape[1:3]}, filter = {(window.rows, window.columns)}, strides = "
+            f"{window.strides}",
+        )
+
+
+@gradient("Conv2DBackpropInput")
+def _backprop_input_gradient(op: Operation, grad: Tensor) -> list[Any]:
+    _, filter, out = op.inputs
+    attrs = {name: op.attrs[name] for name in _CONV_ATTRS}
+    sizes = shape_tensor(filter)
+    return [
+        None,
+        new("Conv2DBackpropFilter", input=grad, filter_sizes=sizes, out_backprop=out, **attrs),
+        new("Conv2D", input=grad, filter=filter, **attrs),
+    ]
+
+
+# Conv2DBackpropFilter
+
+
+def conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of a convolution with respect to its filter, which has the shape ``filter_sizes``."""
+    padding, explicit = _convert_padding(padding)
+    return new(
+        "Conv2DBackpropFilter",
+        name,
+        input=input,
+        filter_sizes=filter_sizes,
+        out_backprop=out_backprop,
+        strides=strides,
+        padding=padding,
+        use_cudnn_on_gpu=use_cudnn_on_gpu,
+        explicit_paddings=explicit,
+        data_format=data_format,
+        dilations=list(dilations),
+    )
+
+
+@shape_function("Conv2DBackpropFilter", "DepthwiseConv2dNativeBackpropFilter")
+def _backprop_filter_shape(op: Operation) -> list[TensorShape]:
+    return [require_rank(constant_value_as_shape(op.inputs[1]), 4)]
+
+
+@compute("Conv2DBackpropFilter")
+def _backprop_filter(xp: Any, images: Any, filter_sizes: Any, grad: Any, *, ctx: KernelContext) -> Any:
+    require_nhwc_on_cpu(ctx, "Conv2DBackpropFilter")
+    data_format = format_of(ctx.op.attrs)
+    images, grad = to_nhwc(images, data_format), to_nhwc(grad, data_format)
+    shape = tuple(int(size) for size in filter_sizes)
+    window = window_of(ctx.op.attrs, shape[0], shape[1])
+    _check_gradient(ctx, window, images.shape, grad)
+    return filter_gradient(xp, images, shape, grad, window)
+
+
+@gradient("Conv2DBackpropFilter")
+def _backprop_filter_gradient(op: Operation, grad: Tensor) -> list[Any]:
+    images, _, out = op.inputs
+    attrs = {name: op.attrs[name] for name in _CONV_ATTRS}
+    sizes = shape_tensor(images)
+    return [
+        new("Conv2DBackpropInput", input_sizes=sizes, filter=grad, out_backprop=out, **attrs),
+        None,
+        new("Conv2D", input=images, filter=grad, **attrs),
+    ]

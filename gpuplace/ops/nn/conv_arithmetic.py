@@ -1,0 +1,173 @@
+"""The arithmetic of convolutions and of their gradients, on NHWC images.
+
+With the windows of all images as the rows of a matrix (``windows``), a convolution is a product with the filter, and
+the gradient of the filter is that matrix transposed times the gradient. The gradient of the images is, where the
+window moves by single pixels, the convolution of the gradient with the filter turned around; else, and where images
+have few channels, the gradient times the filter transposed, added back onto the pixels that the windows cover.
+
+The matrix of windows is many times larger than the images, so it is only ever there in pieces that the cache holds::
+
+    images --[piece of images, or of rows]--> windows as rows --@ filter--> the piece's part of the result
+
+Half-precision numbers are multiplied and summed as float32.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from gpuplace.numerics.pieces import PIECE_BYTES, cuts, in_turn, is_small_product, product, scratch
+from gpuplace.ops.nn.windows import FEW_CHANNELS, Window
+
+__all__ = ["convolve", "cut_output", "filter_gradient", "images_gradient", "wide"]
+
+_SUMMED_ROWS = 256
+"""Of so many windows at a time the gradient of a filter is summed, where that makes small products."""
+
+PART_BYTES = 1 << 20
+"""The gradient of a filter is summed in parts, which are then added up in order: as if a span took so much memory."""
+
+
+def wide(array: Any) -> Any:
+    """Half-precision arrays as float32, in which products are summed."""
+    return array.astype("float32") if array.dtype.itemsize == 2 else array
+
+
+def convolve(xp: Any, images: Any, filter: Any, window: Window) -> Any:
+    """Convolution of images; fewer filter channels than image channels make groups."""
+    rows, columns, deep, filters = filter.shape
+    batch, height, width, channels = images.shape
+    groups = channels // deep
+    if groups > 1:
+        parts = [
+            convolve(xp, images[..., i * deep : (i + 1) * deep], part, window)
+            for i, part in enumerate(xp.split(filter, groups, axis=3))
+        ]
+        return xp.concatenate(parts, axis=3)
+    matrix = wide(filter).reshape(-1, filters)
+    out_height, out_width, _ = window.geometry(height, width)
+    result = xp.empty((batch, out_height, out_width, filters), images.dtype)
+    spans = cut_output(xp, images, window)
+
+    def piece(index: int) -> None:
+        part, lines = spans[index]
+        seen = window.matrix(xp, wide(images[part]), lines)
+        target = result[part, lines]
+        if target.dtype == matrix.dtype:
+            product(xp, seen, matrix, target.reshape(-1, filters))
+        else:
+            found = scratch(xp, "products", (len(seen), filters), matrix.dtype)
+            product(xp, seen, matrix, found)
+            target[...] = found.reshape(target.shape)
+
+    small = is_small_product(xp, *matrix.shape)
+    in_turn(xp, piece, len(spans), products_are_small=small)
+    return result
+
+
+def images_gradient(xp: Any, shape: tuple[int, ...], filter: Any, grad: Any, window: Window) -> Any:
+    """Gradient with respect to images of that shape."""
+    rows, columns, deep, filters = filter.shape
+    groups = shape[3] // deep
+    if groups > 1:
+        inner = (*shape[:3], deep)
+        each = filters // groups
+        parts = [
+            images_gradient(xp, inner, part, grad[..., i * each : (i + 1) * each], window)
+            for i, part in enumerate(xp.split(filter, groups, axis=3))
+        ]
+        return xp.concatenate(parts, axis=3)
+    scatters = deep < FEW_CHANNELS and 4 * deep <= filters  # which is the smaller matrix then, by far
+    back = None if scatters else _way_back(window, shape)
+    if back is not None:
+        return convolve(xp, grad, filter[::-1, ::-1].transpose(0, 1, 3, 2), back)
+    matrix = xp.ascontiguousarray(wide(filter).reshape(-1, filters).T)
+    result = xp.empty(shape, grad.dtype)
+    each_bytes = grad.shape[1] * grad.shape[2] * matrix.shape[1] * matrix.itemsize
+    spans = cuts(shape[0], each_bytes) if xp is np else [slice(0, shape[0])]
+
+    def piece(index: int) -> None:
+        part = spans[index]
+        some = wide(grad[part])
+        products = scratch(xp, "products", (some.size // filters, matrix.shape[1]), matrix.dtype)
+        product(xp, some.reshape(-1, filters), matrix, products)
+        parts = products.reshape(*some.shape[:3], rows, columns, deep)
+        result[part] = window.scatter(xp, parts, (len(some), *shape[1:]))
+
+    in_turn(xp, piece, len(spans), products_are_small=is_small_product(xp, *matrix.shape))
+    return result
+
+
+def _way_back(window: Window, shape: tuple[int, ...]) -> Window | None:
+    """The window of the convolution that leads from the output to images of that shape, None where none does."""
+    if window.strides != (1, 1):
+        return None
+    out_height, out_width, pads = window.geometry(shape[1], shape[2])
+    pairs = []
+    for axis, (size, out, taps) in enumerate(
+        ((shape[1], out_height, window.rows), (shape[2], out_width, window.columns))
+    ):
+        effective = (taps - 1) * window.dilations[axis] + 1
+        before = effective - 1 - pads[axis][0]
+        after = size - out + effective - 1 - before
+        if before < 0 or after < 0:
+            return None
+        pairs.append((before, after))
+    return dataclasses.replace(window, padding="EXPLICIT", explicit=(pairs[0], pairs[1]))
+
+
+def filter_gradient(xp: Any, images: Any, shape: tuple[int, ...], grad: Any, window: Window) -> Any:
+    """Gradient with respect to a filter of that shape."""
+    rows, columns, deep, filters = shape
+    groups = images.shape[3] // deep
+    if groups > 1:
+        each = filters // groups
+        parts = [
+            filter_gradient(
+                xp,
+                images[..., i * deep : (i + 1) * deep],
+                (rows, columns, deep, each),
+                grad[..., i * each : (i + 1) * each],
+                window,
+            )
+            for i in range(groups)
+        ]
+        return xp.concatenate(parts, axis=3)
+    spans = cut_output(xp, images, window)
+    parts = cuts(len(spans), PART_BYTES) if xp is np else [slice(0, len(spans))]
+    sums: list[Any] = [None] * len(parts)
+    depth = rows * columns * deep
+    small = is_small_product(xp, _SUMMED_ROWS, filters)
+
+    def piece(index: int) -> None:
+        total = xp.zeros((depth, filters), wide(grad[:0]).dtype)
+        found = xp.empty_like(total)
+        for part, lines in spans[parts[index]]:
+            seen = window.matrix(xp, wide(images[part]), lines)
+            some = wide(grad[part, lines]).reshape(-1, filters)
+            step = _SUMMED_ROWS if small else max(1, len(seen))
+            for start in range(0, len(seen), step):
+                product(xp, seen[start : start + step].T, some[start : start + step], found)
+                total += found
+        sums[index] = total
+
+    in_turn(xp, piece, len(parts), products_are_small=small)
+    if not sums:
+        return xp.zeros(shape, grad.dtype)
+    return sum(sums[1:], sums[0]).reshape(shape).astype(grad.dtype, copy=False)
+
+
+def cut_output(xp: Any, images: Any, window: Window) -> list[tuple[slice, slice]]:
+    """Cuts the output into pieces: slices of the images, and of the rows where images are large."""
+    batch, height, width, channels = images.shape
+    out_height, out_width, _ = window.geometry(height, width)
+    if xp is not np:
+        return [(slice(0, batch), slice(0, out_height))]
+    row_bytes = out_width * window.rows * window.columns * channels * max(4, images.dtype.itemsize)
+    lines = cuts(out_height, row_bytes)
+    if len(lines) == 1 or (batch > 1 and out_height * row_bytes <= PIECE_BYTES):
+        return [(part, slice(0, out_height)) for part in cuts(batch, out_height * row_bytes)]
+    return [(slice(image, image + 1), some) for image in range(batch) for some in lines]

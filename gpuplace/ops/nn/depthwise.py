@@ -1,0 +1,161 @@
+"""Depthwise and separable convolutions: each channel has filters of its own.
+
+Source: tensorflow/core/kernels/depthwise_conv_op.cc, depthwise_conv_grad_op.cc and tensorflow/python/ops/nn_impl.py,
+nn_grad.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import KernelContext, compute
+from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.nn.conv import channels_of, conv2d, image_sizes
+from gpuplace.ops.nn.depthwise_arithmetic import (
+    depthwise,
+    depthwise_filter_gradient,
+    depthwise_images_gradient,
+)
+from gpuplace.ops.nn.windows import format_of, from_nhwc, image_shape, require_nhwc_on_cpu, to_nhwc, window_of
+from gpuplace.ops.shape_rules import require_rank
+from gpuplace.ops.support import new, shape_tensor
+from gpuplace.shapes import TensorShape
+
+__all__ = ["depthwise_conv2d", "depthwise_conv2d_native", "separable_conv2d"]
+
+_DEPTHWISE_ATTRS = ("strides", "padding", "data_format", "dilations")
+
+
+def depthwise_conv2d_native(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Convolves each channel with filters of its own: ``filter`` is ``[rows, columns, in_channels, multiplier]``."""
+    arguments = {"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations}
+    return new("DepthwiseConv2dNative", name, input=input, filter=filter, **arguments)
+
+
+def depthwise_conv2d(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: str,
+    rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
+    """Convolves each channel with filters of its own; see ``depthwise_conv2d_native``.
+
+    Raises:
+        ValueError: a rate above one: use ``dilations`` of ``conv2d`` instead.
+    """
+    with name_scope(name, "depthwise", [input, filter]) as scope:
+        input = convert_to_tensor(input, name="tensor_in")
+        filter = convert_to_tensor(filter, name="filter_in")
+        _check_rate(rate if dilations is None else dilations, filter)
+        return depthwise_conv2d_native(input, filter, strides, padding, data_format, name=scope)
+
+
+def _check_rate(rate: Any, filter: Tensor) -> None:
+    """Adds what TensorFlow leaves in the graph while it looks at the rate; ValueError for one above 1."""
+    array.shape(filter)
+    rates = convert_to_tensor([1, 1] if rate is None else rate, "int32", name="dilation_rate")
+    value = constant_value(rates)
+    if value is None or (value != 1).any():
+        raise ValueError(
+            f"rate={rate!r} is not supported: a rate above 1 needs space_to_batch_nd; dilations of tf.nn.conv2d do"
+            " the same for plain convolutions"
+        )
+
+
+def separable_conv2d(
+    input: Any,
+    depthwise_filter: Any,
+    pointwise_filter: Any,
+    strides: Any,
+    padding: str,
+    rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
+    """A depthwise convolution followed by a 1x1 one that mixes the channels."""
+    values = [input, depthwise_filter, pointwise_filter]
+    with name_scope(name, "separable_conv2d", values) as scope:
+        input = convert_to_tensor(input, name="tensor_in")
+        depthwise_filter = convert_to_tensor(depthwise_filter, name="depthwise_filter")
+        pointwise_filter = convert_to_tensor(pointwise_filter, name="pointwise_filter")
+        _check_rate(rate if dilations is None else dilations, depthwise_filter)
+        deep = depthwise_conv2d_native(
+            input, depthwise_filter, strides, padding, data_format, name="depthwise"
+        )
+        return conv2d(deep, pointwise_filter, [1, 1, 1, 1], "VALID", data_format=data_format, name=scope)
+
+
+@shape_function("DepthwiseConv2dNative")
+def _depthwise_shape(op: Operation) -> list[TensorShape]:
+    images = require_rank(op.inputs[0].shape, 4)
+    rows, columns, deep, multiplier = require_rank(op.inputs[1].shape, 4).sizes or (None,) * 4
+    channels = channels_of(images, format_of(op.attrs))
+    if channels is not None and deep is not None and channels != deep:
+        raise ValueError(f"Dimensions must be equal, but are {channels} and {deep}")
+    known = deep if channels is None else channels
+    filters = None if known is None or multiplier is None else known * multiplier
+    return [image_shape(op, images, rows, columns, filters)]
+
+
+@compute("DepthwiseConv2dNative")
+def _depthwise(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
+    require_nhwc_on_cpu(ctx, "DepthwiseConv2dNative")
+    data_format = format_of(ctx.op.attrs)
+    window = window_of(ctx.op.attrs, filter.shape[0], filter.shape[1])
+    return from_nhwc(xp, depthwise(xp, to_nhwc(images, data_format), filter, window), data_format)
+
+
+@compute("DepthwiseConv2dNativeBackpropInput")
+def _depthwise_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
+    data_format = format_of(ctx.op.attrs)
+    shape, grad = image_sizes(input_sizes, data_format), to_nhwc(grad, data_format)
+    window = window_of(ctx.op.attrs, filter.shape[0], filter.shape[1])
+    return from_nhwc(xp, depthwise_images_gradient(xp, shape, filter, grad, window), data_format)
+
+
+@compute("DepthwiseConv2dNativeBackpropFilter")
+def _depthwise_filter(xp: Any, images: Any, filter_sizes: Any, grad: Any, *, ctx: KernelContext) -> Any:
+    data_format = format_of(ctx.op.attrs)
+    shape = tuple(int(size) for size in filter_sizes)
+    grad = to_nhwc(grad, data_format)
+    window = window_of(ctx.op.attrs, shape[0], shape[1])
+    return depthwise_filter_gradient(xp, to_nhwc(images, data_format), shape, grad, window)
+
+
+@gradient("DepthwiseConv2dNative")
+def _depthwise_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
+    images, filter = op.inputs
+    attrs = {name: op.attrs[name] for name in _DEPTHWISE_ATTRS}
+    sizes = shape_tensor(images)
+    first = new(
+        "DepthwiseConv2dNativeBackpropInput", input_sizes=sizes, filter=filter, out_backprop=grad, **attrs
+    )
+    sizes = shape_tensor(filter)
+    return [
+        first,
+        new(
+            "DepthwiseConv2dNativeBackpropFilter",
+            input=images,
+            filter_sizes=sizes,
+            out_backprop=grad,
+            **attrs,
+        ),
+    ]

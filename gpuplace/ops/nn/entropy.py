@@ -1,0 +1,326 @@
+"""Cross entropies: softmax, sparse softmax, sigmoid.
+
+Source: tensorflow/core/kernels/xent_op.h, sparse_xent_op.h and tensorflow/python/ops/nn_ops.py, nn_impl.py, nn_grad.py,
+release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.array import constant, joining
+from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math import cast, elementwise, unary
+from gpuplace.ops.nn.activation import log_softmax, softmax
+from gpuplace.ops.shape_rules import merge_sizes, require_rank
+from gpuplace.ops.support import broadcast, new
+from gpuplace.shapes import TensorShape
+
+__all__ = [
+    "sigmoid_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits_v2",
+    "sparse_softmax_cross_entropy_with_logits",
+    "weighted_cross_entropy_with_logits",
+]
+
+_HALF = ("float16", "bfloat16")
+
+
+def _check_arguments(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
+    if sentinel is not None:
+        raise ValueError(f"Only call `{function}` with named arguments (labels=..., logits=..., ...)")
+    if labels is None or logits is None:
+        raise ValueError("Both labels and logits must be provided.")
+
+
+# SoftmaxCrossEntropyWithLogits
+
+
+def softmax_cross_entropy_with_logits(
+    _sentinel: Any = None,
+    labels: Any = None,
+    logits: Any = None,
+    dim: int = -1,
+    name: str | None = None,
+    axis: int | None = None,
+) -> Tensor:
+    """``softmax_cross_entropy_with_logits_v2`` without a gradient for the labels."""
+    _check_arguments("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
+        labels = array.stop_gradient(labels, name="labels_stop_gradient")
+    return softmax_cross_entropy_with_logits_v2(
+        labels=labels, logits=logits, axis=dim if axis is None else axis, name=scope
+    )
+
+
+def softmax_cross_entropy_with_logits_v2(
+    labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Tensor:
+    """The cross entropy of ``softmax(logits)`` and the distributions ``labels``, one number per row.
+
+    Args:
+        labels: probabilities that add up to one along ``axis``.
+        logits: of the same shape.
+        axis: the axis of the classes, the last one where None.
+        name: name of the operation.
+        dim: the old name of ``axis``.
+    """
+    axis = next((given for given in (axis, dim) if given is not None), -1)
+    with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, name="labels")
+        is_half = logits.dtype.base_dtype.name in _HALF
+        precise = cast.cast(logits, "float32") if is_half else logits
+        labels = cast.cast(labels, precise.dtype.base_dtype)
+        rank = array.rank(precise)
+        sizes = logits.shape.sizes
+        if axis != -1:
+            precise = _class_axis_last(precise, axis)
+            labels = _class_axis_last(labels, axis)
+        shape = array.shape(precise)
+        precise, labels = _as_matrix(precise), _as_matrix(labels)
+        cost = _first("SoftmaxCrossEntropyWithLogits", scope, features=precise, labels=labels)
+        count = elementwise.subtract(rank, 1)
+        outer = new("Slice", input=shape, begin=[0], size=[count])
+        cost = array.reshape(cost, outer)
+        if sizes is not None:
+            kept = list(sizes)
+            del kept[axis]
+            cost.set_shape(kept)
+        return cast.cast(cost, logits.dtype.base_dtype) if is_half else cost
+
+
+def _first(op_type: str, name: str | None, **arguments: Any) -> Tensor:
+    """Adds an op and returns its first output."""
+    return apply_op(op_type, name, **arguments).outputs[0]
+
+
+def _class_axis_last(tensor: Tensor, axis: int) -> Tensor:
+    rank = tensor.shape.ndims
+    if rank is None:
+        raise ValueError(
+            f"axis={axis} of a tensor whose rank is unknown: give it a shape, or use the last axis"
+        )
+    order = [i for i in range(rank) if i != axis % rank]
+    return array.transpose(tensor, [*order, axis % rank])
+
+
+def _as_matrix(tensor: Tensor) -> Tensor:
+    """All axes but the last one in one."""
+    rank = array.rank(tensor)
+    shape = array.shape(tensor)
+    size = new("Slice", input=shape, begin=[elementwise.subtract(rank, 1)], size=[1])
+    matrix = array.reshape(tensor, joining.concat([[-1], size], 0))
+    if tensor.shape.ndims and tensor.shape[:-1].is_fully_defined():
+        matrix.set_shape([tensor.shape[:-1].num_elements(), tensor.shape[-1]])
+    return matrix
+
+
+@shape_function("SoftmaxCrossEntropyWithLogits")
+def _softmax_entropy_shape(op: Operation) -> list[TensorShape]:
+    both = broadcast(op.inputs[0].shape, op.inputs[1].shape)
+    both = require_rank(both, 2)
+    return [both[:1], both]
+
+
+@compute("SoftmaxCrossEntropyWithLogits")
+def _softmax_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    powers = xp.exp(shifted)
+    sums = powers.sum(axis=1, keepdims=True)
+    loss = (labels * (xp.log(sums) - shifted)).sum(axis=1)
+    return loss, powers / sums - labels
+
+
+@gradient("SoftmaxCrossEntropyWithLogits")
+def _softmax_entropy_gradient(op: Operation, grad_loss: Tensor, grad_grad: Any) -> list[Any]:
+    logits, backprop = op.inputs[0], op.outputs[1]
+    grad: Any = _rows_times(grad_loss, backprop)
+    if grad_grad is not None and not _is_zero(grad_grad):
+        probabilities: Any = softmax(logits)
+        product = new(
+            "BatchMatMulV2",
+            x=array.expand_dims(grad_grad, 1),
+            y=array.expand_dims(probabilities, 2),
+        )
+        grad = grad + (grad_grad - array.squeeze(product, axis=[1])) * probabilities
+    return [grad, _rows_times(grad_loss, unary.negative(log_softmax(logits)))]
+
+
+def _is_zero(tensor: Tensor) -> bool:
+    if tensor.op.type in ("ZerosLike", "Zeros"):
+        return True
+    value = constant_value(tensor)
+    return value is not None and not value.any()
+
+
+def _rows_times(vector: Tensor, matrix: Any) -> Tensor:
+    """Each row of ``matrix`` times its element of ``vector``."""
+    return array.expand_dims(vector, -1) * matrix
+
+
+# SparseSoftmaxCrossEntropyWithLogits
+
+
+def sparse_softmax_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """The cross entropy of ``softmax(logits)`` and the classes ``labels``, one number per row.
+
+    Args:
+        _sentinel: nothing; the others are given by name.
+        labels: the number of the class of each row.
+        logits: ``labels.shape + [classes]``.
+        name: name of the operation.
+
+    Raises:
+        ValueError: the shapes do not fit.
+    """
+    _check_arguments("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
+        labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
+        is_half = logits.dtype.base_dtype.name == "float16"
+        precise = cast.cast(logits, "float32") if is_half else logits
+        labels_shape = array.shape(labels)
+        _check_sparse_shapes(labels.shape, logits.shape)
+        rank = logits.shape.ndims
+        arguments: dict[str, Any]
+        if rank == 2:
+            arguments = {"features": precise, "labels": labels}
+            cost = _first("SparseSoftmaxCrossEntropyWithLogits", name, **arguments)
+        else:
+            shape: Any = array.shape(logits)
+            classes = shape[array.rank(logits) - 1]
+            arguments = {
+                "features": array.reshape(precise, [-1, classes]),
+                "labels": array.reshape(labels, [-1]),
+            }
+            cost = _first("SparseSoftmaxCrossEntropyWithLogits", name, **arguments)
+            cost = array.reshape(cost, labels_shape)
+            cost.set_shape(labels.shape)
+        return cast.cast(cost, "float16") if is_half else cost
+
+
+def _check_sparse_shapes(labels: TensorShape, logits: TensorShape) -> None:
+    if logits.ndims == 0:
+        raise ValueError(f"Logits cannot be scalars - received shape {logits}.")
+    if logits.ndims is not None and labels.ndims is not None and labels.ndims != logits.ndims - 1:
+        raise ValueError(
+            f"Rank mismatch: Rank of labels (received {labels.ndims}) should equal rank of logits minus 1 "
+            f"(received {logits.ndims})."
+        )
+    if labels.is_fully_defined() and logits[:-1].is_fully_defined() and labels != logits[:-1]:
+        raise ValueError(
+            f"Shape mismatch: The shape of labels (received {labels}) should equal the shape of logits except for the "
+            f"last dimension (received {logits})."
+        )
+
+
+@shape_function("SparseSoftmaxCrossEntropyWithLogits")
+def _sparse_entropy_shape(op: Operation) -> list[TensorShape]:
+    features, labels = require_rank(op.inputs[0].shape, 2), require_rank(op.inputs[1].shape, 1)
+    assert features.sizes is not None and labels.sizes is not None
+    rows = merge_sizes(features.sizes[0], labels.sizes[0])
+    return [TensorShape.of((rows,)), TensorShape.of((rows, features.sizes[1]))]
+
+
+@compute("SparseSoftmaxCrossEntropyWithLogits")
+def _sparse_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
+    classes = logits.shape[1]
+    if labels.size and (int(labels.min()) < 0 or int(labels.max()) >= classes):
+        wrong = labels[(labels < 0) | (labels >= classes)]
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Received a label value of {int(wrong[0])} which is outside the valid range of [0, {classes}).  Label "
+            f"values: {' '.join(str(int(label)) for label in labels)}",
+        )
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    powers = xp.exp(shifted)
+    sums = powers.sum(axis=1, keepdims=True)
+    rows = xp.arange(logits.shape[0])
+    loss = xp.log(sums[:, 0]) - shifted[rows, labels]
+    backprop = powers / sums
+    backprop[rows, labels] -= logits.dtype.type(1)
+    return loss, backprop
+
+
+@gradient("SparseSoftmaxCrossEntropyWithLogits")
+def _sparse_entropy_gradient(op: Operation, grad_loss: Tensor, _: Any) -> list[Any]:
+    backprop = new(
+        "PreventGradient",
+        input=op.outputs[1],
+        message="Currently there is no way to take the second derivative of sparse_softmax_cross_entropy_with_logits "
+        "due to the fused implementation's interaction with tf.gradients()",
+    )
+    return [_rows_times(grad_loss, backprop), None]
+
+
+@shape_function("PreventGradient")
+def _prevent_gradient_shape(op: Operation) -> list[TensorShape]:
+    return [op.inputs[0].shape]
+
+
+@compute("PreventGradient")
+def _prevent_gradient(xp: Any, x: Any) -> Any:
+    return x
+
+
+@gradient("PreventGradient")
+def _prevent_gradient_gradient(op: Operation, grad: Tensor) -> Any:
+    raise LookupError(f"Gradient explicitly disabled. Reason: {op.attrs['message'].decode()}")
+
+
+# Compositions
+
+
+def sigmoid_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """The cross entropy of ``sigmoid(logits)`` and the probabilities ``labels``, element by element."""
+    _check_arguments("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
+    with name_scope(name, "logistic_loss", [logits, labels]) as scope:
+        x: Any = convert_to_tensor(logits, name="logits")
+        z: Any = convert_to_tensor(labels, name="labels")
+        try:
+            z.shape.merge_with(x.shape)
+        except ValueError:
+            raise ValueError(f"logits and labels must have the same shape ({x.shape} vs {z.shape})") from None
+        zeros = constant.zeros_like(x, dtype=x.dtype.base_dtype)
+        positive = x >= zeros
+        upper: Any = new("Select", condition=positive, t=x, e=zeros)
+        lower = new("Select", condition=positive, t=-x, e=x)
+        return elementwise.add(upper - x * z, unary.log1p(unary.exp(lower)), name=scope)
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any = None,
+    logits: Any = None,
+    pos_weight: Any = None,
+    name: str | None = None,
+    targets: Any = None,
+) -> Tensor:
+    """``sigmoid_cross_entropy_with_logits`` with positive labels weighted by ``pos_weight``."""
+    labels = labels if targets is None else targets
+    with name_scope(name, "logistic_loss", [logits, labels]) as scope:
+        x: Any = convert_to_tensor(logits, name="logits")
+        z: Any = convert_to_tensor(labels, name="labels")
+        try:
+            z.shape.merge_with(x.shape)
+        except ValueError:
+            raise ValueError(
+                f"logits and targets must have the same shape ({x.shape} vs {z.shape})"
+            ) from None
+        weight = 1 + (pos_weight - 1) * z
+        linear = (1 - z) * x
+        inner: Any = unary.log1p(unary.exp(unary.negative(unary.abs(x))))
+        return elementwise.add(linear, weight * (inner + new("Relu", features=-x)), name=scope)

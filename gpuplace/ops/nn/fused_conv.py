@@ -1,0 +1,181 @@
+"""Convolutions and what follows them image by image: bias, relu and max pooling, on the CPU.
+
+Each op of a chain keeps its own place in a plan. The convolution only checks its inputs and hands them on, the bias,
+the relu and the pooling are noted, a further convolution is put behind, and the last op of the chain computes
+everything. A thread takes some images through all of it, and what lies between is never larger than they are::
+
+    Conv2D -> BiasAdd -> Relu -> MaxPool -> Conv2D ...    some images --> products --max--> + bias --> relu --> ...
+
+Adding a number and cutting at zero keep the order of numbers, rounded as they are, so that the largest elements can be
+found first: the result is the same and a quarter of the elements, or less, are left.
+
+Source: tensorflow/core/grappler/optimizers/remapper.cc, release 1.15 (which fuses the first three ops).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpuplace.graph.operation import Operation
+from gpuplace.numerics.pieces import (
+    PIECE_BYTES,
+    by_element,
+    cuts,
+    in_turn,
+    is_small_product,
+    product,
+    scratch,
+)
+from gpuplace.ops.nn.conv_arithmetic import convolve
+from gpuplace.ops.nn.pool_arithmetic import largest, largest_of
+from gpuplace.ops.nn.windows import Window, format_of, spatial, window_of
+
+__all__ = ["FOLLOWERS", "chain_function"]
+
+FOLLOWERS = ("BiasAdd", "Relu", "MaxPool")
+"""The ops that a chain may have behind a convolution, in this order."""
+
+
+@dataclasses.dataclass(slots=True)
+class Pending:
+    """A convolution that is not computed yet, with what follows."""
+
+    images: Any
+    """An array, or what is pending before."""
+    filter: Any
+    window: Window
+    shape: tuple[int, int, int, int]
+    """Of the result."""
+    bias: Any = None
+    relu: bool = False
+    pool: Window | None = None
+
+    def compute(self) -> Any:
+        """The result of all that is pending."""
+        stages = [self]
+        while isinstance(stages[0].images, Pending):
+            stages.insert(0, stages[0].images)
+        images = stages[0].images
+        image_bytes = max(stage._image_bytes() for stage in stages)
+        if image_bytes > PIECE_BYTES or len(images) < 2 or not all(stage._is_plain() for stage in stages):
+            for stage in stages:
+                images = stage._alone(images)
+            return images
+        result = np.empty(self.shape, images.dtype)
+        parts = cuts(
+            len(images), image_bytes // 2
+        )  # the fewer pieces the better, as each goes through many calls
+
+        def piece(index: int) -> None:
+            part = parts[index]
+            some = images[part]
+            for number, stage in enumerate(stages):
+                shape = (len(some), *stage.shape[1:])
+                target = result[part] if stage is self else scratch(np, f"stage {number}", shape, some.dtype)
+                stage._write(some, target)
+                some = target
+
+        small = all(is_small_product(np, stage._depth(), stage.filter.shape[3]) for stage in stages)
+        in_turn(np, piece, len(parts), products_are_small=small)
+        return result
+
+    def _depth(self) -> int:
+        rows, columns, deep, _ = self.filter.shape
+        return rows * columns * deep
+
+    def _image_bytes(self) -> int:
+        """Of the windows of one image, as a matrix."""
+        height, width, _ = self.window.geometry(*self.images.shape[1:3])
+        return height * width * self._depth() * self.filter.itemsize
+
+    def _is_plain(self) -> bool:
+        """Whether there are no groups, and the largest elements may be found before the bias is added."""
+        if self.images.shape[3] != self.filter.shape[2]:
+            return False
+        return self.pool is None or self.bias is None or bool(np.isfinite(self.bias).all())
+
+    def _write(self, images: Any, target: Any) -> None:
+        """Computes some images."""
+        filters = self.filter.shape[3]
+        matrix = self.filter.reshape(-1, filters)
+        seen = self.window.matrix(np, images)
+        if self.pool is None:
+            product(np, seen, matrix, target.reshape(-1, filters))
+        else:
+            height, width, _ = self.window.geometry(*images.shape[1:3])
+            products = scratch(np, "products", (len(images), height, width, filters), target.dtype)
+            product(np, seen, matrix, products.reshape(-1, filters))
+            largest_of(np, products, self.pool, target)
+        if self.bias is not None:
+            lines = target.reshape(-1, target.shape[2] * filters)
+            np.add(lines, np.tile(self.bias, target.shape[2]), out=lines)
+        if self.relu:
+            by_element(np, np.maximum, target, target.dtype.type(0), target)
+
+    def _alone(self, images: Any) -> Any:
+        """Computes all images, one op after the other."""
+        result = convolve(np, images, self.filter, self.window)
+        if self.bias is not None:
+            by_element(np, np.add, result, self.bias, result)
+        if self.relu:
+            by_element(np, np.maximum, result, result.dtype.type(0), result)
+        return result if self.pool is None else largest(np, result, self.pool)
+
+
+def chain_function(op: Operation, is_last: bool, alone: Callable[..., Any]) -> Callable[..., Any]:
+    """What a plan calls for an op of a chain.
+
+    Args:
+        op: a convolution, or one of ``FOLLOWERS``.
+        is_last: whether the op's value is wanted.
+        alone: the function of the op by itself, for inputs that it has to complain about.
+    """
+    function = {"Conv2D": _convolution, "BiasAdd": _bias, "Relu": _relu, "MaxPool": _pool}[op.type](op, alone)
+    return (lambda *inputs: function(*inputs).compute()) if is_last else function
+
+
+def _convolution(op: Operation, alone: Callable[..., Any]) -> Callable[..., Pending]:
+    def run(images: Any, filter: Any) -> Pending:
+        if images.shape[3] % filter.shape[2]:
+            alone(images.compute() if isinstance(images, Pending) else images, filter)
+        window = window_of(op.attrs, filter.shape[0], filter.shape[1])
+        batch, height, width, _ = images.shape
+        height, width, _ = window.geometry(height, width)
+        return Pending(images, filter, window, (batch, height, width, filter.shape[3]))
+
+    return run
+
+
+def _bias(op: Operation, alone: Callable[..., Any]) -> Callable[..., Pending]:
+    def run(pending: Pending, bias: Any) -> Pending:
+        if bias.shape != pending.shape[3:]:
+            alone(pending.compute(), bias)
+        pending.bias = bias
+        return pending
+
+    return run
+
+
+def _relu(op: Operation, alone: Callable[..., Any]) -> Callable[..., Pending]:
+    def run(pending: Pending) -> Pending:
+        pending.relu = True
+        return pending
+
+    return run
+
+
+def _pool(op: Operation, alone: Callable[..., Any]) -> Callable[..., Pending]:
+    rows, columns = spatial(op.attrs["ksize"], format_of(op.attrs))
+    window = window_of(op.attrs, rows, columns)
+
+    def run(pending: Pending) -> Pending:
+        batch, height, width, channels = pending.shape
+        height, width, _ = window.geometry(height, width)
+        pending.pool, pending.shape = window, (batch, height, width, channels)
+        return pending
+
+    return run

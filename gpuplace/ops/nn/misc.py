@@ -1,0 +1,448 @@
+"""The rest of ``tf.nn``: biases, dropout, l2 loss, embeddings, the k largest.
+
+Source: tensorflow/core/kernels/bias_op.cc, l2loss_op.h, topk_op.cc, in_topk_op.h and tensorflow/python/ops/nn_ops.py,
+nn_impl.py, embedding_ops.py, nn_grad.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import functools
+import numbers
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import binder, compute
+from gpuplace.numerics.channels import channel_sums, is_one_line
+from gpuplace.numerics.order import ordered_keys, positions
+from gpuplace.numerics.pieces import by_element, is_whole, over
+from gpuplace.ops.array import constant, gather, joining, padding, rearranging
+from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.math import cast, elementwise, matrix, reduction
+from gpuplace.ops.nn.activation import relu
+from gpuplace.ops.random import random
+from gpuplace.ops.shape_rules import merge_sizes, require_rank, require_rank_at_least
+from gpuplace.ops.support import new
+from gpuplace.ops.variables.resource_variables import ResourceVariable
+from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, as_shape
+
+__all__ = [
+    "TopKV2",
+    "bias_add",
+    "dropout",
+    "embedding_lookup",
+    "in_top_k",
+    "l2_loss",
+    "relu_layer",
+    "top_k",
+    "xw_plus_b",
+]
+
+
+# BiasAdd
+
+
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """Adds a vector along the channels.
+
+    Args:
+        value: a tensor with channels as its last axis, or its second one for ``NCHW``.
+        bias: one number per channel.
+        data_format: ``"NHWC"`` or ``"NCHW"``, or longer and shorter forms of these.
+        name: name of the operation.
+
+    Raises:
+        ValueError: another data format, or the lengths differ.
+    """
+    with name_scope(name, "BiasAdd", [value, bias]) as scope:
+        if data_format is not None:
+            if data_format.startswith("NC"):
+                data_format = "NCHW"
+            elif data_format.startswith("N") and data_format.endswith("C"):
+                data_format = "NHWC"
+            else:
+                raise ValueError("data_format must be of the form `N...C` or `NC...`")
+        value = convert_to_tensor(value, name="input")
+        bias = convert_to_tensor(bias, dtype=value.dtype.base_dtype, name="bias")
+        return new("BiasAdd", scope, value=value, bias=bias, data_format=data_format)
+
+
+def _channel_axis(data_format: bytes, rank: int) -> int:
+    return 1 if data_format == b"NCHW" else rank - 1
+
+
+@shape_function("BiasAdd")
+def _bias_add_shape(op: Operation) -> list[TensorShape]:
+    value = require_rank_at_least(op.inputs[0].shape, 2)
+    bias = require_rank(op.inputs[1].shape, 1)
+    if value.sizes is None:
+        return [value]
+    assert bias.sizes is not None
+    axis = _channel_axis(op.attrs["data_format"], len(value.sizes))
+    size = merge_sizes(value.sizes[axis], bias.sizes[0])
+    return [TensorShape.of((*value.sizes[:axis], size, *value.sizes[axis + 1 :]))]
+
+
+@binder("BiasAdd")
+def _bias_add(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes, out: Any = None
+) -> Callable[..., Any]:
+    if data_format == b"NCHW":
+        return lambda value, bias, out=None: xp.add(
+            value, bias.reshape(-1, *(1,) * (value.ndim - 2)), out=out
+        )
+    add: Callable[..., Any] = xp.add
+    return add if is_whole(op.outputs[0]) else functools.partial(by_element, xp, add)
+
+
+@gradient("BiasAdd")
+def _bias_add_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    return grad, new("BiasAddGrad", out_backprop=grad, data_format=op.attrs["data_format"])
+
+
+@shape_function("BiasAddGrad")
+def _bias_add_grad_shape(op: Operation) -> list[TensorShape]:
+    sizes = require_rank_at_least(op.inputs[0].shape, 2).sizes
+    if sizes is None:
+        return [TensorShape.of((None,))]
+    return [TensorShape.of((sizes[_channel_axis(op.attrs["data_format"], len(sizes))],))]
+
+
+@binder("BiasAddGrad")
+def _bias_add_grad(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes
+) -> Callable[[Any], Any]:
+    if data_format == b"NCHW":
+        return lambda grad: grad.sum(
+            axis=tuple(axis for axis in range(grad.ndim) if axis != 1), dtype=grad.dtype
+        )
+    sizes = op.inputs[0].shape.sizes
+    if xp is np and sizes is not None and len(sizes) == 2 and is_one_line(*sizes):
+        return lambda grad: np.add.reduce(grad, 0, grad.dtype)
+    return functools.partial(channel_sums, xp)
+
+
+@gradient("BiasAddGrad")
+def _bias_add_grad_gradient(op: Operation, grad: Tensor) -> Tensor:
+    shape: Any = array.shape(op.inputs[0])
+    bias_shape = array.shape(grad)
+    if op.attrs["data_format"] == b"NCHW":
+        expanded = joining.concat(
+            [constant.ones_like(shape[:1]), bias_shape, constant.ones_like(shape[2:])], 0
+        )
+        multiples = joining.concat([shape[:1], [1], shape[2:]], 0)
+    else:
+        expanded = joining.concat([constant.ones_like(shape[:-1]), bias_shape], 0)
+        multiples = joining.concat([shape[:-1], [1]], 0)
+    return padding.tile(array.reshape(grad, expanded), multiples)
+
+
+# L2Loss
+
+
+def l2_loss(t: Any, name: str | None = None) -> Tensor:
+    """Half the sum of the squares."""
+    return new("L2Loss", name, t=t)
+
+
+@shape_function("L2Loss")
+def _l2_loss_shape(op: Operation) -> list[TensorShape]:
+    return [SCALAR_SHAPE]
+
+
+@compute("L2Loss")
+def _l2_loss(xp: Any, t: Any) -> Any:
+    return xp.sum(t * t, dtype=t.dtype) * t.dtype.type(0.5)
+
+
+@gradient("L2Loss")
+def _l2_loss_gradient(op: Operation, grad: Tensor) -> Tensor:
+    return op.inputs[0] * grad
+
+
+# TopKV2, InTopK
+
+_LARGE = 256
+"""Fewer elements are sorted as they are."""
+
+
+class TopKV2(NamedTuple):
+    """The result of ``top_k``."""
+
+    values: Tensor
+    """The k largest elements of each row, largest first."""
+    indices: Tensor
+    """Their positions in the row."""
+
+
+def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
+    """The ``k`` largest elements along the last axis, and where they are; of equal ones the first."""
+    return TopKV2(*apply_op("TopKV2", name, input=input, k=k, sorted=sorted).outputs)
+
+
+@shape_function("TopKV2")
+def _top_k_shape(op: Operation) -> list[TensorShape]:
+    shape = require_rank_at_least(op.inputs[0].shape, 1)
+    k = constant_value(op.inputs[1])
+    if shape.sizes is None:
+        return [UNKNOWN_SHAPE] * 2
+    last = shape.sizes[-1]
+    if k is not None and last is not None and last < int(k):
+        raise ValueError(f"input must have last dimension >= k = {int(k)} but is {last}")
+    return [TensorShape.of((*shape.sizes[:-1], None if k is None else int(k)))] * 2
+
+
+@compute("TopKV2")
+def _top_k(xp: Any, x: Any, k: Any) -> tuple[Any, Any]:
+    count = int(k)
+    if count > x.shape[-1]:
+        raise InvalidArgumentError(
+            None, None, f"input must have at least k columns. Had {x.shape[-1]}, needed {count}"
+        )
+    keys = ordered_keys(x, descending=True) if x.size >= _LARGE else None
+    if keys is not None:
+        rows = keys.reshape(-1, x.shape[-1])
+        order = xp.empty((len(rows), count), "int32")
+
+        def piece(part: slice) -> None:
+            some = rows[part]
+            if count < some.shape[1]:
+                some = xp.partition(some, count, axis=1)[:, :count]
+            order[part] = positions(xp.sort(some, axis=1))
+
+        over(xp, len(rows), 4 * rows[0].nbytes, piece)
+        order = order.reshape(*x.shape[:-1], count)
+        return xp.take_along_axis(x, order, axis=-1), order
+    backwards = x[..., ::-1]
+    order = (x.shape[-1] - 1 - xp.argsort(backwards, axis=-1, kind="stable"))[..., ::-1][..., :count]
+    return xp.take_along_axis(x, order, axis=-1), order.astype("int32")
+
+
+@gradient("TopKV2")
+def _top_k_gradient(op: Operation, grad: Tensor, _: Any) -> list[Any]:
+    shape, taken = array.shape(op.inputs[0]), array.shape(op.outputs[1])
+    rows = array.reshape(op.outputs[1], joining.stack([-1, _last(taken)]))
+    taken_sizes = op.outputs[1].shape
+    if taken_sizes.is_fully_defined() and taken_sizes.ndims:
+        rows.set_shape([taken_sizes[:-1].num_elements(), taken_sizes[-1]])
+    size: Any = _last(shape)
+    count: Any = array.shape(rows)
+    first = constant.range(0, cast.cast(count[0], "int64") * size, size)
+    starts = cast.cast(array.expand_dims(first, -1), "int32")
+    positions = array.reshape(rows + starts, [-1])
+    places, values = array.expand_dims(positions, -1), array.reshape(grad, [-1])
+    scattered = gather.scatter_nd(places, values, [reduction.reduce_prod(shape)])
+    return [array.reshape(scattered, shape), constant.zeros([], "int32")]
+
+
+def _last(shape: Tensor) -> Tensor:
+    """The last element of a shape tensor, as int64."""
+    wide = cast.cast(shape, "int64")
+    return gather.gather(wide, array.size(shape) - 1)
+
+
+def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+    """Whether the class ``targets[i]`` is among the ``k`` largest of ``predictions[i]``."""
+    with name_scope(name, "in_top_k"):
+        return new("InTopKV2", name, predictions=predictions, targets=targets, k=k)
+
+
+@shape_function("InTopK", "InTopKV2")
+def _in_top_k_shape(op: Operation) -> list[TensorShape]:
+    predictions, targets = require_rank(op.inputs[0].shape, 2), require_rank(op.inputs[1].shape, 1)
+    assert predictions.sizes is not None and targets.sizes is not None
+    return [TensorShape.of((merge_sizes(predictions.sizes[0], targets.sizes[0]),))]
+
+
+def _in_top(xp: Any, predictions: Any, targets: Any, k: int) -> Any:
+    valid = (targets >= 0) & (targets < predictions.shape[1])
+    rows = xp.arange(len(targets))
+    of_target = predictions[rows, xp.where(valid, targets, 0)]
+    better = (predictions > of_target[:, None]).view("uint8").sum(axis=1, dtype="int32")
+    return valid & xp.isfinite(of_target) & (better < k)
+
+
+@compute("InTopK")
+def _in_top_k(xp: Any, predictions: Any, targets: Any, *, k: int) -> Any:
+    return _in_top(xp, predictions, targets, k)
+
+
+@compute("InTopKV2")
+def _in_top_k_v2(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
+    return _in_top(xp, predictions, targets, int(k))
+
+
+not_differentiable("InTopK", "InTopKV2")
+
+
+# Dropout
+
+
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Tensor:
+    """Sets elements to zero at random and scales the others so that the sum stays the same on average.
+
+    Args:
+        x: a tensor of a floating type.
+        keep_prob: the old form: one minus ``rate``.
+        noise_shape: shape of the random decisions; the shape of ``x`` where None.
+        seed: of the random op.
+        name: name scope.
+        rate: the share of elements set to zero, from 0 to below 1.
+
+    Raises:
+        ValueError: no rate, one out of range, or ``x`` of another type.
+    """
+    try:
+        rate = 1.0 - keep_prob if keep_prob is not None and rate is None else rate
+    except TypeError:
+        raise ValueError(f"keep_prob must be a floating point number or Tensor (got {keep_prob!r})") from None
+    if rate is None:
+        raise ValueError("You must provide a rate to dropout.")
+    with name_scope(name, "dropout", [x]):
+        x = convert_to_tensor(x, name="x")
+        if not x.dtype.is_floating:
+            raise ValueError(
+                "x has to be a floating point tensor since it's going to be scaled. "
+                f"Got a {x.dtype} tensor instead."
+            )
+        if isinstance(rate, numbers.Real):
+            if not 0 <= float(rate) < 1:
+                raise ValueError(f"rate must be a scalar tensor or a float in the range [0, 1), got {rate:g}")
+            if rate == 0:
+                return x
+        rate = convert_to_tensor(rate, dtype=x.dtype.base_dtype, name="rate")
+        rate.shape.with_rank(0)
+        value = constant_value(rate)
+        if value is not None and value == 0:
+            return x
+        noise = random.random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype.base_dtype)
+        scale = 1 / (1 - rate)
+        kept = noise >= rate
+        result: Tensor = x * scale * cast.cast(kept, x.dtype.base_dtype)
+        result.set_shape(x.shape)
+        return result
+
+
+def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
+    if noise_shape is None:
+        return array.shape(x)
+    try:
+        sizes = as_shape(noise_shape).sizes
+    except (TypeError, ValueError):
+        return noise_shape
+    known = x.shape.sizes
+    if sizes is None or known is None or len(sizes) != len(known):
+        return noise_shape
+    return [mine if size is None else size for size, mine in zip(sizes, known, strict=True)]
+
+
+# Layers
+
+
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """``matmul(x, weights) + biases``."""
+    with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
+        x = convert_to_tensor(x, name="x")
+        weights = convert_to_tensor(weights, name="weights")
+        biases = convert_to_tensor(biases, name="biases")
+        return bias_add(matrix.matmul(x, weights), biases, name=scope)
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """``relu(matmul(x, weights) + biases)``."""
+    with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
+        x = convert_to_tensor(x, name="x")
+        weights = convert_to_tensor(weights, name="weights")
+        biases = convert_to_tensor(biases, name="biases")
+        return relu(bias_add(matrix.matmul(x, weights), biases), name=scope)
+
+
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: float | None = None,
+) -> Tensor:
+    """The rows ``ids`` of ``params``, taken where ``params`` is.
+
+    Args:
+        params: a table, or a list of tables that the rows are spread over.
+        ids: the numbers of rows.
+        partition_strategy: how rows are spread: ``"mod"`` in turn, ``"div"`` in blocks.
+        name: name of the operation.
+        validate_indices: ignored, as in TensorFlow.
+        max_norm: not supported.
+
+    Raises:
+        ValueError: there is no table, the strategy is another one, or ``max_norm`` is given.
+    """
+    tables = list(params) if isinstance(params, (list, tuple)) else [params]
+    if not tables:
+        raise ValueError("Need at least one param")
+    if max_norm is not None:
+        raise ValueError("max_norm is not supported: clip the result with tf.clip_by_norm")
+    with name_scope(name, "embedding_lookup", [*tables, ids]) as scope:
+        tables = [
+            table if isinstance(table, ResourceVariable) else convert_to_tensor(table, name="params")
+            for table in tables
+        ]
+        ids = convert_to_tensor(ids, name="ids")
+        if len(tables) == 1:
+            return array.identity(_rows_of(tables[0], ids, scope))
+        flat = array.reshape(ids, [-1])
+        order = constant.range(array.size(flat))
+        part, row = _spread(tables, flat, partition_strategy)
+        part = cast.cast(part, "int32")
+        ids_of = rearranging.dynamic_partition(row, part, len(tables))
+        places = rearranging.dynamic_partition(order, part, len(tables))
+        found = [_rows_of(table, at, None) for table, at in zip(tables, ids_of, strict=True)]
+        arguments: dict[str, Any] = {"indices": places, "data": found}
+        rows = new("ParallelDynamicStitch", scope, **arguments)
+        inner = tables[0].get_shape()[1:]
+        for table in tables[1:]:
+            inner = inner.merge_with(table.get_shape()[1:])
+        sizes: Any = array.shape(tables[0])[1:] if not inner.is_fully_defined() else inner.as_list()
+        rows = array.reshape(rows, joining.concat([array.shape(ids), sizes], 0))
+        rows.set_shape(ids.shape.concatenate(inner))
+        return rows
+
+
+def _rows_of(table: Any, ids: Tensor, name: str | None) -> Tensor:
+    with get_default_graph().colocate_with(table.op):
+        if isinstance(table, ResourceVariable):
+            return table.sparse_read(ids, name=name)
+        return gather.gather(table, ids, name=name)
+
+
+def _spread(tables: list[Any], ids: Tensor, strategy: str) -> tuple[Tensor, Tensor]:
+    """The table of each row, and its number there."""
+    count = len(tables)
+    if strategy == "mod":
+        return ids % count, ids // count
+    if strategy != "div":
+        raise ValueError("Unrecognized partition strategy: " + strategy)
+    sizes = [table.get_shape()[0].value for table in tables]
+    if None in sizes:
+        raise ValueError("partition_strategy='div' needs tables of known sizes")
+    total = constant.constant(sum(sizes), ids.dtype)
+    each, extras = total // count, total % count
+    part = elementwise.maximum(ids // (each + 1), (ids - extras) // each)
+    row = new("Select", condition=part < extras, t=ids % (each + 1), e=(ids - extras) % each)
+    return part, row

@@ -1,0 +1,340 @@
+"""Normalisation: moments, batch normalisation, local response normalisation, l2.
+
+Source: tensorflow/core/kernels/fused_batch_norm_op.cc, lrn_op.cc and tensorflow/python/ops/nn_impl.py, nn_grad.py,
+release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import binder
+from gpuplace.ops.array import constant
+from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.math import cast, elementwise, reduction, unary
+from gpuplace.ops.nn.conv import channels_of
+from gpuplace.ops.nn.conv_arithmetic import wide
+from gpuplace.ops.nn.norm_arithmetic import fits, moments_of, normalised, normalised_gradient
+from gpuplace.ops.nn.windows import format_of
+from gpuplace.ops.shape_rules import merge_shapes, require_rank
+from gpuplace.ops.support import new
+from gpuplace.shapes import TensorShape
+
+__all__ = [
+    "batch_normalization",
+    "fused_batch_norm",
+    "l2_normalize",
+    "local_response_normalization",
+    "lrn",
+    "moments",
+]
+
+# Compositions
+
+
+def moments(
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance of ``x`` over ``axes``.
+
+    Args:
+        x: the tensor.
+        axes: integers.
+        shift: ignored, as in TensorFlow.
+        name: name scope.
+        keep_dims: keep the axes, with size 1.
+        keepdims: the newer name of ``keep_dims``.
+    """
+    keep = bool(keep_dims if keepdims is None else keepdims)
+    with name_scope(name, "moments", [x, axes]):
+        x = convert_to_tensor(x)
+        is_half = x.dtype.base_dtype.name == "float16"
+        y = cast.cast(x, "float32") if is_half else x
+        mean = reduction.reduce_mean(y, axes, keepdims=True, name="mean")
+        deviations = elementwise.squared_difference(y, array.stop_gradient(mean))
+        variance = reduction.reduce_mean(deviations, axes, keepdims=True, name="variance")
+        if not keep:
+            mean, variance = array.squeeze(mean, axes), array.squeeze(variance, axes)
+        if is_half:
+            return cast.cast(mean, "float16"), cast.cast(variance, "float16")
+        return mean, variance
+
+
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: Any,
+    name: str | None = None,
+) -> Tensor:
+    """``(x - mean) / sqrt(variance + variance_epsilon) * scale + offset``; ``scale`` and ``offset`` may be None."""
+    with name_scope(name, "batchnorm", [x, mean, variance, scale, offset]):
+        inverse: Any = unary.rsqrt(variance + variance_epsilon)
+        if scale is not None:
+            inverse = inverse * scale
+        dtype = convert_to_tensor(x).dtype.base_dtype
+        scaled = x * cast.cast(inverse, dtype)
+        moved = offset - mean * inverse if offset is not None else -mean * inverse
+        return scaled + cast.cast(moved, dtype)
+
+
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+) -> Tensor:
+    """``x`` divided by its Euclidean norm along ``axis``."""
+    axis = axis if dim is None else dim
+    with name_scope(name, "l2_normalize", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        sums = reduction.reduce_sum(unary.square(x), axis, keepdims=True)
+        inverse = unary.rsqrt(elementwise.maximum(sums, epsilon))
+        return elementwise.multiply(x, inverse, name=scope)
+
+
+# FusedBatchNorm
+
+
+def fused_batch_norm(
+    x: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: float = 0.001,
+    data_format: str = "NHWC",
+    is_training: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Batch normalisation of images in one op.
+
+    Args:
+        x: images.
+        scale: a factor per channel.
+        offset: what is added per channel.
+        mean: of each channel, where not training.
+        variance: of each channel, where not training.
+        epsilon: added to the variance.
+        data_format: ``"NHWC"`` or ``"NCHW"``.
+        is_training: normalise by the batch's own mean and variance.
+        name: name of the operation.
+
+    Returns:
+        The images, and the mean and variance of the batch (the given ones where not training).
+
+    Raises:
+        ValueError: ``mean`` or ``variance`` is given while training.
+    """
+    x = convert_to_tensor(x, name="input")
+    scale = convert_to_tensor(scale, name="scale")
+    offset = convert_to_tensor(offset, name="offset")
+    if is_training and (mean is not None or variance is not None):
+        raise ValueError("Both 'mean' and 'variance' must be None if is_training is True.")
+    mean = constant.constant([], "float32") if mean is None else mean
+    variance = constant.constant([], "float32") if variance is None else variance
+    outputs = apply_op(
+        "FusedBatchNormV3",
+        name,
+        x=x,
+        scale=scale,
+        offset=offset,
+        mean=mean,
+        variance=variance,
+        epsilon=max(epsilon, 1.001e-5),
+        data_format=data_format,
+        is_training=is_training,
+    ).outputs
+    return outputs[0], outputs[1], outputs[2]
+
+
+@shape_function("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+def _fused_shape(op: Operation) -> list[TensorShape]:
+    images = require_rank(op.inputs[0].shape, 4)
+    channel = TensorShape.of((channels_of(images, format_of(op.attrs)),))
+    for tensor in op.inputs[1:3] if op.attrs["is_training"] else op.inputs[1:5]:
+        channel = merge_shapes(channel, require_rank(tensor.shape, 1))
+    spare = [TensorShape(None)] if op.type == "FusedBatchNormV3" else []
+    return [images, channel, channel, channel, channel, *spare]
+
+
+@shape_function("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
+def _fused_grad_shape(op: Operation) -> list[TensorShape]:
+    images = require_rank(op.inputs[0].shape, 4)
+    channel = TensorShape.of((channels_of(images, format_of(op.attrs)),))
+    return [images, channel, channel, TensorShape.of((0,)), TensorShape.of((0,))]
+
+
+def _per_channel(values: Any, data_format: str) -> Any:
+    """A vector as something that broadcasts along the channels."""
+    return values.reshape(1, -1, 1, 1) if data_format == "NCHW" else values
+
+
+@binder("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+def _fused(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    data_format = format_of(attrs)
+    axes = (0, 2, 3) if data_format == "NCHW" else (0, 1, 2)
+    epsilon, is_training, count = attrs["epsilon"], attrs["is_training"], len(op.outputs)
+
+    def run(x: Any, scale: Any, offset: Any, mean: Any, variance: Any) -> tuple[Any, ...]:
+        precise = wide(x)
+        lined_up = fits(xp, data_format, precise)
+        if is_training and lined_up:
+            mean, variance = moments_of(precise)
+        elif is_training:
+            mean, variance = precise.mean(axis=axes), precise.var(axis=axes)
+        factor = scale / xp.sqrt(variance + scale.dtype.type(epsilon))
+        if lined_up:
+            y = normalised(precise, mean, factor, offset)
+        else:
+            centred = precise - _per_channel(mean, data_format)
+            y = centred * _per_channel(factor, data_format) + _per_channel(offset, data_format)
+        out_variance = variance
+        if is_training:  # the unbiased estimate is what running averages are kept of
+            rest = precise.size // max(1, mean.size)
+            out_variance = variance * variance.dtype.type(rest / max(1, rest - 1))
+        spare = (xp.zeros((), "float32"),) if count == 6 else ()
+        return (y.astype(x.dtype, copy=False), mean, out_variance, mean, variance, *spare)
+
+    return run
+
+
+@binder("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
+def _fused_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    data_format = format_of(attrs)
+    axes = (0, 2, 3) if data_format == "NCHW" else (0, 1, 2)
+    epsilon, is_training = attrs["epsilon"], attrs["is_training"]
+
+    def run(grad: Any, x: Any, scale: Any, mean: Any, variance: Any, *_: Any) -> tuple[Any, ...]:
+        dtype, grad, precise = x.dtype, wide(grad), wide(x)
+        inverse = scale.dtype.type(1) / xp.sqrt(variance + scale.dtype.type(epsilon))
+        empty = xp.zeros((0,), scale.dtype)
+        if fits(xp, data_format, grad, precise):
+            found = normalised_gradient(grad, precise, scale, mean, inverse, is_training)
+            return found[0].astype(dtype, copy=False), found[1], found[2], empty, empty
+        normal = (precise - _per_channel(mean, data_format)) * _per_channel(inverse, data_format)
+        grad_offset = grad.sum(axis=axes)
+        grad_scale = (grad * normal).sum(axis=axes)
+        grad_x = grad
+        if is_training:
+            count = scale.dtype.type(precise.size // max(1, scale.size))
+            along = normal * _per_channel(grad_scale / count, data_format)
+            grad_x = grad - _per_channel(grad_offset / count, data_format) - along
+        grad_x = grad_x * _per_channel(scale * inverse, data_format)
+        return grad_x.astype(dtype, copy=False), grad_scale, grad_offset, empty, empty
+
+    return run
+
+
+@gradient("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+def _fused_gradient(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
+    version = op.type.removeprefix("FusedBatchNorm")
+    x, scale = op.inputs[:2]
+    data_format = format_of(op.attrs)
+    training = op.attrs["is_training"]
+    turned = not training and data_format == "NCHW"
+    if turned:
+        x, grad = array.transpose(x, [0, 2, 3, 1]), array.transpose(grad, [0, 2, 3, 1])
+    spaces = op.outputs[3:5] if training else op.inputs[3:5]
+    arguments: dict[str, Any] = {"reserve_space_3": op.outputs[5]} if version == "V3" else {}
+    found = apply_op(
+        f"FusedBatchNormGrad{version}",
+        y_backprop=grad,
+        x=x,
+        scale=scale,
+        reserve_space_1=spaces[0],
+        reserve_space_2=spaces[1],
+        epsilon=op.attrs["epsilon"],
+        data_format=data_format if training else "NHWC",
+        is_training=training,
+        **arguments,
+    ).outputs
+    if training:
+        return list(found)
+    grad_x = array.transpose(found[0], [0, 3, 1, 2]) if turned else found[0]
+    return [grad_x, found[1], found[2], None, None]
+
+
+# LRN
+
+
+def local_response_normalization(
+    input: Any,
+    depth_radius: int = 5,
+    bias: float = 1,
+    alpha: float = 1,
+    beta: float = 0.5,
+    name: str | None = None,
+) -> Tensor:
+    """``input / (bias + alpha * sqr_sum) ** beta``, squares summed over ``depth_radius`` channels to each side."""
+    arguments = {
+        "depth_radius": depth_radius,
+        "bias": float(bias),
+        "alpha": float(alpha),
+        "beta": float(beta),
+    }
+    return new("LRN", name, input=input, **arguments)
+
+
+lrn = local_response_normalization
+
+
+@shape_function("LRN", "LRNGrad")
+def _lrn_shape(op: Operation) -> list[TensorShape]:
+    return [require_rank(op.inputs[0].shape, 4)]
+
+
+def _over_channels(xp: Any, values: Any, radius: int) -> Any:
+    """The sum over each channel and its neighbours, as a product with a band matrix."""
+    channels = xp.arange(values.shape[-1])
+    band = xp.abs(channels[:, None] - channels[None, :]) <= radius
+    return values @ band.astype(values.dtype)
+
+
+@binder("LRN")
+def _lrn(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    radius, bias, alpha, beta = (attrs[name] for name in ("depth_radius", "bias", "alpha", "beta"))
+
+    def run(x: Any) -> Any:
+        precise = wide(x)
+        number = precise.dtype.type
+        norm = number(bias) + number(alpha) * _over_channels(xp, precise * precise, radius)
+        return (precise * norm ** number(-beta)).astype(x.dtype, copy=False)
+
+    return run
+
+
+@binder("LRNGrad")
+def _lrn_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    radius, bias, alpha, beta = (attrs[name] for name in ("depth_radius", "bias", "alpha", "beta"))
+
+    def run(grad: Any, x: Any, out: Any) -> Any:
+        dtype, grad, x = x.dtype, wide(grad), wide(x)
+        number = x.dtype.type
+        norm = number(bias) + number(alpha) * _over_channels(xp, x * x, radius)
+        shared = _over_channels(xp, grad * x * norm ** number(-beta - 1), radius)
+        found = grad * norm ** number(-beta) - number(2 * alpha * beta) * x * shared
+        return found.astype(dtype, copy=False)
+
+    return run
+
+
+@gradient("LRN")
+def _lrn_gradient(op: Operation, grad: Tensor) -> Tensor:
+    attrs = {name: op.attrs[name] for name in ("depth_radius", "bias", "alpha", "beta")}
+    arguments: dict[str, Any] = {
+        "input_grads": grad,
+        "input_image": op.inputs[0],
+        "output_image": op.outputs[0],
+    }
+    return new("LRNGrad", **arguments, **attrs)

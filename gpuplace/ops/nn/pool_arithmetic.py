@@ -1,0 +1,191 @@
+"""The arithmetic of poolings and of their gradients, on NHWC images.
+
+Each position of the windows is a view of the images, and what the windows hold is reduced view by view. The largest
+elements are found along the rows first and then along the columns, which takes fewer views::
+
+    images --max of `rows` views--> [batch, out_height, width, channels] --max of `columns` views--> result
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from gpuplace.numerics.masks import kept
+from gpuplace.numerics.pieces import over, scratch
+from gpuplace.ops.nn.conv_arithmetic import wide
+from gpuplace.ops.nn.windows import Window, padded
+
+__all__ = ["at_largest", "largest", "largest_gradient", "largest_of", "means", "means_gradient"]
+
+_BOOL = np.dtype(bool)
+
+
+def largest(xp: Any, images: Any, window: Window) -> Any:
+    """The largest element of each window."""
+    batch, height, width, channels = images.shape
+    out_height, out_width, _ = window.geometry(height, width)
+    result = xp.empty((batch, out_height, out_width, channels), images.dtype)
+
+    def piece(part: slice) -> None:
+        largest_of(xp, images[part], window, result[part])
+
+    over(xp, batch, 2 * _image_bytes(images), piece)
+    return result
+
+
+def largest_of(xp: Any, images: Any, window: Window, target: Any) -> None:
+    """Writes ``largest`` of a few images to ``target``."""
+    out_height, out_width, pads = window.geometry(images.shape[1], images.shape[2])
+    images = padded(xp, images, pads, _lowest(xp, images.dtype))
+    views = [images[:, window.along(0, row, out_height)] for row in range(window.rows)]
+    buffer = scratch(xp, "lines", views[0].shape, images.dtype) if len(views) > 1 else None
+    lines = _combined(xp.maximum, views, buffer)
+    views = [lines[:, :, window.along(1, column, out_width)] for column in range(window.columns)]
+    _combined(xp.maximum, views, target)
+
+
+def means(xp: Any, images: Any, window: Window) -> Any:
+    """The mean of each window, its part outside the images left out."""
+    batch, height, width, channels = images.shape
+    out_height, out_width, pads = window.geometry(height, width)
+    result = xp.empty((batch, out_height, out_width, channels), images.dtype)
+    counts = _counts(xp, window, height, width, wide(images[:0]).dtype)
+
+    def piece(part: slice) -> None:
+        some, target = padded(xp, wide(images[part]), pads), result[part]
+        sums = target if some.dtype == target.dtype else xp.empty(target.shape, some.dtype)
+        views = [some[where] for where in window.positions(out_height, out_width)]
+        _combined(xp.add, views, sums)  # in this order, as TensorFlow adds up
+        target[...] = xp.divide(sums, counts, out=sums)
+
+    over(xp, batch, 2 * _image_bytes(images), piece)
+    return result
+
+
+def means_gradient(xp: Any, shape: tuple[int, ...], grad: Any, window: Window) -> Any:
+    """Gradient of ``means`` with respect to images of that shape."""
+    batch, height, width, channels = shape
+    out_height, out_width, ((top, bottom), (left, right)) = window.geometry(height, width)
+    result = xp.empty(shape, grad.dtype)
+    counts = _counts(xp, window, height, width, wide(grad[:0]).dtype)
+
+    def piece(part: slice) -> None:
+        share = wide(grad[part]) / counts
+        lines = xp.zeros((len(share), out_height, width + left + right, channels), share.dtype)
+        for column in range(window.columns):
+            lines[:, :, window.along(1, column, out_width)] += share
+        images = xp.zeros((len(share), height + top + bottom, *lines.shape[2:]), share.dtype)
+        for row in range(window.rows):
+            images[:, window.along(0, row, out_height)] += lines
+        result[part] = images[:, top : top + height, left : left + width]
+
+    over(xp, batch, 3 * result[:1].nbytes, piece)
+    return result
+
+
+def largest_gradient(xp: Any, images: Any, pooled: Any, grad: Any, window: Window) -> Any:
+    """Gradient of ``largest``, which was ``pooled``: all of a window's goes to the first of its largest elements."""
+    batch, height, width, channels = images.shape
+    out_height, out_width, pads = window.geometry(height, width)
+    (top, bottom), (left, right) = pads
+    inner = (slice(None), slice(top, top + height), slice(left, left + width))
+    result = xp.empty(images.shape, grad.dtype)
+    overlap = window.strides[0] < window.rows or window.strides[1] < window.columns
+    has_border = any(pads[0] + pads[1])
+    taps = (window.rows, window.columns)
+    tiled = window.strides == taps and (height, width) == (out_height * taps[0], out_width * taps[1])
+
+    def piece(part: slice) -> None:
+        some = grad[part]
+        shape = (len(some), height + top + bottom, width + left + right, channels)
+        back = scratch(xp, "back", shape, grad.dtype) if has_border else result[part]
+        if not tiled:
+            back[...] = 0
+        for where, hits in _hits(xp, images[part], pooled[part], window):
+            if overlap:
+                back[where] += kept(xp, some, hits, scratch(xp, "some", some.shape, some.dtype))
+            else:
+                kept(xp, some, hits, back[where])
+        if has_border:
+            result[part] = back[inner]
+
+    over(xp, batch, 3 * _image_bytes(images), piece)
+    return result
+
+
+def at_largest(xp: Any, images: Any, pooled: Any, values: Any, window: Window) -> Any:
+    """The elements of ``values`` that lie where each window of ``images`` has the first of its largest ones.
+
+    ``pooled`` is ``largest`` of the images.
+    """
+    batch, height, width, channels = images.shape
+    _, _, pads = window.geometry(height, width)
+    result = xp.zeros(pooled.shape, values.dtype)
+
+    def piece(part: slice) -> None:
+        some, target = padded(xp, values[part], pads, name="values"), result[part]
+        for where, hits in _hits(xp, images[part], pooled[part], window):
+            xp.copyto(target, some[where], where=hits)
+
+    over(xp, batch, 3 * _image_bytes(images), piece)
+    return result
+
+
+def _hits(xp: Any, images: Any, pooled: Any, window: Window) -> Iterator[tuple[Any, Any]]:
+    """For each position of the windows: what it sees of the padded images, and for which windows it is the first
+    that holds the largest element; the latter is good until the next position.
+    """
+    _, height, width, _ = images.shape
+    out_height, out_width, pads = window.geometry(height, width)
+    has_nan = bool((pooled != pooled).any())
+    images = padded(xp, images, pads, _lowest(xp, images.dtype))
+    hits, found = (scratch(xp, name, pooled.shape, _BOOL) for name in ("hits", "found"))
+    for tap, where in enumerate(window.positions(out_height, out_width)):
+        seen = images[where]
+        xp.equal(seen, pooled, out=hits)
+        if has_nan:
+            hits |= seen != seen
+        if tap:
+            xp.greater(hits, found, out=hits)
+            found |= hits
+        else:
+            found[...] = hits
+        yield where, hits
+
+
+def _combined(function: Callable[..., Any], views: list[Any], out: Any) -> Any:
+    """What ``function`` of two arrays makes of all views, in ``out`` where there is one."""
+    if len(views) > 1:
+        out = function(views[0], views[1], out=out)
+        for view in views[2:]:
+            function(out, view, out=out)
+        return out
+    if out is None:
+        return views[0]
+    out[...] = views[0]
+    return out
+
+
+def _counts(xp: Any, window: Window, height: int, width: int, dtype: Any) -> Any:
+    """How many pixels of the image each window covers: a number, or ``[out_height, out_width, 1]``."""
+    out_height, out_width, pads = window.geometry(height, width)
+    if not any(pads[0] + pads[1]):
+        return dtype.type(window.rows * window.columns)
+    covered = []
+    for axis, (size, out, taps) in enumerate(
+        ((height, out_height, window.rows), (width, out_width, window.columns))
+    ):
+        first = xp.arange(out) * window.strides[axis] - pads[axis][0]
+        covered.append(xp.minimum(first + taps, size) - xp.maximum(first, 0))
+    return (covered[0][:, None] * covered[1])[:, :, None].astype(dtype)
+
+
+def _lowest(xp: Any, dtype: Any) -> Any:
+    return -xp.inf if dtype.kind not in "iu" else xp.iinfo(dtype).min
+
+
+def _image_bytes(images: Any) -> int:
+    return images[:1].size * max(4, images.itemsize)

@@ -1,0 +1,252 @@
+"""Sliding windows over images: what convolutions and poolings share.
+
+    image [batch, height, width, channels]  --pad-->  --view-->  [batch, out_height, out_width, rows, columns, channels]
+
+The view costs no memory; a convolution is one matrix product over it (im2col), a pooling one reduction. The way back
+adds each position of the windows onto the image with one strided addition.
+
+Everything here works on NHWC arrays; ``to_nhwc`` and ``from_nhwc`` turn NCHW ones around.
+
+Source: tensorflow/core/framework/common_shape_fns.cc (output sizes), release 1.15.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuplace.errors import UnimplementedError
+from gpuplace.graph.operation import Operation
+from gpuplace.kernels.compute import KernelContext
+from gpuplace.numerics.pieces import scratch
+from gpuplace.ops.shape_rules import require_rank
+from gpuplace.shapes import TensorShape
+
+FEW_CHANNELS = 8
+"""Images with fewer channels are rather taken channel by channel."""
+
+
+def output_size(
+    size: int | None, window: int | None, dilation: int, stride: int, padding: str, explicit: tuple[int, int]
+) -> tuple[int | None, int, int]:
+    """Size of the output along one axis, and the padding before and after.
+
+    Raises:
+        ValueError: the window does not fit.
+    """
+    if size is None or window is None:
+        return None, 0, 0
+    effective = (window - 1) * dilation + 1
+    if padding == "SAME":
+        out = -(-size // stride)
+        total = max(0, (out - 1) * stride + effective - size)
+        return out, total // 2, total - total // 2
+    before, after = explicit if padding == "EXPLICIT" else (0, 0)
+    padded = size + before + after
+    if padded < effective:
+        raise ValueError(f"Negative dimension size caused by subtracting {effective} from {padded}")
+    return (padded - effective) // stride + 1, before, after
+
+
+@dataclass(frozen=True)
+class Window:
+    """The window of one node: sizes along height and width, and how it moves."""
+
+    rows: int
+    columns: int
+    strides: tuple[int, int]
+    dilations: tuple[int, int] = (1, 1)
+    padding: str = "VALID"
+    explicit: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+
+    def geometry(self, height: int, width: int) -> tuple[int, int, tuple[tuple[int, int], tuple[int, int]]]:
+        """Height and width of the output, and the padding of the image, for an image of that size."""
+        sizes = []
+        pads = []
+        for axis, (size, window) in enumerate(((height, self.rows), (width, self.columns))):
+            out, before, after = output_size(
+                size, window, self.dilations[axis], self.strides[axis], self.padding, self.explicit[axis]
+            )
+            assert out is not None
+            sizes.append(out)
+            pads.append((before, after))
+        return sizes[0], sizes[1], (pads[0], pads[1])
+
+    def view(self, xp: Any, images: Any, fill: Any = 0, rows: slice | None = None) -> Any:
+        """All windows of NHWC ``images``, to be read only: ``[batch, height, width, rows, columns, channels]``.
+
+        Args:
+            xp: numpy or cupy.
+            images: the images.
+            fill: what the border consists of.
+            rows: of the output, to get the windows of these alone.
+        """
+        batch, height, width, channels = images.shape
+        out_height, out_width, pads = self.geometry(height, width)
+        if rows is not None and (rows.start, rows.stop) != (0, out_height):
+            images, pads = self._strip(images, rows, pads)
+            out_height = rows.stop - rows.start
+        images = padded(xp, images, pads, fill)
+        s0, s1, s2, s3 = images.strides
+        (down, right), (gap_down, gap_right) = self.strides, self.dilations
+        return xp.lib.stride_tricks.as_strided(
+            images,
+            (batch, out_height, out_width, self.rows, self.columns, channels),
+            (s0, s1 * down, s2 * right, s1 * gap_down, s2 * gap_right, s3),
+        )
+
+    def matrix(self, xp: Any, images: Any, rows: slice | None = None) -> Any:
+        """``view`` as the rows of a matrix, in ``scratch``."""
+        view = self.view(xp, images, rows=rows)
+        result = scratch(xp, "windows", view.shape, view.dtype)
+        result[...] = view
+        return result.reshape(math.prod(view.shape[:3]), math.prod(view.shape[3:]))
+
+    def _strip(
+        self, images: Any, rows: slice, pads: tuple[tuple[int, int], tuple[int, int]]
+    ) -> tuple[Any, tuple[tuple[int, int], tuple[int, int]]]:
+        """What some rows of the output see of the images, and the border of that."""
+        height = images.shape[1]
+        start = rows.start * self.strides[0] - pads[0][0]
+        stop = (rows.stop - 1) * self.strides[0] - pads[0][0] + (self.rows - 1) * self.dilations[0] + 1
+        first, last = min(max(0, start), height), min(max(0, stop), height)
+        above = max(0, min(0, stop) - start)
+        return images[:, first:last], ((above, stop - start - above - (last - first)), pads[1])
+
+    def scatter(self, xp: Any, parts: Any, shape: Sequence[int]) -> Any:
+        """Adds up what belongs to each pixel: the way back from ``view``.
+
+        Args:
+            xp: numpy or cupy.
+            parts: ``[batch, out_height, out_width, rows, columns, channels]``.
+            shape: of the images, NHWC.
+        """
+        batch, height, width, channels = shape
+        out_height, out_width, ((top, bottom), (left, right)) = self.geometry(height, width)
+        inner = (slice(None), slice(top, top + height), slice(left, left + width))
+        sizes = (batch, height + top + bottom, width + left + right)
+        if channels < FEW_CHANNELS:  # an image for each channel, as NumPy's loops run along the last axis
+            planes = scratch(xp, "tap planes", (*parts.shape[3:], *parts.shape[:3]), parts.dtype)
+            planes[...] = parts.transpose(3, 4, 5, 0, 1, 2)
+            images = scratch(xp, "planes", (channels, *sizes), parts.dtype)
+            images[...] = 0
+            for row, column, where in self._taps(out_height, out_width):
+                images[:, *where] += planes[row, column]
+            return xp.ascontiguousarray(images[:, *inner].transpose(1, 2, 3, 0))
+        images = xp.zeros((*sizes, channels), parts.dtype)
+        for row, column, where in self._taps(out_height, out_width):
+            images[where] += parts[:, :, :, row, column]
+        return xp.ascontiguousarray(images[inner])
+
+    def _taps(self, out_height: int, out_width: int) -> Iterator[tuple[int, int, tuple[slice, slice, slice]]]:
+        taps = itertools.product(range(self.rows), range(self.columns))
+        for (row, column), where in zip(taps, self.positions(out_height, out_width), strict=True):
+            yield row, column, where
+
+    def positions(self, out_height: int, out_width: int) -> list[tuple[slice, slice, slice]]:
+        """For each position in a window, row by row, where the pixels there lie in padded NHWC images."""
+        return [
+            (slice(None), self.along(0, row, out_height), self.along(1, column, out_width))
+            for row in range(self.rows)
+            for column in range(self.columns)
+        ]
+
+    def along(self, axis: int, offset: int, count: int) -> slice:
+        """Where the pixels at one position of all windows lie in the padded image."""
+        start, stride = offset * self.dilations[axis], self.strides[axis]
+        return slice(start, start + (count - 1) * stride + 1, stride)
+
+
+def padded(
+    xp: Any, images: Any, pads: tuple[tuple[int, int], tuple[int, int]], fill: Any = 0, name: str = "padded"
+) -> Any:
+    """NHWC images with a border, where there is one in ``scratch`` of that name."""
+    (top, bottom), (left, right) = pads
+    if not (top or bottom or left or right):
+        return images
+    batch, height, width, channels = images.shape
+    shape = (batch, height + top + bottom, width + left + right, channels)
+    result = scratch(xp, name, shape, images.dtype)
+    result[:, :top] = fill
+    result[:, top + height :] = fill
+    inner = result[:, top : top + height]
+    inner[:, :, :left] = fill
+    inner[:, :, left + width :] = fill
+    inner[:, :, left : left + width] = images
+    return result
+
+
+def format_of(attrs: Mapping[str, Any]) -> str:
+    """The node's data format, ``NHWC`` where it has none."""
+    return attrs.get("data_format", b"NHWC").decode()
+
+
+def spatial(values: Sequence[Any], data_format: str) -> tuple[Any, Any]:
+    """The items of a list in the data format that belong to height and width."""
+    return (values[2], values[3]) if data_format == "NCHW" else (values[1], values[2])
+
+
+def window_of(attrs: Mapping[str, Any], rows: int, columns: int) -> Window:
+    """The window of a node with these attributes."""
+    data_format = format_of(attrs)
+    pads = attrs.get("explicit_paddings") or ()
+    pairs = [(pads[i], pads[i + 1]) for i in range(0, len(pads), 2)]
+    return Window(
+        rows,
+        columns,
+        spatial(attrs["strides"], data_format),
+        spatial(attrs.get("dilations", (1, 1, 1, 1)), data_format),
+        attrs["padding"].decode(),
+        spatial(pairs, data_format) if pairs else ((0, 0), (0, 0)),
+    )
+
+
+def to_nhwc(images: Any, data_format: str) -> Any:
+    """Images in NHWC order, as a view."""
+    return images.transpose(0, 2, 3, 1) if data_format == "NCHW" else images
+
+
+def from_nhwc(xp: Any, images: Any, data_format: str) -> Any:
+    """NHWC images in the node's order."""
+    return xp.ascontiguousarray(images.transpose(0, 3, 1, 2)) if data_format == "NCHW" else images
+
+
+def require_nhwc_on_cpu(ctx: KernelContext, what: str) -> None:
+    """UnimplementedError for NCHW on a CPU, where TensorFlow has no kernel for it."""
+    if ctx.device_type == "CPU" and format_of(ctx.op.attrs) != "NHWC":
+        raise UnimplementedError(
+            ctx.op,
+            ctx.op,
+            f"The {what} op currently only supports the NHWC tensor format on the CPU. The op was given the format: "
+            f"{format_of(ctx.op.attrs)}",
+            hint="use data_format='NHWC', or place the node on a GPU",
+        )
+
+
+def image_shape(
+    op: Operation, images: TensorShape, rows: int | None, columns: int | None, channels: int | None
+) -> TensorShape:
+    """The shape, in the node's data format, of what windows of that size give."""
+    data_format = format_of(op.attrs)
+    sizes = require_rank(images, 4).sizes
+    assert sizes is not None
+    attrs = op.attrs
+    pads = attrs.get("explicit_paddings") or (0,) * 8
+    pairs = [(pads[i], pads[i + 1]) for i in range(0, 8, 2)]
+    out = []
+    for axis, window in enumerate((rows, columns)):
+        size, _, _ = output_size(
+            spatial(sizes, data_format)[axis],
+            window,
+            spatial(attrs.get("dilations", (1, 1, 1, 1)), data_format)[axis],
+            spatial(attrs["strides"], data_format)[axis],
+            attrs["padding"].decode(),
+            spatial(pairs, data_format)[axis],
+        )
+        out.append(size)
+    if data_format == "NCHW":
+        return TensorShape.of((sizes[0], channels, out[0], out[1]))
+    return TensorShape.of((sizes[0], out[0], out[1], channels))

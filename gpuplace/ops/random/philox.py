@@ -1,0 +1,248 @@
+"""TensorFlow's random numbers: the Philox 4x32-10 generator and the distributions made from its bits.
+
+A generator is a key of two words and a counter of four. Each counter value gives four 32-bit words through ten rounds
+of multiplication and exclusive or, so that any part of the stream can be computed on its own, and whole blocks at once:
+
+    counter      c      c+1     c+2    ...          a run of n outputs takes the blocks from c on and then moves the
+    words       4 x 32  4 x 32  4 x 32              counter on by 256 n, as much as a distribution might ever need
+
+Bits become floats in [1, 2) by way of the mantissa, normals by Box and Muller; the logarithm, sine and cosine are
+computed in float64 and rounded, which gives what the C library gives in float32.
+
+>>> import numpy as np
+>>> uniform(np, Philox(1, 2).reserve(3, 256), 3, np.float32)
+array([0.40639675, 0.8575996 , 0.05539584], dtype=float32)
+
+Source: tensorflow/core/lib/random/philox_random.h, random_distributions.h and tensorflow/core/kernels/random_op.cc,
+release 1.15; Salmon, Moraes, Dror and Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC11).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gpuplace.numerics.pieces import over, scratch
+
+_MASK = 0xFFFFFFFF
+_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
+_ROUNDS = 10
+
+_BLOCK_BYTES = 512
+"""What the work on a block goes over, about."""
+
+RESERVED = 256
+"""How far, in 128-bit blocks, the counter moves on per output that a run asks for."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Where a part of the random bits begins."""
+
+    key: tuple[int, int]
+    """Two 32-bit words."""
+    counter: int
+    """128 bits."""
+
+    def skip(self, blocks: int) -> Stream:
+        """The stream so many blocks later."""
+        return Stream(self.key, (self.counter + blocks) % (1 << 128))
+
+    def words(self, xp: Any, blocks: int, first: Any = None) -> Any:
+        """Random words ``[blocks, 4]``, uint32; of the blocks numbered ``first`` (uint64 array) where given."""
+        result = xp.empty((blocks, 4), xp.uint32)
+
+        def piece(part: slice) -> None:
+            self._write_words(xp, result[part], part.start if first is None else first[part])
+
+        over(xp, blocks, _BLOCK_BYTES, piece)
+        return result
+
+    def _write_words(self, xp: Any, result: Any, first: Any) -> None:
+        """Computes some blocks: those from the number ``first`` on, or those whose numbers ``first`` holds.
+
+        The first and the third word of a counter take the same way, and the second and the fourth.
+        """
+        count, word, half = len(result), xp.dtype(xp.uint64), xp.uint64(32)
+        numbers = xp.arange(first, first + count, dtype=word) if isinstance(first, int) else first
+        low = numbers + xp.uint64(self.counter & 0xFFFFFFFFFFFFFFFF)
+        high = (low < numbers).astype(word) + xp.uint64(self.counter >> 64)
+        even, odd, spare = (scratch(xp, f"words {i}", (2, count), word) for i in range(3))
+        for row, part in enumerate((low, high)):
+            xp.bitwise_and(part, xp.uint64(_MASK), out=even[row])
+            xp.right_shift(part, half, out=odd[row])
+        factors = xp.asarray(_MULTIPLIERS, dtype=word).reshape(2, 1)
+        keys = xp.asarray(_round_keys(self.key), dtype=word)
+        for number in range(_ROUNDS):
+            products = xp.multiply(even, factors, out=spare)
+            xp.right_shift(products, half, out=even)
+            xp.bitwise_xor(even[::-1], odd, out=odd)
+            xp.bitwise_xor(odd, keys[number], out=odd)
+            xp.bitwise_and(products, xp.uint64(_MASK), out=products)
+            even, odd, spare = odd, products[::-1], even
+        result[:, 0::2], result[:, 1::2] = even.T, odd.T
+
+
+@functools.lru_cache(maxsize=64)
+def _round_keys(key: tuple[int, int]) -> tuple[tuple[tuple[int], tuple[int]], ...]:
+    return tuple(
+        (
+            ((key[0] + number * _KEY_STEPS[0]) & _MASK,),
+            ((key[1] + number * _KEY_STEPS[1]) & _MASK,),
+        )
+        for number in range(_ROUNDS)
+    )
+
+
+class Philox:
+    """The generator of one random op in one session; each run takes the next part of its stream."""
+
+    def __init__(self, seed: int, seed2: int) -> None:
+        seed, seed2 = seed & 0xFFFFFFFFFFFFFFFF, seed2 & 0xFFFFFFFFFFFFFFFF
+        self._next = Stream((seed & _MASK, seed >> 32), seed2 << 64)
+        self._lock = threading.Lock()
+
+    def reserve(self, outputs: int, multiplier: int = RESERVED) -> Stream:
+        """The stream for a run; the next run's begins ``outputs * multiplier`` blocks later."""
+        with self._lock:
+            stream = self._next
+            self._next = stream.skip(outputs * multiplier)
+            return stream
+
+
+def uniform(xp: Any, stream: Stream, count: int, dtype: Any) -> Any:
+    """``count`` floating values in [0, 1)."""
+    kind = xp.dtype(dtype)
+    if kind.itemsize == 8:
+        words = stream.words(xp, -(-count // 2)).reshape(-1, 2)
+        return _unit_double(xp, words[:, 0], words[:, 1])[:count]
+    words = stream.words(xp, -(-count // 4)).reshape(-1)[:count]
+    if kind.itemsize == 4:
+        return _unit_float(xp, words)
+    bits, one = (10, 15 << 10) if kind.name == "float16" else (7, 127 << 7)
+    raw = (words & xp.uint32((1 << bits) - 1) | xp.uint32(one)).astype(xp.uint16).view(kind)
+    return raw - kind.type(1)
+
+
+def _unit_float(xp: Any, words: Any) -> Any:
+    return (words & xp.uint32(0x7FFFFF) | xp.uint32(127 << 23)).view(xp.float32) - xp.float32(1)
+
+
+def _unit_double(xp: Any, first: Any, second: Any) -> Any:
+    mantissa = (first & xp.uint32(0xFFFFF)).astype(xp.uint64) << xp.uint64(32) | second.astype(xp.uint64)
+    return (mantissa | xp.uint64(1023 << 52)).view(xp.float64) - 1.0
+
+
+def integers(xp: Any, stream: Stream, count: int, low: int, high: int, dtype: Any) -> Any:
+    """``count`` integers from ``low`` up to but not including ``high``; int32 or int64."""
+    kind = xp.dtype(dtype)
+    if kind.itemsize == 4:
+        words = stream.words(xp, -(-count // 4)).reshape(-1)[:count]
+        offsets = (words % xp.uint32(high - low)).astype(xp.int64)
+        return (offsets + low).astype(kind)
+    pairs = stream.words(xp, -(-count // 2)).reshape(-1, 2)[:count].astype(xp.uint64)
+    values = pairs[:, 0] | pairs[:, 1] << xp.uint64(32)
+    offsets = values % xp.uint64(high - low)
+    return (offsets + xp.uint64(low % (1 << 64))).astype(kind)
+
+
+def full_integers(xp: Any, stream: Stream, count: int, dtype: Any) -> Any:
+    """``count`` integers over the whole range of int32, int64 or their unsigned kin."""
+    kind = xp.dtype(dtype)
+    if kind.itemsize == 4:
+        return stream.words(xp, -(-count // 4)).reshape(-1)[:count].astype(kind)
+    pairs = stream.words(xp, -(-count // 2)).reshape(-1, 2)[:count].astype(xp.uint64)
+    return (pairs[:, 0] | pairs[:, 1] << xp.uint64(32)).astype(kind)
+
+
+def _normal_pairs(xp: Any, words: Any) -> Any:
+    """Two float32 normals from each pair of words, ``[n, 2]`` to ``[n, 2]``."""
+    first = xp.maximum(_unit_float(xp, xp.ascontiguousarray(words[:, 0])), xp.float32(1e-7))
+    angle = (2.0 * math.pi * _unit_float(xp, xp.ascontiguousarray(words[:, 1])).astype(xp.float64)).astype(
+        xp.float32
+    )
+    log = xp.log(first.astype(xp.float64)).astype(xp.float32)
+    radius = xp.sqrt(xp.float32(-2) * log)
+    wide = angle.astype(xp.float64)
+    return xp.stack(
+        [xp.sin(wide).astype(xp.float32) * radius, xp.cos(wide).astype(xp.float32) * radius], axis=1
+    )
+
+
+def _normal_double_pairs(xp: Any, words: Any) -> Any:
+    """Two float64 normals from each four words, ``[n, 4]`` to ``[n, 2]``."""
+    first = xp.maximum(_unit_double(xp, words[:, 0], words[:, 1]), 1e-7)
+    angle = 2.0 * math.pi * _unit_double(xp, words[:, 2], words[:, 3])
+    radius = xp.sqrt(-2.0 * xp.log(first))
+    return xp.stack([xp.sin(angle) * radius, xp.cos(angle) * radius], axis=1)
+
+
+def normal(xp: Any, stream: Stream, count: int, dtype: Any) -> Any:
+    """``count`` values of the standard normal distribution."""
+    kind = xp.dtype(dtype)
+    size, pairs = _normals(kind)
+    blocks = -(-count // size)
+    result = xp.empty((blocks, size), xp.float64 if size == 2 else xp.float32)
+
+    def piece(part: slice) -> None:
+        words = stream.skip(part.start).words(xp, part.stop - part.start)
+        result[part] = pairs(xp, words).reshape(-1, size)
+
+    over(xp, blocks, _BLOCK_BYTES, piece)
+    return result.reshape(-1)[:count].astype(kind, copy=False)
+
+
+def _normals(kind: Any) -> tuple[int, Callable[[Any, Any], Any]]:
+    """How many normals of that type come from a block, and the function that makes them of ``[blocks, 4]`` words."""
+    if kind.itemsize == 8:
+        return 2, _normal_double_pairs
+    return 4, lambda xp, words: _normal_pairs(xp, words.reshape(-1, 2))
+
+
+_LIMIT = 2.0
+
+
+def truncated_normal(xp: Any, stream: Stream, count: int, dtype: Any) -> Any:
+    """``count`` normals, those beyond two standard deviations drawn again.
+
+    Outputs come in groups (of 4, or 2 in float64) that each have a stretch of the stream of their own, so that drawing
+    again in one group does not move the others.
+    """
+    kind = xp.dtype(dtype)
+    size, pairs = _normals(kind)
+    groups = -(-count // size)
+    result = xp.empty((groups, size), xp.float64 if size == 2 else xp.float32)
+
+    def piece(part: slice) -> None:
+        _write_truncated(xp, stream, part, result[part], pairs)
+
+    over(xp, groups, _BLOCK_BYTES, piece)
+    return result.reshape(-1)[:count].astype(kind, copy=False)
+
+
+def _write_truncated(
+    xp: Any, stream: Stream, part: slice, result: Any, pairs: Callable[[Any, Any], Any]
+) -> None:
+    """Some groups: the first block of each is right where none of it is beyond the limit, else blocks are drawn on."""
+    size = result.shape[1]
+    starts = xp.arange(part.start, part.stop, dtype=xp.uint64) * xp.uint64(size * RESERVED // 4)
+    result[...] = pairs(xp, stream.words(xp, len(starts), starts)).reshape(-1, size)
+    open_groups = xp.flatnonzero((xp.absolute(result) >= _LIMIT).any(axis=1))
+    filled = xp.zeros(len(result), xp.int64)
+    drawn, blocks = 0, 3
+    while len(open_groups):
+        first = starts[open_groups][:, None] + xp.arange(drawn, drawn + blocks, dtype=xp.uint64)
+        words = stream.words(xp, first.size, first.reshape(-1))
+        values = pairs(xp, words).reshape(len(open_groups), -1)
+        inside = xp.absolute(values) < _LIMIT
+        places = filled[open_groups][:, None] + xp.cumsum(inside, axis=1) - 1
+        rows, columns = xp.nonzero(inside & (places < size))
+        result[open_groups[rows], places[rows, columns]] = values[rows, columns]
+        filled[open_groups] += inside.sum(axis=1)
+        open_groups = open_groups[filled[open_groups] < size]
+        drawn += blocks

@@ -1,0 +1,323 @@
+"""Random tensors, with TensorFlow's own numbers for the same seeds.
+
+An op's seeds are the graph's (``set_random_seed``) and its own (``seed=``, else its number in the graph). Where neither
+is given they are drawn once per session. Each run of an op continues its own stream.
+
+Source: tensorflow/python/framework/random_seed.py, ops/random_ops.py and tensorflow/core/kernels/random_op.cc,
+random_shuffle_op.cc, multinomial_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from typing import Any
+
+from gpuplace.dtypes import as_dtype, float32, int64
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value, constant_value_as_shape
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.graph import DEFAULT_GRAPH_SEED
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.flow.control import Assert, with_dependencies
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.math.reduction import reduce_all
+from gpuplace.ops.random import philox
+from gpuplace.ops.support import new
+from gpuplace.shapes import TensorShape, as_shape
+
+__all__ = [
+    "set_random_seed", "get_seed", "random_uniform", "random_normal", "truncated_normal", "random_shuffle",
+    "multinomial",    "categorical",     "random_crop",
+]  # fmt: skip
+
+_LARGEST = 2**31 - 1
+
+
+def set_random_seed(seed: int) -> None:
+    """Sets the default graph's seed: its random ops give the same numbers in every session from now on."""
+    get_default_graph().seed = seed
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The two seeds of a random op that is about to be made; (None, None) for unpredictable numbers.
+
+    >>> get_seed(7)
+    (87654321, 7)
+    """
+    graph = get_default_graph()
+    if graph.seed is not None:
+        seeds = graph.seed, graph.version if op_seed is None else op_seed
+    elif op_seed is not None:
+        seeds = DEFAULT_GRAPH_SEED, op_seed
+    else:
+        return None, None
+    one, other = (seed % _LARGEST for seed in seeds)
+    return (0, _LARGEST) if (one, other) == (0, 0) else (one, other)
+
+
+def _generator(ctx: Any, seed: int, seed2: int) -> philox.Philox:
+    """The node's generator in the session, made at its first run."""
+
+    def make() -> philox.Philox:
+        if seed == 0 and seed2 == 0:
+            return philox.Philox(secrets.randbits(64), secrets.randbits(64))
+        return philox.Philox(seed, seed2)
+
+    generator: philox.Philox = ctx.session.kernel_state(ctx.op.name, make)
+    return generator
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    sizes = tuple(shape.tolist())
+    for index, size in enumerate(sizes):
+        if size < 0:
+            raise InvalidArgumentError(
+                None, None, f"Dimension {size} must be >= 0", facts={"entry": f"shape[{index}]"}
+            )
+    return sizes
+
+
+@shape_function("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal")
+def _random_shape(op: Operation) -> Any:
+    return (constant_value_as_shape(op.inputs[0]),)
+
+
+not_differentiable(
+    "RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal", "Multinomial"
+)
+
+
+def _shape_argument(shape: Any) -> Any:
+    if isinstance(shape, (TensorShape, list, tuple, int)) and not isinstance(shape, Tensor):
+        try:
+            return convert_to_tensor(as_shape(shape).as_list(), "int32", name="shape")
+        except (TypeError, ValueError):
+            return convert_to_tensor(shape, name="shape")
+    return convert_to_tensor(shape, name="shape")
+
+
+def random_uniform(
+    shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Returns values spread evenly over ``[minval, maxval)``.
+
+    Args:
+        shape: of the result.
+        minval: the least value.
+        maxval: above the greatest; 1 by default for floating types.
+        dtype: floating, int32 or int64.
+        seed: the op's seed.
+        name: name of the op.
+
+    Raises:
+        ValueError: another type, or integers without ``maxval``.
+    """
+    kind = as_dtype(dtype)
+    if kind.name not in ("float16", "bfloat16", "float32", "float64", "int32", "int64"):
+        raise ValueError(f"Invalid dtype {kind!r}")
+    if maxval is None:
+        if kind.is_integer:
+            raise ValueError(f"Must specify maxval for integer dtype {kind!r}")
+        maxval = 1
+    with name_scope(name, "random_uniform", [shape, minval, maxval]) as scope:
+        shape = _shape_argument(shape)
+        low = convert_to_tensor(minval, kind, name="min")
+        high = convert_to_tensor(maxval, kind, name="max")
+        seed1, seed2 = get_seed(seed)
+        if kind.is_integer:
+            return new(
+                "RandomUniformInt", scope, shape=shape, minval=low, maxval=high, seed=seed1, seed2=seed2
+            )
+        unit = new("RandomUniform", shape=shape, dtype=kind, seed=seed1, seed2=seed2)
+        return new("Add", scope, x=new("Mul", "mul", x=unit, y=high - low), y=low)
+
+
+@compute("RandomUniform")
+def _random_uniform(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+    sizes = _sizes(shape)
+    count = math.prod(sizes)
+    stream = _generator(ctx, seed, seed2).reserve(count)
+    return philox.uniform(xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
+
+
+@compute("RandomUniformInt")
+def _random_uniform_int(
+    xp: Any, shape: Any, minval: Any, maxval: Any, *, Tout: Any, seed: int, seed2: int, ctx: Any
+) -> Any:
+    sizes = _sizes(shape)
+    for label, value in (("minval", minval), ("maxval", maxval)):
+        if value.ndim:
+            raise InvalidArgumentError(None, None, f"{label} must be 0-D, got shape {list(value.shape)}")
+    count = math.prod(sizes)
+    if not count:
+        return xp.zeros(sizes, Tout.as_numpy_dtype)
+    low, high = int(minval), int(maxval)
+    if low >= high:
+        raise InvalidArgumentError(None, None, f"Need minval < maxval, got {low} >= {high}")
+    stream = _generator(ctx, seed, seed2).reserve(count)
+    return philox.integers(xp, stream, count, low, high, Tout.as_numpy_dtype).reshape(sizes)
+
+
+def random_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Returns values of a normal distribution."""
+    return _scaled("RandomStandardNormal", "random_normal", shape, mean, stddev, dtype, seed, name)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Returns values of a normal distribution of which none is further than two standard deviations from the mean."""
+    return _scaled("TruncatedNormal", "truncated_normal", shape, mean, stddev, dtype, seed, name)
+
+
+def _scaled(
+    op_type: str,
+    default_name: str,
+    shape: Any,
+    mean: Any,
+    stddev: Any,
+    dtype: Any,
+    seed: int | None,
+    name: str | None,
+) -> Tensor:
+    with name_scope(name, default_name, [shape, mean, stddev]) as scope:
+        shape = _shape_argument(shape)
+        mean = convert_to_tensor(mean, dtype, name="mean")
+        stddev = convert_to_tensor(stddev, dtype, name="stddev")
+        seed1, seed2 = get_seed(seed)
+        standard = new(op_type, shape=shape, dtype=dtype, seed=seed1, seed2=seed2)
+        return new("Add", scope, x=new("Mul", "mul", x=standard, y=stddev), y=mean)
+
+
+@compute("RandomStandardNormal")
+def _random_standard_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+    sizes = _sizes(shape)
+    count = math.prod(sizes)
+    stream = _generator(ctx, seed, seed2).reserve(count)
+    return philox.normal(xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
+
+
+@compute("TruncatedNormal")
+def _truncated_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+    sizes = _sizes(shape)
+    count = math.prod(sizes)
+    stream = _generator(ctx, seed, seed2).reserve(count)
+    return philox.truncated_normal(xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
+
+
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Returns the rows of ``value`` in random order."""
+    seed1, seed2 = get_seed(seed)
+    return new("RandomShuffle", name, value=value, seed=seed1, seed2=seed2)
+
+
+@compute("RandomShuffle")
+def _random_shuffle(xp: Any, value: Any, *, seed: int, seed2: int, ctx: Any) -> Any:
+    """Exchanges each row, from the first on, with one of those not behind it."""
+    generator = _generator(ctx, seed, seed2)
+    if not value.ndim or value.shape[0] <= 1:
+        return value
+    length = value.shape[0]
+    words = generator.reserve(-(-(length - 1) // 4), 1).words(xp, -(-(length - 1) // 4)).reshape(-1).tolist()
+    order = list(range(length))
+    for index in range(length - 1):
+        other = index + words[index] % (length - index)
+        order[index], order[other] = order[other], order[index]
+    return value[xp.asarray(order)]
+
+
+@shape_function("RandomShuffle")
+def _random_shuffle_shape(op: Operation) -> Any:
+    return (op.inputs[0].shape,)
+
+
+not_differentiable("RandomShuffle")
+
+
+def multinomial(
+    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
+) -> Tensor:
+    """Returns ``[batch, num_samples]`` classes drawn with the unnormalised log-probabilities ``[batch, classes]``."""
+    with name_scope(name, "multinomial", [logits]):
+        return _multinomial(logits, num_samples, output_dtype, seed)
+
+
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """As ``multinomial``, under the name it has in ``tf.random``."""
+    with name_scope(name, "categorical", [logits]):
+        return _multinomial(logits, num_samples, dtype, seed)
+
+
+def _multinomial(logits: Any, num_samples: Any, dtype: Any, seed: int | None) -> Tensor:
+    logits = convert_to_tensor(logits, name="logits")
+    seed1, seed2 = get_seed(seed)
+    return new(
+        "Multinomial", logits=logits, num_samples=num_samples, seed=seed1, seed2=seed2,
+        output_dtype=as_dtype(dtype) if dtype is not None else int64,
+    )  # fmt: skip
+
+
+@compute("Multinomial")
+def _multinomial_kernel(
+    xp: Any, logits: Any, num_samples: Any, *, seed: int, seed2: int, output_dtype: Any, ctx: Any
+) -> Any:
+    """Searches uniform numbers in the running sums of the probabilities; without a finite logit: the last class."""
+    count = int(num_samples)
+    if logits.ndim != 2:
+        raise InvalidArgumentError(None, None, f"logits should be a matrix, got shape {list(logits.shape)}")
+    if count < 0:
+        raise InvalidArgumentError(None, None, f"num_samples should be nonnegative, got {count}")
+    batch, classes = logits.shape
+    if not classes:
+        raise InvalidArgumentError(None, None, "num_classes should be positive, got 0")
+    stream = _generator(ctx, seed, seed2).reserve(batch * (-(-count // 4) * 4) * 2)
+    uniform = philox.uniform(xp, stream, batch * count, xp.float64).reshape(batch, count)
+    wide = logits.astype(xp.float64)
+    finite = xp.isfinite(wide)
+    top = xp.max(xp.where(finite, wide, -xp.inf), axis=1, keepdims=True)
+    weights = xp.where(finite, xp.exp(wide - xp.where(xp.isfinite(top), top, 0)), 0.0)
+    sums = xp.cumsum(weights, axis=1)
+    wanted = uniform * sums[:, -1:]
+    found = (sums[:, None, :] <= wanted[:, :, None]).sum(axis=2)
+    return xp.minimum(found, classes - 1).astype(output_dtype.as_numpy_dtype)
+
+
+@shape_function("Multinomial")
+def _multinomial_shape(op: Operation) -> Any:
+    sizes, count = op.inputs[0].shape.sizes, constant_value(op.inputs[1])
+    if sizes is not None and len(sizes) != 2:
+        raise ValueError(f"Shape must be rank 2 but is rank {len(sizes)}")
+    return (TensorShape.of((None if sizes is None else sizes[0], None if count is None else int(count))),)
+
+
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Returns a part of ``value`` of shape ``size`` that begins at a random place."""
+    with name_scope(name, "random_crop", [value, size]) as scope:
+        value = convert_to_tensor(value, name="value")
+        size = convert_to_tensor(size, "int32", name="size")
+        given = shape_of(value)
+        fits = reduce_all(given >= size)
+        check = Assert(fits, ["Need value.shape >= size, got ", given, size])
+        given = with_dependencies([check], given)
+        limit = given - size + 1
+        offset = random_uniform(shape_of(given), dtype="int32", maxval=2**31 - 1, seed=seed) % limit
+        return new("Slice", scope, input=value, begin=offset, size=size)

@@ -1,0 +1,1 @@
+"""Texts: tensors of bytes."""

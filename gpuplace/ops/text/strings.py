@@ -1,0 +1,300 @@
+"""Texts: tensors of bytes, always in host memory.
+
+Source: tensorflow/python/ops/string_ops.py and tensorflow/core/kernels/as_string_op.cc, string_join_op.cc,
+string_to_number_op.cc, substr_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpuplace.dtypes import float32
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.convert import convert_to_tensor
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.shape_rules import merge_shapes
+from gpuplace.ops.support import new, same_shape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+
+__all__ = [
+    "string_join", "as_string", "string_to_number", "string_length", "string_strip", "string_lower", "string_upper",
+    "substr", "reduce_join",
+]  # fmt: skip
+
+
+def _texts(xp: Any, values: list[bytes], shape: tuple[int, ...]) -> Any:
+    result = xp.empty(len(values), object)
+    for index, value in enumerate(values):
+        result[index] = value
+    return result.reshape(shape)
+
+
+def _each(xp: Any, x: Any, function: Callable[[bytes], bytes]) -> Any:
+    return _texts(xp, [function(value) for value in x.reshape(-1).tolist()], x.shape)
+
+
+def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
+    """Returns the texts of several tensors, of one shape or scalars, joined element by element."""
+    return new("StringJoin", name, inputs=list(inputs), separator=separator)
+
+
+@compute("StringJoin")
+def _string_join(xp: Any, inputs: list[Any], *, separator: bytes) -> Any:
+    shapes = {value.shape for value in inputs if value.ndim}
+    if len(shapes) > 1:
+        one, other = (
+            [v.shape for v in inputs if v.ndim][0],
+            next(v.shape for v in inputs if v.ndim and v.shape != inputs[0].shape),
+        )
+        raise InvalidArgumentError(None, None, f"Input shapes do not match: {list(one)} vs. {list(other)}")
+    shape = shapes.pop() if shapes else ()
+    columns = [xp.broadcast_to(value, shape).reshape(-1).tolist() for value in inputs]
+    return _texts(xp, [separator.join(row) for row in zip(*columns, strict=True)], shape)
+
+
+@shape_function("StringJoin")
+def _string_join_shape(op: Operation) -> Any:
+    shapes = [tensor.shape for tensor in op.inputs]
+    if any(shape.ndims is None for shape in shapes):
+        return (UNKNOWN_SHAPE,)
+    result = TensorShape.of(())
+    for shape in shapes:
+        if shape.ndims:
+            result = shape if not result.ndims else merge_shapes(result, shape)
+    return (result,)
+
+
+def as_string(
+    input: Any, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1, fill: str = "",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Returns numbers and bools as texts, in the form of C's ``printf``.
+
+    Args:
+        input: the values.
+        precision: digits behind the point of floating values.
+        scientific: with an exponent.
+        shortest: the shorter of both forms.
+        width: pad to this length.
+        fill: pad with this character instead of a blank.
+        name: name of the op.
+    """
+    return new(
+        "AsString",
+        name,
+        input=input,
+        precision=precision,
+        scientific=scientific,
+        shortest=shortest,
+        width=width,
+        fill=fill,
+    )
+
+
+@compute("AsString")
+def _as_string(
+    xp: Any, input: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: bytes
+) -> Any:
+    if scientific and shortest:
+        raise InvalidArgumentError(None, None, "Cannot select both scientific and shortest notation")
+    if len(fill) > 1:
+        raise InvalidArgumentError(
+            None, None, f'Fill string must be one or fewer characters: "{fill.decode()}"'
+        )
+    size = (fill.decode() if fill else "") + (str(width) if width > -1 else "")
+    kind = input.dtype.kind
+    values = input.reshape(-1).tolist()
+    if kind == "b":
+        texts = [str(value).lower().rjust(max(width, 0)) for value in values]
+    elif kind in "iu":
+        texts = [f"%{size}d" % value for value in values]
+    elif kind == "c":
+        spec = f"%{size}{_digits(precision)}{'e' if scientific else 'g' if shortest else 'f'}"
+        texts = [f"({spec % value.real},{spec % value.imag})" for value in values]
+    else:
+        spec = f"%{size}{_digits(precision)}{'e' if scientific else 'g' if shortest else 'f'}"
+        texts = [_signed_nan(spec % value, value) for value in values]
+    return _texts(xp, [text.encode() for text in texts], input.shape)
+
+
+def _digits(precision: int) -> str:
+    return f".{precision}" if precision > -1 else ""
+
+
+def _signed_nan(text: str, value: float) -> str:
+    return text if value == value else text.replace("-nan", "nan")
+
+
+def string_to_number(
+    string_tensor: Any = None, out_type: Any = float32, name: str | None = None, input: Any = None
+) -> Tensor:
+    """Returns texts as numbers; InvalidArgumentError at run time for what is none."""
+    return new(
+        "StringToNumber",
+        name,
+        string_tensor=input if string_tensor is None else string_tensor,
+        out_type=out_type,
+    )
+
+
+@compute("StringToNumber")
+def _string_to_number(xp: Any, string_tensor: Any, *, out_type: Any) -> Any:
+    parse = int if out_type.is_integer else float
+    values = []
+    for text in string_tensor.reshape(-1).tolist():
+        try:
+            value = parse(text.strip().decode("ascii"))
+            if b"_" in text or (out_type.is_integer and not out_type.min <= value <= out_type.max):
+                raise ValueError
+        except ValueError:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"StringToNumberOp could not correctly convert string: {text.decode(errors='replace')}",
+            ) from None
+        values.append(value)
+    return xp.array(values, out_type.as_numpy_dtype).reshape(string_tensor.shape)
+
+
+def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """Returns the length of each text, in bytes or (``unit="UTF8_CHAR"``) characters."""
+    return new("StringLength", name, input=input, unit=unit)
+
+
+@compute("StringLength")
+def _string_length(xp: Any, input: Any, *, unit: bytes) -> Any:
+    def length(text: bytes) -> int:
+        return len(text) if unit == b"BYTE" else sum(byte & 0xC0 != 0x80 for byte in text)
+
+    return xp.array([length(text) for text in input.reshape(-1).tolist()], xp.int32).reshape(input.shape)
+
+
+def string_strip(input: Any, name: str | None = None) -> Tensor:
+    """Returns texts without white space around them."""
+    return new("StringStrip", name, input=input)
+
+
+@compute("StringStrip")
+def _string_strip(xp: Any, input: Any) -> Any:
+    return _each(xp, input, bytes.strip)
+
+
+def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """Returns texts in lower case: ASCII letters, or with ``encoding="utf-8"`` all."""
+    return new("StringLower", name, input=input, encoding=encoding)
+
+
+def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """Returns texts in upper case: ASCII letters, or with ``encoding="utf-8"`` all."""
+    return new("StringUpper", name, input=input, encoding=encoding)
+
+
+@compute("StringLower", "StringUpper")
+def _string_case(xp: Any, input: Any, *, encoding: bytes, ctx: Any) -> Any:
+    lower = ctx.op.type == "StringLower"
+    if not encoding:
+        return _each(xp, input, bytes.lower if lower else bytes.upper)
+    change = str.lower if lower else str.upper
+    return _each(xp, input, lambda text: change(text.decode("utf-8")).encode("utf-8"))
+
+
+def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """Returns ``len`` bytes (or characters) of each text from ``pos`` on; a negative ``pos`` counts from the end."""
+    return new("Substr", name, input=input, pos=pos, len=len, unit=unit)
+
+
+_length = len
+
+
+@compute("Substr")
+def _substr(xp: Any, input: Any, pos: Any, len: Any, *, unit: bytes) -> Any:
+    shape = xp.broadcast(input, pos, len).shape
+    columns = [xp.broadcast_to(value, shape).reshape(-1).tolist() for value in (input, pos, len)]
+    results = []
+    for index, (text, start, count) in enumerate(zip(*columns, strict=True)):
+        letters: Any = text if unit == b"BYTE" else text.decode("utf-8", "replace")
+        first = start + _length(letters) if start < 0 else start
+        if not 0 <= first <= _length(letters):
+            raise InvalidArgumentError(
+                None, None, f"pos {start} out of range for string {text!r} at index {index}"
+            )
+        part = letters[first : first + max(count, 0)]
+        results.append(part if isinstance(part, bytes) else part.encode("utf-8"))
+    return _texts(xp, results, shape)
+
+
+@shape_function("Substr")
+def _substr_shape(op: Operation) -> Any:
+    given, pos = op.inputs[0].shape, op.inputs[1].shape
+    if given.ndims is None or pos.ndims is None:
+        return (UNKNOWN_SHAPE,)
+    return (
+        given if given.ndims >= pos.ndims and given.is_fully_defined() and pos.ndims == 0 else UNKNOWN_SHAPE,
+    )
+
+
+def reduce_join(
+    inputs: Any, axis: Any = None, keep_dims: bool = False, separator: str = "", name: str | None = None,
+    reduction_indices: Any = None, keepdims: Any = None,
+) -> Tensor:  # fmt: skip
+    """Returns the texts along ``axis`` joined, the first of several axes fastest; by default all in order."""
+    inputs = convert_to_tensor(inputs, "string", name="inputs")
+    at = axis if reduction_indices is None else reduction_indices
+    if at is None:
+        at = list(range(inputs.shape.ndims or 0))[::-1]
+    return new(
+        "ReduceJoin",
+        name,
+        inputs=inputs,
+        reduction_indices=at,
+        keep_dims=bool(keep_dims or keepdims),
+        separator=separator,
+    )
+
+
+@compute("ReduceJoin")
+def _reduce_join(xp: Any, inputs: Any, reduction_indices: Any, *, keep_dims: bool, separator: bytes) -> Any:
+    axes = []
+    for axis in reduction_indices.reshape(-1).tolist():
+        if not -inputs.ndim <= axis < inputs.ndim:
+            raise InvalidArgumentError(
+                None, None, f"Invalid reduction dimension {axis} for input with {inputs.ndim} dimension(s)"
+            )
+        axes.append(axis % inputs.ndim)
+    kept = [axis for axis in range(inputs.ndim) if axis not in axes]
+    moved = xp.transpose(inputs, (*kept, *reversed(axes)))
+    outer = tuple(inputs.shape[axis] for axis in kept)
+    rows = moved.reshape(*outer, -1) if inputs.size else moved.reshape(*outer, 0)
+    flat = rows.reshape(-1, rows.shape[-1]).tolist() if outer else [rows.reshape(-1).tolist()]
+    final = (
+        tuple(1 if axis in axes else size for axis, size in enumerate(inputs.shape)) if keep_dims else outer
+    )
+    return _texts(xp, [separator.join(row) for row in flat], final)
+
+
+@shape_function("ReduceJoin")
+def _reduce_join_shape(op: Operation) -> Any:
+    sizes, axes, keep = op.inputs[0].shape.sizes, constant_value(op.inputs[1]), op.attrs["keep_dims"]
+    if sizes is None or axes is None:
+        return (TensorShape.of((None,) * len(sizes)) if keep and sizes is not None else UNKNOWN_SHAPE,)
+    gone = set()
+    for axis in axes.reshape(-1).tolist():
+        if not -len(sizes) <= axis < len(sizes):
+            raise ValueError(f"Invalid reduction dimension {axis} for input with {len(sizes)} dimension(s)")
+        gone.add(axis % len(sizes))
+    kept = (1 if axis in gone else size for axis, size in enumerate(sizes) if keep or axis not in gone)
+    return (TensorShape.of(tuple(kept)),)
+
+
+shape_function("AsString", "StringToNumber", "StringLength", "StringStrip", "StringLower", "StringUpper")(
+    same_shape
+)
+not_differentiable(
+    "StringJoin", "AsString", "StringToNumber", "StringLength", "StringStrip", "StringLower", "StringUpper", "Substr",
+    "ReduceJoin",
+)  # fmt: skip

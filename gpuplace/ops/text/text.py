@@ -1,0 +1,200 @@
+"""Ops that search in texts, and that turn bytes into numbers and letters.
+
+Source: tensorflow/python/ops/string_ops.py and parsing_ops.py; core/kernels/regex_replace_op.cc, decode_raw_op.cc and
+encode_base64 of core/lib/strings/base64.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.support import new
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+
+__all__ = ["decode_base64", "decode_raw", "encode_base64", "regex_full_match", "regex_replace"]
+
+
+def regex_replace(
+    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
+) -> Tensor:
+    """Replaces what ``pattern`` matches by ``rewrite``, in which ``\\1`` to ``\\9`` are the pattern's groups.
+
+    Args:
+        input: texts.
+        pattern: a regular expression.
+        rewrite: what to put in place of a match.
+        replace_global: whether all matches are replaced, or the first of each text.
+        name: name of the op.
+    """
+    if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
+        return new(
+            "StaticRegexReplace",
+            name,
+            input=input,
+            pattern=pattern,
+            rewrite=rewrite,
+            replace_global=replace_global,
+        )
+    return new(
+        "RegexReplace", name, input=input, pattern=pattern, rewrite=rewrite, replace_global=replace_global
+    )
+
+
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+    """Whether ``pattern`` matches all of a text."""
+    if isinstance(pattern, (str, bytes)):
+        return new("StaticRegexFullMatch", name, input=input, pattern=pattern)
+    return new("RegexFullMatch", name, input=input, pattern=pattern)
+
+
+def decode_raw(
+    input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None, bytes: Any = None
+) -> Tensor:
+    """Returns the bytes of texts as numbers, along a new last axis.
+
+    Args:
+        input_bytes: texts, all of one length.
+        out_type: type of the numbers.
+        little_endian: order of the bytes in a number.
+        name: name of the op.
+        bytes: the older name of ``input_bytes``.
+    """
+    source = input_bytes if bytes is None else bytes
+    return new("DecodeRaw", name, bytes=source, out_type=out_type, little_endian=little_endian)
+
+
+def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
+    """Returns texts in base 64, in the alphabet for web addresses."""
+    return new("EncodeBase64", name, input=input, pad=pad)
+
+
+def decode_base64(input: Any, name: str | None = None) -> Tensor:
+    """Returns what texts in base 64 stand for."""
+    return new("DecodeBase64", name, input=input)
+
+
+def _each(xp: Any, x: Any, function: Callable[[bytes], Any], dtype: Any = object) -> Any:
+    result = xp.empty(x.size, dtype)
+    for index, value in enumerate(x.reshape(-1).tolist()):
+        result[index] = function(value)
+    return result.reshape(x.shape)
+
+
+def _compiled(pattern: bytes) -> re.Pattern[bytes]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise InvalidArgumentError(
+            None, None, f"Invalid pattern: {pattern.decode(errors='replace')}, error: {error}"
+        ) from None
+
+
+def _replaced(xp: Any, input: Any, pattern: bytes, rewrite: bytes, replace_global: bool) -> Any:
+    regex = _compiled(pattern)
+    return _each(xp, input, lambda text: regex.sub(rewrite, text, 0 if replace_global else 1))
+
+
+@compute("StaticRegexReplace")
+def _static_regex_replace(
+    xp: Any, input: Any, *, pattern: bytes, rewrite: bytes, replace_global: bool
+) -> Any:
+    return _replaced(xp, input, pattern, rewrite, replace_global)
+
+
+@compute("RegexReplace")
+def _regex_replace(xp: Any, input: Any, pattern: Any, rewrite: Any, *, replace_global: bool) -> Any:
+    return _replaced(xp, input, pattern.item(), rewrite.item(), replace_global)
+
+
+@compute("StaticRegexFullMatch")
+def _static_regex_full_match(xp: Any, input: Any, *, pattern: bytes) -> Any:
+    regex = _compiled(pattern)
+    return _each(xp, input, lambda text: regex.fullmatch(text) is not None, bool)
+
+
+@compute("RegexFullMatch")
+def _regex_full_match(xp: Any, input: Any, pattern: Any) -> Any:
+    regex = _compiled(pattern.item())
+    return _each(xp, input, lambda text: regex.fullmatch(text) is not None, bool)
+
+
+@compute("EncodeBase64")
+def _encode_base64(xp: Any, input: Any, *, pad: bool) -> Any:
+    return _each(
+        xp,
+        input,
+        lambda text: base64.urlsafe_b64encode(text) if pad else base64.urlsafe_b64encode(text).rstrip(b"="),
+    )
+
+
+@compute("DecodeBase64")
+def _decode_base64(xp: Any, input: Any) -> Any:
+    def decoded(text: bytes) -> bytes:
+        try:
+            return base64.b64decode(
+                text.rstrip(b"=") + b"=" * (-len(text.rstrip(b"=")) % 4), b"-_", validate=True
+            )
+        except binascii.Error:
+            raise InvalidArgumentError(None, None, "Invalid character found in base64.") from None
+
+    return _each(xp, input, decoded)
+
+
+@compute("DecodeRaw")
+def _decode_raw(xp: Any, bytes: Any, *, out_type: Any, little_endian: bool) -> Any:
+    texts = bytes.reshape(-1).tolist()
+    dtype = np.dtype(out_type.as_numpy_dtype)
+    length = len(texts[0]) if texts else 0
+    for text in texts:
+        if len(text) != length:
+            raise InvalidArgumentError(
+                None,
+                None,
+                "DecodeRaw requires input strings to all be the same size, but element"
+                f" {texts.index(text)} has size {length} != {len(text)}",
+            )
+    if length % dtype.itemsize:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Input to DecodeRaw has length {length} that is not a multiple of {dtype.itemsize}, the size of"
+            f" {out_type.name}",
+        )
+    order = dtype.newbyteorder("<" if little_endian else ">")
+    numbers = np.frombuffer(b"".join(texts), order).astype(dtype)
+    return xp.asarray(numbers.reshape((*bytes.shape, length // dtype.itemsize)))
+
+
+@shape_function(
+    "StaticRegexReplace",
+    "StaticRegexFullMatch",
+    "EncodeBase64",
+    "DecodeBase64",
+    "RegexReplace",
+    "RegexFullMatch",
+)
+def _same_shape(op: Operation) -> list[TensorShape]:
+    return [op.inputs[0].shape]
+
+
+@shape_function("DecodeRaw")
+def _decode_raw_shape(op: Operation) -> list[TensorShape]:
+    shape = op.inputs[0].shape
+    return [UNKNOWN_SHAPE if shape.ndims is None else shape.concatenate([None])]
+
+
+not_differentiable(
+    "StaticRegexReplace", "StaticRegexFullMatch", "RegexReplace", "RegexFullMatch", "EncodeBase64", "DecodeBase64",
+    "DecodeRaw",
+)  # fmt: skip

@@ -1,0 +1,249 @@
+"""The ops that update a variable from its gradient, for reference and resource variables alike.
+
+``ApplyMomentum(var, accum, ...)`` takes references and returns one; ``ResourceApplyMomentum`` takes handles and returns
+nothing. One function below serves both: it gets the values and returns the new ones. The sparse variants get the rows'
+values and ``indices`` and change those rows only.
+
+Source: tensorflow/core/kernels/training_ops.cc, release 1.15 (formulas, messages).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.operation import Operation
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import binder
+from gpuplace.kernels.resources import change
+from gpuplace.numerics.pieces import WHOLE_BYTES
+from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.train.updating import Formula, as_one_kernel, to_all, to_rows
+from gpuplace.ops.variables.resource_state import handle_shape
+from gpuplace.shapes import TensorShape
+
+
+def _apply(
+    name: str, variables: int, attrs: tuple[str, ...] = (), sparse: bool = False
+) -> Callable[[Formula], Formula]:
+    """Registers a formula as what computes ``<name>`` and ``Resource<name>``.
+
+    Args:
+        name: op type of the variant for reference variables.
+        variables: how many of the first inputs are variables, the trained one first.
+        attrs: attributes handed on by keyword.
+        sparse: an input after the gradient holds the positions of the rows that it is for.
+    """
+
+    def register(formula: Formula) -> Formula:
+        def bind(xp: Any, op_attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+            keywords = {attr: op_attrs[attr] for attr in attrs}
+            names = _input_names(op)
+            grad_at = _gradient_position(op) - variables
+            rows_at = names.index("indices") - variables if sparse else -1
+            has_output = bool(op.outputs)
+            on_all = as_one_kernel(xp, formula, op.type, keywords)
+
+            def changed(values: list[Any], are_own: list[bool], rest: tuple[Any, ...]) -> Any:
+                if sparse:
+                    others = rest[:rows_at] + rest[rows_at + 1 :]
+                    return to_rows(xp, formula, values, are_own, others, grad_at, rest[rows_at], keywords)
+                grad = rest[grad_at]
+                shape = grad.shape
+                for value in values:
+                    if value.shape != shape:
+                        _check_shapes(names, values, grad)
+                        break
+                if grad.nbytes <= WHOLE_BYTES:
+                    return on_all(xp, *values, *rest, **keywords)
+                return to_all(xp, on_all, values, are_own, rest, grad_at, keywords)
+
+            def run(*inputs: Any) -> Any:
+                storages = inputs[:variables]
+                if not has_output:
+                    storages = tuple([handle.variable for handle in storages])
+                change(storages, changed, inputs[variables:])
+                return inputs[0] if has_output else ()
+
+            return run
+
+        bind.__qualname__ = f"bind_{name}"
+        binder(name, f"Resource{name}")(bind)
+        shape_function(name)(_reference_shape)
+        shape_function(f"Resource{name}")(_handle_shape)
+        return formula
+
+    return register
+
+
+def _input_names(op: Operation) -> list[str]:
+    assert op.op_def is not None
+    return [arg.name for arg in op.op_def.inputs]
+
+
+def _gradient_position(op: Operation) -> int:
+    return next(i for i, name in enumerate(_input_names(op)) if name in ("grad", "delta"))
+
+
+def _reference_shape(op: Operation) -> list[TensorShape]:
+    shape = op.inputs[0].shape
+    if not op.type.startswith("Sparse"):
+        shape = merge_shapes(shape, op.inputs[_gradient_position(op)].shape)
+    return [shape]
+
+
+def _handle_shape(op: Operation) -> list[TensorShape]:
+    if not op.type.startswith("ResourceSparse"):
+        merge_shapes(handle_shape(op.inputs[0]), op.inputs[_gradient_position(op)].shape)
+    return []
+
+
+def _check_shapes(names: list[str], values: list[Any], grad: Any) -> None:
+    shape = values[0].shape
+    for name, array in zip((*names[1 : len(values)], "grad"), (*values[1:], grad), strict=True):
+        if array.shape != shape and array.ndim:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"var and {name} do not have the same shape{brackets(TensorShape.of(shape))} "
+                f"{brackets(TensorShape.of(array.shape))}",
+            )
+
+
+def _as(value: Any, like: Any) -> Any:
+    """``value`` in the element type of ``like``."""
+    return value.astype(like.dtype, copy=False)
+
+
+def minus(xp: Any, value: Any, step: Any) -> Any:
+    """``value - step``; the array ``step``, which is new and nobody else's, is written over."""
+    return xp.subtract(value, step, out=step) if step.ndim else value - step
+
+
+# The updates
+
+
+@_apply("ApplyGradientDescent", 1)
+def _gradient_descent(xp: Any, var: Any, alpha: Any, delta: Any) -> tuple[Any, ...]:
+    return (minus(xp, var, delta * alpha),)
+
+
+@_apply("ApplyMomentum", 2, ("use_nesterov",))
+@_apply("SparseApplyMomentum", 2, ("use_nesterov",), sparse=True)
+def _momentum(
+    xp: Any, var: Any, accum: Any, lr: Any, grad: Any, momentum: Any, *, use_nesterov: bool
+) -> tuple[Any, ...]:
+    accum = accum * momentum
+    accum += grad
+    step = grad * lr + accum * momentum * lr if use_nesterov else accum * lr
+    return minus(xp, var, step), accum
+
+
+@_apply("ApplyAdagrad", 2, ("update_slots",))
+@_apply("SparseApplyAdagrad", 2, ("update_slots",), sparse=True)
+def _adagrad(xp: Any, var: Any, accum: Any, lr: Any, grad: Any, *, update_slots: bool) -> tuple[Any, ...]:
+    if update_slots:
+        accum = accum + grad * grad
+    return var - grad * lr / xp.sqrt(accum), accum
+
+
+@_apply("ApplyAdadelta", 3)
+@_apply("SparseApplyAdadelta", 3, sparse=True)
+def _adadelta(
+    xp: Any, var: Any, accum: Any, accum_update: Any, lr: Any, rho: Any, epsilon: Any, grad: Any
+) -> tuple[Any, ...]:
+    one = rho.dtype.type(1)
+    accum = accum * rho + grad * grad * (one - rho)
+    update = xp.sqrt(accum_update + epsilon) / xp.sqrt(accum + epsilon) * grad
+    return var - update * lr, accum, accum_update * rho + update * update * (one - rho)
+
+
+@_apply("ApplyRMSProp", 3)
+@_apply("SparseApplyRMSProp", 3, sparse=True)
+def _rms_prop(
+    xp: Any, var: Any, ms: Any, mom: Any, lr: Any, rho: Any, momentum: Any, epsilon: Any, grad: Any
+) -> tuple[Any, ...]:
+    ms = ms + (grad * grad - ms) * (rho.dtype.type(1) - rho)
+    mom = mom * momentum + grad * lr / xp.sqrt(ms + epsilon)
+    return var - mom, ms, mom
+
+
+@_apply("ApplyCenteredRMSProp", 4)
+@_apply("SparseApplyCenteredRMSProp", 4, sparse=True)
+def _centered_rms_prop(
+    xp: Any, var: Any, mg: Any, ms: Any, mom: Any, lr: Any, rho: Any, momentum: Any, epsilon: Any, grad: Any
+) -> tuple[Any, ...]:
+    rest = rho.dtype.type(1) - rho
+    ms = ms + (grad * grad - ms) * rest
+    mg = mg + (grad - mg) * rest
+    mom = mom * momentum + grad * lr / xp.sqrt(ms - mg * mg + epsilon)
+    return var - mom, mg, ms, mom
+
+
+@_apply("ApplyAdam", 3, ("use_nesterov",))
+def _adam(
+    xp: Any,
+    var: Any,
+    m: Any,
+    v: Any,
+    beta1_power: Any,
+    beta2_power: Any,
+    lr: Any,
+    beta1: Any,
+    beta2: Any,
+    epsilon: Any,
+    grad: Any,
+    *,
+    use_nesterov: bool,
+) -> tuple[Any, ...]:
+    one = beta1.dtype.type(1)
+    rate = lr * xp.sqrt(one - beta2_power) / (one - beta1_power)
+    m = m + (grad - m) * (one - beta1)
+    v = v + (grad * grad - v) * (one - beta2)
+    step = grad * (one - beta1) + beta1 * m if use_nesterov else m
+    return var - step * rate / (xp.sqrt(v) + epsilon), m, v
+
+
+@_apply("ApplyAdaMax", 3)
+def _ada_max(
+    xp: Any,
+    var: Any,
+    m: Any,
+    v: Any,
+    beta1_power: Any,
+    lr: Any,
+    beta1: Any,
+    beta2: Any,
+    epsilon: Any,
+    grad: Any,
+) -> tuple[Any, ...]:
+    one = beta1.dtype.type(1)
+    m = m + (grad - m) * (one - beta1)
+    v = xp.maximum(beta2 * v, xp.abs(grad))
+    return var - lr / (one - beta1_power) * (m / (v + epsilon)), m, v
+
+
+@_apply("ApplyProximalGradientDescent", 1)
+def _proximal_gradient_descent(
+    xp: Any, var: Any, alpha: Any, l1: Any, l2: Any, delta: Any
+) -> tuple[Any, ...]:
+    zero, one = alpha.dtype.type(0), alpha.dtype.type(1)
+    moved = var - delta * alpha
+    if float(l1) > 0:
+        return (xp.sign(moved) * xp.maximum(xp.abs(moved) - alpha * l1, zero) / (one + l2 * alpha),)
+    return (moved / (one + l2 * alpha),)
+
+
+@_apply("ApplyFtrl", 3)
+@_apply("SparseApplyFtrl", 3, sparse=True)
+def _ftrl(
+    xp: Any, var: Any, accum: Any, linear: Any, grad: Any, lr: Any, l1: Any, l2: Any, lr_power: Any
+) -> tuple[Any, ...]:
+    new_accum = accum + grad * grad
+    power = -lr_power
+    linear = linear + grad - (new_accum**power - accum**power) / lr * var
+    two = lr.dtype.type(2)
+    quadratic = new_accum**power / lr + two * l2
+    shrunk = (xp.sign(linear) * l1 - linear) / quadratic
+    return _as(xp.where(xp.abs(linear) > l1, shrunk, xp.zeros_like(linear)), var), new_accum, linear

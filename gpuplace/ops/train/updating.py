@@ -1,0 +1,163 @@
+"""Applies the formula of an optimizer to variables: to whole arrays piece by piece, or to some of their rows.
+
+A formula takes arrays and gives new ones, element by element::
+
+    formula(np, var, accum, lr, grad, momentum)  ->  var, accum
+
+Over a large variable it goes in pieces that the cache holds, on the threads of ``kernels.threads``, and what comes out
+is written over the variable where that is allowed. Rows that occur several times take their turns: first all rows at
+their first occurrence, then those that occur a second time::
+
+    indices   3 0 3 5 3 0
+    turn      0 0 1 0 2 1
+
+On a real GPU a formula for whole arrays is one kernel (see ``kernels.one_kernel``).
+
+Source: tensorflow/core/kernels/training_ops.cc, release 1.15 (the order of equal rows).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.numerics.one_kernel import OneKernel, environment_allows_fusion
+from gpuplace.numerics.pieces import WHOLE_BYTES, over
+from gpuplace.ops.variables.scatter import check_indices
+
+__all__ = ["Formula", "as_one_kernel", "to_all", "to_rows", "turns"]
+
+Formula = Callable[..., tuple[Any, ...]]
+"""``(xp, *values of the variables, *other inputs, **attributes)`` to the new values of the variables."""
+
+
+def as_one_kernel(xp: Any, formula: Formula, name: str, attrs: Mapping[str, Any]) -> Formula:
+    """The formula for whole arrays: with CuPy one kernel that reads and writes each once, and not one a sign.
+
+    Args:
+        xp: numpy or cupy.
+        formula: what to do.
+        name: of the kernel.
+        attrs: what the formula will get by keyword.
+    """
+    if not hasattr(xp, "ElementwiseKernel") or not environment_allows_fusion():
+        return formula
+    kernel = OneKernel(
+        xp,
+        name,
+        lambda recorder, given: formula(recorder, *given, **attrs),
+        functools.partial(formula, xp, **attrs),
+    )
+
+    def run(xp: Any, *arrays: Any, **attrs: Any) -> tuple[Any, ...]:
+        made = kernel(*arrays)
+        return made if isinstance(made, tuple) else (made,)
+
+    return run
+
+
+def to_all(
+    xp: Any,
+    formula: Formula,
+    values: Sequence[Any],
+    are_own: Sequence[bool],
+    inputs: Sequence[Any],
+    grad_at: int,
+    attrs: Mapping[str, Any],
+) -> Sequence[Any]:
+    """New values of variables.
+
+    Args:
+        xp: numpy or cupy.
+        formula: what to do.
+        values: the variables' arrays, of one shape.
+        are_own: whether each may be written to.
+        inputs: the gradient and numbers.
+        grad_at: position of the gradient among them.
+        attrs: what the formula takes by keyword.
+    """
+    shape, nbytes, grad = values[0].shape, values[0].nbytes, inputs[grad_at]
+    arrays = (*values, grad)
+    if (
+        xp is not np
+        or nbytes <= WHOLE_BYTES
+        or any(array.shape != shape or not array.flags.c_contiguous for array in arrays)
+    ):
+        return formula(xp, *values, *inputs, **attrs)
+    new = [value if own else np.empty_like(value) for value, own in zip(values, are_own, strict=True)]
+    flat = [value.reshape(-1) for value in values]
+    results = [value.reshape(-1) for value in new]
+    grads = grad.reshape(-1)
+    before, after = inputs[:grad_at], inputs[grad_at + 1 :]
+
+    def piece(part: slice) -> None:
+        parts = formula(np, *[value[part] for value in flat], *before, grads[part], *after, **attrs)
+        for result, made in zip(results, parts, strict=True):
+            result[part] = made
+
+    over(np, grads.size, nbytes // grads.size * (2 * len(values) + 1), piece)
+    return new
+
+
+def to_rows(
+    xp: Any,
+    formula: Formula,
+    values: Sequence[Any],
+    are_own: Sequence[bool],
+    inputs: Sequence[Any],
+    grad_at: int,
+    indices: Any,
+    attrs: Mapping[str, Any],
+) -> Sequence[Any]:
+    """New values of variables of which only the rows ``indices`` change.
+
+    Args:
+        xp: numpy or cupy.
+        formula: what to do.
+        values: the variables' arrays, ``[rows, ...]`` or scalars, which stay what they are.
+        are_own: whether each may be written to.
+        inputs: the gradient, ``indices.shape + values[0].shape[1:]``, and numbers.
+        grad_at: position of the gradient among them.
+        indices: integers of any shape.
+        attrs: what the formula takes by keyword.
+
+    Raises:
+        InvalidArgumentError: an index is outside of the variable.
+    """
+    indices = indices.reshape(-1)
+    check_indices(xp, indices, values[0].shape[0])
+    new = [value if own else value.copy() for value, own in zip(values, are_own, strict=True)]
+    grads = inputs[grad_at].reshape(-1, *values[0].shape[1:])
+    before, after = inputs[:grad_at], inputs[grad_at + 1 :]
+    for turn in turns(xp, indices):
+        rows = indices[turn]
+        parts = [value[rows] if value.ndim else value for value in new]
+        changed = formula(xp, *parts, *before, grads[turn], *after, **attrs)
+        for value, part in zip(new, changed, strict=True):
+            if value.ndim:
+                value[rows] = part
+    return new
+
+
+def turns(xp: Any, indices: Any) -> list[Any]:
+    """Positions in ``indices``, so that no index occurs twice in one part, and equal ones keep their order.
+
+    >>> [turn.tolist() for turn in turns(np, np.array([3, 0, 3, 5, 3, 0]))]
+    [[1, 0, 3], [5, 2], [4]]
+    """
+    count = len(indices)
+    if not count:
+        return []
+    order = xp.argsort(indices, kind="stable")
+    ranked = indices[order]
+    is_first = xp.concatenate([xp.ones(1, bool), ranked[1:] != ranked[:-1]])
+    if bool(is_first.all()):
+        return [slice(None)]
+    positions = xp.arange(count)
+    turn = positions - xp.maximum.accumulate(xp.where(is_first, positions, 0))
+    by_turn = xp.argsort(turn, kind="stable")
+    ends = xp.cumsum(xp.bincount(turn)).tolist()
+    return [order[by_turn[start:end]] for start, end in zip([0, *ends], ends)]

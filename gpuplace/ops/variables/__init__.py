@@ -1,0 +1,1 @@
+"""Variables: reference and resource variables, scopes, initial values."""

@@ -1,0 +1,376 @@
+"""Initial values of variables: callables from a shape to the operations that make the value.
+
+An initializer is called inside the scope ``<variable>/Initializer``, so that the variable ``w`` of
+``glorot_uniform_initializer()`` gets ``w/Initializer/random_uniform/shape`` and so on.
+
+Source: tensorflow/python/ops/init_ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import DType, as_dtype, float32
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array import constant
+from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.math import elementwise, unary
+from gpuplace.ops.math.factorization import qr
+from gpuplace.ops.random import random
+from gpuplace.shapes import as_shape
+
+__all__ = [
+    "Constant",
+    "GlorotNormal",
+    "GlorotUniform",
+    "Identity",
+    "Initializer",
+    "Ones",
+    "Orthogonal",
+    "RandomNormal",
+    "RandomUniform",
+    "TruncatedNormal",
+    "UniformUnitScaling",
+    "VarianceScaling",
+    "Zeros",
+    "constant_initializer",
+    "glorot_normal_initializer",
+    "glorot_uniform_initializer",
+    "he_normal",
+    "he_uniform",
+    "identity_initializer",
+    "lecun_normal",
+    "lecun_uniform",
+    "ones_initializer",
+    "orthogonal_initializer",
+    "random_normal_initializer",
+    "random_uniform_initializer",
+    "truncated_normal_initializer",
+    "uniform_unit_scaling_initializer",
+    "variance_scaling_initializer",
+    "zeros_initializer",
+]
+
+_TRUNCATED_STDDEV = 0.87962566103423978
+"""Standard deviation of a unit normal distribution that is cut off at two standard deviations."""
+
+
+class Initializer:
+    """The base of all initializers."""
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """The initial value of a variable.
+
+        Args:
+            shape: its shape.
+            dtype: its element type; the initializer's own where None.
+            partition_info: which part of a partitioned variable it is for, or None.
+        """
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments, by name."""
+        return {
+            name.lstrip("_"): value.name if isinstance(value, DType) else value
+            for name, value in vars(self).items()
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        """The initializer that ``get_config`` describes."""
+        return cls(**config)
+
+
+class Zeros(Initializer):
+    """All zeros."""
+
+    def __init__(self, dtype: Any = float32) -> None:
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Zeros of ``shape``."""
+        return constant.zeros(shape, self.dtype if dtype is None else dtype)
+
+
+class Ones(Initializer):
+    """All ones."""
+
+    def __init__(self, dtype: Any = float32) -> None:
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Ones of ``shape``."""
+        return constant.ones(shape, self.dtype if dtype is None else dtype)
+
+
+class Constant(Initializer):
+    """A given value; the last element fills the rest of a larger shape.
+
+    Raises:
+        TypeError: the value is no scalar, list or array.
+    """
+
+    def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
+        if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
+            raise TypeError(
+                f"Invalid type for initial value: {type(value)} (expected Python scalar, list or "
+            )
+        self.value = value
+        self.dtype = as_dtype(dtype)
+        self._verify_shape = verify_shape
+
+    def __call__(
+        self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
+    ) -> Tensor:
+        """A constant of ``shape``."""
+        return constant.constant(
+            self.value,
+            dtype=self.dtype if dtype is None else dtype,
+            shape=shape,
+            verify_shape=self._verify_shape if verify_shape is None else verify_shape,
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments, by name."""
+        return {"value": self.value, "dtype": self.dtype.name}
+
+
+class RandomUniform(Initializer):
+    """Uniform between ``minval`` and ``maxval`` (1 for floating types where None)."""
+
+    def __init__(
+        self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = float32
+    ) -> None:
+        self.minval = minval
+        self.maxval = maxval
+        self.seed = seed
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Random values of ``shape``."""
+        dtype = self.dtype if dtype is None else dtype
+        return random.random_uniform(shape, self.minval, self.maxval, dtype, seed=self.seed)
+
+
+class _Normal(Initializer):
+    def __init__(
+        self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = float32
+    ) -> None:
+        self.mean = mean
+        self.stddev = stddev
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+
+class RandomNormal(_Normal):
+    """Normally distributed."""
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Random values of ``shape``."""
+        dtype = self.dtype if dtype is None else dtype
+        return random.random_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
+
+
+class TruncatedNormal(_Normal):
+    """Normally distributed, values beyond two standard deviations drawn anew."""
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Random values of ``shape``."""
+        dtype = self.dtype if dtype is None else dtype
+        return random.truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
+
+
+class UniformUnitScaling(Initializer):
+    """Uniform, such that the variance of a layer's input is kept: ``+-sqrt(3 / fan_in) * factor``."""
+
+    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
+        self.factor = factor
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Random values of ``shape``."""
+        dtype = self.dtype if dtype is None else dtype
+        sizes = _full_shape(shape, partition_info)
+        fan_in = max(1.0, float(math.prod(sizes[:-1])))
+        limit = math.sqrt(3 / fan_in) * self.factor
+        return random.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
+
+
+class VarianceScaling(Initializer):
+    """Random, with a variance of ``scale / n``.
+
+    Args:
+        scale: positive factor.
+        mode: what ``n`` is: ``fan_in``, ``fan_out`` or their mean, ``fan_avg``.
+        distribution: ``normal`` (the same as ``truncated_normal``), ``untruncated_normal`` or ``uniform``.
+        seed: of the random op.
+        dtype: element type where the call gives none.
+
+    Raises:
+        ValueError: an argument has another value.
+    """
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: int | None = None,
+        dtype: Any = float32,
+    ) -> None:
+        if scale <= 0.0:
+            raise ValueError("`scale` must be positive float.")
+        if mode not in ("fan_in", "fan_out", "fan_avg"):
+            raise ValueError("Invalid `mode` argument:", mode)
+        if distribution not in ("normal", "uniform", "truncated_normal", "untruncated_normal"):
+            raise ValueError("Invalid `distribution` argument:", distribution)
+        self.scale = scale
+        self.mode = mode
+        self.distribution = distribution
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Random values of ``shape``."""
+        dtype = self.dtype if dtype is None else dtype
+        fan_in, fan_out = fans(_full_shape(shape, partition_info))
+        count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[self.mode]
+        variance = self.scale / max(1.0, count)
+        if self.distribution in ("normal", "truncated_normal"):
+            stddev = math.sqrt(variance) / _TRUNCATED_STDDEV
+            return random.truncated_normal(shape, 0.0, stddev, dtype, seed=self.seed)
+        if self.distribution == "untruncated_normal":
+            return random.random_normal(shape, 0.0, math.sqrt(variance), dtype, seed=self.seed)
+        limit = math.sqrt(3.0 * variance)
+        return random.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
+
+
+class GlorotUniform(VarianceScaling):
+    """Uniform within ``+-sqrt(6 / (fan_in + fan_out))``."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
+        super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments, by name."""
+        return {"seed": self.seed, "dtype": self.dtype.name}
+
+
+class GlorotNormal(VarianceScaling):
+    """Truncated normal with a variance of ``2 / (fan_in + fan_out)``."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
+        super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments, by name."""
+        return {"seed": self.seed, "dtype": self.dtype.name}
+
+
+class Orthogonal(Initializer):
+    """An orthogonal matrix, from the QR decomposition of a random one; more dimensions are flattened into rows."""
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
+        self.gain = gain
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """A matrix with orthogonal rows or columns, shaped ``shape``; ValueError below two dimensions."""
+        dtype = self.dtype if dtype is None else dtype
+        sizes = [int(size) for size in shape]
+        if len(sizes) < 2:
+            raise ValueError("The tensor to initialize must be at least two-dimensional")
+        rows, columns = math.prod(sizes[:-1]), sizes[-1]
+        flat = (max(columns, rows), min(columns, rows))
+        normal = random.random_normal(flat, dtype=dtype, seed=self.seed)
+        q, r = qr(normal)
+        diagonal = apply_op("DiagPart", input=r).outputs[0]
+        q = elementwise.multiply(q, unary.sign(diagonal), name="mul")
+        if rows < columns:
+            q = apply_op("Transpose", "matrix_transpose/transpose", x=q, perm=[1, 0]).outputs[0]
+        return elementwise.multiply(self.gain, array.reshape(q, sizes), name="mul_1")
+
+
+class Identity(Initializer):
+    """The identity matrix times ``gain``."""
+
+    def __init__(self, gain: float = 1.0, dtype: Any = float32) -> None:
+        self.gain = gain
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """The matrix; ValueError where ``shape`` is not two-dimensional."""
+        sizes = _full_shape(shape, partition_info)
+        if len(sizes) != 2:
+            raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
+        dtype = self.dtype if dtype is None else dtype
+        with name_scope("eye"):
+            ones = constant.ones([min(sizes)], dtype, name="ones")
+            diagonal = apply_op("MatrixDiag", "diag", diagonal=ones).outputs[0]
+            if sizes[0] != sizes[1]:
+                zeros = constant.zeros(sizes, dtype, name="zeros")
+                diagonal = apply_op("MatrixSetDiag", "MatrixSetDiag", input=zeros, diagonal=ones).outputs[0]
+        return elementwise.multiply(self.gain, diagonal, name="mul")
+
+
+def _floating(dtype: Any) -> DType:
+    found = as_dtype(dtype)
+    if not found.is_floating:
+        raise ValueError(f"Expected floating point type, got {found}.")
+    return found
+
+
+def _full_shape(shape: Any, partition_info: Any) -> list[int]:
+    sizes = shape if partition_info is None else partition_info.full_shape
+    return [int(size) for size in as_shape(sizes)]
+
+
+def fans(shape: list[int]) -> tuple[float, float]:
+    """How many units feed one unit of a layer with weights of that shape, and how many it feeds."""
+    if not shape:
+        return 1.0, 1.0
+    if len(shape) == 1:
+        return float(shape[0]), float(shape[0])
+    field = math.prod(shape[:-2])
+    return float(shape[-2] * field), float(shape[-1] * field)
+
+
+def he_normal(seed: int | None = None) -> Initializer:
+    """Truncated normal with a variance of ``2 / fan_in``."""
+    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
+
+
+def he_uniform(seed: int | None = None) -> Initializer:
+    """Uniform within ``+-sqrt(6 / fan_in)``."""
+    return VarianceScaling(2.0, "fan_in", "uniform", seed)
+
+
+def lecun_normal(seed: int | None = None) -> Initializer:
+    """Truncated normal with a variance of ``1 / fan_in``."""
+    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
+
+
+def lecun_uniform(seed: int | None = None) -> Initializer:
+    """Uniform within ``+-sqrt(3 / fan_in)``."""
+    return VarianceScaling(1.0, "fan_in", "uniform", seed)
+
+
+zeros_initializer = Zeros
+ones_initializer = Ones
+constant_initializer = Constant
+random_uniform_initializer = RandomUniform
+random_normal_initializer = RandomNormal
+truncated_normal_initializer = TruncatedNormal
+uniform_unit_scaling_initializer = UniformUnitScaling
+variance_scaling_initializer = VarianceScaling
+orthogonal_initializer = Orthogonal
+glorot_uniform_initializer = GlorotUniform
+glorot_normal_initializer = GlorotNormal
+identity_initializer = Identity

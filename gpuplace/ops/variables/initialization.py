@@ -1,0 +1,138 @@
+"""Collections of variables, and the operations that initialise them or say which are not.
+
+Source: tensorflow/python/ops/variables.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import get_default_graph, name_scope
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.array import constant, gather, joining
+from gpuplace.ops.flow import control
+from gpuplace.ops.math import comparison
+from gpuplace.ops.variables import state
+
+__all__ = [
+    "all_variables",
+    "assert_variables_initialized",
+    "global_variables",
+    "global_variables_initializer",
+    "initialize_all_variables",
+    "initialize_local_variables",
+    "initialize_variables",
+    "is_variable_initialized",
+    "local_variables",
+    "local_variables_initializer",
+    "model_variables",
+    "moving_average_variables",
+    "report_uninitialized_variables",
+    "trainable_variables",
+    "variables_initializer",
+]
+
+
+def global_variables(scope: str | None = None) -> list[Any]:
+    """The variables that live as long as the session, those whose names begin with a match of ``scope``."""
+    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+
+
+def all_variables() -> list[Any]:
+    """The old name of ``global_variables``."""
+    return global_variables()
+
+
+def local_variables(scope: str | None = None) -> list[Any]:
+    """The variables of one process, such as counters of metrics."""
+    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def model_variables(scope: str | None = None) -> list[Any]:
+    """The variables of the model itself."""
+    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def trainable_variables(scope: str | None = None) -> list[Any]:
+    """The variables that optimizers change where nothing else is said."""
+    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Any]:
+    """The variables of which moving averages are kept."""
+    return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
+
+
+def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
+    """An operation that runs the initializers of ``var_list``."""
+    if var_list:
+        return control.group(*[variable.initializer for variable in var_list], name=name)
+    return control.no_op(name=name)
+
+
+def global_variables_initializer() -> Operation:
+    """An operation that initialises all global variables made so far."""
+    return variables_initializer(global_variables())
+
+
+def local_variables_initializer() -> Operation:
+    """An operation that initialises all local variables made so far."""
+    return variables_initializer(local_variables())
+
+
+def initialize_variables(var_list: Sequence[Any], name: str = "init") -> Operation:
+    """The old name of ``variables_initializer``."""
+    return variables_initializer(var_list, name)
+
+
+def initialize_all_variables() -> Operation:
+    """The old name of ``global_variables_initializer``."""
+    return global_variables_initializer()
+
+
+def initialize_local_variables() -> Operation:
+    """The old name of ``local_variables_initializer``."""
+    return local_variables_initializer()
+
+
+def is_variable_initialized(variable: Any) -> Tensor:
+    """Whether ``variable`` has a value."""
+    return state.is_variable_initialized(variable)
+
+
+def _all_variables_or_ops() -> list[Any]:
+    found = global_variables() + local_variables()
+    if found:
+        return found
+    operations = get_default_graph().get_operations()
+    return [op.outputs[0] for op in operations if op.type in ("Variable", "VariableV2", "AutoReloadVariable")]
+
+
+def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tensor | None:
+    """A tensor that cannot be computed while one of the variables (all of them where None) has no value."""
+    variables = _all_variables_or_ops() if var_list is None else list(var_list)
+    if not variables:
+        return None
+    ranks = []
+    for variable in variables:
+        with get_default_graph().colocate_with(variable.op):
+            ranks.append(apply_op("Rank", input=variable).outputs[0])
+    return ranks[0] if len(ranks) == 1 else joining.stack(ranks)
+
+
+def report_uninitialized_variables(
+    var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
+    """The names, at run time, of those variables (of all where None) that have no value."""
+    variables = _all_variables_or_ops() if var_list is None else list(var_list)
+    with name_scope(name):
+        flags = [state.is_variable_initialized(variable) for variable in variables]
+        with get_default_graph().device("/cpu:0"):
+            if not variables:
+                return constant.constant([], dtype="string")
+            missing = comparison.logical_not(joining.stack(flags))
+            names = constant.constant([variable.op.name for variable in variables])
+            return gather.boolean_mask(names, missing)

@@ -1,0 +1,266 @@
+"""Resource variables: ``VarHandleOp`` and the ops that take its handle.
+
+Source: tensorflow/core/kernels/resource_variable_ops.cc and core/ops/resource_variable_ops.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError, NotFoundError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import make_constant
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import KernelContext, binder, compute
+from gpuplace.kernels.resources import ResourceHandle
+from gpuplace.ops.array import joining
+from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.gradients.registry import gradient
+from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.support import new
+from gpuplace.ops.variables.scatter import check_indices, scattered
+from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape
+
+__all__ = ["resource_gather", "variable_shape"]
+
+
+# VarHandleOp
+
+
+def var_handle_op(
+    dtype: Any, shape: Any, container: str = "", shared_name: str = "", name: str | None = None
+) -> Tensor:
+    """Makes a handle of a variable."""
+    arguments = {"dtype": dtype, "shape": shape, "container": container, "shared_name": shared_name}
+    return apply_op("VarHandleOp", name, **arguments).outputs[0]
+
+
+@shape_function("VarHandleOp")
+def _handle_shape(op: Operation) -> list[TensorShape]:
+    return [SCALAR_SHAPE]
+
+
+@binder("VarHandleOp")
+def _var_handle(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[[], ResourceHandle]:
+    storage = ctx.session.variable(
+        attrs["shared_name"].decode() or op.name,
+        attrs["dtype"],
+        attrs["shape"],
+        container=attrs["container"].decode(),
+        device=ctx.device,
+        is_resource=True,
+    )
+    handle: ResourceHandle = storage.handle
+    return lambda: handle
+
+
+def handle_shape(handle: Tensor) -> TensorShape:
+    """What is known of the shape of the variable that a handle points at."""
+    op = handle.op
+    while op.type in ("Identity", "Switch", "Enter", "RefSwitch"):
+        op = op.inputs[0].op
+    shape = op.attrs.get("shape") if op.type == "VarHandleOp" else None
+    return shape if isinstance(shape, TensorShape) else UNKNOWN_SHAPE
+
+
+# ReadVariableOp, VariableShape, VarIsInitializedOp, DestroyResourceOp
+
+
+def read_variable_op(resource: Tensor, dtype: Any, name: str | None = None) -> Tensor:
+    """The value of a variable."""
+    return apply_op("ReadVariableOp", name, resource=resource, dtype=dtype).outputs[0]
+
+
+@shape_function("ReadVariableOp")
+def _read_shape(op: Operation) -> list[TensorShape]:
+    return [handle_shape(op.inputs[0])]
+
+
+@compute("ReadVariableOp")
+def _read(xp: Any, resource: ResourceHandle) -> Any:
+    return resource.variable.value
+
+
+@gradient("ReadVariableOp")
+def _read_gradient(op: Operation, grad: Any) -> Any:
+    return grad
+
+
+def variable_shape(handle: Tensor, name: str | None = None, out_type: Any = None) -> Tensor:
+    """The shape of a variable: a constant where it is known."""
+    shape = handle_shape(handle)
+    if shape.is_fully_defined():
+        return make_constant(shape.as_list(), out_type or "int32", name=name)
+    return apply_op("VariableShape", name, input=handle, out_type=out_type).outputs[0]
+
+
+@shape_function("VariableShape")
+def _variable_shape_shape(op: Operation) -> list[TensorShape]:
+    return [TensorShape.of((handle_shape(op.inputs[0]).ndims,))]
+
+
+@compute("VariableShape")
+def _variable_shape(xp: Any, resource: ResourceHandle, *, out_type: Any) -> Any:
+    return np.asarray(resource.variable.value.shape, out_type.as_numpy_dtype)
+
+
+def var_is_initialized_op(resource: Tensor, name: str | None = None) -> Tensor:
+    """Whether the variable behind a handle has a value."""
+    return apply_op("VarIsInitializedOp", name, resource=resource).outputs[0]
+
+
+@shape_function("VarIsInitializedOp")
+def _is_initialized_shape(op: Operation) -> list[TensorShape]:
+    return [SCALAR_SHAPE]
+
+
+@compute("VarIsInitializedOp")
+def _var_is_initialized(xp: Any, resource: ResourceHandle) -> Any:
+    return np.asarray(resource.variable.is_initialized)
+
+
+def destroy_resource_op(
+    resource: Tensor, ignore_lookup_error: bool = True, name: str | None = None
+) -> Operation:
+    """Takes a variable's value away: it is uninitialised afterwards."""
+    return apply_op("DestroyResourceOp", name, resource=resource, ignore_lookup_error=ignore_lookup_error)
+
+
+@compute("DestroyResourceOp")
+def _destroy(xp: Any, resource: ResourceHandle, *, ignore_lookup_error: bool) -> tuple[()]:
+    variable = resource.variable
+    if not variable.is_initialized and not ignore_lookup_error:
+        raise NotFoundError(
+            None,
+            None,
+            f"Resource {resource.container}/{resource.name}/{resource.type_name} does not exist.",
+        )
+    variable.reset()
+    return ()
+
+
+# AssignVariableOp, AssignAddVariableOp, AssignSubVariableOp
+
+
+def assign_variable_op(resource: Tensor, value: Any, name: str | None = None) -> Operation:
+    """Gives the variable behind a handle a value."""
+    return apply_op("AssignVariableOp", name, resource=resource, value=value)
+
+
+def assign_add_variable_op(resource: Tensor, value: Any, name: str | None = None) -> Operation:
+    """Adds to the variable behind a handle."""
+    return apply_op("AssignAddVariableOp", name, resource=resource, value=value)
+
+
+def assign_sub_variable_op(resource: Tensor, value: Any, name: str | None = None) -> Operation:
+    """Subtracts from the variable behind a handle."""
+    return apply_op("AssignSubVariableOp", name, resource=resource, value=value)
+
+
+@shape_function("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
+def _assign_shape(op: Operation) -> list[TensorShape]:
+    merge_shapes(handle_shape(op.inputs[0]), op.inputs[1].shape)
+    return []
+
+
+@compute("AssignVariableOp")
+def _assign(xp: Any, resource: ResourceHandle, value: Any) -> tuple[()]:
+    resource.variable.assign(value)
+    return ()
+
+
+@compute("AssignAddVariableOp")
+def _assign_add(xp: Any, resource: ResourceHandle, value: Any) -> tuple[()]:
+    _check_update(resource, value)
+    resource.variable.update(lambda old, is_own: xp.add(old, value, out=old if is_own else None))
+    return ()
+
+
+@compute("AssignSubVariableOp")
+def _assign_sub(xp: Any, resource: ResourceHandle, value: Any) -> tuple[()]:
+    _check_update(resource, value)
+    resource.variable.update(lambda old, is_own: xp.subtract(old, value, out=old if is_own else None))
+    return ()
+
+
+def _check_update(resource: ResourceHandle, value: Any) -> None:
+    shape = resource.variable.value.shape
+    if shape != value.shape:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Cannot update variable with shape {brackets(TensorShape.of(shape))} using a Tensor with shape "
+            f"{brackets(TensorShape.of(value.shape))}, shapes must be equal.",
+        )
+
+
+# ResourceGather, ResourceScatter*
+
+
+def resource_gather(
+    resource: Tensor, indices: Any, dtype: Any, validate_indices: bool = True, name: str | None = None
+) -> Tensor:
+    """The rows ``indices`` of the variable behind a handle."""
+    arguments = {"indices": indices, "dtype": dtype, "validate_indices": validate_indices}
+    return apply_op("ResourceGather", name, resource=resource, **arguments).outputs[0]
+
+
+@shape_function("ResourceGather")
+def _gather_shape(op: Operation) -> list[TensorShape]:
+    shape = handle_shape(op.inputs[0])
+    return [op.inputs[1].shape.concatenate(shape[1:]) if shape.ndims else UNKNOWN_SHAPE]
+
+
+@compute("ResourceGather")
+def _gather(xp: Any, resource: ResourceHandle, indices: Any) -> Any:
+    value = resource.variable.value
+    check_indices(xp, indices, value.shape[0])
+    return xp.take(value, indices, axis=0)
+
+
+@gradient("ResourceGather")
+def _gather_gradient(op: Operation, grad: Any) -> tuple[IndexedSlices, None]:
+    handle, indices = op.inputs
+    shape: Any = variable_shape(handle)
+    size = new("ExpandDims", input=array.size(indices), dim=0)
+    values = array.reshape(grad, joining.concat([size, shape[1:]], 0))
+    return IndexedSlices(values, array.reshape(indices, size), shape), None
+
+
+def resource_scatter(
+    how: str, resource: Tensor, indices: Any, updates: Any, name: str | None = None
+) -> Operation:
+    """Works ``updates`` into rows of the variable behind a handle; ``how`` as in ``scatter.scattered``."""
+    op_type = f"ResourceScatter{how.capitalize()}"
+    return apply_op(op_type, name, resource=resource, indices=indices, updates=updates)
+
+
+_SCATTER_OPS = tuple(f"ResourceScatter{how}" for how in ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max"))
+
+
+@shape_function(*_SCATTER_OPS)
+def _scatter_shape(op: Operation) -> list[TensorShape]:
+    shape, indices, updates = handle_shape(op.inputs[0]), op.inputs[1].shape, op.inputs[2].shape
+    if updates.ndims != 0 and shape.ndims:
+        merge_shapes(updates, indices.concatenate(shape[1:]))
+    return []
+
+
+@binder(*_SCATTER_OPS)
+def _scatter_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., tuple[()]]:
+    how = op.type.removeprefix("ResourceScatter").lower()
+
+    def scatter(resource: ResourceHandle, indices: Any, updates: Any) -> tuple[()]:
+        resource.variable.update(
+            lambda old, is_own: scattered(xp, how, old, indices, updates, in_place=is_own)
+        )
+        return ()
+
+    return scatter

@@ -1,0 +1,249 @@
+"""Resource variables: ``tf.Variable(..., use_resource=True)``.
+
+    v/Initializer/initial_value --> v/Assign (AssignVariableOp)
+                                       |
+    v (VarHandleOp) -------------------+--> v/IsInitialized/VarIsInitializedOp, v/Read/ReadVariableOp
+
+Each use reads the variable anew, so a value seen after a control dependency on an assignment is the new one.
+
+Source: tensorflow/python/ops/resource_variable_ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from gpuplace.dtypes import DType
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.graph import Graph, name_from_scope_name
+from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
+from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.variables.initialized_value import guarded_initial_value
+from gpuplace.ops.variables.resource_state import (
+    assign_add_variable_op,
+    assign_sub_variable_op,
+    assign_variable_op,
+    read_variable_op,
+    resource_gather,
+    resource_scatter,
+    var_handle_op,
+    var_is_initialized_op,
+)
+from gpuplace.ops.variables.variables import Variable, _kinds
+from gpuplace.shapes import TensorShape
+
+__all__ = ["ResourceVariable", "is_resource_variable"]
+
+
+class ResourceVariable(Variable):
+    """A resource variable; arguments as for ``Variable``."""
+
+    _handle: Tensor
+    _dtype: DType
+    _shape: TensorShape
+    _graph_element: Tensor
+    _is_initialized_op: Tensor
+    _cached_value: Tensor | None
+
+    def _build(
+        self,
+        graph: Graph,
+        scope: str,
+        initial_value: Any,
+        dtype: Any,
+        shape: TensorShape | None,
+        validate_shape: bool,
+    ) -> None:
+        name = name_from_scope_name(scope)
+        with graph._attr_scope_of({CLASS_ATTR: (f"loc:@{name}".encode(),)}):
+            with graph.name_scope("Initializer"), graph.device(None):
+                value = initial_value() if callable(initial_value) else initial_value
+                self._initial_value = convert_to_tensor(value, dtype, name="initial_value")
+            if shape is not None and not self._initial_value.shape.is_compatible_with(shape):
+                raise ValueError(
+                    f"The initial value's shape ({self._initial_value.shape}) is not compatible with the explicitly "
+                    f"supplied `shape` argument ({shape})."
+                )
+            self._shape = shape if shape is not None else self._initial_value.shape
+            self._dtype = self._initial_value.dtype.base_dtype
+            self._handle = var_handle_op(self._dtype, self._shape, shared_name=name, name=scope)
+        with graph.name_scope("IsInitialized"):
+            self._is_initialized_op = var_is_initialized_op(self._handle)
+        device = self._handle.device
+        with graph.name_scope("Assign") as assign_scope:
+            with graph.colocate_with(None, ignore_existing=True), graph.device(device):
+                guarded = guarded_initial_value(name, self._initial_value)
+                self._initializer_op = assign_variable_op(self._handle, guarded, name=assign_scope)
+        with graph.name_scope("Read"):
+            with graph.device(device):
+                self._graph_element = read_variable_op(self._handle, self._dtype)
+            self._cached_value = None
+            if self._caching_device is not None:
+                with graph.colocate_with(None, ignore_existing=True), graph.device(self._caching_device):
+                    self._cached_value = array.identity(self._graph_element)
+
+    @property
+    def name(self) -> str:
+        """``"<operation>:0"``."""
+        return self._handle.name
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return self._dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """What is known of the shape."""
+        return self._shape
+
+    @property
+    def op(self) -> Operation:
+        """The ``VarHandleOp`` operation."""
+        return self._handle.op
+
+    @property
+    def handle(self) -> Tensor:
+        """The handle that the resource ops take."""
+        return self._handle
+
+    @property
+    def create(self) -> Operation:
+        """The operation that assigns the initial value."""
+        return self._initializer_op
+
+    def _as_graph_element(self) -> Tensor:
+        return self._graph_element
+
+    def _ref(self) -> Tensor:
+        return self.read_value().op.inputs[0]
+
+    def _read(self) -> Tensor:
+        return read_variable_op(self._handle, self._dtype)
+
+    def value(self) -> Tensor:
+        """The current value, read on the device that the variable requested."""
+        if self._cached_value is not None:
+            return self._cached_value
+        graph = self.graph
+        with graph.as_default(), graph.colocate_with(None, ignore_existing=True), graph.device(self.device):
+            return self._read()
+
+    def read_value(self) -> Tensor:
+        """The current value, read by an operation of its own, under whatever control dependencies there are."""
+        with name_scope("Read"), self.graph.device(self._handle.device):
+            value = self._read()
+        return array.identity(value)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """The rows ``indices``, without reading the rest."""
+        with name_scope("Gather" if name is None else name) as scope:
+            value = resource_gather(self._handle, indices, dtype=self._dtype, name=scope)
+        return array.identity(value)
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """Whether it has a value."""
+        return var_is_initialized_op(self._handle, name)
+
+    def assign(
+        self, value: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Gives it a new value; returns something that reads it afterwards, or the operation without ``read_value``."""
+        with self.graph.as_default():
+            tensor = convert_to_tensor(value, self._dtype)
+            self._shape.assert_is_compatible_with(tensor.shape)
+            return self._after(assign_variable_op(self._handle, tensor, name=name), read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Adds ``delta``; returns something that reads it afterwards, or the operation without ``read_value``."""
+        with self.graph.as_default():
+            tensor = convert_to_tensor(delta, self._dtype)
+            return self._after(assign_add_variable_op(self._handle, tensor, name=name), read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtracts ``delta``; returns something that reads it afterwards, or the operation without ``read_value``."""
+        with self.graph.as_default():
+            tensor = convert_to_tensor(delta, self._dtype)
+            return self._after(assign_sub_variable_op(self._handle, tensor, name=name), read_value)
+
+    def _scatter(self, how: str, indices: Any, updates: Any, name: str | None = None) -> Any:
+        with self.graph.as_default():
+            values = convert_to_tensor(updates, self._dtype)
+            return self._after(resource_scatter(how, self._handle, indices, values, name), True)
+
+    def _after(self, op: Operation, read_value: bool) -> Any:
+        return _UnreadVariable(self, op) if read_value else op
+
+    def __iadd__(self, other: Any) -> NoReturn:
+        raise RuntimeError(
+            "Variable += value not supported. Use variable.assign_add(value) to modify the variable value and "
+            "variable = variable + value to get a new Tensor object."
+        )
+
+    def __isub__(self, other: Any) -> NoReturn:
+        raise RuntimeError(
+            "Variable -= value not supported. Use variable.assign_sub(value) to modify the variable value and "
+            "variable = variable - value to get a new Tensor object."
+        )
+
+
+def _scatter_method(how: str) -> Any:
+    def scatter(
+        self: ResourceVariable, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        if not isinstance(sparse_delta, IndexedSlices):
+            raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
+        return self._scatter(how, sparse_delta.indices, sparse_delta.values, name)
+
+    scatter.__name__ = f"scatter_{how}"
+    scatter.__doc__ = f"Scatters slices into it: ``tf.scatter_{how}``."
+    return scatter
+
+
+for _how in ("update", "add", "sub", "mul", "div", "min", "max"):
+    setattr(ResourceVariable, f"scatter_{_how}", _scatter_method(_how))
+
+
+class _UnreadVariable(ResourceVariable):
+    """A variable after an assignment: reading it waits for that."""
+
+    def __init__(self, variable: ResourceVariable, parent: Operation) -> None:
+        self.__dict__.update(variable.__dict__)
+        self._parent_op = parent
+        self._cached_value = None
+        self._graph_element = self._read()
+
+    @property
+    def name(self) -> str:
+        """The name of the operation that assigned."""
+        return self._parent_op.name
+
+    @property
+    def op(self) -> Operation:
+        """The operation that assigned."""
+        return self._parent_op
+
+    def value(self) -> Tensor:
+        """The value after the assignment."""
+        return self._read()
+
+    def read_value(self) -> Tensor:
+        """The value after the assignment."""
+        return self._read()
+
+    def _read(self) -> Tensor:
+        with self.graph.as_default(), self.graph.control_dependencies([self._parent_op]):
+            return read_variable_op(self._handle, self._dtype)
+
+
+_kinds["resource"] = ResourceVariable
+
+
+def is_resource_variable(variable: Any) -> bool:
+    """Whether ``variable`` is a resource variable."""
+    return isinstance(variable, ResourceVariable)

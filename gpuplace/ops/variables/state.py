@@ -1,0 +1,317 @@
+"""Reference variables: ``VariableV2`` and the ops that take one by reference.
+
+What travels along a reference edge is the variable's ``VariableStorage``; an op with a reference input gets the storage
+and may replace its value, any other consumer gets the value, which stays what it was.
+
+Source: tensorflow/core/kernels/variable_ops.cc, assign_op.h, dense_update_ops.cc, scatter_op.cc and
+tensorflow/python/ops/state_ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError, OutOfRangeError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import KernelContext, binder, compute
+from gpuplace.kernels.resources import VariableStorage
+from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.variables.scatter import scattered
+from gpuplace.shapes import SCALAR_SHAPE, TensorShape
+
+__all__ = [
+    "assign",
+    "assign_add",
+    "assign_sub",
+    "count_up_to",
+    "scatter_add",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_sub",
+    "scatter_update",
+]
+
+
+# VariableV2
+
+
+def variable_op_v2(
+    shape: Any, dtype: Any, name: str = "Variable", container: str = "", shared_name: str = ""
+) -> Tensor:
+    """Makes a variable; its output is a reference to it."""
+    op = apply_op("VariableV2", name, shape=shape, dtype=dtype, container=container, shared_name=shared_name)
+    return op.outputs[0]
+
+
+@shape_function("VariableV2", "TemporaryVariable")
+def _variable_shape(op: Operation) -> list[TensorShape]:
+    return [op.attrs["shape"]]
+
+
+@shape_function("Variable")
+def _old_variable_shape(op: Operation) -> list[TensorShape]:
+    """A scalar shape stood for an unknown one."""
+    shape: TensorShape = op.attrs["shape"]
+    return [shape if shape.ndims else TensorShape(None)]
+
+
+@binder("VariableV2", "Variable")
+def _variable(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[[], VariableStorage]:
+    storage: VariableStorage = ctx.session.variable(
+        attrs["shared_name"].decode() or op.name,
+        attrs["dtype"],
+        attrs["shape"],
+        container=attrs["container"].decode(),
+        device=ctx.device,
+    )
+    return lambda: storage
+
+
+# Assign, AssignAdd, AssignSub
+
+
+def assign(
+    ref: Any,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
+) -> Any:
+    """Gives a variable a new value.
+
+    Args:
+        ref: a variable, or the reference tensor of one.
+        value: the value, of the variable's type.
+        validate_shape: require the variable's shape (True where None).
+        use_locking: kept in the graph; assignments are always atomic here.
+        name: name of the operation.
+
+    Returns:
+        A reference to the variable after the assignment.
+    """
+    if not _is_reference(ref):
+        return ref.assign(value, name=name)
+    arguments = {"validate_shape": validate_shape, "use_locking": use_locking}
+    return apply_op("Assign", name, ref=ref, value=value, **arguments).outputs[0]
+
+
+def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+    """Adds ``value`` to a variable; returns a reference to it afterwards."""
+    if not _is_reference(ref):
+        return ref.assign_add(value)
+    return apply_op("AssignAdd", name, ref=ref, value=value, use_locking=use_locking).outputs[0]
+
+
+def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+    """Subtracts ``value`` from a variable; returns a reference to it afterwards."""
+    if not _is_reference(ref):
+        return ref.assign_sub(value)
+    return apply_op("AssignSub", name, ref=ref, value=value, use_locking=use_locking).outputs[0]
+
+
+def _is_reference(ref: Any) -> bool:
+    """Whether ``ref`` is a reference variable or tensor; else it has to be a resource variable."""
+    return bool(ref.dtype.is_ref_dtype)
+
+
+@shape_function("Assign")
+def _assign_shape(op: Operation) -> list[TensorShape]:
+    ref, value = op.inputs
+    return [merge_shapes(ref.shape, value.shape) if op.attrs["validate_shape"] else value.shape]
+
+
+@shape_function("AssignAdd", "AssignSub")
+def _assign_add_shape(op: Operation) -> list[TensorShape]:
+    return [merge_shapes(op.inputs[0].shape, op.inputs[1].shape)]
+
+
+@compute("Assign")
+def _assign(xp: Any, ref: VariableStorage, value: Any, *, validate_shape: bool) -> VariableStorage:
+    if validate_shape:
+        if ref.is_initialized:
+            same = ref.value.shape == value.shape
+            shape = TensorShape.of(ref.value.shape)
+        else:
+            shape = ref.shape
+            same = shape.is_compatible_with(value.shape)
+        if not same:
+            raise _mismatch("Assign", shape, value.shape)
+    ref.assign(value)
+    return ref
+
+
+@compute("AssignAdd")
+def _assign_add(xp: Any, ref: VariableStorage, value: Any) -> VariableStorage:
+    _check_update("AssignAdd", ref, value)
+    ref.update(lambda old, is_own: xp.add(old, value, out=old if is_own else None))
+    return ref
+
+
+@compute("AssignSub")
+def _assign_sub(xp: Any, ref: VariableStorage, value: Any) -> VariableStorage:
+    _check_update("AssignSub", ref, value)
+    ref.update(lambda old, is_own: xp.subtract(old, value, out=old if is_own else None))
+    return ref
+
+
+def _check_update(op_type: str, ref: VariableStorage, value: Any) -> None:
+    if ref.value.shape != value.shape:
+        raise _mismatch(op_type, TensorShape.of(ref.value.shape), value.shape)
+
+
+def _mismatch(op_type: str, shape: TensorShape, value_shape: tuple[int, ...]) -> InvalidArgumentError:
+    sentence = "requires shapes of both tensors to match" if op_type == "Assign" else "shapes do not match"
+    return InvalidArgumentError(
+        None,
+        None,
+        f"{op_type} {sentence}. lhs shape= {brackets(shape)} rhs shape= {brackets(TensorShape.of(value_shape))}"
+        if op_type == "Assign"
+        else "Parameters to AssignOp have different shapes: "
+        f"{brackets(shape)} and {brackets(TensorShape.of(value_shape))}",
+    )
+
+
+# IsVariableInitialized
+
+
+def is_variable_initialized(ref: Any, name: str | None = None) -> Any:
+    """Whether a variable, or the variable behind a reference tensor, has a value."""
+    if _is_reference(ref):
+        return apply_op("IsVariableInitialized", name, ref=ref).outputs[0]
+    return ref.is_initialized(name=name)
+
+
+@shape_function("IsVariableInitialized")
+def _is_initialized_shape(op: Operation) -> list[TensorShape]:
+    return [SCALAR_SHAPE]
+
+
+@compute("IsVariableInitialized")
+def _is_variable_initialized(xp: Any, ref: VariableStorage) -> Any:
+    return np.asarray(ref.is_initialized)
+
+
+# Scatter ops
+
+
+def scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
+    """Replaces the rows ``indices`` of a variable by ``updates``; returns the variable afterwards."""
+    return _scatter("update", ref, indices, updates, use_locking, name)
+
+
+def scatter_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Adds ``updates`` to the rows ``indices`` of a variable; returns the variable afterwards."""
+    return _scatter("add", ref, indices, updates, use_locking, name)
+
+
+def scatter_sub(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Subtracts ``updates`` from the rows ``indices`` of a variable; returns the variable afterwards."""
+    return _scatter("sub", ref, indices, updates, use_locking, name)
+
+
+def scatter_mul(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Multiplies the rows ``indices`` of a variable by ``updates``; returns the variable afterwards."""
+    return _scatter("mul", ref, indices, updates, use_locking, name)
+
+
+def scatter_div(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Divides the rows ``indices`` of a variable by ``updates``; returns the variable afterwards."""
+    return _scatter("div", ref, indices, updates, use_locking, name)
+
+
+def scatter_min(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Keeps the smaller of the rows ``indices`` of a variable and ``updates``; returns the variable afterwards."""
+    return _scatter("min", ref, indices, updates, use_locking, name)
+
+
+def scatter_max(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Keeps the larger of the rows ``indices`` of a variable and ``updates``; returns the variable afterwards."""
+    return _scatter("max", ref, indices, updates, use_locking, name)
+
+
+def _scatter(how: str, ref: Any, indices: Any, updates: Any, use_locking: bool, name: str | None) -> Any:
+    if not _is_reference(ref):
+        return ref._scatter(how, indices, updates, name)
+    op_type = f"Scatter{how.capitalize()}"
+    arguments = {"ref": ref, "indices": indices, "updates": updates, "use_locking": use_locking}
+    return apply_op(op_type, name, **arguments).outputs[0]
+
+
+_SCATTER_OPS = (
+    "ScatterUpdate",
+    "ScatterAdd",
+    "ScatterSub",
+    "ScatterMul",
+    "ScatterDiv",
+    "ScatterMin",
+    "ScatterMax",
+)
+
+
+@shape_function(*_SCATTER_OPS)
+def _scatter_shape(op: Operation) -> list[TensorShape]:
+    ref, indices, updates = (tensor.shape for tensor in op.inputs)
+    if updates.ndims != 0 and ref.sizes is not None and ref.ndims:
+        merge_shapes(updates, indices.concatenate(ref[1:]))
+    return [ref]
+
+
+@binder(*_SCATTER_OPS)
+def _scatter_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., VariableStorage]:
+    how = op.type.removeprefix("Scatter").lower()
+
+    def scatter(ref: VariableStorage, indices: Any, updates: Any) -> VariableStorage:
+        ref.update(lambda old, is_own: scattered(xp, how, old, indices, updates, in_place=is_own))
+        return ref
+
+    return scatter
+
+
+# CountUpTo
+
+
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+    """Adds one to a variable; OutOfRangeError at run time where that would take it above ``limit``.
+
+    Returns:
+        The value before.
+    """
+    return apply_op("CountUpTo", name, ref=ref, limit=limit).outputs[0]
+
+
+@shape_function("CountUpTo")
+def _count_up_to_shape(op: Operation) -> list[TensorShape]:
+    return [SCALAR_SHAPE]
+
+
+@compute("CountUpTo")
+def _count_up_to(xp: Any, ref: VariableStorage, *, limit: int) -> Any:
+    with ref.lock:
+        before = ref.value
+        if int(before) >= limit:
+            raise OutOfRangeError(None, None, f"Reached limit of {limit}")
+        ref.assign(before + before.dtype.type(1))
+    return before

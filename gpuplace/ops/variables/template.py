@@ -1,0 +1,130 @@
+"""Functions that make their variables at the first call and share them at all later ones.
+
+>>> import gpuplace as tf
+>>> with tf.Graph().as_default():
+...     scale = tf.make_template("scale", lambda x: x * tf.get_variable("factor", []))
+...     results = [scale(1.0), scale(2.0)]
+...     [variable.name for variable in tf.global_variables()]
+['scale/factor:0']
+
+Source: tensorflow/python/ops/template.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.ops.variables.variable_scope import VariableScope, variable_scope
+
+__all__ = ["make_template"]
+
+
+def make_template(
+    name_: str,
+    func_: Callable[..., Any],
+    create_scope_now_: bool = False,
+    unique_name_: str | None = None,
+    custom_getter_: Any = None,
+    **kwargs: Any,
+) -> Template:
+    """Returns a ``Template`` of a function.
+
+    Args:
+        name_: name of the variable scope; made unique.
+        func_: the function.
+        create_scope_now_: whether the scope is made now and not at the first call.
+        unique_name_: name of the scope as it is, instead of ``name_``.
+        custom_getter_: see ``variable_scope``.
+        **kwargs: arguments of the function that are the same in every call.
+    """
+    function = functools.partial(func_, **kwargs) if kwargs else func_
+    return Template(name_, function, create_scope_now_, unique_name_, custom_getter_)
+
+
+class Template:
+    """A function that shares its variables between calls; see ``make_template``.
+
+    Raises:
+        ValueError: ``name`` is None.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        func: Callable[..., Any],
+        create_scope_now: bool = False,
+        unique_name: str | None = None,
+        custom_getter: Any = None,
+    ) -> None:
+        if name is None:
+            raise ValueError("name cannot be None.")
+        self.name = name
+        self.func = func
+        self.variable_scope: VariableScope | None = None
+        self._unique_name = unique_name
+        self._custom_getter = custom_getter
+        self._has_variables = False
+        if create_scope_now:
+            with variable_scope(
+                unique_name, name, custom_getter=custom_getter, auxiliary_name_scope=False
+            ) as scope:
+                self.variable_scope = scope
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function.
+
+        Raises:
+            ValueError: a call after the first one makes a trainable variable.
+        """
+        if self.variable_scope is not None:
+            with variable_scope(self.variable_scope, reuse=self._has_variables or None):
+                return self._call(args, kwargs)
+        with variable_scope(self._unique_name, self.name, custom_getter=self._custom_getter) as scope:
+            self.variable_scope = scope
+            return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        trainable = get_default_graph().get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
+        before = len(trainable)
+        result = self.func(*args, **kwargs)
+        if self._has_variables and len(trainable) != before:
+            raise ValueError(
+                "Trainable variable created when calling a template after the first time, perhaps you used"
+                f" tf.Variable when you meant tf.get_variable: {trainable[before:]}"
+            )
+        self._has_variables = True
+        return result
+
+    @property
+    def var_scope(self) -> VariableScope | None:
+        """The scope, None before the first call."""
+        return self.variable_scope
+
+    def _collected(self, key: str) -> list[Any]:
+        if not self._has_variables or self.variable_scope is None:
+            return []
+        return get_default_graph().get_collection(key, self.variable_scope.name + "/")
+
+    @property
+    def global_variables(self) -> list[Any]:
+        """The global variables that the function has made."""
+        return self._collected(GraphKeys.GLOBAL_VARIABLES)
+
+    @property
+    def local_variables(self) -> list[Any]:
+        """The local variables that the function has made."""
+        return self._collected(GraphKeys.LOCAL_VARIABLES)
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """The trainable variables that the function has made."""
+        return self._collected(GraphKeys.TRAINABLE_VARIABLES)
+
+    @property
+    def variables(self) -> list[Any]:
+        """All variables that the function has made."""
+        return self.global_variables + self.local_variables

@@ -1,0 +1,481 @@
+"""``get_variable`` and variable scopes: sharing variables by name.
+
+>>> with variable_scope("conv1"):
+...     weights = get_variable("weights", shape=[3, 3, 1, 8])
+>>> with variable_scope("conv1", reuse=True):
+...     get_variable("weights") is weights
+True
+>>> weights.name
+'conv1/weights:0'
+
+A variable scope also opens a name scope of the same name, made unique; variables are named by the variable scope alone.
+
+Source: tensorflow/python/ops/variable_scope.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gpuplace.dtypes import as_dtype, float32
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, graph_of
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.ops.variables.variable_store import ReuseMode, VariableStore
+from gpuplace.ops.variables.variables import _SCOPE_KEY, VariableAggregation, VariableSynchronization
+
+__all__ = [
+    "AUTO_REUSE",
+    "VariableScope",
+    "get_local_variable",
+    "get_variable",
+    "get_variable_scope",
+    "no_regularizer",
+    "variable_op_scope",
+    "variable_scope",
+]
+
+AUTO_REUSE = ReuseMode.AUTO_REUSE
+_STORE_KEY = ("__variable_store",)
+_INHERITED = (
+    "initializer",
+    "regularizer",
+    "caching_device",
+    "partitioner",
+    "custom_getter",
+    "dtype",
+    "use_resource",
+)
+
+
+def no_regularizer(_: Any) -> None:
+    """A regularizer that does nothing: ends one that would be inherited."""
+
+
+class VariableScope:
+    """What ``get_variable`` uses where its arguments leave something out.
+
+    Attributes:
+        name: prefix of the variables' names, without a slash at the end.
+        original_name_scope: the name scope that was opened with it.
+        reuse: False or None to make variables, True to share existing ones, ``AUTO_REUSE`` for both.
+        initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint: defaults.
+    """
+
+    def __init__(
+        self,
+        reuse: Any,
+        name: str = "",
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Any = None,
+        name_scope: str = "",
+        dtype: Any = float32,
+        use_resource: bool | None = None,
+        constraint: Any = None,
+    ) -> None:
+        self.name = name
+        self.original_name_scope = name_scope
+        self.reuse = reuse
+        self.initializer = initializer
+        self.regularizer = regularizer
+        self.caching_device = caching_device
+        self.partitioner = partitioner
+        self.custom_getter = custom_getter
+        self.dtype = dtype
+        self.use_resource = use_resource
+        self.constraint = constraint
+
+    def reuse_variables(self) -> None:
+        """Shares existing variables from now on."""
+        self.reuse = True
+
+    def set_initializer(self, initializer: Any) -> None:
+        """Sets the default initializer."""
+        self.initializer = initializer
+
+    def set_regularizer(self, regularizer: Any) -> None:
+        """Sets the default regularizer."""
+        self.regularizer = regularizer
+
+    def set_caching_device(self, caching_device: Any) -> None:
+        """Sets the default caching device."""
+        self.caching_device = caching_device
+
+    def set_partitioner(self, partitioner: Any) -> None:
+        """Sets the default partitioner."""
+        self.partitioner = partitioner
+
+    def set_custom_getter(self, custom_getter: Any) -> None:
+        """Sets the function through which variables are got."""
+        self.custom_getter = custom_getter
+
+    def set_dtype(self, dtype: Any) -> None:
+        """Sets the default element type."""
+        self.dtype = dtype
+
+    def set_use_resource(self, use_resource: bool) -> None:
+        """Sets whether variables are resource variables."""
+        self.use_resource = use_resource
+
+    def get_collection(self, name: Any) -> list[Any]:
+        """The items of a collection whose names lie in this scope."""
+        return get_default_graph().get_collection(name, self.name + "/" if self.name else "")
+
+    def trainable_variables(self) -> list[Any]:
+        """The trainable variables of this scope."""
+        return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+
+    def global_variables(self) -> list[Any]:
+        """The global variables of this scope."""
+        return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
+
+    def local_variables(self) -> list[Any]:
+        """The local variables of this scope."""
+        return self.get_collection(GraphKeys.LOCAL_VARIABLES)
+
+    def get_variable(
+        self,
+        var_store: VariableStore,
+        name: str,
+        shape: Any = None,
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        reuse: Any = None,
+        trainable: bool | None = None,
+        collections: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        validate_shape: bool = True,
+        use_resource: bool | None = None,
+        custom_getter: Any = None,
+        constraint: Any = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+    ) -> Any:
+        """A variable of this scope from ``var_store``; see ``get_variable``."""
+
+        def first(given: Any, default: Any) -> Any:
+            return default if given is None else given
+
+        with get_default_graph().name_scope(None):
+            if dtype is not None and initializer is not None and not callable(initializer):
+                found = convert_to_tensor(initializer).dtype.base_dtype
+                if found != as_dtype(dtype):
+                    raise ValueError(
+                        f"Initializer type '{found}' and explicit dtype '{as_dtype(dtype)}' don't match."
+                    )
+            return var_store.get_variable(
+                f"{self.name}/{name}" if self.name else name,
+                shape=shape,
+                dtype=first(dtype, self.dtype),
+                initializer=first(initializer, self.initializer),
+                reuse=first(reuse, self.reuse),
+                custom_getter=first(custom_getter, self.custom_getter),
+                regularizer=first(regularizer, self.regularizer),
+                trainable=trainable,
+                collections=collections,
+                caching_device=first(caching_device, self.caching_device),
+                partitioner=first(partitioner, self.partitioner),
+                validate_shape=validate_shape,
+                use_resource=first(use_resource, self.use_resource),
+                constraint=first(constraint, self.constraint),
+                synchronization=synchronization,
+                aggregation=aggregation,
+            )
+
+
+class _ScopeStore(threading.local):
+    """The current variable scope of a graph in one thread, and how often each name was opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.variable_scope = VariableScope(False)
+        self.counts: dict[str, int] = {}
+        self._below: dict[str, set[str]] = {}
+        """Name of a scope to all names that were ever opened below it."""
+
+    def count(self, name: str) -> None:
+        """Notes that a scope is opened."""
+        self.counts[name] = self.counts.get(name, 0) + 1
+        at = name.find("/")
+        while at >= 0:
+            self._below.setdefault(name[:at], set()).add(name)
+            at = name.find("/", at + 1)
+
+    def unique(self, prefix: str) -> str:
+        """``prefix``, or ``prefix_1``, ``prefix_2``, ... where the current scope has such a scope open already."""
+        outer = self.variable_scope.name
+        name = f"{outer}/{prefix}" if outer else prefix
+        if not self.counts.get(name):
+            return prefix
+        index = 1
+        while self.counts.get(f"{name}_{index}"):
+            index += 1
+        return f"{prefix}_{index}"
+
+    def close_below(self, name: str) -> None:
+        """Makes the names below a scope that ends available again."""
+        for known in self._below.get(name, ()):
+            self.counts[known] = 0
+
+
+def _scope_store() -> _ScopeStore:
+    stores = get_default_graph().get_collection_ref(_SCOPE_KEY)
+    if not stores:
+        stores.append(_ScopeStore())
+    store: _ScopeStore = stores[0]
+    return store
+
+
+def _variable_store() -> VariableStore:
+    stores = get_default_graph().get_collection_ref(_STORE_KEY)
+    if not stores:
+        stores.append(VariableStore())
+    store: VariableStore = stores[0]
+    return store
+
+
+def get_variable_scope() -> VariableScope:
+    """The current variable scope."""
+    return _scope_store().variable_scope
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+) -> Any:
+    """An existing variable of the current variable scope, or a new one.
+
+    Args:
+        name: its name within the scope.
+        shape: its shape; needed to make one, unless ``initializer`` is a value.
+        dtype: its element type; the scope's where None.
+        initializer: an initializer, or a value; the scope's where None, and without one Glorot's uniform one.
+        regularizer: a function from the variable to a loss, collected among the regularization losses.
+        trainable: collect it among the trainable variables (True where None).
+        collections: names of collections; the global variables where None.
+        caching_device: where to read it for its consumers.
+        partitioner: not supported.
+        validate_shape: require a known shape of the initial value.
+        use_resource: make a resource variable.
+        custom_getter: a function that is called with ``getter`` and all arguments instead.
+        constraint: applied by optimizers after an update.
+        synchronization: kept.
+        aggregation: kept.
+
+    Raises:
+        ValueError: it exists and the scope does not share variables; it does not exist and the scope only shares; or
+            shape or type differ from the existing one's.
+    """
+    return get_variable_scope().get_variable(
+        _variable_store(),
+        name,
+        shape=shape,
+        dtype=dtype,
+        initializer=initializer,
+        regularizer=regularizer,
+        trainable=trainable,
+        collections=collections,
+        caching_device=caching_device,
+        partitioner=partitioner,
+        validate_shape=validate_shape,
+        use_resource=use_resource,
+        custom_getter=custom_getter,
+        constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
+    )
+
+
+def get_local_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = False,
+    collections: Any = None,
+    **arguments: Any,
+) -> Any:
+    """``get_variable`` for a local variable, which is never trainable."""
+    return get_variable(
+        name,
+        shape,
+        dtype,
+        initializer,
+        regularizer,
+        trainable=False,
+        collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES],
+        **arguments,
+    )
+
+
+def variable_scope(
+    name_or_scope: Any,
+    default_name: str | None = None,
+    values: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Any = None,
+    auxiliary_name_scope: bool = True,
+) -> Any:
+    """Opens a variable scope, and a name scope with it.
+
+    Args:
+        name_or_scope: its name, or a scope to enter again, or None to use ``default_name``.
+        default_name: the name, made unique among open scopes, where ``name_or_scope`` is None.
+        values: tensors that have to be of one graph.
+        initializer: default initializer of the variables inside.
+        regularizer: default regularizer.
+        caching_device: default caching device.
+        partitioner: default partitioner.
+        custom_getter: default custom getter; wraps the outer scope's.
+        reuse: True to share existing variables, ``AUTO_REUSE`` to share or make them; None or False inherits.
+        dtype: default element type.
+        use_resource: make resource variables.
+        constraint: default constraint.
+        auxiliary_name_scope: open the name scope too.
+
+    Raises:
+        ValueError: neither name is given, or only ``default_name`` together with ``reuse``.
+        TypeError: ``name_or_scope`` is neither a name nor a scope.
+    """
+    if default_name is None and name_or_scope is None:
+        raise TypeError("If default_name is None then name_or_scope is required")
+    if name_or_scope is not None and not isinstance(name_or_scope, (str, VariableScope)):
+        raise TypeError("VariableScope: name_or_scope must be a string or VariableScope.")
+    if not isinstance(auxiliary_name_scope, bool):
+        raise TypeError(
+            f"The auxiliary_name_scope must be `True` or `False`, while get {auxiliary_name_scope}"
+        )
+    if name_or_scope is None and reuse:
+        raise ValueError("reuse=True cannot be used without a name_or_scope")
+    settings = {
+        "initializer": initializer,
+        "regularizer": regularizer,
+        "caching_device": caching_device,
+        "partitioner": partitioner,
+        "custom_getter": custom_getter,
+        "dtype": dtype,
+        "use_resource": use_resource,
+    }
+    return _opened(
+        name_or_scope, default_name, values, reuse or None, constraint, settings, auxiliary_name_scope
+    )
+
+
+@contextlib.contextmanager
+def _opened(
+    name_or_scope: Any,
+    default_name: str | None,
+    values: Any,
+    reuse: Any,
+    constraint: Any,
+    settings: dict[str, Any],
+    auxiliary_name_scope: bool,
+) -> Iterator[VariableScope]:
+    graph = graph_of(values or ())
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(graph.as_default())
+        is_scope = isinstance(name_or_scope, VariableScope)
+        wanted = (
+            name_or_scope.name.split("/")[-1]
+            if is_scope
+            else (default_name if name_or_scope is None else name_or_scope)
+        )
+        opened: str | None = None
+        if auxiliary_name_scope:
+            if wanted:
+                opened = stack.enter_context(graph.name_scope(wanted))
+        elif name_or_scope is None:
+            opened = (graph.get_name_scope() + "/") if graph.get_name_scope() else ""
+        store = _scope_store()
+        if is_scope:
+            original = name_or_scope.original_name_scope
+        elif opened is None:
+            original = name_or_scope
+        else:
+            original = opened
+        name = store.unique(str(default_name)) if name_or_scope is None else name_or_scope
+        yield stack.enter_context(_pure(store, name, original, reuse, constraint, settings))
+
+
+@contextlib.contextmanager
+def _pure(
+    store: _ScopeStore,
+    name_or_scope: Any,
+    name_scope: str,
+    reuse: Any,
+    constraint: Any,
+    settings: dict[str, Any],
+) -> Iterator[VariableScope]:
+    """A variable scope without a name scope."""
+    outer = store.variable_scope
+    is_scope = isinstance(name_or_scope, VariableScope)
+    base = name_or_scope if is_scope else outer
+    if is_scope:
+        name = base.name
+    else:
+        name = f"{outer.name}/{name_or_scope}" if outer.name else name_or_scope
+    scope = VariableScope(reuse or base.reuse, name, name_scope=name_scope, constraint=constraint)
+    for key in _INHERITED:
+        value = settings[key]
+        if key == "custom_getter" and value is not None and base.custom_getter is not None:
+            value = _nested_getter(value, base.custom_getter)
+        setattr(scope, key, getattr(base, key) if value is None else value)
+    counts = None
+    store.count(name)
+    if is_scope:
+        counts = dict(store.counts)
+    store.variable_scope = scope
+    try:
+        yield scope
+        if store.variable_scope is not scope:
+            raise RuntimeError("Improper nesting of variable_scope.")
+    finally:
+        if counts is not None:
+            store.counts = counts
+        else:
+            store.close_below(name)
+        store.variable_scope = outer
+
+
+def _nested_getter(inner: Callable[..., Any], outer: Callable[..., Any]) -> Callable[..., Any]:
+    """A getter that calls ``inner``, whose ``getter`` is ``outer`` around the true one."""
+
+    @functools.wraps(inner)
+    def getter(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return inner(functools.partial(outer, getter), *args, **kwargs)
+
+    return getter
+
+
+def variable_op_scope(values: Any, name_or_scope: Any, default_name: str | None = None, **kwargs: Any) -> Any:
+    """The old form of ``variable_scope``, with ``values`` first."""
+    return variable_scope(name_or_scope, default_name=default_name, values=values, **kwargs)

@@ -1,0 +1,222 @@
+"""Where a graph keeps the variables that ``get_variable`` made, by full name, so that they can be shared.
+
+Source: tensorflow/python/ops/variable_scope.py (_VariableStore), release 1.15 (messages).
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from gpuplace.dtypes import DType, as_dtype
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Frame
+from gpuplace.ops.variables.init_ops import GlorotUniform, Initializer, Zeros
+from gpuplace.ops.variables.resource_variables import ResourceVariable
+from gpuplace.ops.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from gpuplace.shapes import TensorShape, as_shape
+
+
+class ReuseMode(enum.Enum):
+    """``AUTO_REUSE``: share a variable that exists, make one that does not."""
+
+    AUTO_REUSE = 1
+
+    def __repr__(self) -> str:
+        return "<_ReuseMode.AUTO_REUSE: 1>"
+
+
+class VariableStore:
+    """The variables of one graph by their full name."""
+
+    def __init__(self) -> None:
+        self.variables: dict[str, Any] = {}
+
+    def get_variable(
+        self,
+        name: str,
+        shape: Any,
+        dtype: Any,
+        initializer: Any,
+        reuse: Any,
+        custom_getter: Callable[..., Any] | None,
+        **arguments: Any,
+    ) -> Any:
+        """A variable that exists, or a new one, as ``reuse`` says; ``custom_getter`` decides where it is given.
+
+        Raises:
+            ValueError: the variable exists and may not be shared, does not exist and has to, or differs from what is
+                asked for.
+        """
+        if custom_getter is not None and not callable(custom_getter):
+            raise ValueError(f"Passed a custom_getter which is not callable: {custom_getter}")
+        if arguments.get("trainable") is None:
+            arguments["trainable"] = True
+        keywords = {
+            "shape": shape,
+            "dtype": as_dtype(dtype).base_dtype,
+            "initializer": initializer,
+            "reuse": reuse,
+            **arguments,
+        }
+        if custom_getter is None:
+            return self._get(name=name, **keywords)
+        if not _takes(custom_getter, "constraint"):
+            del keywords["constraint"]
+        return custom_getter(getter=self._get, name=name, **keywords)
+
+    def _get(
+        self,
+        name: str,
+        shape: Any = None,
+        dtype: Any = "float32",
+        initializer: Any = None,
+        regularizer: Callable[[Any], Any] | None = None,
+        reuse: Any = None,
+        trainable: bool | None = None,
+        collections: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        validate_shape: bool = True,
+        use_resource: bool | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+    ) -> Any:
+        is_scalar = isinstance(shape, (list, tuple)) and not shape
+        if partitioner is not None and not is_scalar:
+            raise ValueError(
+                f"Variable {name} has a partitioner, and partitioned variables are not supported: make one variable "
+                "per part, or leave the partitioner out"
+            )
+        from_value = initializer is not None and not callable(initializer)
+        if shape is not None and from_value:
+            raise ValueError("If initializer is a constant, do not specify shape.")
+        dtype, wanted = as_dtype(dtype), as_shape(shape)
+        if name in self.variables:
+            return self._existing(name, wanted, dtype, reuse)
+        if reuse is True:
+            raise ValueError(
+                f"Variable {name} does not exist, or was not created with tf.get_variable(). "
+                "Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"
+            )
+        if initializer is None:
+            initializer = _default_initializer(name, dtype)
+        initial_value, variable_dtype = _initial_value(initializer, from_value, wanted, dtype)
+        variable = Variable(
+            initial_value,
+            name=name,
+            trainable=trainable,
+            collections=collections,
+            caching_device=caching_device,
+            dtype=variable_dtype,
+            validate_shape=validate_shape,
+            constraint=constraint,
+            use_resource=bool(use_resource) if use_resource is not None else None,
+            synchronization=synchronization,
+            aggregation=aggregation,
+        )
+        self.variables[name] = variable
+        if regularizer:
+            _add_regularization(name, variable, regularizer)
+        return variable
+
+    def _existing(self, name: str, shape: TensorShape, dtype: DType, reuse: Any) -> Any:
+        found = self.variables[name]
+        if reuse is False:
+            message = (
+                f"Variable {name} already exists, disallowed. "
+                "Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
+            )
+            if isinstance(found, ResourceVariable):
+                raise ValueError(message)
+            frames: list[Frame] = found.op.traceback[::-1][:5]
+            lines = "".join(f'  File "{f.filename}", line {f.lineno}, in {f.function}\n' for f in frames)
+            raise ValueError(f"{message} Originally defined at:\n\n{lines}")
+        if not shape.is_compatible_with(found.get_shape()):
+            raise ValueError(
+                f"Trying to share variable {name}, but specified shape {shape} and found shape {found.get_shape()}."
+            )
+        if not dtype.is_compatible_with(found.dtype):
+            raise ValueError(
+                f"Trying to share variable {name}, but specified dtype {dtype.name} and found dtype "
+                f"{found.dtype.name}."
+            )
+        return found
+
+
+def _initial_value(initializer: Any, from_value: bool, shape: TensorShape, dtype: DType) -> tuple[Any, Any]:
+    """What ``Variable`` gets as initial value and type."""
+    if from_value:
+        return initializer, None
+    if inspect.isclass(initializer):
+        initializer = initializer()
+    if shape.is_fully_defined():
+        return _Call(initializer, shape, dtype), dtype.base_dtype
+    if not _required_arguments(initializer):
+        return initializer, None
+    raise ValueError(
+        "The initializer passed is not valid. It should be a callable with no arguments and the shape should not be "
+        "provided or an instance of `tf.keras.initializers.*' and `shape` should be fully defined."
+    )
+
+
+class _Call:
+    """An initializer with the shape and type of one variable."""
+
+    def __init__(self, initializer: Any, shape: TensorShape, dtype: DType) -> None:
+        self.initializer, self.shape, self.dtype = initializer, shape, dtype
+
+    def __call__(self) -> Any:
+        arguments: dict[str, Any] = {"dtype": self.dtype}
+        if _takes(self.initializer, "partition_info"):
+            arguments["partition_info"] = None
+        elif not _takes(self.initializer, "dtype") and not _required_arguments(self.initializer):
+            return self.initializer()
+        return self.initializer(self.shape.as_list(), **arguments)
+
+
+def _default_initializer(name: str, dtype: DType) -> Any:
+    if dtype.is_floating:
+        return GlorotUniform()
+    if dtype.is_integer or dtype.is_bool or dtype.name == "string":
+        return Zeros()
+    raise ValueError(f"An initializer for variable {name} of {dtype.base_dtype} is required")
+
+
+def _add_regularization(name: str, variable: Any, regularizer: Callable[[Any], Any]) -> None:
+    graph = get_default_graph()
+    with graph.colocate_with(variable.op), graph.name_scope(name + "/Regularizer/"):
+        with graph.control_dependencies(None):
+            loss = regularizer(variable)
+    if loss is not None:
+        graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+
+
+def _parameters(function: Callable[..., Any]) -> Sequence[inspect.Parameter]:
+    if isinstance(function, Initializer):
+        return _parameters_of_call(type(function).__call__)
+    return list(inspect.signature(function).parameters.values())
+
+
+@cache
+def _parameters_of_call(method: Callable[..., Any]) -> Sequence[inspect.Parameter]:
+    return list(inspect.signature(method).parameters.values())[1:]
+
+
+def _takes(function: Callable[..., Any], keyword: str) -> bool:
+    """Whether ``function`` can be called with that keyword."""
+    return any(
+        p.kind is p.VAR_KEYWORD or p.name == keyword and p.kind is not p.POSITIONAL_ONLY
+        for p in _parameters(function)
+    )
+
+
+def _required_arguments(function: Callable[..., Any]) -> list[str]:
+    """The arguments that have no default."""
+    kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return [p.name for p in _parameters(function) if p.default is p.empty and p.kind not in kinds]

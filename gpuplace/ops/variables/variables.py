@@ -1,0 +1,465 @@
+"""``tf.Variable`` as in TensorFlow 1.15's graph mode: a reference variable by default.
+
+    v = tf.Variable([1.0, 2.0], name="v")           v/initial_value --> v/Assign
+                                                                            |
+                                                    v (VariableV2) ---------+--> v/read --> what uses v
+
+``use_resource=True`` makes a ``ResourceVariable`` (``resource_variables``) instead. A variable can be used wherever a
+tensor can.
+
+Source: tensorflow/python/ops/variables.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from gpuplace.dtypes import DType
+from gpuplace.graph.convert import (
+    convert_to_tensor,
+    get_default_graph,
+    name_scope,
+    register_tensor_conversion_function,
+)
+from gpuplace.graph.graph import Graph, name_from_scope_name
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
+from gpuplace.graph.stacks import get_default_session
+from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.variables import state
+from gpuplace.ops.variables.initialized_value import guarded_initial_value, value_if_initialized
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
+
+__all__ = [
+    "Variable",
+    "VariableAggregation",
+    "VariableSynchronization",
+    "disable_resource_variables",
+    "enable_resource_variables",
+    "resource_variables_enabled",
+]
+
+
+class VariableSynchronization(enum.Enum):
+    """When copies of a variable on several devices are brought together; kept for the signatures."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How copies of a variable on several devices are brought together; kept for the signatures."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = 3
+
+
+_SCOPE_KEY = ("__varscope",)
+"""The collection in which a graph keeps its variable scope; see ``variable_scope``."""
+
+_resource_by_default = False
+_kinds: dict[str, type[Variable]] = {}
+"""The classes behind ``Variable``: ``"ref"`` and ``"resource"``."""
+
+
+def enable_resource_variables() -> None:
+    """Makes variables resource variables where nothing else is said."""
+    global _resource_by_default
+    _resource_by_default = True
+
+
+def disable_resource_variables() -> None:
+    """Makes variables reference variables where nothing else is said."""
+    global _resource_by_default
+    _resource_by_default = False
+
+
+def resource_variables_enabled() -> bool:
+    """Whether variables are resource variables where nothing else is said."""
+    return _resource_by_default
+
+
+class Variable:
+    """A tensor that keeps its value between runs.
+
+    Args:
+        initial_value: a tensor, something convertible to one, or a function without arguments that returns either.
+        trainable: collect it among the trainable variables (True where None).
+        collections: names of collections; the global variables where None.
+        validate_shape: require a known shape of the initial value, and keep it.
+        caching_device: where to read it for its consumers.
+        name: its name.
+        variable_def: not supported.
+        dtype: element type; the initial value's where None.
+        expected_shape: ignored, as in TensorFlow.
+        import_scope: not supported.
+        constraint: applied by optimizers after an update.
+        use_resource: make a resource variable.
+        synchronization: kept.
+        aggregation: kept.
+        shape: its shape; the initial value's where None.
+
+    Raises:
+        ValueError: no initial value, or one without a known shape although ``validate_shape``.
+    """
+
+    __array_priority__ = 100
+
+    def __new__(cls, *args: Any, use_resource: bool | None = None, **kwargs: Any) -> Variable:
+        """Picks the class; the variable scope's choice counts where ``use_resource`` is None."""
+        if cls is not Variable:
+            return super().__new__(cls)
+        if len(args) > 11 and use_resource is None:
+            use_resource = args[11]
+        if use_resource is None:
+            scopes = get_default_graph().get_collection(_SCOPE_KEY)
+            use_resource = scopes[0].variable_scope.use_resource if scopes else None
+        if use_resource is None:
+            use_resource = _resource_by_default
+        return super().__new__(_kinds["resource" if use_resource else "ref"])
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        collections: Any = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        use_resource: bool | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        shape: Any = None,
+    ) -> None:
+        if variable_def is not None:
+            raise ValueError("variable_def is not supported: variables are made from an initial value")
+        if initial_value is None:
+            raise ValueError("initial_value must be specified.")
+        if collections is None:
+            collections = [GraphKeys.GLOBAL_VARIABLES]
+        if not isinstance(collections, (list, tuple, set)):
+            raise ValueError(
+                "collections argument to Variable constructor must be a list, tuple, or set. "
+                f"Got {collections} of type {type(collections)}"
+            )
+        if constraint is not None and not callable(constraint):
+            raise ValueError("The `constraint` argument must be a callable.")
+        self._trainable = True if trainable is None else bool(trainable)
+        self._constraint = constraint
+        self._synchronization = synchronization
+        self._aggregation = aggregation
+        self._caching_device = caching_device
+        if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
+            collections = [*collections, GraphKeys.TRAINABLE_VARIABLES]
+        graph = get_default_graph()
+        with graph.control_dependencies(None):
+            values = [] if callable(initial_value) else [initial_value]
+            with name_scope(name, "Variable", values) as scope:
+                declared = None if shape is None else as_shape(shape)
+                self._build(graph, scope, initial_value, dtype, declared, validate_shape)
+        graph.add_to_collections(list(collections), self)
+
+    def _build(
+        self,
+        graph: Graph,
+        scope: str,
+        initial_value: Any,
+        dtype: Any,
+        shape: TensorShape | None,
+        validate_shape: bool,
+    ) -> None:
+        """Adds the operations that a variable is made of."""
+        raise NotImplementedError
+
+    # What it is made of; set by the subclasses
+
+    _initial_value: Tensor
+    _initializer_op: Operation
+
+    @property
+    def name(self) -> str:
+        """``"<operation>:0"``."""
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> DType:
+        """Element type; a reference type for a reference variable."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> TensorShape:
+        """What is known of the shape."""
+        raise NotImplementedError
+
+    @property
+    def op(self) -> Operation:
+        """The operation that the variable is."""
+        raise NotImplementedError
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that holds it."""
+        return self.op.graph
+
+    @property
+    def device(self) -> str:
+        """The device that it requested."""
+        return self.op.device
+
+    def get_shape(self) -> TensorShape:
+        """What is known of the shape."""
+        return self.shape
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that assigns the initial value."""
+        return self._initializer_op
+
+    @property
+    def initial_value(self) -> Tensor:
+        """The initial value."""
+        return self._initial_value
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers change it where nothing else is said."""
+        return self._trainable
+
+    @property
+    def constraint(self) -> Callable[[Any], Any] | None:
+        """The function that optimizers apply after an update, or None."""
+        return self._constraint
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        """As given."""
+        return self._synchronization
+
+    @property
+    def aggregation(self) -> VariableAggregation:
+        """As given."""
+        return self._aggregation
+
+    @property
+    def _shared_name(self) -> str:
+        return self.name[: self.name.index(":")]
+
+    def value(self) -> Tensor:
+        """The current value, as its consumers read it."""
+        raise NotImplementedError
+
+    def read_value(self) -> Tensor:
+        """The current value, read by an operation of its own."""
+        raise NotImplementedError
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """Whether it has a value."""
+        return state.is_variable_initialized(self, name)
+
+    def initialized_value(self) -> Tensor:
+        """The value where it has one, else the initial value: for initial values that depend on other variables."""
+        with self.graph.as_default(), self.graph.control_dependencies(None):
+            return value_if_initialized(self)
+
+    def eval(self, session: Any = None) -> Any:
+        """The value in ``session`` or the default session, as an array."""
+        return self._as_graph_element().eval(session=session)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Gives it a value in ``session`` or the default session, without adding to the graph."""
+        session = session or get_default_session()
+        if session is None:
+            raise ValueError(
+                "Either session argument should be provided or default session should be established"
+            )
+        session.run(self.initializer, {self.initializer.inputs[1]: value})
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """Adds one; OutOfRangeError at run time where that would take it above ``limit``."""
+        return state.count_up_to(self, limit)
+
+    def _ref(self) -> Tensor:
+        """The reference, or the handle."""
+        raise NotImplementedError
+
+    def _as_graph_element(self) -> Tensor:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<tf.Variable '{self.name}' shape={self.get_shape()} dtype={self.dtype.name}>"
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError("'Variable' object is not iterable.")
+
+    def __bool__(self) -> bool:
+        return bool(self.value())
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise NotImplementedError(
+            f"Cannot convert a symbolic variable ({self.name}) to a numpy array: run it in a session."
+        )
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    def run(self: Variable, *args: Any) -> Any:
+        return getattr(Tensor, name)(self.value(), *args)
+
+    run.__name__ = name
+    run.__doc__ = f"``{name}`` of the value."
+    return run
+
+
+for _name in Tensor.OVERLOADABLE_OPERATORS:
+    setattr(Variable, _name, _operator(_name))
+
+
+class RefVariable(Variable):
+    """A reference variable."""
+
+    _variable: Tensor
+    _snapshot: Tensor
+
+    def _build(
+        self,
+        graph: Graph,
+        scope: str,
+        initial_value: Any,
+        dtype: Any,
+        shape: TensorShape | None,
+        validate_shape: bool,
+    ) -> None:
+        name = name_from_scope_name(scope)
+
+        def declare() -> None:
+            known = shape if shape is not None else self._initial_value.shape
+            known = known if validate_shape or shape is not None else UNKNOWN_SHAPE
+            self._variable = state.variable_op_v2(known, self._initial_value.dtype.base_dtype, name=scope)
+
+        if callable(initial_value):
+            with graph._attr_scope_of({CLASS_ATTR: (f"loc:@{name}".encode(),)}):
+                with graph.name_scope("Initializer"), graph.device(None):
+                    self._initial_value = convert_to_tensor(initial_value(), dtype, name="initial_value")
+                declare()
+        else:
+            self._initial_value = convert_to_tensor(initial_value, dtype, name="initial_value")
+            declare()
+        if validate_shape and not self._initial_value.shape.is_fully_defined():
+            raise ValueError(f"initial_value must have a shape specified: {self._initial_value}")
+        guarded = guarded_initial_value(name, self._initial_value)
+        self._initializer_op = state.assign(self._variable, guarded, validate_shape=validate_shape).op
+        if self._caching_device is not None:
+            with graph.device(self._caching_device):
+                self._snapshot = array.identity(self._variable, name="read")
+        else:
+            with graph.colocate_with(self._variable.op):
+                self._snapshot = array.identity(self._variable, name="read")
+
+    @property
+    def name(self) -> str:
+        """``"<operation>:0"``."""
+        return self._variable.name
+
+    @property
+    def dtype(self) -> DType:
+        """Element type, a reference type."""
+        return self._variable.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """What is known of the shape."""
+        return self._variable.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds knowledge about the shape."""
+        self._variable.set_shape(shape)
+        self._snapshot.set_shape(shape)
+
+    @property
+    def op(self) -> Operation:
+        """The ``VariableV2`` operation."""
+        return self._variable.op
+
+    def value(self) -> Tensor:
+        """The ``read`` operation's output."""
+        return self._snapshot
+
+    def _ref(self) -> Tensor:
+        """The reference."""
+        return self._variable
+
+    def read_value(self) -> Tensor:
+        """The current value, read by an operation of its own."""
+        return array.identity(self._variable, name="read")
+
+    def _as_graph_element(self) -> Tensor:
+        return self._variable
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Gives it a new value; returns a reference to it afterwards, or the operation without ``read_value``."""
+        made = state.assign(self._variable, value, use_locking=use_locking, name=name)
+        return made if read_value else made.op
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Adds ``delta``; returns a reference to it afterwards, or the operation without ``read_value``."""
+        made = state.assign_add(self._variable, delta, use_locking=use_locking, name=name)
+        return made if read_value else made.op
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtracts ``delta``; returns a reference to it afterwards, or the operation without ``read_value``."""
+        made = state.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
+        return made if read_value else made.op
+
+
+def _scatter_method(how: str) -> Callable[..., Any]:
+    def scatter(
+        self: RefVariable, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        if not isinstance(sparse_delta, IndexedSlices):
+            raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
+        function = getattr(state, f"scatter_{how}")
+        return function(self._variable, sparse_delta.indices, sparse_delta.values, use_locking, name)
+
+    scatter.__name__ = f"scatter_{how}"
+    scatter.__doc__ = f"Scatters slices into it: ``tf.scatter_{how}``."
+    return scatter
+
+
+for _how in ("update", "add", "sub", "mul", "div", "min", "max"):
+    setattr(RefVariable, f"scatter_{_how}", _scatter_method(_how))
+
+_kinds["ref"] = RefVariable
+
+
+def _to_tensor(
+    variable: Variable, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
+    if dtype is not None and not dtype.is_compatible_with(variable.dtype):
+        raise ValueError(
+            f"Incompatible type conversion requested to type '{dtype.name}' for variable of type "
+            f"'{variable.dtype.name}'"
+        )
+    if as_ref:
+        return variable._ref()
+    return variable.value()
+
+
+register_tensor_conversion_function(Variable, _to_tensor)

@@ -1,0 +1,1 @@
+"""The report page: a placement as one HTML file."""

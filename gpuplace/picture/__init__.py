@@ -1,0 +1,1 @@
+"""Graphs as pictures: boxes, edges, colours and layout, as records and strings."""

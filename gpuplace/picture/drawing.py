@@ -1,0 +1,453 @@
+"""What a picture shows, before it is drawn: boxes, edges, stubs and a legend, never more than a few hundred of them.
+
+::
+
+    PlacementView ──scopes──> which scopes are open ──> boxes (ops, closed scopes, bundles) ──> edges between boxes
+                              as asked, or as many                                            └─> stubs, where a long
+                              as fit below the cap                                                edge would cross all
+
+- A closed scope is one box with its number of nodes and the share of each device.
+- Where even that is too much, equal sibling scopes (towers, layers) become one *bundle*, and so do ops of one type
+  on one device in one scope. A bundle opens like a scope.
+- Many edges between two boxes are one edge with counts. In larger pictures an edge from one open top-level scope to
+  another is cut into two labelled stubs: without those long edges a training graph is laid out in hundredths of a
+  second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpuplace.tables.palette import device_style
+from gpuplace.tables.placement_view import PlacementView, TensorFact, view_of
+from gpuplace.tables.scopes import ROOT, ScopeTree
+
+__all__ = ["AUTO_CAP", "HARD_CAP", "Box", "Cluster", "Drawing", "Link", "Stub", "draw", "scope_tree"]
+
+AUTO_CAP = 40
+"""Boxes that unasked opening of scopes leads to."""
+HARD_CAP = 300
+"""Boxes that a picture never exceeds."""
+BUNDLE_FROM = 100
+"""Boxes from which what is alike becomes a bundle."""
+STUB_FROM = 25
+"""Boxes from which edges between open top-level scopes are cut into stubs."""
+FAN = 4
+"""Lines that a closed top-level scope may have to boxes inside others before they are cut too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One box: an op, a closed scope, or a bundle of either."""
+
+    id: str
+    """``n12`` for the op at position 12, ``s3`` for scope 3, ``b7`` for a bundle."""
+    kind: str
+    """``"op"``, ``"scope"`` or ``"bundle"``."""
+    label: str
+    """Name inside its cluster."""
+    name: str
+    """Full name of the op, path of the scope, or key that opens the bundle."""
+    op_type: str
+    """Of an op, or of all ops of a bundle; ``""`` otherwise."""
+    cluster: int
+    """Scope that it lies in."""
+    nodes: int
+    """How many nodes it stands for."""
+    shares: tuple[tuple[str, int], ...]
+    """``(full device name, nodes)``, the largest first; ``""`` for no device."""
+    requests: tuple[str, ...]
+    """Devices asked for inside, as written."""
+    unmet: int
+    """How many nodes have a device that they did not ask for."""
+    guilty: int
+    """How many nodes an error names."""
+    copies: int = 1
+    """How many equal scopes a bundle stands for."""
+
+    @property
+    def device(self) -> str:
+        """Device of most of its nodes."""
+        return self.shares[0][0] if self.shares else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """An open scope, drawn as a frame."""
+
+    scope: int
+    path: str
+    label: str
+    parent: int
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Everything that goes from one box to another."""
+
+    src: str
+    dst: str
+    tensors: int
+    """Data edges."""
+    controls: int
+    """Control edges."""
+    copies: int
+    """Tensors that cross between devices, each counted once a device that it goes to."""
+    nbytes: int | None
+    """Bytes of the copies, None where a size is unknown."""
+    tensor: TensorFact | None
+    """The tensor, where there is exactly one."""
+    name: str
+    """``a:0 → MatMul`` for one edge, counts for several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stub:
+    """One end of edges that are not drawn through."""
+
+    id: str
+    box: str
+    """The box it hangs on."""
+    other: int
+    """Top-level scope at the other end."""
+    label: str
+    is_outgoing: bool
+    edges: int
+    copies: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A picture as records."""
+
+    boxes: tuple[Box, ...]
+    clusters: tuple[Cluster, ...]
+    links: tuple[Link, ...]
+    stubs: tuple[Stub, ...]
+    legend: tuple[tuple[str, int], ...]
+    """``(full device name, nodes)`` of the whole graph, all devices of the machine, in the legend's order."""
+    opened: tuple[str, ...]
+    """Paths of the open scopes and keys of the open bundles."""
+    nodes: int
+    edges: int
+    copies: int
+    """Tensors that cross between devices in the whole graph."""
+    nbytes: int
+    """Bytes of those whose size is known."""
+    unmet: int
+    guilty: int
+    box_of: np.ndarray = field(repr=False)
+    """[nodes] position of each node's box."""
+    view: PlacementView = field(repr=False)
+    """What is drawn."""
+
+
+def scope_tree(view: PlacementView) -> ScopeTree:
+    """The scopes of a view; made once, also for other placements of the same graph."""
+    names = view.names
+    if not _TREES or _TREES[0][0] is not names:
+        _TREES[:] = [(names, ScopeTree(names)), *_TREES[:3]]
+        for position, (known, tree) in enumerate(_TREES[1:], 1):
+            if known is names:
+                _TREES[0] = (names, tree)
+                del _TREES[position]
+                break
+    return _TREES[0][1]
+
+
+_TREES: list[tuple[Any, ScopeTree]] = []
+
+
+def draw(
+    placement: Any,
+    opened: Iterable[str] | None = None,
+    *,
+    cap: int = AUTO_CAP,
+    hard_cap: int = HARD_CAP,
+    stub_from: int = STUB_FROM,
+) -> Drawing:
+    """Decides what a picture of a placement shows.
+
+    Args:
+        placement: a `Placement` or a `PlacementView`.
+        opened: paths of scopes and keys of bundles to open; None opens as many as fit.
+        cap: boxes, for None.
+        hard_cap: boxes, whatever is asked.
+        stub_from: boxes from which long edges are cut.
+    """
+    view = view_of(placement)
+    tree = scope_tree(view)
+    keys = frozenset(opened or ())
+    if opened is None:
+        scopes = tree.auto_open(min(cap, hard_cap))
+    else:
+        asked = sorted(tree.index[path] for path in keys if path in tree.index)
+        scopes = tree.with_parents(asked)
+    if len(scopes) > hard_cap // 2:  # every open scope shows a box at least
+        scopes = frozenset(sorted(scopes, key=lambda scope: (tree.depth[scope], scope))[: hard_cap // 2])
+    boxes, box_of = _Boxes(view, tree, scopes, keys, hard_cap).result()
+    links, stubs = _links(view, tree, boxes, box_of, len(boxes) >= stub_from)
+    copies = view.copies()
+    sizes = [fact.nbytes for fact in view.tensors_of([copy[:2] for copy in copies])]
+    order = sorted(view.counts, key=lambda device: device_style(device).order)
+    return Drawing(
+        boxes=tuple(boxes),
+        clusters=tuple(_clusters(tree, scopes, boxes)),
+        links=tuple(links),
+        stubs=tuple(stubs),
+        legend=tuple((device, view.counts[device]) for device in order),
+        opened=tuple(
+            sorted(
+                {tree.paths[scope] for scope in scopes} - {""}
+                | {key for key in keys if key not in tree.index}
+            )
+        ),
+        nodes=len(view),
+        edges=len(view.src),
+        copies=len(copies),
+        nbytes=sum(size for size in sizes if size is not None),
+        unmet=int(view.is_unmet.sum()),
+        guilty=len(view.guilty),
+        box_of=box_of,
+        view=view,
+    )
+
+
+class _Boxes:
+    """Which boxes there are, and which nodes each stands for."""
+
+    def __init__(
+        self, view: PlacementView, tree: ScopeTree, scopes: frozenset[int], keys: Collection[str], cap: int
+    ) -> None:
+        self.view, self.tree, self.scopes, self.keys = view, tree, scopes, keys
+        self.shown, self.closed = tree.representative(scopes)
+        self.groups: list[tuple[str, str, list[int], int]] = []  # kind, key, scopes or nodes, cluster
+        members: dict[int, list[int]] = {}
+        inside: dict[int, list[int]] = {}
+        for scope in dict.fromkeys(self.shown[self.closed].tolist()):
+            inside.setdefault(int(tree.parent[scope]), []).append(scope)
+        open_nodes = np.flatnonzero(~self.closed)
+        for node, scope in zip(open_nodes.tolist(), self.shown[open_nodes].tolist(), strict=True):
+            members.setdefault(scope, []).append(node)
+        count = sum(map(len, inside.values())) + sum(map(len, members.values()))
+        wide = sorted(
+            {*inside, *members}, key=lambda scope: -len(inside.get(scope, ())) - len(members.get(scope, ()))
+        )
+        self.fair = max(1, cap // max(1, len(wide)))
+        for scope in wide:
+            closed, nodes = inside.get(scope, []), members.get(scope, [])
+            if count > min(cap, BUNDLE_FROM):
+                count -= self._bundle(scope, closed, nodes, cap, count)
+            else:
+                self._plain(scope, closed, nodes)
+
+    def _plain(self, cluster: int, closed: Iterable[int], nodes: Iterable[int]) -> None:
+        self.groups += [("scope", self.tree.paths[scope], [scope], cluster) for scope in closed]
+        self.groups += [("op", self.view.names[node], [node], cluster) for node in nodes]
+
+    def _bundle(self, cluster: int, closed: list[int], nodes: list[int], cap: int, count: int) -> int:
+        """Bundles what is alike in one scope; returns how many boxes fewer there are."""
+        before, first, path = len(closed) + len(nodes), len(self.groups), self.tree.paths[cluster]
+        bundled: set[int] = set()
+        for alike_scopes in self.tree.repeats(cluster, self.view.op_type) if closed else ():
+            key = f"{self.tree.paths[alike_scopes[0]]}*"
+            run = [scope for scope in alike_scopes if scope not in self.scopes]
+            if key not in self.keys and len(run) > 2:
+                bundled.update(run)
+                self.groups.append(("bundle of scopes", key, run, cluster))
+        self._plain(cluster, [scope for scope in closed if scope not in bundled], ())
+        alike: dict[tuple[int, int], list[int]] = {}
+        for node in nodes:
+            alike.setdefault((int(self.view.op_type[node]), int(self.view.device[node])), []).append(node)
+        for (op_type, device), same in alike.items():
+            key = f"{path}/:{self.view.op_types[op_type]}:{self.view.labels[device]}"
+            if len(same) > 2 and key not in self.keys:
+                self.groups.append(("bundle of ops", key, same, cluster))
+            else:
+                self._plain(cluster, (), same)
+        room = max(self.fair, cap - (count - before))
+        made = self.groups[first:]
+        if len(made) > room:  # nothing is alike: the rest is one box
+            kept, rest = made[: room - 1], made[room - 1 :]
+            nodes_left = [node for group in rest for node in self._nodes(group)]
+            self.groups[first:] = [*kept, ("bundle of rest", f"{path}/:rest", nodes_left, cluster)]
+        return before - (len(self.groups) - first)
+
+    def _nodes(self, group: tuple[str, str, list[int], int]) -> list[int]:
+        kind, _, members, _ = group
+        if kind in ("scope", "bundle of scopes"):
+            return np.flatnonzero(self.closed & np.isin(self.shown, members)).tolist()
+        return members
+
+    def result(self) -> tuple[list[Box], np.ndarray]:
+        """The boxes, and the position of each node's box."""
+        view, tree = self.view, self.tree
+        box_of = np.full(len(view), -1, dtype=np.int64)
+        of_scope = np.full(len(tree), -1, dtype=np.int64)
+        for position, (kind, _, members, _) in enumerate(self.groups):
+            if kind in ("scope", "bundle of scopes"):
+                of_scope[members] = position
+            else:
+                box_of[members] = position
+        by_scope = self.closed & (box_of < 0)
+        box_of[by_scope] = of_scope[self.shown[by_scope]]
+        count = len(self.groups)
+        devices = len(view.devices)
+        share = np.zeros((count, devices + 1), dtype=np.int64)
+        np.add.at(share, (box_of, view.device), 1)
+        unmet = np.bincount(box_of[view.is_unmet], minlength=count).tolist()
+        guilty = (
+            np.bincount(box_of[sorted(view.guilty)], minlength=count).tolist() if view.guilty else [0] * count
+        )
+        asked: list[set[int]] = [set() for _ in range(count)]
+        distinct = max(1, len(view.requests))
+        for code in np.flatnonzero(np.bincount(box_of * distinct + view.request)).tolist():
+            asked[code // distinct].add(code % distinct)
+        full = [*view.devices, ""]
+        boxes = []
+        for position, (kind, key, members, cluster) in enumerate(self.groups):
+            shares = sorted(
+                ((full[device], int(n)) for device, n in enumerate(share[position]) if n),
+                key=lambda item: -item[1],
+            )
+            requests = sorted(view.requests[request] for request in asked[position] if view.requests[request])
+            identity, label, op_type = self._names(position, kind, key, members)
+            boxes.append(
+                Box(
+                    id=identity,
+                    kind=kind.partition(" ")[0],
+                    label=label,
+                    name=key,
+                    op_type=op_type,
+                    cluster=cluster,
+                    nodes=sum(n for _, n in shares),
+                    shares=tuple(shares),
+                    requests=tuple(requests),
+                    unmet=unmet[position],
+                    guilty=guilty[position],
+                    copies=len(members) if kind == "bundle of scopes" else 1,
+                )
+            )
+        return boxes, box_of
+
+    def _names(self, position: int, kind: str, key: str, members: list[int]) -> tuple[str, str, str]:
+        """Id, label and op type."""
+        view, tree = self.view, self.tree
+        if kind == "op":
+            return f"n{members[0]}", tree.local_name(members[0]), view.op_type_of(members[0])
+        if kind == "scope":
+            return f"s{members[0]}", tree.name(members[0]), ""
+        if kind == "bundle of scopes":
+            return f"b{members[0]}", f"{tree.name(members[0])} … {tree.name(members[-1])}", ""
+        if kind == "bundle of ops":
+            op_type = view.op_type_of(members[0])
+            return f"m{members[0]}", op_type, op_type
+        return f"r{members[0]}", "everything else", ""
+
+
+def _clusters(tree: ScopeTree, scopes: frozenset[int], boxes: list[Box]) -> list[Cluster]:
+    """The open scopes that hold a box, parents first."""
+    needed: set[int] = set()
+    for box in boxes:
+        scope = box.cluster
+        while scope != ROOT and scope not in needed:
+            needed.add(scope)
+            scope = int(tree.parent[scope])
+    return [
+        Cluster(scope, tree.paths[scope], tree.name(scope), int(tree.parent[scope]), tree.size(scope))
+        for scope in sorted(needed & scopes)
+    ]
+
+
+def _links(
+    view: PlacementView, tree: ScopeTree, boxes: list[Box], box_of: np.ndarray, cut: bool
+) -> tuple[list[Link], list[Stub]]:
+    if not len(view.src):
+        return [], []
+    count = len(boxes)
+    src, dst = box_of[view.src], box_of[view.dst]
+    between = np.flatnonzero(src != dst)
+    codes, inverse = np.unique(src[between] * count + dst[between], return_inverse=True)
+    order = np.argsort(inverse, kind="stable")
+    starts = np.searchsorted(inverse[order], np.arange(len(codes) + 1)).tolist()
+    pairs = np.stack(np.divmod(codes, count), axis=1)
+    tops = _tops(tree, boxes, pairs)
+    links: list[Link] = []
+    stubs: dict[tuple[int, int, bool], list[int]] = {}
+    for k, (first, second) in enumerate(pairs.tolist()):
+        edges = between[order[starts[k] : starts[k + 1]]]
+        if cut and tops[first] != tops[second] and ROOT not in (tops[first], tops[second]):
+            copies = int(view.is_copy[edges].sum())
+            for key in ((first, tops[second], True), (second, tops[first], False)):
+                ends = stubs.setdefault(key, [0, 0])
+                ends[0] += len(edges)
+                ends[1] += copies
+            continue
+        links.append(_link(view, boxes[first].id, boxes[second].id, edges))
+    found = []
+    for (box, other, is_outgoing), (edges_cut, copies) in stubs.items():
+        end = f"{boxes[box].id}_{'to' if is_outgoing else 'from'}_{other}"
+        found.append(Stub(end, boxes[box].id, other, tree.name(other), is_outgoing, edges_cut, copies))
+    return links, found
+
+
+def _link(view: PlacementView, src: str, dst: str, edges: np.ndarray) -> Link:
+    controls = int(view.is_control[edges].sum())
+    crossing = edges[view.is_copy[edges]]
+    sent = set(
+        zip(
+            view.src[crossing].tolist(),
+            view.src_output[crossing].tolist(),
+            view.device[view.dst[crossing]].tolist(),
+            strict=True,
+        )
+    )
+    sizes = [view.tensor_of(node, output).nbytes for node, output, _ in sent]
+    known = [size for size in sizes if size is not None]
+    data = edges[~view.is_control[edges]]
+    carried = set(zip(view.src[data].tolist(), view.src_output[data].tolist(), strict=True))
+    only = next(iter(carried)) if len(carried) == 1 else None
+    if len(edges) == 1:
+        node, output = int(view.src[edges[0]]), int(view.src_output[edges[0]])
+        start = f"^{view.names[node]}" if output < 0 else f"{view.names[node]}:{output}"
+        name = f"{start} → {view.names[int(view.dst[edges[0]])]}"
+    else:
+        name = f"{len(data)} tensors, {controls} control edges"
+    return Link(
+        src=src,
+        dst=dst,
+        tensors=len(data),
+        controls=controls,
+        copies=len(sent),
+        nbytes=sum(known) if len(known) == len(sizes) else None,
+        tensor=view.tensor_of(*only) if only is not None else None,
+        name=name,
+    )
+
+
+def _tops(tree: ScopeTree, boxes: list[Box], pairs: np.ndarray) -> list[int]:
+    """[boxes] top-level scope of each box, for the cutting of edges; `ROOT` for those whose edges are not cut.
+
+    A closed top-level scope is a box like others, unless its lines would fan out into the insides of other scopes.
+    """
+    tops = [_top_level(tree, box.cluster) for box in boxes]
+    is_inside = np.array(tops)[pairs] != ROOT
+    fan = np.bincount(
+        np.concatenate((pairs[is_inside[:, 1], 0], pairs[is_inside[:, 0], 1])), minlength=len(boxes)
+    )
+    for i, box in enumerate(boxes):
+        if tops[i] == ROOT and box.kind == "scope" and fan[i] > FAN:
+            tops[i] = int(box.id[1:])
+    return tops
+
+
+def _top_level(tree: ScopeTree, scope: int) -> int:
+    """The outermost open scope around a cluster, `ROOT` at the top."""
+    while scope != ROOT and tree.parent[scope] != ROOT:
+        scope = int(tree.parent[scope])
+    return scope

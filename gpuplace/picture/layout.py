@@ -1,0 +1,128 @@
+r"""Where the boxes of a picture go: Graphviz is given sizes and edges alone, and gives places and curves.
+
+Colours, words and line styles are no part of the question, so that a picture whose boxes and edges stay is not laid out
+again: another colouring, a dark page, or a switch that moves ops between devices keeps every box where it is.
+
+>>> from gpuplace.picture.drawing import draw
+>>> from gpuplace.tables.placement_view import PlacementView
+>>> from gpuplace.picture.sheet import sheet_of
+>>> one = PlacementView.of_columns([("a", "Const", "", "/device:CPU:0")])
+>>> other = PlacementView.of_columns([("a", "Const", "", "/device:GPU:0")])
+>>> layout_text(sheet_of(draw(one))) == layout_text(sheet_of(draw(other)))
+True
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from gpuplace.picture.dot import FONT, LIMITS, checked_direction, escape
+from gpuplace.picture.drawing import Cluster
+from gpuplace.picture.sheet import Sheet
+from gpuplace.picture.stacking import in_rows, stacked
+from gpuplace.tables.scopes import ROOT
+from gpuplace.tables.text import shortened
+
+__all__ = ["CLUSTER_LABEL", "Layout", "Route", "layout_text", "read_layout"]
+
+CLUSTER_LABEL = 40
+"""Characters of an open scope's name."""
+_INCH = 72.0
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The curve of an edge."""
+
+    points: tuple[tuple[float, float], ...]
+    """A start, then three points for each cubic curve; in points, downwards."""
+    tip: tuple[float, float]
+    """Where the arrow ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Places in points, from the upper left corner."""
+
+    width: float
+    height: float
+    boxes: dict[str, tuple[float, float]]
+    """Id of a box -> the middle of it and its tabs."""
+    clusters: dict[int, tuple[float, float, float, float]]
+    """Scope -> left, top, right and bottom of its frame."""
+    routes: dict[tuple[str, str], Route]
+    """Ids of both ends -> curve."""
+
+
+def layout_text(sheet: Sheet, direction: str = "TB") -> str:
+    """The question to Graphviz.
+
+    Raises:
+        ValueError: an unknown direction.
+    """
+    drawing = sheet.drawing
+    apart = 0.5 if direction in ("TB", "BT") else 1.1  # room for labels, which are wider than high
+    lines = [
+        "digraph placement {",
+        f"  graph [rankdir={checked_direction(direction)} nodesep=0.22 ranksep={apart} newrank=true {LIMITS}"
+        f' fontname="{FONT}" fontsize=10 margin=10 labeljust=l labelloc=t]',
+        '  node [shape=box fixedsize=true label=""]',
+        "  edge [arrowsize=0.6]",
+    ]
+    inside: dict[int, list[str]] = {}
+    for face in sheet.faces:
+        size = f"width={face.full_width / _INCH:.4f} height={face.full_height / _INCH:.4f}"
+        inside.setdefault(face.box.cluster, []).append(f"{face.box.id} [{size}]")
+    _scope(lines, ROOT, drawing.clusters, inside, "  ")
+    lines += [f"  {link.src} -> {link.dst}" for link in drawing.links]
+    lines += [
+        f"  {src} -> {dst} [style=invis weight=0]" for src, dst in (*stacked(drawing), *in_rows(drawing))
+    ]
+    lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def _scope(
+    lines: list[str], scope: int, clusters: tuple[Cluster, ...], inside: dict[int, list[str]], indent: str
+) -> None:
+    lines += (indent + line for line in inside.get(scope, ()))
+    for cluster in clusters:
+        if cluster.parent == scope:
+            lines.append(f"{indent}subgraph cluster_{cluster.scope} {{")
+            lines.append(
+                f"{indent}  graph [label=<<B>{escape(shortened(cluster.label, CLUSTER_LABEL))}</B>>]"
+            )
+            _scope(lines, cluster.scope, clusters, inside, indent + "  ")
+            lines.append(f"{indent}}}")
+
+
+def read_layout(text: str) -> Layout:
+    """Graphviz's answer in its ``json0`` form; it counts upwards, pictures downwards."""
+    answer = json.loads(text)
+    _, _, width, height = map(float, answer["bb"].split(","))
+    boxes: dict[str, tuple[float, float]] = {}
+    clusters: dict[int, tuple[float, float, float, float]] = {}
+    names: dict[int, str] = {}
+    for item in answer.get("objects", ()):
+        name: str = item["name"]
+        if "pos" in item:
+            names[item["_gvid"]] = name
+            x, y = map(float, item["pos"].split(","))
+            boxes[name] = (x, height - y)
+        elif name.startswith("cluster_") and "bb" in item:
+            left, low, right, high = map(float, item["bb"].split(","))
+            clusters[int(name.removeprefix("cluster_"))] = (left, height - high, right, height - low)
+    routes = {}
+    for edge in answer.get("edges", ()):
+        points: list[tuple[float, float]] = []
+        tip = None
+        for part in edge["pos"].split():
+            *kind, x_text, y_text = part.split(",")  # "e,x,y" is the arrow's end, "s,x,y" its start
+            place = (float(x_text), height - float(y_text))
+            if kind == ["e"]:
+                tip = place
+            elif not kind:
+                points.append(place)
+        routes[names[edge["tail"]], names[edge["head"]]] = Route(tuple(points), tip or points[-1])
+    return Layout(width, height, boxes, clusters, routes)

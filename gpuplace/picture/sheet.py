@@ -1,0 +1,521 @@
+"""A drawing with everything that is written and coloured on it, ready for whatever draws it.
+
+::
+
+    Drawing (boxes, links) ──┐
+    Colouring (categories) ──┼──> Sheet: faces (lines, bar, outline, size), wires, legend, notes ──> DOT text, SVG
+    Marks (found, path, …) ──┘
+
+Two programs that draw, Graphviz and `gpuplace.picture.svg`, so show the same words. Boxes are measured here, in such a
+way that another placement of the same graph mostly gives boxes of the same size, and the picture its old layout.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gpuplace.picture.colouring import Category, Colouring, colouring
+from gpuplace.picture.drawing import Box, Drawing, Link, Stub
+from gpuplace.picture.marks import NO_MARKS, Marks
+from gpuplace.picture.text_width import fitted, text_width
+from gpuplace.tables.dependency_trace import Trace
+from gpuplace.tables.palette import PAPER, Look, Theme, device_style
+from gpuplace.tables.placement_view import UNKNOWN
+from gpuplace.tables.text import bytes_text, counted, shortened
+
+__all__ = [
+    "Face",
+    "Line",
+    "Sheet",
+    "Tab",
+    "Wire",
+    "fill_colour",
+    "legend_text",
+    "lit_links",
+    "role_colour",
+    "sheet_of",
+]
+
+LABEL_WIDTH = 30
+"""Characters of a name in a box."""
+FOLDED_WIDTH = 140.0
+"""Least width of a folded box in points."""
+BAR_HEIGHT = 8.0
+TAB_SIZE, TAB_HEIGHT = 8.5, 12.0
+"""Points of a tab's text, and of the tab."""
+_TABS = 3
+"""Tabs above a box, and below it; of more the rest is one."""
+_STEP = 8.0
+"""Widths are multiples of this, so that a letter more or less changes no layout."""
+_PAD_X, _PAD_Y = 9.0, 6.0
+_LEADING = 3.0
+_TITLE, _SMALL = 11.0, 9.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a box."""
+
+    spans: tuple[tuple[str, str], ...]
+    """``(text, role)``; a role is ``"ink"``, ``"faint"``, ``"alarm"``, ``"mark"``, ``"path"``, ``"fill"`` on colour."""
+    size: float = _SMALL
+    is_bold: bool = False
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "".join(text for text, _ in self.spans)
+
+    @property
+    def width(self) -> float:
+        """In points."""
+        return sum(text_width(text, self.size, self.is_bold) for text, _ in self.spans)
+
+    @property
+    def height(self) -> float:
+        """In points."""
+        return self.size + _LEADING
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A line above or below a box that stands for edges from or to another scope, which are not drawn through."""
+
+    id: str
+    text: str
+    tip: str
+    has_copies: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """What is seen of a box."""
+
+    box: Box
+    lines: tuple[Line, ...]
+    bar: tuple[tuple[Look, int], ...]
+    """Shares of a folded box, below its second line; empty for an op."""
+    look: Look | None
+    """Fill of an op's box; None for a folded one."""
+    corners: str
+    outlines: int
+    stroke: str
+    """Role of the outline's colour."""
+    pen: float
+    """Width of the outline in points."""
+    is_dashed: bool
+    classes: tuple[str, ...]
+    tip: str
+    width: float
+    """In points."""
+    height: float
+    above: tuple[Tab, ...] = ()
+    below: tuple[Tab, ...] = ()
+    is_dim: bool = False
+    """Whether nothing of it is in the trace that is shown."""
+
+    @property
+    def full_width(self) -> float:
+        """With the tabs, in points."""
+        tabs = (*self.above, *self.below)
+        return max([self.width, *(_rounded(text_width(tab.text, TAB_SIZE) + 10) for tab in tabs)])
+
+    @property
+    def full_height(self) -> float:
+        """With the tabs, in points."""
+        return self.height + TAB_HEIGHT * (len(self.above) + len(self.below))
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """What is seen of a link."""
+
+    link: Link
+    kind: str
+    """``"copy"``, ``"control"`` or ``"tensor"``."""
+    label: tuple[str, ...]
+    """Lines of its label."""
+    tip: str
+    pen: float
+    on_path: bool = False
+    is_dim: bool = False
+    """Whether the trace that is shown goes elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Everything that a picture says."""
+
+    drawing: Drawing
+    colouring: Colouring
+    faces: tuple[Face, ...]
+    """[boxes]"""
+    wires: tuple[Wire, ...]
+    """[links]"""
+    title: str
+    """What the colours show."""
+    legend: tuple[Category, ...]
+    notes: tuple[tuple[str, str], ...]
+    """``(kind, text)`` behind the legend; a kind is ``"copy"``, ``"control"``, ``"alarm"``, ``"mark"``, ``"path"``,
+    ``"trace"``, ``"moved"`` or ``"plain"``."""
+    marks: Marks = field(default=NO_MARKS, repr=False)
+
+
+def role_colour(role: str, theme: Theme, look: Look | None = None) -> str:
+    """Colour of a role; text with the role ``"fill"`` stands on a category's colour."""
+    if role == "fill":
+        return look.ink if look is not None and look.fill != PAPER else theme.ink
+    found: str = getattr(theme, role)
+    return found
+
+
+def fill_colour(look: Look | None, theme: Theme) -> str:
+    """Fill of a box or of a part of its bar; what belongs to no category has the background's, and so recedes."""
+    return theme.background if look is None or look.fill == PAPER else look.fill
+
+
+def sheet_of(drawing: Drawing, colour: Colouring | None = None, marks: Marks = NO_MARKS) -> Sheet:
+    """What a picture of a drawing says.
+
+    Args:
+        drawing: what to show.
+        colour: what the colours mean; the assigned device where None.
+        marks: what to point out.
+    """
+    colour = colour or colouring(drawing.view, "assigned")
+    faces = _faces(drawing, colour, marks)
+    path = _path_links(drawing, marks)
+    wires = tuple(_wire(link, (link.src, link.dst) in path) for link in drawing.links)
+    if marks.trace is not None:
+        faces, wires = _traced(drawing, marks.trace, faces, wires)
+    return Sheet(
+        drawing,
+        colour,
+        tuple(faces),
+        wires,
+        f"{colour.title}: number of nodes",
+        colour.categories,
+        tuple(_notes(drawing, marks)),
+        marks,
+    )
+
+
+def legend_text(sheet: Sheet) -> str:
+    """What the colours and marks say, as two lines or more.
+
+    >>> from gpuplace.picture.drawing import draw
+    >>> from gpuplace.tables.placement_view import PlacementView
+    >>> print(legend_text(sheet_of(draw(PlacementView.of_columns([("a", "Const", "", "/device:CPU:0")])))))
+    assigned device: number of nodes
+      CPU:0  1
+    """
+    told = [category for category in sheet.legend if category.count]
+    width = max([len(category.label) for category in told], default=0)
+    lines = [sheet.title, *(f"  {category.label:<{width}}  {category.count:,}" for category in told)]
+    return "\n".join([*lines, *(note for _, note in sheet.notes)])
+
+
+def _faces(drawing: Drawing, colour: Colouring, marks: Marks) -> list[Face]:
+    count = len(drawing.boxes)
+    share = colour.shares(drawing.box_of, count)
+    totals = colour.totals(drawing.box_of, count)
+    found = _per_box(drawing, marks.found)
+    moved = _per_box(drawing, None if marks.moves is None else marks.moves.is_moved)
+    path = _per_box(drawing, None if marks.path is None else marks.path.is_on)
+    above, below = _tabs(drawing, is_outgoing=False), _tabs(drawing, is_outgoing=True)
+    faces = []
+    for i, box in enumerate(drawing.boxes):
+        extra = (found[i], moved[i], path[i])
+        if box.kind == "op":
+            node = int(box.id[1:])
+            look = colour.categories[int(colour.category[node])].look
+            faces.append(_op(drawing, colour, marks, box, node, look, extra))
+        else:
+            total = None if totals is None or colour.scale is None else colour.scale.text(totals[i])
+            faces.append(_folded(colour, box, share[i], total, extra))
+        if box.id in above or box.id in below:
+            faces[-1] = replace(faces[-1], above=above.get(box.id, ()), below=below.get(box.id, ()))
+    return faces
+
+
+def _tabs(drawing: Drawing, *, is_outgoing: bool) -> dict[str, tuple[Tab, ...]]:
+    """Id of a box -> its tabs, those of most edges first."""
+    by_box: dict[str, list[Stub]] = {}
+    for stub in drawing.stubs:
+        if stub.is_outgoing == is_outgoing:
+            by_box.setdefault(stub.box, []).append(stub)
+    found = {}
+    for box, stubs in by_box.items():
+        stubs.sort(key=lambda stub: (-stub.edges, stub.other))
+        kept = stubs if len(stubs) <= _TABS else stubs[: _TABS - 1]
+        tabs = [_tab(stub.id, stub.label, stub.edges, stub.copies, is_outgoing) for stub in kept]
+        if rest := stubs[len(kept) :]:
+            edges, copies = sum(stub.edges for stub in rest), sum(stub.copies for stub in rest)
+            labels = ", ".join(stub.label for stub in rest)
+            tabs.append(_tab(rest[0].id, labels, edges, copies, is_outgoing, f"{len(rest)} more"))
+        found[box] = tuple(tabs)
+    return found
+
+
+def _tab(identity: str, scopes: str, edges: int, copies: int, is_outgoing: bool, short: str = "") -> Tab:
+    name = short or shortened(scopes, 20)
+    text = f"→ {name} ({edges:,})" if is_outgoing else f"{name} → ({edges:,})"
+    told = f"{counted(edges, 'edge')} {'to' if is_outgoing else 'from'} {scopes}"
+    if copies:
+        told += f", {counted(copies, 'copy', 'copies')} between devices"
+    return Tab(identity, text, told, bool(copies))
+
+
+def _per_box(drawing: Drawing, nodes: np.ndarray | None) -> list[int]:
+    if nodes is None:
+        return [0] * len(drawing.boxes)
+    return np.bincount(drawing.box_of[nodes], minlength=len(drawing.boxes)).tolist()
+
+
+def _op(
+    drawing: Drawing,
+    colour: Colouring,
+    marks: Marks,
+    box: Box,
+    node: int,
+    look: Look,
+    extra: tuple[int, int, int],
+) -> Face:
+    style = device_style(box.device)
+    request = box.requests[0] if box.requests else ""
+    is_found, is_moved, is_on_path = (bool(number) for number in extra)
+    where = style.label
+    if is_moved and marks.moves is not None:
+        where = f"{marks.moves.was(node)} → {style.label}"
+    lines = [
+        Line(((shortened(box.label, LABEL_WIDTH), "fill"),), _TITLE, True),
+        Line(((" · ".join(filter(None, (shortened(box.op_type, LABEL_WIDTH), where))), "fill"),)),
+    ]
+    said = colour.texts(node)
+    if said:
+        lines.append(Line(((said, "fill"),)))
+    width = 0.0
+    if request:
+        asked = shortened(request, LABEL_WIDTH)
+        width = text_width(f"≠ asked {asked}", _SMALL)
+        lines.append(Line(((f"{'≠ asked' if box.unmet else 'asked'} {asked}", "fill"),)))
+    stroke, pen = "frame", 1.0
+    classes = ["op", "blank"] if look.fill == PAPER else ["op"]
+    if is_on_path:
+        stroke, pen = "path", 3.0
+        classes.append("path")
+        lines.append(Line((("◆ critical path", "fill"),)))
+    if is_found:
+        stroke, pen = "mark", 3.0
+        classes.append("found")
+        lines.append(Line((("● match", "fill"),), is_bold=True))
+    if is_moved:
+        classes.append("moved")
+        stroke, pen = "ink", 2.2
+    if box.unmet:
+        classes.append("unmet")
+        stroke, pen = "alarm", 2.2
+    if box.guilty:
+        classes.append("guilty")
+        stroke, pen = "alarm", 3.0
+        lines.append(Line((("✖ cannot be placed", "fill"),), is_bold=True))
+    tip = [box.name, f"{box.op_type} on {box.device or 'no device'}"]
+    if is_moved and marks.moves is not None:
+        note = marks.moves.notes.get(node)
+        tip.append(f"moved: {where}" + (f", {said}" if said else "") + (f" ({note})" if note else ""))
+    if request:
+        tip.append(f"asked for {request}" + (", which was not met" if box.unmet else ""))
+    if colour.name not in ("assigned", "requested", "moved"):
+        category = colour.categories[int(colour.category[node])]
+        tip.append(f"{colour.title}: {said or category.label}")
+    line_width = max(width, *(line.width for line in lines))
+    return Face(
+        box,
+        tuple(lines),
+        (),
+        look,
+        style.corners,
+        look.outlines,
+        stroke,
+        pen,
+        bool(box.unmet),
+        tuple(classes),
+        "\n".join(tip),
+        _rounded(line_width + 2 * _PAD_X),
+        sum(line.height for line in lines) + 2 * _PAD_Y,
+    )
+
+
+def _folded(
+    colour: Colouring, box: Box, share: np.ndarray, total: str | None, extra: tuple[int, int, int]
+) -> Face:
+    found, moved, path = extra
+    order = np.argsort(-share, kind="stable")
+    shares = [(colour.categories[k], int(share[k])) for k in order.tolist() if share[k]]
+    name = f"▸ {shortened(box.label, LABEL_WIDTH)}" + (f" × {box.copies}" if box.copies > 1 else "")
+    title = Line(((name, "ink"),), _TITLE, True)
+    width = _rounded(max(FOLDED_WIDTH, title.width + 2 * _PAD_X))
+    size: list[tuple[str, str]] = [(counted(box.nodes, "node"), "faint")]
+    if box.unmet:
+        size.append((f"  ≠ {box.unmet:,} not met", "alarm"))
+    told = _shares_text(shares, width - 2 * _PAD_X) if total is None else f"{total} in all"
+    lines = [title, Line(tuple(size)), Line(((told, "ink"),))]
+    classes = [box.kind]
+    stroke, pen = "frame", 1.2
+    if moved:
+        classes.append("moved")
+        stroke, pen = "ink", 2.2
+    if path:
+        classes.append("path")
+        stroke, pen = "path", 3.0
+        lines.append(Line(((f"◆ {counted(path, 'node')} of the critical path", "path"),)))
+    if found:
+        classes.append("found")
+        stroke, pen = "mark", 3.0
+        lines.append(Line(((f"● {counted(found, 'match', 'matches')} inside", "mark"),), is_bold=True))
+    if box.unmet:
+        classes.append("unmet")
+    if box.guilty:
+        classes.append("guilty")
+        stroke, pen = "alarm", 3.0
+        lines.append(Line(((f"✖ {box.guilty:,} cannot be placed", "alarm"),)))
+    tip = [box.name.rstrip("*"), f"{counted(box.nodes, 'node')}: {_shares_text(shares, math.inf)}"]
+    if total is not None:
+        tip.append(f"{colour.title}: {total}")
+    if box.unmet:
+        tip.append(f"{counted(box.unmet, 'request')} not met")
+    tip.append("double-click, or Enter, to unfold")
+    width = max(width, _rounded(max(line.width for line in lines) + 2 * _PAD_X))
+    return Face(
+        box,
+        tuple(lines),
+        tuple((category.look, number) for category, number in shares),
+        None,
+        "round",
+        2 if box.kind == "bundle" else 1,
+        stroke,
+        pen,
+        False,
+        tuple(classes),
+        "\n".join(tip),
+        width,
+        sum(line.height for line in lines) + BAR_HEIGHT + 3 + 2 * _PAD_Y,
+    )
+
+
+def _shares_text(shares: Sequence[tuple[Category, int]], width: float) -> str:
+    """``GPU:0 (120) · CPU:0 (3)``; what does not fit is counted."""
+    told = [f"{category.label} ({number:,})" for category, number in shares]
+    if math.isinf(width):
+        return " · ".join(told[:99])
+    for kept in range(len(told), 0, -1):
+        rest = len(told) - kept
+        text = " · ".join(told[:kept]) + (f" · +{rest}" if rest else "")
+        if text_width(text, _SMALL) <= width:
+            return text
+    return (
+        fitted(told[0], width - 20, _SMALL) + (f" · +{len(told) - 1}" if len(told) > 1 else "")
+        if told
+        else "-"
+    )
+
+
+def _rounded(width: float) -> float:
+    return math.ceil(width / _STEP) * _STEP
+
+
+def _wire(link: Link, on_path: bool) -> Wire:
+    label: tuple[str, ...] = ()
+    if link.copies:
+        is_known = link.tensor is not None and link.tensor != UNKNOWN and link.copies == 1
+        what = str(link.tensor) if is_known else counted(link.copies, "copy", "copies")
+        size = "" if link.nbytes is None else bytes_text(link.nbytes)
+        label = (what, size) if size else (what,)
+        told = f"copied between devices: {what}" + (f", {size}" if size else "")
+        kind, pen = "copy", 1.5 + min(2.5, math.log10(link.copies))
+    elif link.tensors:
+        is_known = link.tensor is not None and link.tensor != UNKNOWN
+        told = str(link.tensor) if is_known else counted(link.tensors, "tensor")
+        kind, pen = "tensor", 1.1 + min(2.5, math.log10(link.tensors))
+    else:
+        told = counted(link.controls, "control edge")
+        kind, pen = "control", 1.1
+    tip = f"{link.name}\n{told}" + ("\non the critical path" if on_path else "")
+    return Wire(link, kind, label, tip, max(pen, 3.0) if on_path else pen, on_path)
+
+
+def _traced(
+    drawing: Drawing, trace: Trace, faces: Sequence[Face], wires: Sequence[Wire]
+) -> tuple[list[Face], tuple[Wire, ...]]:
+    """Boxes say how many of their nodes are in a trace; what is not in it is dimmed."""
+    inside = _per_box(drawing, trace.nodes)
+    starts = set(drawing.box_of[trace.starts].tolist())
+    lit = []
+    for i, (face, number) in enumerate(zip(faces, inside, strict=True)):
+        if not number:
+            lit.append(replace(face, is_dim=True, classes=(*face.classes, "dim")))
+            continue
+        changes: dict[str, Any] = {"classes": (*face.classes, "traced")}
+        if i in starts and face.stroke in ("frame", "ink"):
+            changes |= {"stroke": "mark", "pen": 3.0}
+        if face.box.kind != "op":
+            line = Line(((f"◉ {number:,} of {face.box.nodes:,}", "mark"),), is_bold=True)
+            width = max(face.width, _rounded(line.width + 2 * _PAD_X))
+            changes |= {"lines": (*face.lines, line), "width": width, "height": face.height + line.height}
+        lit.append(replace(face, **changes))
+    ends = lit_links(drawing, trace.edges)
+    return lit, tuple(
+        replace(wire, pen=max(wire.pen, 2.4))
+        if (wire.link.src, wire.link.dst) in ends
+        else replace(wire, is_dim=True)
+        for wire in wires
+    )
+
+
+def lit_links(drawing: Drawing, edges: np.ndarray) -> set[tuple[str, str]]:
+    """Ids of the boxes between which any of some edges ([edges] bool) goes."""
+    chosen = np.flatnonzero(edges)
+    src, dst = (drawing.box_of[ends[chosen]] for ends in (drawing.view.src, drawing.view.dst))
+    count = len(drawing.boxes)
+    codes = np.unique(src[src != dst] * count + dst[src != dst]).tolist()
+    return {(drawing.boxes[code // count].id, drawing.boxes[code % count].id) for code in codes}
+
+
+def _path_links(drawing: Drawing, marks: Marks) -> set[tuple[str, str]]:
+    """Boxes between which the critical path goes."""
+    if marks.path is None:
+        return set()
+    boxes = drawing.box_of[np.array(marks.path.nodes, dtype=np.int64)].tolist()
+    ids = [drawing.boxes[box].id for box in boxes]
+    return {(one, other) for one, other in zip(ids, ids[1:], strict=False) if one != other}
+
+
+def _notes(drawing: Drawing, marks: Marks) -> list[tuple[str, str]]:
+    notes = []
+    if drawing.copies:
+        size = f", {bytes_text(drawing.nbytes)}" if drawing.nbytes else ""
+        notes.append(("copy", f"╌╌ {counted(drawing.copies, 'copy', 'copies')} between devices{size}"))
+    if any(not link.tensors and link.controls for link in drawing.links):
+        notes.append(("control", "···· control edge"))
+    if marks.path is not None:
+        notes.append(("path", f"◆ critical path: {marks.path.text}"))
+    if marks.trace is not None:
+        notes.append(("trace", f"◉ {marks.trace.text}"))
+    if marks.found is not None:
+        matches = counted(int(marks.found.sum()), "match", "matches")
+        notes.append(("mark", f"● {matches} of {shortened(marks.pattern, 40)}"))
+    if marks.moves is not None:
+        notes.append(("moved", f"{marks.moves.text}"))
+    if drawing.unmet:
+        notes.append(("alarm", f"≠ {counted(drawing.unmet, 'request')} not met"))
+    if drawing.guilty:
+        notes.append(("alarm", f"✖ {counted(drawing.guilty, 'node')} cannot be placed"))
+    if drawing.nodes > len(drawing.boxes):
+        boxes = counted(len(drawing.boxes), "box", "boxes")
+        notes.append(("plain", f"▸ folded: {counted(drawing.nodes, 'node')} in {boxes}"))
+    return notes

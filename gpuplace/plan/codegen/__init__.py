@@ -1,0 +1,1 @@
+"""Code generation: a schedule as the source text of Python functions."""

@@ -1,0 +1,243 @@
+"""Plans whose devices work at the same time: a function for each lane, and what carries values between them.
+
+::
+
+    def step(give, take, f0):            the calling thread: CPU:0
+     t0 = take(0)
+     t1 = take(1)
+     t0 = k7(t0, t1)
+     return [t0]
+                                         another thread: GPU:0
+    def step(give, take, f0):
+     t0 = k2(f0, c1)
+     give(0, t0)
+     del t0
+
+When a lane fails the others stop at their next handoff, the step fails with the error of the first node that
+failed in the order of the graph, and the session goes on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from gpuplace.backends.float_errors import restore, silence
+from gpuplace.backends.workers import Workers
+from gpuplace.plan.codegen.functions import PlanBuilder, PlanCode
+from gpuplace.plan.executor import Plan
+from gpuplace.plan.schedule.lanes import Arrangement, Handoff
+from gpuplace.plan.schedule.partition import Schedule, Slot, Step
+from gpuplace.tracing.step_stats import TracedPlanBuilder
+
+__all__ = ["Exchange", "LaneBuilder", "ParallelPlan", "TracedLaneBuilder", "lane_schedules"]
+
+
+class _Stopped(Exception):
+    """Another lane has failed."""
+
+
+class Exchange:
+    """The handoffs of one step.
+
+    Args:
+        count: how many there are.
+    """
+
+    __slots__ = ("_is_failed", "_locks", "_values")
+
+    def __init__(self, count: int) -> None:
+        self._values: list[Any] = [None] * count
+        self._locks = [threading.Lock() for _ in range(count)]
+        for lock in self._locks:
+            lock.acquire()
+        self._is_failed = False
+
+    def give(self, number: int, value: Any = None) -> None:
+        """Hands a value over."""
+        self._values[number] = value
+        self._open(number)
+
+    def take(self, number: int) -> Any:
+        """Waits for a value; each can be taken once."""
+        self._locks[number].acquire()
+        if self._is_failed:
+            raise _Stopped
+        values = self._values
+        value, values[number] = values[number], None
+        return value
+
+    def fail(self) -> None:
+        """Stops everyone who waits."""
+        self._is_failed = True
+        for number in range(len(self._locks)):
+            self._open(number)
+
+    def clear(self) -> None:
+        """Drops what was given and never taken."""
+        self._values.clear()
+
+    def _open(self, number: int) -> None:
+        try:
+            self._locks[number].release()
+        except RuntimeError:  # open already: given before the failure, or opened by it
+            if not self._is_failed:
+                raise
+
+
+@dataclass
+class LaneBuilder(PlanBuilder):
+    """Makes the code of one lane.
+
+    Args:
+        numbers: positions of the lane's steps in the whole schedule.
+        whole: the builder's view of the whole schedule: who makes and who takes every value.
+    """
+
+    numbers: Sequence[int] = ()
+    whole: tuple[dict[Slot, Step], dict[Slot, list[Step]]] = field(default_factory=lambda: ({}, {}))
+
+    parameters: ClassVar[tuple[str, ...]] = ("give", "take")
+
+    def _find_uses(self) -> None:
+        """As for any plan; whether values are shared is seen from the whole schedule."""
+        super()._find_uses()
+        self._producers, self._readers = self.whole
+
+    def is_alias(self, step: Step) -> bool:
+        """Whether the step's output is its input under another name."""
+        return not isinstance(step, Handoff) and super().is_alias(step)
+
+    def add_check(self, number: int) -> None:
+        """Adds the question whether there is time for a step."""
+        if self.numbers[number] >= 0:
+            super().add_check(self.numbers[number])
+
+    def add(self, number: int, step: Step) -> None:
+        """Adds the lines of a step or a handoff."""
+        if not isinstance(step, Handoff):
+            self.add_step(self.numbers[number], step)
+        elif step.is_give:
+            names = [self.names[slot] for slot in step.inputs]
+            self.emit(None, f"give({', '.join([str(step.number), *names])})")
+        else:
+            self.call(number, step, f"take({step.number})", step.outputs, ())
+
+    def add_step(self, number: int, step: Step) -> None:
+        """Adds the lines of a step of the schedule; ``number`` is negative for a constant of another lane."""
+        super().add(len(self.schedule.slots) if number < 0 else number, step)
+
+
+@dataclass
+class TracedLaneBuilder(LaneBuilder, TracedPlanBuilder):
+    """Makes the code of one lane, with a record of every call."""
+
+    parameters: ClassVar[tuple[str, ...]] = ("record", "give", "take")
+
+    def add_step(self, number: int, step: Step) -> None:
+        """Adds the lines of a step; constants of another lane are recorded there."""
+        if number < 0:
+            PlanBuilder.add(self, len(self.schedule.slots), step)
+        else:
+            TracedPlanBuilder.add(self, number, step)
+
+
+def lane_schedules(schedule: Schedule, arrangement: Arrangement) -> list[Schedule]:
+    """The schedule of each lane: its steps and handoffs, and the feeds it uses; the first one has the fetches."""
+    fed = set(schedule.feeds)
+    found = []
+    for position, lane in enumerate(arrangement.lanes):
+        used = {slot for step in lane.steps for slot in step.inputs if slot in fed}
+        if position == 0:
+            used.update(slot for slot in schedule.fetches if slot in fed)
+        feeds = tuple(slot for slot in schedule.feeds if slot in used)
+        fetches = schedule.fetches if position == 0 else ()
+        found.append(replace(schedule, feeds=feeds, steps=tuple(lane.steps), fetches=fetches))
+    return found
+
+
+class ParallelPlan(Plan):
+    """A signature whose lanes run at the same time.
+
+    Args:
+        schedule: what it does.
+        codes: the function of each lane, the calling thread's first.
+        release: whose error texts to use.
+        first_transfer: number in the names of the nodes that stand for its copies in traces.
+        arrangement: the lanes.
+        lane_feeds: for each lane the positions of the feeds it takes.
+        workers: the threads.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        codes: Sequence[PlanCode],
+        release: str,
+        first_transfer: int,
+        *,
+        arrangement: Arrangement,
+        lane_feeds: Sequence[Sequence[int]],
+        workers: Workers,
+    ) -> None:
+        super().__init__(schedule, codes[0], release, first_transfer)
+        self.arrangement = arrangement
+        self.codes = tuple(codes)
+        self._lane_feeds = tuple(map(tuple, lane_feeds))
+        self._workers = workers
+
+    def run(self, feeds: Sequence[Any]) -> list[Any]:
+        """As ``Plan.run``."""
+        exchange = Exchange(self.arrangement.handoffs)
+        extra = len(feeds) - len(self.schedule.feeds)  # what traced plans take besides
+        given, feeds = feeds[:extra], feeds[extra:]
+        failures: list[tuple[int, Exception]] = []
+
+        def run_lane(lane: int) -> Any:
+            code = self.codes[lane]
+            token = silence()
+            try:
+                taken = [feeds[position] for position in self._lane_feeds[lane]]
+                return code.function(*given, exchange.give, exchange.take, *taken)
+            except _Stopped:
+                return None
+            except Exception as error:
+                failures.append(self._failure_in(lane, error))
+                exchange.fail()
+                return None
+            except BaseException:
+                exchange.fail()
+                raise
+            finally:
+                restore(token)
+
+        pending: list[Any] = []
+        try:
+            for lane in range(1, len(self.codes)):
+                pending.append(self._workers.start(run_lane, lane))
+            fetched = run_lane(0)
+        except BaseException:  # the caller was interrupted, or no thread could be started
+            exchange.fail()
+            raise
+        finally:
+            for future in pending:
+                future.result()
+            exchange.clear()
+        if failures:
+            raise min(failures, key=lambda failure: failure[0])[1]
+        return fetched
+
+    def _failure_in(self, lane: int, error: Exception) -> tuple[int, Exception]:
+        """The position of the node that failed, and its error."""
+        code = self.codes[lane]
+        frame = self.frame_of(error.__traceback__, code)
+        step = None if frame is None else code.owners[frame.tb_lineno]
+        position = len(self.schedule.steps)
+        if step is not None:
+            position = self.arrangement.lanes[lane].numbers[self.arrangement.lanes[lane].steps.index(step)]
+        failure = self.failure(error, code)
+        if failure is not error:
+            failure.__cause__ = error
+        return position, failure

@@ -1,0 +1,444 @@
+"""From a placed graph to a schedule: what runs, in which order, where, and what is copied in between.
+
+Pruning keeps what the fetches need, up to the tensors that are fed. Wherever a tensor is needed in a memory that it is
+not in, a copy is inserted, one for all consumers there::
+
+    a (CPU:0) ──┬──> MatMul (GPU:0)          a ──> copy of a to GPU:0 ──┬──> MatMul
+                └──> Tanh   (GPU:0)   ==>                               └──> Tanh      ──> copy to CPU:0 ──> fetch
+
+A GPU has two memories: its own and host memory, where the arguments lie that its kernels want there (shapes, indices,
+strings). Such an argument crosses from the CPU without being copied to the GPU and back.
+
+Source: tensorflow/core/graph/graph_partition.cc, graph/subgraph.cc and common_runtime/memory_types.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gpuplace.dtypes import resource
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.signature import signature_of
+from gpuplace.kernels.registry import KernelRegistry
+from gpuplace.plan.schedule.constant_folding import Folded, Folder
+from gpuplace.plan.schedule.loop_frames import ENTERS, EXITS, GOING_ON, LEAVING, Frame, Frames
+from gpuplace.plan.schedule.pruning import needed_with_loops
+
+__all__ = [
+    "HOLDERS",
+    "MERGES",
+    "SWITCHES",
+    "Location",
+    "Loop",
+    "PartitionOptions",
+    "Schedule",
+    "Slot",
+    "Step",
+    "make_schedule",
+    "retval_name",
+]
+
+SWITCHES = frozenset({"Switch", "RefSwitch"})
+"""Ops of which one output is dead; see ``guards``."""
+
+MERGES = frozenset({"Merge", "RefMerge"})
+"""Ops that take the input that is not dead."""
+
+HOLDERS = frozenset({"VariableV2", "Variable", "VarHandleOp"})
+"""Ops that give out variables."""
+
+
+def retval_name(tensor: Tensor, position: int) -> str:
+    """Name of the node that stands for a fetch."""
+    return f"_retval_{tensor.op.name}_{tensor.value_index}_{position}"
+
+
+class Location(NamedTuple):
+    """A memory."""
+
+    device: str
+    """Full name of the device."""
+    on_host: bool
+    """Whether it is host memory, as always on a CPU."""
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """A value of a step: a tensor at one location."""
+
+    index: int
+    """Position in ``Schedule.slots``."""
+    tensor: Tensor
+    """What it is the value of."""
+    location: Location
+    """Where it lies."""
+    is_ref: bool
+    """Whether the value is a variable's storage and not an array."""
+    constant: str = ""
+    """Name of the constant that it is, where its operation was folded into constants of other names."""
+
+    @property
+    def name(self) -> str:
+        """The node and output that give it, as inputs of nodes are written."""
+        if self.constant:
+            return self.constant
+        output = self.tensor.value_index
+        return f"{self.tensor.op.name}:{output}" if output else self.tensor.op.name
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """A kernel to run or, where ``op`` is None, a copy of ``inputs[0]`` to ``outputs[0]``."""
+
+    op: Operation | None
+    """What runs."""
+    device: str
+    """Full name of the device; for a copy the receiving one."""
+    inputs: tuple[Slot, ...]
+    """Values it takes."""
+    reads: tuple[bool, ...]
+    """Which inputs are storages of variables of which the kernel wants the current value."""
+    outputs: tuple[Slot, ...]
+    """Values it makes."""
+    folded: Folded | None = None
+    """The value of the one output, where the operation is a constant in this plan."""
+
+    @property
+    def op_type(self) -> str:
+        """Type of the operation: ``Const`` where it was folded; "" for a copy."""
+        if self.op is None:
+            return ""
+        return self.op.type if self.folded is None else "Const"
+
+    @property
+    def constant_value(self) -> Any:
+        """The array, in host memory, of a step whose type is ``Const``."""
+        assert self.op is not None
+        return self.op.attrs["value"].array if self.folded is None else self.folded.value
+
+    @property
+    def control_inputs(self) -> Sequence[Operation]:
+        """Operations that have to run before."""
+        if self.folded is not None:
+            return self.folded.controls
+        return [] if self.op is None else self.op._control_inputs
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether this moves a tensor."""
+        return self.op is None
+
+    @property
+    def name(self) -> str:
+        """The node's name, or that of the node whose output is copied."""
+        if self.folded is not None:
+            return self.outputs[0].name
+        return self.op.name if self.op is not None else self.inputs[0].tensor.op.name
+
+
+@dataclass(slots=True, eq=False)
+class Loop:
+    """A run of steps that is done again and again; positions are those of ``Schedule.steps``."""
+
+    name: str
+    """Its frame's name."""
+    start: int
+    """Where what decides begins: what every iteration does."""
+    leaving: int
+    """Where begins what only the last iteration does."""
+    going_on: int
+    """Where begins what all but the last one do."""
+    end: int
+    """Behind its last step."""
+    predicate: Operation | None
+    """The ``LoopCond`` that says whether there is another iteration."""
+
+
+@dataclass(slots=True, eq=False)
+class Schedule:
+    """All of a step, in an order that respects every edge."""
+
+    feeds: tuple[Slot, ...]
+    """Values the caller gives."""
+    steps: tuple[Step, ...]
+    """What is done."""
+    fetches: tuple[Slot, ...]
+    """Values the caller gets, in host memory; a ``Slot.is_ref`` one is read at the end."""
+    slots: tuple[Slot, ...]
+    """All values."""
+    operations: tuple[Operation, ...]
+    """What runs, without copies."""
+    loops: tuple[Loop, ...] = ()
+    """The loops, an outer one before those inside."""
+
+    @property
+    def copies(self) -> tuple[Step, ...]:
+        """The copies, between devices and between a device's two memories."""
+        return tuple(step for step in self.steps if step.op is None)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionOptions:
+    """What a schedule is made with."""
+
+    device_of: Callable[[Operation], str]
+    """Assigned device of an operation, by full name."""
+    device_types: dict[str, str]
+    """Full name of a device to its type."""
+    kernels: KernelRegistry
+    """Says which arguments are in host memory."""
+    client: str
+    """Full name of the device where feeds come from and fetches go to."""
+    folder: Folder | None = None
+    """Folds constants; nothing is folded without it."""
+    done: Collection[Operation] = ()
+    """What has run already, in an earlier part of the step."""
+
+
+_NOWHERE: frozenset[int] = frozenset()
+
+
+@dataclass
+class _Maker:
+    """A schedule in the making."""
+
+    options: PartitionOptions
+    slots: list[Slot] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    home: dict[Tensor, Slot] = field(default_factory=dict)
+    copies: dict[tuple[Tensor, Location], Slot] = field(default_factory=dict)
+    folded: Mapping[Operation, Sequence[Folded]] = field(default_factory=dict)
+    later: dict[Tensor, list[tuple[Step, int, Location]]] = field(default_factory=dict)
+    """For tensors that are not made yet, what will take them in the next iteration of a loop."""
+    fetched: dict[Tensor, Slot] = field(default_factory=dict)
+    """Where the caller gets tensors from that are made inside loops."""
+    locations: dict[str, tuple[Location, Location]] = field(default_factory=dict)
+
+    def memories(self, device: str) -> tuple[Location, Location]:
+        """The device's own memory and host memory; one and the same on a CPU."""
+        found = self.locations.get(device)
+        if found is None:
+            host = Location(device, True)
+            is_cpu = self.options.device_types[device] == "CPU"
+            found = self.locations[device] = (host if is_cpu else Location(device, False), host)
+        return found
+
+    def slot(self, tensor: Tensor, location: Location, is_ref: bool) -> Slot:
+        made = Slot(len(self.slots), tensor, location, is_ref)
+        self.slots.append(made)
+        return made
+
+    def on_host(self, op: Operation, device_type: str, *, outputs: bool) -> frozenset[int]:
+        """Positions of the inputs or outputs that are in host memory."""
+        if op.op_def is None:
+            return frozenset()
+        ask = self.options.kernels.host_memory_outputs if outputs else self.options.kernels.host_memory_inputs
+        return ask(op.op_def, op.attrs, device_type)
+
+    def value_at(self, tensor: Tensor, location: Location) -> Slot:
+        """The tensor at a location; the first time it is needed there, a copy is added."""
+        home = self.home[tensor]
+        if home.location is location or home.location == location:
+            return home
+        copy = self.copies.get((tensor, location))
+        if copy is None:
+            copy = self.copies[tensor, location] = self.slot(tensor, location, False)
+            self.steps.append(Step(None, location.device, (home,), (home.is_ref,), (copy,)))
+        return copy
+
+    def bring(self, tensor: Tensor, taker: Operation, position: int) -> None:
+        """Copies a tensor to where an operation that is added later takes it."""
+        device = self.options.device_of(taker)
+        device_type = self.options.device_types[device]
+        if not (self.home[tensor].is_ref or tensor.dtype.base_dtype is resource):
+            is_cpu = device_type == "CPU"
+            self.value_at(
+                tensor,
+                Location(device, is_cpu or position in self.on_host(taker, device_type, outputs=False)),
+            )
+
+    def forget_copies(self, first: int) -> None:
+        """Lets copies be made anew whose slots begin at ``first``: those that only a loop's last iteration makes."""
+        self.copies = {key: slot for key, slot in self.copies.items() if slot.index < first}
+
+    def add(self, op: Operation) -> None:
+        device = self.options.device_of(op)
+        device_type = self.options.device_types[device]
+        is_cpu = device_type == "CPU"
+        own, host = self.memories(device)
+        inputs: list[Slot] = []
+        reads: list[bool] = []
+        late: list[tuple[int, Tensor, Location]] = []
+        if op in self.folded:
+            self.add_folded(op, self.folded[op], device, is_cpu, device_type)
+            return
+        if op.inputs:
+            hosted = _NOWHERE if is_cpu else self.on_host(op, device_type, outputs=False)
+            for position, tensor in enumerate(op.inputs):
+                home = self.home.get(tensor)
+                if home is None:  # made later in the loop
+                    location = host if position in hosted else own
+                    late.append((position, tensor, location))
+                    inputs.append(Slot(-1, tensor, location, False))
+                    reads.append(False)
+                    continue
+                if (home.is_ref and position in _reference_inputs(op)) or (
+                    tensor.dtype.base_dtype is resource
+                ):
+                    inputs.append(home)
+                    reads.append(False)
+                    continue
+                slot = self.value_at(tensor, host if position in hosted else own)
+                inputs.append(slot)
+                reads.append(slot.is_ref)
+        outputs: list[Slot] = []
+        if op.outputs:
+            hosted = _NOWHERE if is_cpu else self.on_host(op, device_type, outputs=True)
+            for tensor in op.outputs:
+                location = host if tensor.value_index in hosted else own
+                slot = self.slot(tensor, location, bool(tensor.dtype.is_ref_dtype))
+                outputs.append(slot)
+                self.home.setdefault(tensor, slot)  # a fed tensor keeps the value that was fed
+        step = Step(op, device, tuple(inputs), tuple(reads), tuple(outputs))
+        self.steps.append(step)
+        for position, tensor, location in late:
+            self.later.setdefault(tensor, []).append((step, position, location))
+        if self.later:
+            for tensor in op.outputs:
+                for taker, position, location in self.later.pop(tensor, ()):
+                    self.close(taker, position, self.home[tensor], location)
+
+    def close(self, taker: Step, position: int, home: Slot, location: Location) -> None:
+        """Gives a step that was added before the input that was missing."""
+        stays = home.is_ref or home.tensor.dtype.base_dtype is resource
+        slot = home if stays else self.value_at(home.tensor, location)
+        taker.inputs = (*taker.inputs[:position], slot, *taker.inputs[position + 1 :])
+
+    def add_folded(
+        self, op: Operation, constants: Sequence[Folded], device: str, is_cpu: bool, device_type: str
+    ) -> None:
+        """Adds the constants that stand for an operation, one for each output that is used."""
+        hosted = frozenset() if is_cpu else self.on_host(op, device_type, outputs=True)
+        for folded in constants:
+            tensor = op.outputs[folded.output]
+            slot = self.slot(tensor, Location(device, is_cpu or folded.output in hosted), False)
+            slot.constant = folded.name
+            self.home[tensor] = slot
+            self.steps.append(Step(op, device, (), (), (slot,), folded))
+
+
+def _reference_inputs(op: Operation) -> frozenset[int] | set[int]:
+    """Positions of the inputs that the op wants as references."""
+    if op.op_def is None or not signature_of(op.op_def).has_references:
+        return frozenset()
+    ranges = op.op_def.input_ranges(op.attrs)
+    return {position for arg in op.op_def.inputs if arg.is_ref for position in ranges[arg.name]}
+
+
+def make_schedule(
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    feeds: Sequence[Tensor],
+    options: PartitionOptions,
+) -> Schedule:
+    """The schedule for a signature.
+
+    Raises:
+        InvalidArgumentError: the operations form a cycle, or a loop is not sound.
+        InternalError: loops of one name are in different loops.
+    """
+    maker = _Maker(options)
+    client = Location(options.client, True)
+    for tensor in feeds:
+        maker.home[tensor] = maker.slot(tensor, client, False)
+    given = tuple(maker.slots)
+    fed = set(feeds)
+    needed, frames = needed_with_loops(fetches, targets, dict.fromkeys(feeds), options.done)
+    operations: Sequence[Operation] = needed
+    if options.folder is not None:
+        operations, maker.folded = options.folder.fold(operations, fetches, targets, fed)
+    loops: tuple[Loop, ...] = ()
+    if frames is None:
+        for op in operations:
+            maker.add(op)
+    else:
+        loops = _add_with_loops(maker, operations, frames, set(fetches), client)
+    for tensor in fetches:
+        if tensor not in maker.fetched:
+            home = maker.home[tensor]
+            is_resource = tensor.dtype.base_dtype is resource
+            maker.fetched[tensor] = home if is_resource else maker.value_at(tensor, client)
+    wanted = [maker.fetched[tensor] for tensor in fetches]
+    return Schedule(given, tuple(maker.steps), tuple(wanted), tuple(maker.slots), tuple(operations), loops)
+
+
+def _add_with_loops(
+    maker: _Maker,
+    operations: Sequence[Operation],
+    frames: Frames,
+    fetches: Collection[Tensor],
+    client: Location,
+) -> tuple[Loop, ...]:
+    """Adds operations, and says where the loops are."""
+    found: list[Loop] = []
+    open_loops: list[tuple[Frame, Loop]] = []
+    slots_before: dict[Loop, int] = {}
+    takers: dict[Tensor, list[tuple[Operation, int]]] = {}
+    for op in operations:
+        for position, tensor in enumerate(op.inputs if op.type in MERGES else ()):
+            takers.setdefault(tensor, []).append((op, position))
+
+    def begin_part(loop: Loop, part: int) -> None:
+        here = len(maker.steps)
+        if part >= LEAVING and loop.leaving < 0:
+            loop.leaving = here
+            slots_before[loop] = len(maker.slots)
+        if part >= GOING_ON and loop.going_on < 0:
+            loop.going_on = here
+            maker.forget_copies(slots_before[loop])
+
+    def end_loop() -> None:
+        _, loop = open_loops.pop()
+        begin_part(loop, GOING_ON)
+        loop.end = len(maker.steps)
+        if open_loops:  # what the loop gives is inside another one
+            fetch(step.op for step in maker.steps[loop.start :] if step.op_type in EXITS)
+
+    def fetch(made: Iterable[Operation | None]) -> None:
+        for op in made:
+            for tensor in () if op is None else op.outputs:
+                if (
+                    tensor in fetches
+                    and tensor not in maker.fetched
+                    and tensor.dtype.base_dtype is not resource
+                ):
+                    maker.fetched[tensor] = maker.value_at(tensor, client)
+
+    for op in operations:
+        path = frames.path(op)
+        common = 0
+        for (frame, _), wanted in zip(open_loops, path, strict=False):
+            if frame is not wanted:
+                break
+            common += 1
+        while len(open_loops) > common:
+            end_loop()
+        entered: list[Operation | Frame] = [*path[common:], op]
+        for item in entered:
+            if open_loops:
+                begin_part(open_loops[-1][1], frames.parts[item])
+            if isinstance(item, Frame):
+                loop = Loop(item.name, len(maker.steps), -1, -1, -1, item.predicate)
+                open_loops.append((item, loop))
+                found.append(loop)
+        maker.add(op)
+        if op.type in ENTERS and not op.attrs["is_constant"]:
+            for merge, position in takers.get(op.outputs[0], ()):
+                maker.bring(op.outputs[0], merge, position)
+        if open_loops and op.type not in EXITS:
+            fetch([op])
+    while open_loops:
+        end_loop()
+    return tuple(found)

@@ -1,0 +1,125 @@
+"""What has to run for a signature: everything that its fetches and targets need, up to the tensors that are fed.
+
+The order is the graph's own where that respects all edges; loops stand together (``frames``).
+
+Source: tensorflow/core/graph/subgraph.cc and control_flow.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Iterable, Sequence
+
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.plan.schedule.loop_frames import ENTERS, LOOP_OPS, Frame, Frames, cycle_error, find_frames
+
+__all__ = ["PLACEHOLDERS", "arg_name", "loop_units", "needed_operations", "needed_with_loops"]
+
+PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
+"""Ops that only a feed can replace."""
+
+
+def arg_name(tensor: Tensor, position: int) -> str:
+    """Name of the node that stands for a feed."""
+    return f"_arg_{tensor.op.name}_{tensor.value_index}_{position}"
+
+
+def needed_operations(
+    fetches: Iterable[Tensor],
+    targets: Iterable[Operation],
+    feeds: Collection[Tensor],
+    done: Collection[Operation] = (),
+) -> list[Operation]:
+    """What has to run for the fetches and targets, in an order that respects all edges; the graph's own if that does.
+
+    Args:
+        fetches: what is fetched.
+        targets: what has to run.
+        feeds: what is fed.
+        done: what has run already, in an earlier part of the step.
+
+    Raises:
+        InvalidArgumentError: the operations form a cycle, or a loop is not sound.
+    """
+    return needed_with_loops(fetches, targets, feeds, done)[0]
+
+
+def needed_with_loops(
+    fetches: Iterable[Tensor],
+    targets: Iterable[Operation],
+    feeds: Collection[Tensor],
+    done: Collection[Operation] = (),
+) -> tuple[list[Operation], Frames | None]:
+    """What has to run, and the loops in it, if any."""
+    fed = {
+        tensor.op for tensor in feeds if tensor.op.type in PLACEHOLDERS
+    }  # also what waits for them need them not
+    fed.update(done)
+    found: set[Operation] = set(fed)
+    stack = [tensor.op for tensor in fetches if tensor not in feeds]
+    stack.extend(targets)
+    while stack:
+        op = stack.pop()
+        if op in found:
+            continue
+        found.add(op)
+        stack.extend([tensor.op for tensor in op.inputs if tensor not in feeds])
+        stack.extend(op._control_inputs)
+    ordered = sorted(found - fed, key=lambda op: op.index)
+    if any(op.type in LOOP_OPS for op in ordered):
+        positions = {tensor: number for number, tensor in enumerate(feeds)}
+        frames = find_frames(ordered, feeds, lambda tensor: arg_name(tensor, positions[tensor]))
+        return frames.ordered(ordered, feeds), frames
+    if all(_runs_after_its_inputs(op, feeds) for op in ordered):
+        return ordered, None
+    return _sorted_by_edges(ordered, feeds, fed), None
+
+
+def loop_units(operations: Sequence[Operation], feeds: Collection[Tensor]) -> list[dict[Operation, None]]:
+    """Ordered operations, all that run in one loop together with what leads into it."""
+    if not any(op.type in LOOP_OPS for op in operations):
+        return [{op: None} for op in operations]
+    frames = find_frames(operations, feeds, lambda tensor: arg_name(tensor, 0))
+    units: dict[Operation | Frame, dict[Operation, None]] = {}
+    last: dict[Operation | Frame, int] = {}
+    for position, op in enumerate(operations):
+        around = [*frames.path(op), *([frames.after[op]] if op.type in ENTERS else [])]
+        unit = around[0] if around and around[0] is not None else op
+        units.setdefault(unit, {})[op] = None
+        last[unit] = position
+    return [units[unit] for unit in sorted(units, key=last.__getitem__)]
+
+
+def _runs_after_its_inputs(op: Operation, feeds: Collection[Tensor]) -> bool:
+    index = op.index
+    for tensor in op.inputs:
+        if tensor.op.index >= index and tensor not in feeds:
+            return False
+    return all(control.index < index for control in op._control_inputs)
+
+
+def _sorted_by_edges(
+    operations: Sequence[Operation], feeds: Collection[Tensor], fed: Collection[Operation]
+) -> list[Operation]:
+    waiting: dict[Operation, int] = {}
+    consumers: dict[Operation, list[Operation]] = {}
+    for op in operations:
+        sources = {tensor.op for tensor in op.inputs if tensor not in feeds} | set(op._control_inputs)
+        sources.difference_update(fed)
+        waiting[op] = len(sources)
+        for source in sources:
+            consumers.setdefault(source, []).append(op)
+    ready = [(op.index, op) for op, count in waiting.items() if not count]
+    heapq.heapify(ready)
+    ordered: list[Operation] = []
+    while ready:
+        _, op = heapq.heappop(ready)
+        ordered.append(op)
+        for consumer in consumers.get(op, ()):
+            waiting[consumer] -= 1
+            if not waiting[consumer]:
+                heapq.heappush(ready, (consumer.index, consumer))
+    if len(ordered) < len(operations):
+        left = [op for op in operations if waiting[op]]
+        raise cycle_error(left)
+    return ordered

@@ -1,1 +1,0 @@
-"""What is shown of a placement, as records and strings: colours, scopes, DOT text, tables."""

@@ -1,1 +1,0 @@
-"""Sessions: devices of a process, their memory, plans, executors."""

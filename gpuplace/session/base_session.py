@@ -1,0 +1,450 @@
+"""What all sessions do: run parts of a graph on the devices of this process.
+
+::
+
+    run(fetches, feed_dict) ──structure──> signature ──> plan, made once ──> values ──structure──> answer
+                                               │
+                     graph changed since? ──> place it again, what holds state where it is
+
+>>> from gpuplace.graph.convert import convert_to_tensor
+>>> graph = Graph()
+>>> with graph.as_default():
+...     x = convert_to_tensor([1.0, 2.0])
+>>> session = BaseSession(graph=graph)
+>>> session.run({"x": x, "name": "Const:0"})
+{'x': array([1., 2.], dtype=float32), 'name': array([1., 2.], dtype=float32)}
+>>> session.close()
+>>> session.run(x)
+Traceback (most recent call last):
+...
+RuntimeError: Attempted to use a closed Session.
+
+Source: tensorflow/python/client/session.py and core/common_runtime/direct_session.cc, releases 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gpuplace import release as releases
+from gpuplace.backends.host_memory import keep_freed_memory
+from gpuplace.errors import CancelledError, NotFoundError, OpError, ResourceExhaustedError
+from gpuplace.graph.bulk import without_garbage_collection
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.stacks import session_stack
+from gpuplace.kernels.registry import session_catalogue
+from gpuplace.kernels.resources import SessionResources
+from gpuplace.memory.bfc_allocator import BFCAllocator
+from gpuplace.ops.variables.resource_variables import ResourceVariable
+from gpuplace.ops.variables.variables import RefVariable
+from gpuplace.plan.compile import PLAIN, PlanKind, PlanMaker, Signature
+from gpuplace.plan.executor import Plan
+from gpuplace.session.feeds import Feed, feedable, flat_feeds
+from gpuplace.session.fetches import FetchStructure
+from gpuplace.session.partial_run import PartialRuns
+from gpuplace.session.process_state import session_devices
+from gpuplace.session.run_options import StepOptions, deadline_check, error_with_usage, pools_of_threads
+from gpuplace.session.session_device import SessionDevice
+from gpuplace.session.session_placement import SessionPlacement
+from gpuplace.session.step_errors import error_with_lines, with_lines
+from gpuplace.tracing.run_metadata import CostModels, fill_run_metadata
+from gpuplace.tracing.step_stats import Trace
+from gpuplace.why.placement import Placement
+
+__all__ = ["BaseSession"]
+
+_ATOMS = frozenset((Tensor, Operation, str, RefVariable, ResourceVariable))
+"""Types of fetches and keys of feeds that runners are remembered for."""
+
+
+class _Runner(NamedTuple):
+    """What is ready for a form of fetches and keys of feeds."""
+
+    run: Callable[[Sequence[Any]], list[Any]]
+    """The plan."""
+    build: Callable[[Sequence[Any]], Any]
+    """Gives the values their form."""
+    converters: Sequence[Callable[[Any, Any], Any]]
+    """For each key in turn: value and key to array."""
+
+
+def _runner_key(fetches: Any, feed_dict: Any) -> Any:
+    """Equal for calls of ``run`` that a runner serves alike; may not be hashable."""
+    kind = type(fetches)
+    if kind is list or kind is tuple:
+        key = kind, *fetches
+    else:
+        key = (kind, *fetches.items()) if kind is dict else fetches
+    return (key, tuple(feed_dict)) if feed_dict else key
+
+
+class BaseSession:
+    """Runs a graph; ``Session`` and ``InteractiveSession`` say when it is the default one.
+
+    Args:
+        target: execution engine; only ``""``, this process, exists.
+        graph: the graph to run; the default one where None.
+        config: a ``ConfigProto``, or anything with its attributes.
+
+    Raises:
+        TypeError: an argument of the wrong type.
+        OpError: the devices cannot be made with this config.
+    """
+
+    _place_pruned: bool | None = None
+
+    def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
+        self._closed = True
+        self._release = releases.get_release()
+        self._rules = releases.rules(self._release)
+        self._check_arguments(target, graph, config)
+        self._graph = get_default_graph() if graph is None else graph
+        self._target = target.decode() if isinstance(target, bytes) else target or ""
+        self._catalogue = session_catalogue(self._release)
+        self._config = config
+        keep_freed_memory()
+        self._devices = session_devices(config)
+        self._resources = SessionResources()
+        self._runners: dict[Any, _Runner] = {}
+        self._plans: dict[Signature, Plan] = {}
+        self._other_plans: dict[tuple[Signature, PlanKind], Plan] = {}
+        self._costs = CostModels(config)
+        self._timeout_ms = max(int(getattr(config, "operation_timeout_in_ms", 0) or 0), 0)
+        self._pools = pools_of_threads(config)
+        self._lock = threading.RLock()
+        self._maker = PlanMaker(
+            self._devices,
+            self._catalogue.kernels,
+            config,
+            self._release,
+            self._resources,
+            self._lock,
+            self._other_plans,
+        )
+        self._placer = SessionPlacement(
+            self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned
+        )
+        self._partial_runs = PartialRuns(self._graph, self._release)
+        self._closed = False
+
+    def _check_arguments(self, target: Any, graph: Any, config: Any) -> None:
+        def wrong(name: str, wanted: str, value: Any) -> TypeError:
+            if self._release == "2.21":
+                return TypeError(f'Argument `{name}` must be a {wanted}, but got "{type(value).__name__}"')
+            return TypeError(f"{name} must be a {wanted}, but got {type(value)}")
+
+        if graph is not None and not isinstance(graph, Graph):
+            raise wrong("graph", "tf.Graph", graph)
+        if target is not None and not isinstance(target, str | bytes):
+            raise wrong("target", "string", target)
+        if config is not None and not hasattr(config, "gpu_options"):
+            raise wrong("config", "tf.ConfigProto", config)
+        if target:
+            text = target.decode() if isinstance(target, bytes) else target
+            raise NotFoundError(
+                None,
+                None,
+                f'No session factory registered for the given session options: {{target: "{text}" config: }}'
+                " Registered factories are {DIRECT_SESSION}.",
+                hint='gpuplace runs graphs in this process: target=""',
+            )
+
+    # What it is
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that is run."""
+        return self._graph
+
+    @property
+    def graph_def(self) -> Any:
+        """The graph as a ``GraphDef``."""
+        from gpuplace.graphdef.export import as_graph_def
+
+        return as_graph_def(self._graph)
+
+    @property
+    def sess_str(self) -> str:
+        """The target."""
+        return self._target
+
+    @property
+    def placement(self) -> Placement:
+        """Where every node of the graph, as it is now, runs in this session; placed now if need be.
+
+        Raises:
+            InvalidArgumentError: the graph cannot be placed.
+        """
+        self._check_open()
+        with self._lock:
+            return self._placer.current()
+
+    @property
+    def resources(self) -> SessionResources:
+        """Variables and other state of this session."""
+        return self._resources
+
+    @property
+    def allocators(self) -> dict[str, BFCAllocator]:
+        """Full device name -> allocator of its memory, for the simulated GPUs; all sessions of a process share them."""
+        return dict(self._devices.allocators)
+
+    def list_devices(self) -> list[SessionDevice]:
+        """The session's devices; CancelledError after ``close``."""
+        if self._closed:
+            raise CancelledError(None, None, "Session has been closed.")
+        return [
+            SessionDevice(device.name, device.device_type, device.memory_limit, device.incarnation)
+            for device in self._devices
+        ]
+
+    def close(self) -> None:
+        """Gives up the session's variables and plans; what runs in other threads comes to its end, loops at once."""
+        self._resources.is_closed = True
+        with self._lock:
+            self._closed = True
+            self._runners = {}
+            self._plans = {}
+            self._maker.close()
+            self._resources.clear()
+            for backend in self._maker.backends.values():
+                if backend.memory is not None:
+                    backend.memory.collect()
+
+    def as_default(self) -> Any:
+        """Makes this the thread's default session within a ``with`` block, without closing it at the end."""
+        return session_stack.push(self)
+
+    def _check_not_cancelled(self, error: OpError) -> None:
+        """CancelledError where the error comes from a session that was closed while it ran."""
+        if self._closed:
+            message = with_lines("Run call was cancelled", self._graph, self._release)
+            raise CancelledError(None, None, message) from error
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+
+    # Running
+
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+        """Runs what ``fetches`` need and returns their values.
+
+        Args:
+            fetches: a tensor, operation or name, or lists, tuples, dicts and classes of them.
+            feed_dict: tensor (or name) to the value to use in its place.
+            options: ``RunOptions``, or anything with its attributes.
+            run_metadata: ``RunMetadata`` that is filled in.
+
+        Returns:
+            The structure of ``fetches`` with a NumPy array or scalar for every tensor and None for every operation.
+
+        Raises:
+            RuntimeError: the session is closed or the graph is empty.
+            TypeError, ValueError: something that cannot be fetched or fed.
+            OpError: the graph cannot be placed, or a kernel failed.
+        """
+        if options is None and run_metadata is None:
+            runner = self._runner_of(fetches, feed_dict)
+            if runner is not None:
+                try:
+                    if not feed_dict:
+                        return runner.build(runner.run(()))
+                    pairs = zip(runner.converters, feed_dict.items())
+                    return runner.build(runner.run([convert(value, key) for convert, (key, value) in pairs]))
+                except OpError as error:
+                    self._check_not_cancelled(error)
+                    raise
+        self._check_open()
+        if not self._graph._operations:
+            gap = " " if self._release == "2.21" else "  "
+            raise RuntimeError(
+                f"The Session graph is empty.{gap}Add operations to the graph before calling run()."
+            )
+        feeds = flat_feeds(self._graph, feed_dict, self._release) if feed_dict else {}
+        structure = FetchStructure(self._graph, fetches, self._release)
+        signature = structure.tensors, structure.operations, tuple(feeds)
+        converters = [Feed(tensor, self._release).convert for tensor in feeds]
+        values = [convert(*pair) for convert, pair in zip(converters, feeds.values(), strict=True)]
+        if options is not None or run_metadata is not None or self._costs.every or self._timeout_ms:
+            return structure.build(self._run_with_options(signature, values, options, run_metadata))
+        plan = self._plan(signature)
+        self._remember(fetches, feed_dict, _Runner(plan.run, structure.build, converters))
+        try:
+            return structure.build(plan.run(values))
+        except OpError as error:
+            self._check_not_cancelled(error)
+            raise
+
+    def _runner_of(self, fetches: Any, feed_dict: Any) -> _Runner | None:
+        """What an earlier run with the same fetches and fed keys made ready, unless the graph has changed since."""
+        if self._placer.version != self._graph._version:
+            return None
+        try:
+            return self._runners.get(_runner_key(fetches, feed_dict))
+        except TypeError:  # not hashable, so not remembered
+            return None
+
+    def _remember(self, fetches: Any, feed_dict: Any, runner: _Runner) -> None:
+        """Keeps a runner for fetches that are atoms, or a list, tuple or dict of them, and keys that are."""
+        kind = type(fetches)
+        if kind is dict:
+            are_atoms = all(type(key) is str and type(one) in _ATOMS for key, one in fetches.items())
+        elif kind is list or kind is tuple:
+            are_atoms = all(type(one) in _ATOMS for one in fetches)
+        else:
+            are_atoms = kind in _ATOMS
+        keys = feed_dict or ()
+        if are_atoms and len(runner.converters) == len(keys) and all(type(key) in _ATOMS for key in keys):
+            with self._lock:
+                if not self._closed:
+                    self._runners[_runner_key(fetches, feed_dict)] = runner
+
+    def _run_with_options(
+        self, signature: Signature, values: list[Any], options: Any, run_metadata: Any
+    ) -> list[Any]:
+        """Runs as ``options`` and the session's config ask for, and fills in ``run_metadata``."""
+        asked = StepOptions.of(options, self._timeout_ms, self._pools, self._graph, self._release)
+        costs = self._costs.due(signature)
+        is_traced = costs is not None or (asked.is_traced and run_metadata is not None)
+        plan = self._plan(signature, PlanKind(is_traced, asked.limit_ms > 0, asked.most_lanes))
+        trace = Trace(plan.schedule, self._maker.backends, feeds=values) if is_traced else None
+        watchers: list[Callable[..., None]] = []
+        if asked.limit_ms:
+            watchers.append(deadline_check(asked.limit_ms, plan.schedule, self._graph, self._release))
+        if trace is not None:
+            watchers.append(trace.record)
+        first = {one.name: one.next_allocation_id() for one in self._devices.allocators.values()}
+        try:
+            fetched = plan.run([*watchers, *values])
+        except ResourceExhaustedError as error:
+            if not asked.lists_tensors:
+                raise
+            raise error_with_usage(error, first) from error.__cause__
+        except OpError as error:
+            self._check_not_cancelled(error)
+            raise
+        if trace is not None:
+            trace.end()
+        if run_metadata is not None or costs is not None:
+            fill_run_metadata(run_metadata, options, plan, self._graph, self._rules, trace, costs)
+        return fetched
+
+    def _plan(self, signature: Signature, kind: PlanKind = PLAIN) -> Plan:
+        """The plan of a signature, made at its first use; as in TensorFlow it stays as it is when the graph grows."""
+        plans: dict[Any, Plan] = self._plans if kind == PLAIN else self._other_plans
+        key = signature if kind == PLAIN else (signature, kind)
+        if self._placer.version == self._graph._version:
+            plan = plans.get(key)
+            if plan is not None:
+                return plan
+        with self._lock, without_garbage_collection():
+            self._check_open()
+            version = self._graph._version
+            if not self._placer.place_pruned:
+                self._placer.current()
+            plan = plans.get(key)
+            if plan is None:
+                try:
+                    device_of = self._placer.device_of(*signature)
+                    plan = plans[key] = self._maker.make(signature, device_of, kind)
+                except OpError as error:
+                    if error.op is None or "{{node" in error.message:
+                        raise error_with_lines(error, self._graph, self._release) from error.__cause__
+                    raise
+            if self._placer.place_pruned:
+                self._placer.version = version
+            return plan
+
+    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
+        """Begins a step that feeds and fetches piece by piece; returns the handle that ``partial_run`` takes.
+
+        Args:
+            fetches: all that will be fetched, as for ``run``.
+            feeds: the tensors that will be fed.
+        """
+        self._check_open()
+        structure = FetchStructure(self._graph, fetches, self._release)
+        tensors = [feedable(self._graph, key) for key in feeds or ()]
+        return self._partial_runs.set_up(structure.tensors, structure.operations, tensors)
+
+    def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
+        """Feeds and fetches a part of what ``partial_run_setup`` named; every node of the graph runs once.
+
+        Raises:
+            RuntimeError: the session is closed, or operations are among the fetches.
+            InvalidArgumentError: something that was not set up, or had its turn already, or needs more feeds.
+        """
+        self._check_open()
+        structure = FetchStructure(self._graph, fetches, self._release)
+        if structure.operations:
+            raise RuntimeError("partial_run() requires empty target_list.")
+        feeds = flat_feeds(self._graph, feed_dict, self._release) if feed_dict else {}
+        values = {tensor: Feed(tensor, self._release).convert(*pair) for tensor, pair in feeds.items()}
+        return structure.build(self._partial_runs.run(handle, structure.tensors, values, self._run_part))
+
+    def _run_part(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Mapping[Tensor, Any],
+        done: frozenset[Operation],
+    ) -> list[Any]:
+        signature = tuple(fetches), tuple(targets), tuple(feeds)
+        with self._lock:
+            self._check_open()
+            self._placer.current()
+            device_of = self._placer.device_of(*signature)
+            plan = self._maker.make(signature, device_of, done=done)
+        return plan.run(list(feeds.values()))
+
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function that runs ``fetches``, for many runs of one signature.
+
+        Args:
+            fetches: as for ``run``.
+            feed_list: the tensors that the function's positional arguments are fed to.
+            accept_options: whether it also takes ``options`` and ``run_metadata``.
+        """
+        self._check_open()
+        if feed_list is not None and not isinstance(feed_list, list | tuple):
+            received = f" Received: feed_list={feed_list}" if self._release == "2.21" else ""
+            raise TypeError(f"`feed_list` must be a list or tuple.{received}")
+        tensors = [feedable(self._graph, key) for key in feed_list or ()]
+        structure = FetchStructure(self._graph, fetches, self._release)
+        signature = structure.tensors, structure.operations, tuple(tensors)
+        converters = [(Feed(tensor, self._release).convert, tensor) for tensor in tensors]
+        build, graph, placer, count = structure.build, self._graph, self._placer, len(tensors)
+        ready: list[Any] = [None]
+
+        def plan() -> Callable[[Sequence[Any]], list[Any]]:
+            self._check_open()
+            ready[0] = self._plan(signature).run
+            return ready[0]
+
+        if self._timeout_ms or self._costs.every:  # every call has a limit of its own
+            return lambda *arguments, **options: self.run(
+                fetches, dict(zip(tensors, arguments, strict=True)) or None, **options
+            )
+
+        def call() -> Any:
+            run = ready[0]
+            if run is None or self._closed or placer.version != graph._version:
+                run = plan()
+            return build(run(()))
+
+        def call_fed(*arguments: Any, **options: Any) -> Any:
+            if options or len(arguments) != count:
+                return self.run(fetches, dict(zip(tensors, arguments, strict=False)) or None, **options)
+            run = ready[0]
+            if run is None or self._closed or placer.version != graph._version:
+                run = plan()
+            return build(run([convert(value, key) for (convert, key), value in zip(converters, arguments)]))
+
+        return call_fed if tensors or accept_options else call

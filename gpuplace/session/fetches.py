@@ -1,0 +1,216 @@
+"""What a caller of ``run`` may ask for, and how the answer gets the same form.
+
+A structure of lists, tuples, dicts and classes is flattened to tensors and operations, each once, and the values are
+put back in its form::
+
+    [c, {"x": a, "y": [b, c]}]  ──flatten──>  c, a, b  ──run──>  C, A, B  ──build──>  [C, {"x": A, "y": [B, C]}]
+
+>>> from gpuplace.graph.graph import Graph
+>>> graph = Graph()
+>>> op = graph.create_op("NoOp", [])
+>>> fetches = FetchStructure(graph, ["NoOp", op])
+>>> fetches.operations == (op,), fetches.build([])
+(True, [None, None])
+
+Source: tensorflow/python/client/session.py, release 1.15 (kinds of fetches, texts of the errors).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+
+__all__ = ["FetchStructure", "IndexedSlicesValue", "composite_feed", "register_composite_fetch"]
+
+Build = Callable[[Sequence[Any]], Any]
+
+
+class IndexedSlicesValue(NamedTuple):
+    """What a fetch of ``IndexedSlices`` gives."""
+
+    values: Any
+    """[rows, ...]"""
+    indices: Any
+    """[rows]: which rows they are."""
+    dense_shape: Any
+    """Shape of the whole tensor, or None."""
+
+
+_composites: list[tuple[type, Callable[[Any], Sequence[Tensor]], Callable[[Sequence[Any]], Any]]] = []
+
+_WORDS = (
+    "Fetch argument {fetch!r} has invalid type {type!r}",
+    "Fetch argument {fetch!r} has invalid type {type!r}, must be a string or Tensor. ({error})",
+    "Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})",
+    "Operation {name!r} has been marked as not fetchable. Typically this happens when it is defined in another function"
+    " or code block. Use return values,explicit Python locals or TensorFlow collections to access it.",
+)
+"""Errors: nothing given, wrong type, not in this graph, not to be fetched."""
+
+_WORDS_2_21 = (
+    'Argument `fetch` = {fetch} has invalid type "{type.__name__}". Cannot be None',
+    'Argument `fetch` = {fetch} has invalid type "{type.__name__}" must be a string or Tensor. ({error})',
+    "Argument `fetch` = {fetch} cannot be interpreted as a Tensor. ({error})",
+    "Operation {name} has been marked as not fetchable. Typically this happens when it is defined in another function"
+    " or code block. Use return values, explicit Python locals or TensorFlow collections to access it.",
+)
+
+
+def register_composite_fetch(
+    kind: type, parts: Callable[[Any], Sequence[Tensor]], build: Callable[[Sequence[Any]], Any]
+) -> None:
+    """Makes objects of a class fetchable and feedable.
+
+    Args:
+        kind: the class.
+        parts: the tensors of an object.
+        build: what a fetch gives, from the values of the tensors.
+    """
+    _composites.insert(0, (kind, parts, build))
+
+
+def _composite(fetch: Any) -> tuple[Sequence[Tensor], Build] | None:
+    for kind, parts, build in _composites:
+        if isinstance(fetch, kind):
+            return parts(fetch), build
+    return None
+
+
+def _slices_parts(fetch: IndexedSlices) -> Sequence[Tensor]:
+    parts = (fetch.values, fetch.indices)
+    return parts if fetch.dense_shape is None else (*parts, fetch.dense_shape)
+
+
+def _slices_value(parts: Sequence[Any]) -> IndexedSlicesValue:
+    return IndexedSlicesValue(parts[0], parts[1], parts[2] if len(parts) == 3 else None)
+
+
+register_composite_fetch(IndexedSlices, _slices_parts, _slices_value)
+
+
+def composite_feed(key: Any) -> Sequence[Tensor] | None:
+    """The tensors that feeding ``key``, an object of several tensors, feeds in this order; None for a single one."""
+    found = _composite(key)
+    return None if found is None else found[0]
+
+
+class _Leaf:
+    """Gives the value of one tensor, or None for an operation."""
+
+    __slots__ = ("position",)
+
+    def __init__(self, position: int | None) -> None:
+        self.position = position
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        return None if self.position is None else values[self.position]
+
+
+_NESTED = -1
+
+
+def _flat_list(positions: list[int | None]) -> Build:
+    """Gives a list of the values at ``positions``, None where that is None."""
+    if not any(position is not None for position in positions):
+        return lambda values: [None] * len(positions)
+    count = len(positions)
+    if positions == list(range(count)):
+        return lambda values: list(values[:count])
+    return lambda values: [None if position is None else values[position] for position in positions]
+
+
+class FetchStructure:
+    """The flat form of what was asked for.
+
+    Attributes:
+        tensors: the tensors, each once, in order of appearance.
+        operations: the operations, each once.
+        build: puts the values of ``tensors``, in that order, into the form that was asked for.
+
+    Raises:
+        TypeError: something that cannot be fetched.
+        ValueError: a name or element that is not of this graph.
+    """
+
+    def __init__(self, graph: Graph, fetches: Any, release: str = "1.15") -> None:
+        self._graph = graph
+        self._words = _WORDS_2_21 if release == "2.21" else _WORDS
+        self._positions: dict[Tensor, int] = {}
+        self._operations: dict[Operation, None] = {}
+        self.build: Build = self._visit(fetches)
+        self.tensors: tuple[Tensor, ...] = tuple(self._positions)
+        self.operations: tuple[Operation, ...] = tuple(self._operations)
+
+    def _visit(self, fetch: Any) -> Build:
+        if fetch is None:
+            raise TypeError(self._words[0].format(fetch=fetch, type=type(fetch)))
+        if isinstance(fetch, (list, tuple)):
+            return self._sequence(fetch)
+        if isinstance(fetch, Mapping):
+            return self._mapping(fetch)
+        if hasattr(type(fetch), "__attrs_attrs__"):
+            return self._attrs(fetch)
+        if isinstance(fetch, Tensor | Operation | str | bytes):
+            return self._element(fetch, fetch)
+        composite = _composite(fetch)
+        if composite is not None:
+            parts = [self._element(tensor, fetch) for tensor in composite[0]]
+            build = composite[1]
+            return lambda values: build([part(values) for part in parts])
+        return self._element(fetch, fetch)
+
+    def _element(self, element: Any, fetch: Any) -> Build:
+        try:
+            found = self._graph.as_graph_element(element, allow_tensor=True, allow_operation=True)
+        except TypeError as error:
+            raise TypeError(self._words[1].format(fetch=fetch, type=type(fetch), error=error)) from None
+        except (ValueError, KeyError) as error:
+            raise ValueError(self._words[2].format(fetch=fetch, error=error)) from None
+        if not self._graph.is_fetchable(found):
+            name = found.op.name if isinstance(found, Tensor) else found.name
+            raise ValueError(self._words[3].format(name=name))
+        if isinstance(found, Operation):
+            self._operations.setdefault(found)
+            return _Leaf(None)
+        return _Leaf(self._positions.setdefault(found, len(self._positions)))
+
+    def _sequence(self, fetches: Any) -> Build:
+        parts = [self._visit(fetch) for fetch in fetches]
+        kind = type(fetches)
+        if hasattr(kind, "_fields"):
+            return lambda values: kind(*[part(values) for part in parts])
+        positions = [part.position if isinstance(part, _Leaf) else _NESTED for part in parts]
+        if kind is list and _NESTED not in positions:
+            return _flat_list(positions)
+        if kind is list:
+            return lambda values: [part(values) for part in parts]
+        if kind is tuple:
+            return lambda values: tuple([part(values) for part in parts])
+        return lambda values: kind([part(values) for part in parts])
+
+    def _mapping(self, fetches: Mapping[Any, Any]) -> Build:
+        parts = {key: self._visit(fetch) for key, fetch in fetches.items()}
+        kind: Any = type(fetches)
+        arguments = (fetches.default_factory,) if isinstance(fetches, defaultdict) else ()
+
+        def build(values: Sequence[Any]) -> Any:
+            built = kind(*arguments)
+            for key, part in parts.items():
+                built[key] = part(values)
+            return built
+
+        return build
+
+    def _attrs(self, fetches: Any) -> Build:
+        kind = type(fetches)
+        fields = kind.__attrs_attrs__
+        parts = {
+            getattr(field, "alias", None) or field.name.lstrip("_"): self._visit(getattr(fetches, field.name))
+            for field in fields
+        }
+        return lambda values: kind(**{name: part(values) for name, part in parts.items()})

@@ -1,0 +1,154 @@
+"""`gpuplace.place`: where would every node run? Nothing is executed and no state of the process is touched.
+
+>>> from gpuplace.graph.graph import Graph
+>>> with Graph().as_default() as graph:
+...     with graph.device("/gpu:1"):
+...         op = graph.create_op("NoOp", [], [], name="go")
+>>> place(graph, machine="2x Tesla K40c")["go"]
+'/job:localhost/replica:0/task:0/device:GPU:1'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuplace import release as releases
+from gpuplace.device.device_set import DeviceSet
+from gpuplace.device.machine import Machine
+from gpuplace.graph.graph import Graph
+from gpuplace.kernels.registry import Catalogue, default_catalogue
+from gpuplace.placer.from_graph import placement_graph_of
+from gpuplace.placer.placement_graph import PlacementGraph
+from gpuplace.placer.placer import Placer
+from gpuplace.session.process_state import current_machine
+from gpuplace.why.placement import Placement
+
+
+def place(
+    graph: Any,
+    machine: Machine | DeviceSet | str | None = None,
+    config: Any = None,
+    release: str | None = None,
+    on_error: str = "raise",
+    catalogue: Catalogue | None = None,
+    assigned: Mapping[str, str] | None = None,
+    default_local_device: str | None = None,
+    *,
+    tags: str | Iterable[str] | None = None,
+    signature: str | None = None,
+    clear_devices: bool = False,
+) -> Placement:
+    """Says on which device TensorFlow would run every node, and why.
+
+    Args:
+        graph: a `Graph`, a GraphDef message, its bytes, a path (`.pb`, `.pbtxt`, SavedModel folder), a
+            `PlacementGraph`, a `Placement` to be made again (the quickest way to ask "what if"), or anything with a
+            `graph` attribute, such as a session.
+        machine: a `Machine`, its text (`"4x Tesla K20m"`), or a `DeviceSet`, taken as it is; the process's machine, of
+            which CUDA_VISIBLE_DEVICES may hide GPUs, where None.
+        config: a `ConfigProto`, or anything with its attributes.
+        release: which TensorFlow to behave and speak as; the process's release where None.
+        on_error: `"raise"`, or `"keep"` for a partial placement whose `errors` say what is wrong.
+        catalogue: op definitions and kernels; the release's own where None.
+        assigned: node name -> full name of the device that the node already has.
+        default_local_device: full name of the device that goes before equally good ones.
+        tags: which graph of a SavedModel, by all its tags; that of `serve` where None.
+        signature: key of a signature of a SavedModel or MetaGraphDef: only the nodes that it needs are placed, with the
+            functions that they call written out. A session places the whole graph, as is done where this is None.
+        clear_devices: whether the nodes lose the devices that they ask for, as with `import_meta_graph`.
+
+    Raises:
+        InvalidArgumentError: the graph cannot be placed, or is not sound; TensorFlow's sentence, then facts.
+        NotFoundError: an op is not registered, or there is no such file, tag set or signature.
+        DataLossError: the file is no graph.
+        FailedPreconditionError: the machine has no devices.
+        InternalError: a device of `assigned` is none, or has no kernel for its node.
+        ValueError: an unknown release, an `on_error` that is neither of the two, `tags` or `signature` for a graph that
+            has none.
+        KeyError: `assigned` names no node of the graph.
+    """
+    name = releases.resolve(release)
+    known = catalogue or default_catalogue(name)
+    choice = _Choice(tags, signature, clear_devices, _inlines_all(config))
+    if (
+        isinstance(graph, Placement)
+        and graph.release == name
+        and graph.placer.catalogue is known
+        and not any(choice)
+    ):
+        placer = graph.placer
+    else:
+        made = _placement_graph(graph, known, name, choice)
+        placer = Placer(made, known, rules=releases.rules(name), release=name)
+    soft = bool(getattr(config, "allow_soft_placement", False))
+    return placer.place(
+        _device_set(machine, config),
+        soft=soft,
+        assigned=assigned,
+        default_local_device=default_local_device,
+        on_error=on_error,
+    )
+
+
+class _Choice(NamedTuple):
+    """What of a model is placed."""
+
+    tags: str | Iterable[str] | None
+    signature: str | None
+    clear_devices: bool
+    inline_all: bool
+
+
+def _inlines_all(config: Any) -> bool:
+    """Whether the session's optimizer options ask for every function call to be written out."""
+    options = getattr(getattr(config, "graph_options", None), "optimizer_options", None)
+    return bool(getattr(options, "do_function_inlining", False))
+
+
+def _placement_graph(graph: Any, catalogue: Catalogue, release: str, choice: _Choice) -> PlacementGraph:
+    inner = getattr(graph, "graph", None)
+    if not isinstance(graph, Graph | PlacementGraph) and isinstance(inner, Graph | PlacementGraph):
+        graph = inner
+    if isinstance(graph, Graph | PlacementGraph):
+        if choice.tags is not None or choice.signature is not None:
+            what = type(graph).__name__
+            raise ValueError(f"tags and signature choose a part of a SavedModel: this is a {what}")
+        if isinstance(graph, Graph):
+            return _lowered(graph, catalogue, releases.rules(release), choice)
+        return _without_devices(graph) if choice.clear_devices else graph
+    from gpuplace.graphdef.load import load_placement_graph
+
+    return load_placement_graph(graph, catalogue, release, **choice._asdict())
+
+
+def _without_devices(graph: PlacementGraph) -> PlacementGraph:
+    return graph.changed(device=np.zeros_like(graph.device))
+
+
+def _lowered(graph: Graph, catalogue: Catalogue, rules: str, choice: _Choice) -> PlacementGraph:
+    from gpuplace.placer.lowering import is_affected, lower
+
+    made = placement_graph_of(graph, catalogue)
+    if choice.clear_devices:
+        made = _without_devices(made)
+    if not is_affected(made):
+        return made
+    if not graph.functions:
+        return lower(made, lambda name: None, catalogue, rules, inline_all=choice.inline_all)
+    from gpuplace.graphdef.functions import stored_function_bodies
+
+    bodies = stored_function_bodies(graph.functions)
+    return lower(made, bodies, catalogue, rules, inline_all=choice.inline_all)
+
+
+def _device_set(machine: Machine | DeviceSet | str | None, config: Any) -> DeviceSet:
+    if isinstance(machine, DeviceSet):
+        return machine
+    if machine is None:
+        return current_machine().device_set(config)
+    if isinstance(machine, str):
+        machine = Machine.parse(machine)
+    return machine.device_set(config, environ={})

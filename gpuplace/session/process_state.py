@@ -1,0 +1,426 @@
+"""What all sessions of a process share: the machine, the GPUs CUDA shows, and each GPU's allocator.
+
+TensorFlow keeps three things for the life of a process, and so do we, until ``reset_runtime``:
+
+- CUDA_VISIBLE_DEVICES is read once, when devices are first made. Setting it in code works before that; afterwards it
+  has no effect, and a warning says so.
+- GPU:0 stays on the GPU that the first session put it on. Another ``visible_device_list`` is an ``AlreadyExistsError``
+  (releases 1.0 and 1.4 went on silently; here they warn).
+- A GPU device has one allocator, made with the first session's options. Later sessions get the same one whatever they
+  ask for; TensorFlow is silent about it, here a warning names both settings.
+
+>>> machine = use_machine("2x Tesla K80")
+>>> devices = session_devices()
+>>> devices.names[1:]
+['/job:localhost/replica:0/task:0/device:GPU:0', '/job:localhost/replica:0/task:0/device:GPU:1']
+>>> devices.allocators[devices.names[1]].name
+'GPU_0_bfc'
+>>> use_machine(None)
+
+Source: tensorflow/core/common_runtime/gpu/gpu_process_state.cc, gpu_id_manager.cc and gpu_device.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, overload
+
+from gpuplace import release as releases
+from gpuplace.backends.workers import intra_op_threads
+from gpuplace.device.device_set import DeviceAttributes, DeviceSet
+from gpuplace.device.gpu_settings import GPUSettings
+from gpuplace.device.machine import PREFIX, Machine, default_machine
+from gpuplace.device.mapping import MappingRow, VirtualGPU
+from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility
+from gpuplace.errors import AlreadyExistsError, InternalError
+from gpuplace.memory.bfc_allocator import BFCAllocator, reset_warning_counts
+from gpuplace.memory.device_memory import DeviceMemory
+from gpuplace.memory.gpu_options import allow_growth_value
+from gpuplace.numerics import threads
+
+__all__ = [
+    "GPUMemoryLimit",
+    "GPUOptionsWarning",
+    "ProcessState",
+    "SessionDevices",
+    "current_machine",
+    "device_mapping",
+    "process_state",
+    "reset_runtime",
+    "session_allocators",
+    "session_devices",
+    "set_allocation_retry_wait",
+    "use_machine",
+]
+
+_logger = logging.getLogger(__name__)
+
+SIMULATED_RETRY_WAIT_MS = 100.0
+"""How long an allocation on a simulated GPU waits for other threads, in milliseconds; TensorFlow waits 10,000."""
+
+_MEMORY_OPTIONS = ("per_process_gpu_memory_fraction", "allow_growth", "allocator_type")
+
+
+class GPUOptionsWarning(UserWarning):
+    """A setting of GPUs has no effect because this process made its GPU devices earlier with another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class GPUMemoryLimit:
+    """How a device may take memory of its GPU."""
+
+    limit_bytes: int
+    """Most bytes, by fraction, virtual device or what was free."""
+    allow_growth: bool
+    """False: take all of it at the first allocation; true: as needed."""
+
+
+class SessionDevices(DeviceSet):
+    """The devices of one session, with what stands behind them.
+
+    Args:
+        devices: The devices.
+        type_priority: As for ``DeviceSet``.
+        machine: The machine they are of.
+        allocators: Full name to allocator, for the simulated GPUs.
+        mapping: The chain from the machine's GPUs to these devices.
+        settings: What the session asked for.
+        memory_settings: Full name to the settings that made a GPU device's memory: the first session's that had it.
+    """
+
+    def __init__(
+        self,
+        devices: Iterable[DeviceAttributes],
+        type_priority: Mapping[str, int] | None,
+        machine: Machine,
+        allocators: Mapping[str, BFCAllocator],
+        mapping: tuple[MappingRow, ...],
+        settings: GPUSettings,
+        memory_settings: Mapping[str, GPUSettings],
+    ) -> None:
+        super().__init__(devices, type_priority)
+        self.machine = machine
+        self.allocators = dict(allocators)
+        self.mapping = mapping
+        self.settings = settings
+        self.memory_settings = dict(memory_settings)
+
+    def gpu_memory_limit(self, name: str) -> GPUMemoryLimit:
+        """Bounds for the memory of the GPU device ``name``, simulated or real.
+
+        Raises:
+            KeyError: there is no such GPU of the machine.
+        """
+        device = self.by_name[name]
+        growth = allow_growth_value(self.memory_settings[name].allow_growth, os.environ)
+        return GPUMemoryLimit(device.memory_limit, growth)
+
+
+class ProcessState:
+    """The shared state; one object per process, more only in tests."""
+
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
+        self._environ = os.environ if environ is None else environ
+        self._lock = threading.RLock()
+        self._chosen: Machine | None = None
+        self._default: Machine | None = None
+        self.retry_wait_ms = SIMULATED_RETRY_WAIT_MS
+        self._forget_gpus()
+
+    def _forget_gpus(self) -> None:
+        self._visibility: Visibility | None = None
+        self._device_order: str | None = None
+        self._visible_ids: dict[int, int] = {}  # TensorFlow's GPU number to visible id
+        self._memories: dict[int, DeviceMemory] = {}  # GPU of the machine to its memory
+        self._allocators: dict[tuple[int, int], BFCAllocator] = {}  # (TensorFlow's number, visible id)
+        self._made: dict[tuple[int, int], tuple[GPUSettings, int]] = {}  # settings and limit it was made with
+
+    def use_machine(self, machine: Machine | str | None) -> Machine | None:
+        """Choose the machine of the sessions made from now on; forgets the GPU state of the one before.
+
+        None goes back to the default machine.
+
+        Raises:
+            InvalidArgumentError: the text is not understood.
+            TypeError: neither a machine nor text.
+        """
+        chosen = Machine.parse(machine) if isinstance(machine, str) else machine
+        if not isinstance(chosen, (Machine, type(None))):
+            raise TypeError(f"a machine is a Machine or its text, such as '4x Tesla K20m'; got {chosen!r}")
+        with self._lock:
+            self._forget_gpus()
+            self._chosen = chosen
+        return chosen
+
+    def current_machine(self) -> Machine:
+        """The chosen machine, else GPUPLACE_MACHINE's, else the real one."""
+        with self._lock:
+            if self._chosen is not None:
+                return self._chosen
+            if self._default is None:
+                self._default = default_machine(self._environ)
+            return self._default
+
+    def reset(self) -> None:
+        """Forget GPU devices and allocators, as restarting the process does; environment variables are read anew."""
+        with self._lock:
+            self._forget_gpus()
+            self._default = None
+            threads.reset()
+            intra_op_threads.reset()
+            reset_warning_counts()
+
+    @contextlib.contextmanager
+    def fresh(self) -> Iterator[None]:
+        """A ``with`` block in which nothing was chosen or made yet; what was before comes back behind it."""
+        with self._lock:
+            before = dict(self.__dict__)
+            self._chosen = self._default = None
+            self._forget_gpus()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.__dict__.update(before)
+
+    def visibility(self) -> Visibility:
+        """What CUDA shows this process: decided now if no device was made yet, else long ago."""
+        with self._lock:
+            if self._visibility is None:
+                self._visibility = self.current_machine().visibility(self._environ)
+                self._device_order = self._environ.get(DEVICE_ORDER)
+            else:
+                self._warn_of_late_environment()
+            return self._visibility
+
+    def session_devices(self, config: Any = None) -> SessionDevices:
+        """Make the devices of a new session.
+
+        Args:
+            config: ``ConfigProto`` or anything with its attributes; None for the defaults.
+
+        Raises:
+            InvalidArgumentError: wrong options; TensorFlow's sentences.
+            AlreadyExistsError: a GPU device would move to another GPU than in an earlier session.
+            InternalError: unknown ``allocator_type``.
+        """
+        settings = GPUSettings.from_config(config)
+        with self._lock:
+            machine = self.current_machine()
+            visibility = self.visibility()
+            virtual = machine.virtual_gpus(settings, visibility=visibility)
+            device_set = machine.device_set(settings, visibility=visibility)
+            gpus = [device for device in device_set if device.physical_id is not None]
+            for number, device in zip(virtual, gpus, strict=True):
+                self._pin(number)
+                self._check_allocator_type(number, settings)
+                _logger.info(
+                    "Created TensorFlow device (%s with %d MB memory) -> physical GPU (%s)",
+                    device.name,
+                    device.memory_limit >> 20,
+                    device.physical_device_desc,
+                )
+            self._warn_of_other_options(virtual, settings)
+            allocators = {
+                device.name: self._allocator(number, settings)
+                for number, device in zip(virtual, gpus, strict=True)
+                if number.gpu.is_simulated
+            }
+            for number in virtual:
+                self._made.setdefault((number.tf_id, number.visible_id), (settings, number.memory_limit))
+            devices = [self._with_first_limit(device) for device in device_set]
+            made = {
+                device.name: self._made[number.tf_id, number.visible_id][0]
+                for number, device in zip(virtual, gpus, strict=True)
+            }
+            return SessionDevices(
+                devices,
+                machine.type_priority,
+                machine,
+                allocators,
+                machine.mapping(settings, visibility=visibility),
+                settings,
+                made,
+            )
+
+    def _pin(self, device: VirtualGPU) -> None:
+        """Put a device on its GPU for the life of the process."""
+        before = self._visible_ids.setdefault(device.tf_id, device.visible_id)
+        if before == device.visible_id:
+            return
+        release = releases.get_release()
+        first, _ = self._made.get((device.tf_id, before), (GPUSettings(), 0))
+        listed = repr(first.visible_device_list)
+        if release in ("1.0", "1.4"):
+            _warn(
+                f"GPU:{device.tf_id} of this session is on visible GPU {device.visible_id}, of an earlier session on "
+                f"{before} (visible_device_list={listed}). TensorFlow {release} does so silently; later ones refuse.",
+            )
+            return
+        kind, gap = ("CUDA devices", "  ") if release == "1.15" else ("devices", " ")
+        raise AlreadyExistsError(
+            None,
+            None,
+            f"TensorFlow device (GPU:{device.tf_id}) is being mapped to multiple {kind} ({device.visible_id} now, and "
+            f"{before} previously), which is not supported. This may be the result of providing different GPU "
+            "configurations (ConfigProto.gpu_options, for example different visible_device_list) when creating "
+            f"multiple Sessions in the same process. This is not{gap}currently supported, see "
+            "https://github.com/tensorflow/tensorflow/issues/19083",
+            facts={"first session": f"visible_device_list={listed}"},
+            hint="one visible_device_list for all sessions and tf.device('/gpu:1') for the second graph, or "
+            "tf.reset_runtime()",
+        )
+
+    def _check_allocator_type(self, device: VirtualGPU, settings: GPUSettings) -> None:
+        """Refuse allocators that do not exist, for a device that has none yet."""
+        if settings.allocator_type in ("", "BFC") or (device.tf_id, device.visible_id) in self._made:
+            return
+        _logger.error("Invalid allocator type: %s", settings.allocator_type)
+        raise InternalError(
+            None,
+            None,
+            f"Failed to get memory allocator for TF GPU {device.tf_id} with {device.memory_limit} bytes of memory.",
+            facts={"allocator_type": repr(settings.allocator_type)},
+            hint="gpu_options.allocator_type of '' or 'BFC'",
+        )
+
+    def _allocator(self, device: VirtualGPU, settings: GPUSettings) -> BFCAllocator:
+        key = device.tf_id, device.visible_id
+        allocator = self._allocators.get(key)
+        if allocator is not None:
+            return allocator
+        memory = self._memories.setdefault(device.gpu.index, DeviceMemory(device.gpu.free_bytes))
+        if settings.per_process_gpu_memory_fraction > 1 or settings.use_unified_memory:
+            memory.capacity = max(memory.capacity, device.memory_limit)
+        allocator = BFCAllocator(
+            memory,
+            device.memory_limit,
+            allow_growth=settings.allow_growth,
+            name=f"GPU_{device.tf_id}_bfc",
+            retry_wait_ms=self.retry_wait_ms,
+            environ=self._environ,
+        )
+        self._allocators[key] = allocator
+        return allocator
+
+    def allocators(self) -> dict[str, BFCAllocator]:
+        """Full device name to the allocator of each simulated GPU that sessions of this process have made."""
+        with self._lock:
+            return {
+                f"{PREFIX}/device:GPU:{number}": allocator
+                for (number, _), allocator in self._allocators.items()
+            }
+
+    def _with_first_limit(self, device: DeviceAttributes) -> DeviceAttributes:
+        """The device with the limit of the allocator it really has."""
+        if device.physical_id is None or device.visible_id is None:
+            return device
+        _, limit = self._made[device.id, device.visible_id]
+        return device.with_memory_limit(limit)
+
+    def _warn_of_late_environment(self) -> None:
+        assert self._visibility is not None
+        for variable, then in (
+            (VISIBLE_DEVICES, self._visibility.setting),
+            (DEVICE_ORDER, self._device_order),
+        ):
+            now = self._environ.get(variable)
+            if now != then and self.current_machine().gpus:
+                _warn(
+                    f"{_shown(variable, now)} has no effect: this process made its GPU devices with "
+                    f"{_shown(variable, then)}, and CUDA reads it only once. Set it before the first session, or call "
+                    "tf.reset_runtime().",
+                )
+
+    def _warn_of_other_options(self, virtual: list[VirtualGPU], settings: GPUSettings) -> None:
+        differences: dict[str, tuple[Any, Any]] = {}
+        for device in virtual:
+            if (device.tf_id, device.visible_id) not in self._made:
+                continue
+            first, limit = self._made[device.tf_id, device.visible_id]
+            differences |= first.describe_differences(settings, _MEMORY_OPTIONS)
+            if limit != device.memory_limit and "per_process_gpu_memory_fraction" not in differences:
+                differences[f"memory limit of GPU:{device.tf_id} in bytes"] = limit, device.memory_limit
+        if differences:
+            told = "; ".join(
+                f"{name}: {then!r} stays, {now!r} is ignored" for name, (then, now) in differences.items()
+            )
+            _warn(
+                f"GPU options are process-wide and the first session's win. {told}. Use one GPUOptions for all "
+                "sessions, or call tf.reset_runtime() before this one.",
+            )
+
+
+def _warn(message: str) -> None:
+    """Warn with the line of the program that called into this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "gpuplace":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, GPUOptionsWarning, stacklevel=level)
+
+
+def _shown(variable: str, value: str | None) -> str:
+    return f"no {variable}" if value is None else f"{variable}={value!r}"
+
+
+process_state = ProcessState()
+"""This process's state."""
+
+
+@overload
+def use_machine(machine: None) -> None: ...
+@overload
+def use_machine(machine: Machine | str) -> Machine: ...
+def use_machine(machine: Machine | str | None) -> Machine | None:
+    """Choose the machine, by text or as an object, for the sessions made from now on, and return it.
+
+    Args:
+        machine: None goes back to the default: GPUPLACE_MACHINE's, else the real one.
+
+    Raises:
+        InvalidArgumentError: the text is not understood.
+    """
+    return process_state.use_machine(machine)
+
+
+def current_machine() -> Machine:
+    """The machine of ``use_machine``, else of GPUPLACE_MACHINE, else the real one."""
+    return process_state.current_machine()
+
+
+def reset_runtime() -> None:
+    """Forget GPU devices and their options, and the limit of threads: what TensorFlow needs a new process for.
+
+    Open sessions keep theirs, and the choice of ``use_machine`` stays.
+    """
+    process_state.reset()
+
+
+def session_devices(config: Any = None) -> SessionDevices:
+    """The devices of a new session with ``config``; see ``ProcessState.session_devices``."""
+    return process_state.session_devices(config)
+
+
+def device_mapping(config: Any = None) -> tuple[MappingRow, ...]:
+    """The chain from the machine's GPUs to devices as this process's sessions get it, hidden GPUs included."""
+    state = process_state
+    return state.current_machine().mapping(config, visibility=state.visibility())
+
+
+def session_allocators(machine: Machine, session: Any = None) -> dict[str, BFCAllocator]:
+    """Full device name to allocator of the simulated GPUs that a session, or this process on that machine, has made."""
+    if session is not None:
+        return dict(getattr(session.placement.device_set, "allocators", {}))
+    return process_state.allocators() if machine == process_state.current_machine() else {}
+
+
+def set_allocation_retry_wait(milliseconds: float) -> None:
+    """How long allocations on simulated GPUs wait for other threads to free memory; for GPUs made from now on."""
+    process_state.retry_wait_ms = milliseconds

@@ -1,0 +1,183 @@
+"""Where a session runs the nodes of its graph, as the graph grows.
+
+The whole graph is placed at the first run and again whenever it has changed; what holds state stays where it is. With
+``place_pruned_graph``, as in an ``InteractiveSession``, each signature places only what it needs, together with the
+nodes that stand for its feeds and fetches::
+
+    x (fed) ──> MatMul ──> fetch        _arg_x_0_0 ──> MatMul ──> _retval_MatMul_0_0
+
+Source: tensorflow/core/common_runtime/graph_execution_state.cc, core/graph/subgraph.cc, releases 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import OpError
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.kernels.registry import Catalogue
+from gpuplace.placer.from_graph import placement_graph_of
+from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder
+from gpuplace.plan.schedule.partition import retval_name
+from gpuplace.plan.schedule.pruning import arg_name, needed_operations
+from gpuplace.session.place import place
+from gpuplace.session.process_state import SessionDevices
+from gpuplace.session.step_errors import error_with_lines
+from gpuplace.why.placement import Placement
+from gpuplace.why.placement_log import device_mapping, placement_lines
+
+__all__ = ["SessionPlacement"]
+
+
+class SessionPlacement:
+    """The placement of a session's graph; the caller holds the session's lock.
+
+    Args:
+        graph: the session's graph.
+        devices: its devices.
+        config: its ``ConfigProto``.
+        catalogue: ops and kernels of its release.
+        release: the release.
+        place_pruned: place per signature; None asks the config.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        devices: SessionDevices,
+        config: Any,
+        catalogue: Catalogue,
+        release: str,
+        place_pruned: bool | None = None,
+    ) -> None:
+        self._graph = graph
+        self._devices = devices
+        self._config = config
+        self._catalogue = catalogue
+        self._release = release
+        self._stateful: dict[str, str] = {}
+        self._placement: Placement | None = None
+        self._device_list: list[str] = []
+        self._logs = bool(getattr(config, "log_device_placement", False))
+        options = getattr(config, "graph_options", None)
+        self.place_pruned = (
+            bool(getattr(options, "place_pruned_graph", False)) if place_pruned is None else place_pruned
+        )
+        self.version = -1
+        """``modification_count`` of the graph when it was placed last."""
+        if self._logs:
+            _print(device_mapping(devices, release))
+
+    def current(self) -> Placement:
+        """The placement of the graph as it is now.
+
+        Raises:
+            InvalidArgumentError: it cannot be placed.
+        """
+        if self._placement is None or self.version != self._graph.modification_count:
+            self._update()
+        assert self._placement is not None
+        return self._placement
+
+    def _update(self) -> None:
+        version = self._graph.modification_count
+        operations = self._graph.get_operations()
+        placement = self._place(placement_graph_of(self._graph, self._catalogue), self._stateful)
+        names = self._devices.names
+        self._device_list = [names[position] for position in placement.devices.tolist()]
+        self._keep_stateful(operations, self._device_list)
+        self._placement, self.version = placement, version
+        if not self.place_pruned:
+            self._log(placement)
+
+    def device_of(
+        self, fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]
+    ) -> Callable[[Operation], str]:
+        """Tells the device of every operation that a signature needs.
+
+        Raises:
+            InvalidArgumentError: the graph, or the needed part of it, cannot be placed.
+        """
+        if not self.place_pruned:
+            self.current()
+            devices = self._device_list
+            return lambda op: devices[op.index]
+        operations = needed_operations(fetches, targets, set(feeds))
+        graph, given = self._pruned_graph(operations, fetches, feeds)
+        needed = {op.name for op in operations}
+        kept = {name: device for name, device in self._stateful.items() if name in needed}
+        placement = self._place(graph, {**kept, **given})
+        found = {op: placement[op.name] for op in operations}
+        self._keep_stateful(operations, list(found.values()))
+        self._log(placement)
+        return found.__getitem__
+
+    def _place(self, graph: PlacementGraph, assigned: Mapping[str, str]) -> Placement:
+        try:
+            return place(
+                graph,
+                self._devices,
+                self._config,
+                release=self._release,
+                catalogue=self._catalogue,
+                assigned=assigned,
+            )
+        except OpError as error:
+            raise error_with_lines(error, self._graph, self._release) from error.__cause__
+
+    def _keep_stateful(self, operations: Sequence[Operation], devices: Sequence[str]) -> None:
+        for op, device in zip(operations, devices, strict=False):
+            if op.op_def is not None and op.op_def.is_stateful:
+                self._stateful[op.name] = device
+
+    def _log(self, placement: Placement) -> None:
+        if self._logs:
+            _print(placement_lines(placement, self._release))
+
+    def _pruned_graph(
+        self, operations: Sequence[Operation], fetches: Sequence[Tensor], feeds: Sequence[Tensor]
+    ) -> tuple[PlacementGraph, dict[str, str]]:
+        """The needed part with a node for each feed and fetch, and the devices of those."""
+        client = self._devices.devices[0].name
+        builder = PlacementGraphBuilder(self._catalogue)
+        positions = {op: position for position, op in enumerate(operations)}
+        args = {tensor: len(operations) + number for number, tensor in enumerate(feeds)}
+
+        def source(tensor: Tensor) -> tuple[int, int]:
+            return (args[tensor], 0) if tensor in args else (positions[tensor.op], tensor.value_index)
+
+        attrs: list[Mapping[str, Any]] = [op.attrs for op in operations]
+        for op in operations:
+            controls = [positions[control] for control in op.control_inputs]
+            builder.add_node(op.name, op.type, op.attrs, map(source, op.inputs), controls, op.device)
+        given = {}
+        for number, tensor in enumerate(feeds):
+            attrs.append({"T": tensor.dtype.base_dtype, "index": number})
+            given[arg_name(tensor, number)] = client
+            builder.add_node(arg_name(tensor, number), "_Arg", attrs[-1])
+        for number, tensor in enumerate(fetches):
+            attrs.append({"T": tensor.dtype.base_dtype, "index": number})
+            given[retval_name(tensor, number)] = client
+            builder.add_node(retval_name(tensor, number), "_Retval", attrs[-1], [source(tensor)])
+
+        def source_line(node: int) -> str | None:
+            return operations[node].source if node < len(operations) else None
+
+        graph = builder.build(
+            functions=self._graph.function_op_defs,
+            node_attrs=attrs.__getitem__,
+            source_line=source_line,
+            source=self._graph,
+        )
+        vars(graph)["order"] = np.arange(len(graph))  # the added nodes come last, also those that feed others
+        return graph, given
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

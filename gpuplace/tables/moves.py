@@ -1,0 +1,81 @@
+"""Two placements side by side: which nodes are elsewhere, grouped by cause.
+
+>>> from gpuplace.tables.placement_view import PlacementView
+>>> before = PlacementView.of_columns([("a", "Neg", "", "/device:CPU:0"), ("b", "Neg", "", "/device:CPU:0")])
+>>> after = PlacementView.of_columns([("a", "Neg", "", "/device:GPU:0"), ("c", "Neg", "", "/device:CPU:0")])
+>>> moves = moves_between(before, after)
+>>> [(move.node, move.cause) for move in moves.rows], moves.only_before, moves.only_after
+([('a', 'CPU:0 to GPU:0')], ('b',), ('c',))
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from gpuplace.tables.palette import device_label
+from gpuplace.tables.placement_view import view_of
+from gpuplace.why.placement import Placement
+
+__all__ = ["MoveRow", "Moves", "moves_between"]
+
+
+class MoveRow(NamedTuple):
+    """One node that is elsewhere."""
+
+    node: str
+    before: str
+    """Full device name; ``""`` without one."""
+    after: str
+    cause: str
+    """The rule that moved it, or from where to where, if no more is known."""
+    note: str
+    """What the rule was about."""
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What differs between two placements."""
+
+    rows: tuple[MoveRow, ...]
+    """In the order of the first graph."""
+    only_before: tuple[str, ...]
+    only_after: tuple[str, ...]
+    meanings: dict[str, str]
+    """Cause -> the rule in a few words."""
+
+    def by_cause(self) -> list[tuple[str, int]]:
+        """``(cause, nodes)``, that of most nodes first."""
+        return Counter(row.cause for row in self.rows).most_common()
+
+    def by_devices(self) -> list[tuple[str, str, int]]:
+        """``(before, after, nodes)`` by full device name, most first."""
+        counted = Counter((row.before, row.after) for row in self.rows).most_common()
+        return [(before, after, number) for (before, after), number in counted]
+
+
+def moves_between(before: Any, after: Any) -> Moves:
+    """The moves from one placement to another; either can be a `Placement` or a `PlacementView`."""
+    if isinstance(before, Placement) and isinstance(after, Placement):
+        found = before.diff(after)
+        rules = dict.fromkeys(move.cause for move in found.moves)
+        words = {rule: rule.value for rule in rules}
+        rows = tuple(MoveRow(node, old, new, words[rule], note) for node, old, new, rule, note in found.moves)
+        meanings = {rule.value: rule.meaning for rule in rules}
+        return Moves(rows, found.only_before, found.only_after, meanings)
+    old, new = view_of(before), view_of(after)
+    rows_found = []
+    for position, name in enumerate(old.names):
+        there = new.index.get(name)
+        if there is None:
+            continue
+        here, now = old.device_of(position), new.device_of(there)
+        if device_label(here) != device_label(now):  # releases write one device in several ways
+            rows_found.append(MoveRow(name, here, now, f"{device_label(here)} to {device_label(now)}", ""))
+    return Moves(
+        tuple(rows_found),
+        tuple(name for name in old.names if name not in new.index),
+        tuple(name for name in new.names if name not in old.index),
+        {},
+    )

@@ -1,0 +1,216 @@
+"""Rows of a placement, of which frames and pages are made: nodes, edges, devices, scopes, mapping of GPUs.
+
+>>> from gpuplace.tables.placement_view import PlacementView
+>>> view = PlacementView.of_columns(
+...     [("a", "Const", "/cpu:0", "/device:CPU:0"), ("c", "Neg", "", "/device:GPU:0")], [("a", 0, "c", 0)]
+... )
+>>> [(row.node, row.device, row.is_met) for row in node_rows(view)]
+[('a', 'CPU:0', True), ('c', 'GPU:0', None)]
+>>> [(row.src, row.dst, row.is_copy) for row in edge_rows(view)]
+[('a', 'c', True)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from gpuplace.picture.drawing import scope_tree
+from gpuplace.tables.palette import device_label
+from gpuplace.tables.placement_view import view_of
+
+__all__ = [
+    "DeviceRow",
+    "LinkRow",
+    "NodeRow",
+    "ScopeRow",
+    "device_rows",
+    "edge_rows",
+    "mapping_cells",
+    "node_rows",
+    "scope_rows",
+]
+
+
+class NodeRow(NamedTuple):
+    """One node."""
+
+    node: str
+    type: str
+    """Op type."""
+    requested: str
+    """As written, ``""`` where nothing was asked."""
+    assigned: str
+    """Full device name, ``""`` without a device."""
+    device: str
+    """Short name of `assigned`."""
+    is_met: bool | None
+    """Whether the device is what was asked for; None where nothing was asked or there is no device."""
+    scope: str
+    """Name scope that it lies in."""
+    source: str
+    """``file:line`` that made it, ``""`` where unknown."""
+
+
+class LinkRow(NamedTuple):
+    """One edge."""
+
+    src: str
+    src_output: int | None
+    """None for a control edge."""
+    dst: str
+    dst_input: int | None
+    """None for a control edge."""
+    src_device: str
+    dst_device: str
+    dtype: str
+    shape: str
+    """``2×3``, ``?`` where unknown, ``""`` for a control edge."""
+    nbytes: int | None
+    is_copy: bool
+    """A tensor that crosses between devices."""
+    is_control: bool
+
+
+class DeviceRow(NamedTuple):
+    """One device of the machine."""
+
+    device: str
+    """Full name."""
+    type: str
+    memory_limit: int | None
+    """Bytes."""
+    nodes: int
+    """How many it was given."""
+    copies_in: int
+    """Tensors sent to it."""
+    bytes_in: int
+    """Bytes of those whose size is known."""
+    description: str
+    """What it is, ``""`` for a CPU."""
+
+
+class ScopeRow(NamedTuple):
+    """One name scope."""
+
+    scope: str
+    depth: int
+    nodes: int
+    """Nodes inside, at any depth."""
+    devices: dict[str, int]
+    """Short device name -> nodes."""
+
+
+def node_rows(placement: Any, nodes: Iterable[int] | None = None) -> Iterator[NodeRow]:
+    """Rows of all nodes, or of those at the positions given."""
+    view = view_of(placement)
+    unmet = view.is_unmet
+    for node in range(len(view)) if nodes is None else nodes:
+        name, requested, assigned = view.names[node], view.request_of(node), view.device_of(node)
+        yield NodeRow(
+            name,
+            view.op_type_of(node),
+            requested,
+            assigned,
+            device_label(assigned) if assigned else "",
+            not bool(unmet[node]) if requested and assigned else None,
+            name.rpartition("/")[0],
+            view.source_line(node) or "",
+        )
+
+
+def edge_rows(placement: Any, *, copies_only: bool = False) -> Iterator[LinkRow]:
+    """Rows of all edges, or of those along which a tensor is copied to another device."""
+    view = view_of(placement)
+    columns = zip(
+        view.src.tolist(),
+        view.src_output.tolist(),
+        view.dst.tolist(),
+        view.dst_input.tolist(),
+        view.is_copy.tolist(),
+        strict=True,
+    )
+    for src, output, dst, position, is_copy in columns:
+        if copies_only and not is_copy:
+            continue
+        is_control = output < 0
+        fact = None if is_control else view.tensor_of(src, output)
+        sizes = fact.shape if fact is not None else ()
+        yield LinkRow(
+            view.names[src],
+            None if is_control else output,
+            view.names[dst],
+            None if is_control else position,
+            view.device_of(src),
+            view.device_of(dst),
+            fact.dtype if fact else "",
+            ""
+            if fact is None
+            else "?"
+            if sizes is None
+            else "×".join("?" if n is None else str(n) for n in sizes),
+            fact.nbytes if fact else None,
+            is_copy,
+            is_control,
+        )
+
+
+def device_rows(placement: Any) -> list[DeviceRow]:
+    """Rows of all devices of the machine; what is not known of them is left out."""
+    view = view_of(placement)
+    attributes = getattr(getattr(placement, "device_set", None), "by_name", {})
+    received: dict[int, list[int]] = {}
+    for node, output, device in view.copies():
+        sizes = received.setdefault(device, [0, 0])
+        sizes[0] += 1
+        sizes[1] += view.tensor_of(node, output).nbytes or 0
+    rows = []
+    for position, name in enumerate(view.devices):
+        known = attributes.get(name)
+        copies, nbytes = received.get(position, (0, 0))
+        rows.append(
+            DeviceRow(
+                name,
+                known.device_type if known else device_label(name).rpartition(" ")[2].partition(":")[0],
+                known.memory_limit if known and known.physical_device_desc else None,
+                view.counts[name],
+                copies,
+                nbytes,
+                known.physical_device_desc if known else "",
+            )
+        )
+    return rows
+
+
+def scope_rows(placement: Any, depth: int = 1) -> list[ScopeRow]:
+    """Rows of the name scopes down to a depth: how many nodes of each are on which device."""
+    view = view_of(placement)
+    tree = scope_tree(view)
+    shares = tree.shares(view.device, len(view.devices))
+    return [
+        ScopeRow(
+            tree.paths[scope],
+            int(tree.depth[scope]),
+            tree.size(scope),
+            {view.labels[k]: int(n) for k, n in enumerate(shares[scope]) if n},
+        )
+        for scope in range(1, len(tree))
+        if tree.depth[scope] <= depth
+    ]
+
+
+def mapping_cells(rows: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """`(GPU, name, PCI bus id, visible id, device, memory limit in bytes, reason)` of mapping rows, None where there
+    is none."""
+    return [
+        (
+            row.physical_id,
+            row.name,
+            row.pci_bus_id,
+            row.visible_id,
+            row.device,
+            row.memory_limit if row.device else None,
+            row.reason or None,
+        )
+        for row in rows
+    ]

@@ -1,0 +1,152 @@
+"""Plain text: sizes, tables and the placement as a few lines for a terminal or a saved notebook.
+
+>>> bytes_text(24), bytes_text(3 << 20), bytes_text(None)
+('24 B', '3.0 MiB', 'unknown size')
+>>> print(table_text(("op", "device"), [("a", "CPU:0"), ("MatMul", None)]))
+op      device
+a       CPU:0
+MatMul  -
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from gpuplace.tables.palette import device_label
+from gpuplace.tables.placement_view import PlacementView, view_of
+
+__all__ = [
+    "bytes_text",
+    "counted",
+    "placement_text",
+    "printable",
+    "shortened",
+    "table_text",
+]
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def bytes_text(nbytes: int | None) -> str:
+    """A number of bytes in words a person reads."""
+    if nbytes is None:
+        return "unknown size"
+    size = float(nbytes)
+    for unit in _UNITS:
+        if abs(size) < 1024 or unit == _UNITS[-1]:
+            break
+        size /= 1024
+    return f"{nbytes} B" if unit == "B" else f"{size:.1f} {unit}"
+
+
+def counted(number: int, singular: str, plural: str = "") -> str:
+    """``1 node``, ``2,000 nodes``.
+
+    >>> counted(1, "copy", "copies"), counted(2000, "node")
+    ('1 copy', '2,000 nodes')
+    """
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def printable(text: str) -> str:
+    r"""The text with control characters and lone surrogates written out, so that it is safe in XML.
+
+    >>> print(printable("a\x00b\n\ud800"))
+    a\x00b\n\ud800
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in "\u00a0\u3000" else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def shortened(text: str, width: int) -> str:
+    """At most ``width`` characters, the middle left out where there are more.
+
+    >>> shortened("gradients/tower_0/MatMul_grad/MatMul", 20)
+    'gradients/…ad/MatMul'
+    """
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def table_text(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], limit: int | None = None, more: int = 0
+) -> str:
+    """Columns padded with blanks; ``-`` where there is nothing.
+
+    Args:
+        columns: their names.
+        rows: as many values each.
+        limit: how many rows to show; the rest is counted.
+        more: rows that are not given and counted all the same.
+    """
+    kept: list[list[str]] = []
+    for row in rows:
+        if limit is not None and len(kept) >= limit:
+            more += 1
+        else:
+            kept.append(["-" if value in (None, "") else printable(str(value)) for value in row])
+    widths = [max(map(len, column)) for column in zip(columns, *kept, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in [list(columns), *kept]
+    ]
+    if more:
+        lines.append(f"... and {counted(more, 'more row')}")
+    return "\n".join(lines)
+
+
+def placement_text(placement: Any, limit: int = 30) -> str:
+    """A placement in lines: counts, copies, errors, then the nodes.
+
+    >>> from gpuplace.tables.placement_view import PlacementView
+    >>> print(placement_text(PlacementView.of_columns([("a", "Const", "/cpu:0", "/device:CPU:0")])))
+    1 node: 1 on CPU:0; nothing is copied between devices
+    node  type   requested  assigned
+    a     Const  /cpu:0     CPU:0
+    """
+    view = view_of(placement)
+    rows = (
+        (name, view.op_type_of(node), view.request_of(node), device_label(view.device_of(node)))
+        for node, name in enumerate(view.names[:limit])
+    )
+    more = max(0, len(view) - limit)
+    parts = [summary_text(view), table_text(("node", "type", "requested", "assigned"), rows, more=more)]
+    if view.errors:
+        parts.insert(1, "\n".join(f"{type(error).__name__}: {error}" for error in view.errors[:3]))
+    return "\n".join(parts)
+
+
+def summary_text(placement: Any) -> str:
+    """``7 nodes: 3 on GPU:2, 3 on GPU:3, 1 on CPU:0; 2 copies between devices, 32 B``."""
+    view = view_of(placement)
+    known = view.__dict__.get("_summary_text")
+    if known is None:  # asked for several times by all that shows a placement, and long in the making
+        known = view.__dict__["_summary_text"] = _summary_text(view)
+    return known
+
+
+def _summary_text(view: PlacementView) -> str:
+    found = [(device_label(device), count) for device, count in view.counts.items() if count]
+    where = ", ".join(
+        f"{count:,} on {label}" if label != "no device" else f"{count:,} without a device"
+        for label, count in found
+    )
+    copies = view.copies()
+    sizes = [fact.nbytes for fact in view.tensors_of([copy[:2] for copy in copies])]
+    known = sum(size for size in sizes if size is not None)
+    unknown = sum(size is None for size in sizes)
+    told = "nothing is copied between devices" if view.knows_edges else "a log does not tell copies"
+    if copies:
+        told = f"{counted(len(copies), 'copy', 'copies')} between devices, "
+        told += bytes_text(known) if unknown < len(copies) else "of unknown size"
+        told += f" and {unknown} of unknown size" if 0 < unknown < len(copies) else ""
+    unmet = int(view.is_unmet.sum())
+    moved = f"; {counted(unmet, 'request')} not met" if unmet else ""
+    return f"{counted(len(view), 'node')}: {where or 'none'}; {told}{moved}"

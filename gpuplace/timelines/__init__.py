@@ -1,0 +1,1 @@
+"""Measured steps as timelines: lanes, copies, critical path, hints."""

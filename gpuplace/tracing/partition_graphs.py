@@ -1,0 +1,238 @@
+"""The partitions of a step as graphs, one a device: its nodes, and sends and receives where edges cross.
+
+A tensor that crosses has a ``_Send`` on its device and a ``_Recv`` where it goes to, as many consumers as it may have
+there. A control edge that crosses sends an empty tensor::
+
+    a ──> a/_2 = Const ──> a/_3 = _Send        a/_4 = _Recv ──> a/_5 = Identity ──> nodes that wait for a
+
+Source: tensorflow/core/graph/graph_partition.cc, releases 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import as_dtype
+from gpuplace.graph.attr_value import TensorValue
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
+from gpuplace.plan.schedule.pruning import arg_name
+from gpuplace.shapes import TensorShape
+
+__all__ = [
+    "control_numbers",
+    "count_transfers",
+    "end_names",
+    "fill_partition_graphs",
+    "transfer_names",
+    "transfer_ops",
+]
+
+
+def transfer_names(schedule: Schedule, first_transfer: int) -> dict[Slot, tuple[str, str, str]]:
+    """For each copied value: names of its sending and receiving node and the tensor name both use."""
+    names = {}
+    for position, step in enumerate(schedule.copies):
+        source = step.inputs[0].tensor.op.name
+        number = first_transfer + 2 * position
+        names[step.outputs[0]] = (
+            f"{source}/_{number}",
+            f"{source}/_{number + 1}",
+            f"edge_{number}_{source}",
+        )
+    return names
+
+
+def control_numbers(schedule: Schedule, first_transfer: int) -> dict[tuple[Operation, str], int]:
+    """For each operation that something on another device waits for, and that device: number of the first of the four
+    nodes between them."""
+    devices = {step.op: step.device for step in schedule.steps if step.op is not None}
+    number = first_transfer + 2 * len(schedule.copies)
+    found: dict[tuple[Operation, str], int] = {}
+    for step in schedule.steps:
+        for control in step.control_inputs:
+            device = step.device
+            if devices.get(control, device) != device and (control, device) not in found:
+                found[control, device] = number
+                number += 4
+    return found
+
+
+def count_transfers(schedule: Schedule) -> int:
+    """How many nodes send, receive and go between."""
+    return 2 * len(schedule.copies) + 4 * len(control_numbers(schedule, 0))
+
+
+def end_names(slots: Iterable[Slot], name: Callable[[Tensor, int], str]) -> dict[Slot, str]:
+    """Names of the nodes that stand for feeds or fetches; TensorFlow numbers them in the order of their names."""
+    ordered = sorted(slots, key=lambda slot: slot.tensor.name)
+    return {slot: name(slot.tensor, position) for position, slot in enumerate(ordered)}
+
+
+def transfer_ops(step: Step) -> tuple[str, str]:
+    """Op types of the two nodes that stand for a copy; those that use host memory of a GPU have types of their own."""
+    source, target = step.inputs[0].location, step.outputs[0].location
+    return (
+        "_HostSend" if source.on_host and "CPU" not in source.device.rpartition("/")[2] else "_Send",
+        "_HostRecv" if target.on_host and "CPU" not in target.device.rpartition("/")[2] else "_Recv",
+    )
+
+
+def fill_partition_graphs(
+    graphs: Any, schedule: Schedule, graph: Graph, first_transfer: int, rules: str = "2.21"
+) -> None:
+    """Appends a ``GraphDef`` per device: its nodes, with sends and receives where edges cross, control edges too.
+
+    Args:
+        graphs: where to append.
+        schedule: what runs.
+        graph: the whole graph.
+        first_transfer: number of the first copy's nodes.
+        rules: ``"1.15"`` or ``"2.21"``: which attributes sends and receives have.
+    """
+    _Partitions(graphs, schedule, graph, first_transfer, rules).fill()
+
+
+class _Partitions:
+    """The graphs in the making."""
+
+    def __init__(
+        self, graphs: Any, schedule: Schedule, graph: Graph, first_transfer: int, rules: str
+    ) -> None:
+        from gpuplace.graphdef.export import version_def
+
+        self.graphs, self.schedule, self.rules = graphs, schedule, rules
+        self.versions = version_def(graph)
+        self.edges = transfer_names(schedule, first_transfer)
+        self.numbers = control_numbers(schedule, first_transfer)
+        self.feeds = end_names(schedule.feeds, arg_name)
+        self.devices = {step.op: step.device for step in schedule.steps if step.op is not None}
+        self.by_device: dict[str, Any] = {}
+        self.sent: set[tuple[Operation, str]] = set()
+        """Operations that what runs on a device waits for, as far as they have been sent there."""
+        self.readers: dict[Slot, str] = {}
+        """Value -> the first node that takes it."""
+        for step in schedule.steps:
+            for slot in step.inputs:
+                self.readers.setdefault(slot, step.name)
+        self.fetches = end_names(schedule.fetches, retval_name)
+        for slot, name in self.fetches.items():
+            self.readers.setdefault(slot, name)
+
+    def add(
+        self,
+        device: str,
+        name: str,
+        op_type: str,
+        inputs: Iterable[str],
+        attrs: Mapping[str, Any],
+        of: str = "",
+    ) -> None:
+        from gpuplace.graphdef.attr_values import encode_attr
+
+        proto = self.partition(device).node.add(name=name, op=op_type, device=device, input=inputs)
+        for key, value in attrs.items():
+            encode_attr(value, proto.attr[key])
+        if self.rules == "1.15":
+            proto.experimental_debug_info.original_node_names.append(of or name)
+
+    def partition(self, device: str) -> Any:
+        if device not in self.by_device:
+            self.by_device[device] = self.graphs.add(versions=self.versions)
+        return self.by_device[device]
+
+    def fill(self) -> None:
+        from gpuplace.graphdef.attr_values import encode_attr
+        from gpuplace.graphdef.export import node_def
+
+        schedule = self.schedule
+        for slot, name in self.feeds.items():
+            attrs = {"T": slot.tensor.dtype.base_dtype, "index": int(name.rpartition("_")[2])}
+            self.add(slot.location.device, name, "_Arg", (), attrs)
+        for step in schedule.steps:
+            if step.op is None:
+                self.add_copy(step)
+                continue
+            controls = self.control_inputs(step)
+            proto = node_def(step.op, self.partition(step.device).node.add())
+            proto.device = step.device
+            del proto.input[:]
+            if step.folded is not None:
+                proto.name, proto.op = step.name, "Const"
+                proto.attr.clear()
+                for key, value in step.folded.attrs.items():
+                    encode_attr(value, proto.attr[key])
+            proto.input.extend(value_name(slot, self.edges, self.feeds) for slot in step.inputs)
+            proto.input.extend(controls)
+            if self.rules == "1.15":
+                proto.experimental_debug_info.original_node_names.append(step.name)
+        for slot, name in self.fetches.items():
+            attrs = {"T": slot.tensor.dtype.base_dtype, "index": int(name.rpartition("_")[2])}
+            value = value_name(slot, self.edges, self.feeds)
+            self.add(slot.location.device, name, "_Retval", [value], attrs)
+
+    def add_copy(self, step: Step) -> None:
+        send, receive, tensor = self.edges[step.outputs[0]]
+        sender, receiver = step.inputs[0].location.device, step.outputs[0].location.device
+        source = value_name(step.inputs[0], self.edges, self.feeds)
+        dtype = step.inputs[0].tensor.dtype.base_dtype
+        ends = (sender, receiver, tensor, step.name, self.readers[step.outputs[0]])
+        send_op, receive_op = transfer_ops(step)
+        self.add(sender, send, send_op, [source], {"T": dtype, **self.transfer_attrs(*ends)}, step.name)
+        attrs = {"tensor_type": dtype, **self.transfer_attrs(*ends)}
+        self.add(receiver, receive, receive_op, (), attrs, step.name)
+
+    def transfer_attrs(
+        self, sender: str, receiver: str, tensor: str, source: str, consumer: str
+    ) -> dict[str, Any]:
+        attrs: dict[str, Any] = {
+            "client_terminated": False,
+            "recv_device": receiver.encode(),
+            "send_device": sender.encode(),
+            "send_device_incarnation": 1,
+            "tensor_name": tensor.encode(),
+        }
+        if self.rules == "2.21":
+            attrs |= {"_src": source.encode(), "_dst": consumer.encode()}
+        return attrs
+
+    def control_inputs(self, step: Step) -> list[str]:
+        """The control inputs of a node; those on other devices through an empty tensor that is sent."""
+        found, device = [], step.device
+        for control in step.control_inputs:
+            if control not in self.devices:
+                continue
+            if self.devices[control] == device:
+                found.append(f"^{control.name}")
+                continue
+            number = self.numbers[control, device]
+            if (control, device) not in self.sent:
+                self.sent.add((control, device))
+                self.send_control(control, device, number, step.name)
+            found.append(f"^{control.name}/_{number + 3}")
+        return found
+
+    def send_control(self, control: Operation, device: str, first: int, consumer: str) -> None:
+        """Adds the four nodes of a control edge between devices, which are numbered from `first` on."""
+        source = control.name
+        empty = f"{source}/_{first}" if self.rules == "1.15" else f"{source}/ctrl/_{first}"
+        send, receive, last = (f"{source}/_{first + i}" for i in (1, 2, 3))
+        dtype, sender = as_dtype("float32"), self.devices[control]
+        attrs = self.transfer_attrs(sender, device, f"edge_{first + 1}_{source}", source, consumer)
+        value = TensorValue(dtype, TensorShape([0]), np.zeros(0, np.float32))
+        self.add(sender, empty, "Const", [f"^{source}"], {"dtype": dtype, "value": value}, source)
+        self.add(sender, send, "_Send", [empty], {"T": dtype, **attrs}, source)
+        self.add(device, receive, "_Recv", (), {"tensor_type": dtype, **attrs}, source)
+        self.add(device, last, "Identity", [receive], {"T": dtype}, source)
+
+
+def value_name(slot: Slot, edges: Mapping[Slot, tuple[str, str, str]], feeds: Mapping[Slot, str]) -> str:
+    if slot in edges:
+        return edges[slot][1]
+    if slot in feeds:
+        return feeds[slot]
+    return slot.name

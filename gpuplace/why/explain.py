@@ -1,0 +1,408 @@
+"""Why a node is where it is: every rule that acted on it, in order, with the devices left before and after.
+
+Nothing is kept for this while placing. The merges of the node's group are replayed with a listener, and the rest
+follows from the group's constraints and from how the group was decided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpuplace.device.parsed_name import ANY, ParsedName
+from gpuplace.placer.candidates import FULL, SOFT, SOFT_RESOURCE
+from gpuplace.placer.decide import NOWHERE
+from gpuplace.placer.faults import Fault
+from gpuplace.placer.grouping import Binding, Grouping, Merge
+from gpuplace.placer.host_data import what_is_read
+from gpuplace.placer.member import Member
+from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA, is_passing
+from gpuplace.why.explanation import Explanation, Step
+from gpuplace.why.kernel_text import kernel_note
+from gpuplace.why.messages import error_of
+from gpuplace.why.remedy import remedies
+from gpuplace.why.rules import Rule
+from gpuplace.why.ties import RULE_OF_BINDING, name_text, tie_text, ties_between
+
+if TYPE_CHECKING:
+    from gpuplace.why.placement import Placement
+
+_SHOWN_NODES = 4
+
+_RULE_OF_DECISION = {METADATA: Rule.METADATA, IDENTITY: Rule.IDENTITY, GENERATOR: Rule.GENERATOR}
+
+
+def explain(placement: Placement, name: str) -> Explanation:
+    """The explanation of one node; KeyError for a name that is not in the graph."""
+    return _Explainer(placement, placement.graph.index[name]).explanation()
+
+
+class _Explainer:
+    """Collects the steps of one node."""
+
+    def __init__(self, placement: Placement, node: int) -> None:
+        self.placement = placement
+        self.graph = placement.graph
+        self.node = node
+        self.name = placement.graph.names[node]
+        self.fact = placement.facts_of(node)
+        self.labels = placement.device_labels
+        self.steps: list[Step] = []
+        self.left = tuple(range(len(self.labels)))
+
+    def explanation(self) -> Explanation:
+        placement, graph, node = self.placement, self.graph, self.node
+        device = int(placement.devices[node])
+        group = placement.group_of(node)
+        decider = self._decider()
+        self._kernel_step()
+        if placement.partition is not None and placement.single is not None:
+            self._request_step()
+            self._merge_steps()
+            self._host_step(group)
+            self._choice_steps(decider, device)
+        if device == NOWHERE:
+            self._add(Rule.FAILED, (), None, self._failure_note())
+        return Explanation(
+            node=self.name,
+            op_type=graph.op_type(node),
+            device=placement.get(self.name, ""),
+            requested=graph.requested_device(node),
+            source=graph.source_line(node) if graph.source_line is not None else None,
+            group=tuple(graph.names[member] for member in group),
+            decided_by=graph.names[decider],
+            rule=self.steps[-1].rule,
+            steps=tuple(self.steps),
+            remedies=tuple(remedies(placement, node, decider)),
+            made_from=graph.origin(node) if graph.origin is not None else None,
+            ties=ties_between(placement, node, decider),
+            refused=self._refusal() if device != NOWHERE else None,
+        )
+
+    def _decider(self) -> int:
+        groups, decisions = self.placement.partition, self.placement.decisions
+        if groups is None or decisions is None:
+            return self.node
+        return int(decisions.decider[groups.root[self.node]])
+
+    def _add(self, rule: Rule, after: tuple[int, ...], cause: int | None, note: str) -> None:
+        before = tuple(self.labels[i] for i in sorted(self.left))
+        self.left = after
+        name = None if cause is None or cause == self.node else self.graph.names[cause]
+        self.steps.append(Step(rule, before, tuple(self.labels[i] for i in sorted(after)), name, note))
+
+    def _candidates(self, member: Member) -> tuple[int, ...]:
+        return self.placement.chooser.candidates(member).devices
+
+    def _kernel_step(self) -> None:
+        usable = self.placement.chooser.matching(ANY, self.fact.supported)
+        self._add(Rule.KERNEL, usable, None, kernel_note(self.placement, self.node))
+
+    def _request_step(self) -> None:
+        placement, node = self.placement, self.node
+        given = placement.assigned.get(node)
+        request = self.graph.requested_device(node)
+        assert placement.single is not None
+        member = placement.single(node)
+        if given is not None:
+            self._add(Rule.ASSIGNED, self._candidates(member), None, f"came with {given}")
+        elif request:
+            exact = placement.chooser.matching(member.requested, member.supported)
+            note = f"asked for '{request}'"
+            if placement.placer.parsed[self.graph.device[node]] is None:
+                note = f"'{request}' is no device name: it counts as none"
+            elif not exact:
+                exists = placement.device_set.matching(member.requested)
+                note += ", which has no kernel for it" if exists else ", which the machine does not have"
+                kind = member.requested.type or ""
+                if kind != kind.upper() and kind.upper() in dict(placement.device_set.prioritized_types()):
+                    note += ": types are in upper case"
+            self._add(Rule.REQUEST, exact, None, note)
+
+    def _merge_steps(self) -> None:
+        placement = self.placement
+        bindings = placement.placer.bindings
+        pairs = bindings.pairs_of(int(bindings.component[self.node]))
+        self._broken_chain_step()
+        if not len(pairs):
+            return
+        assert placement.single is not None
+        listener = _MergeListener(self)
+        grouping = Grouping(
+            placement.single,
+            placement.device_set.type_priority,
+            soft=placement.soft,
+            rules=placement.placer.rules,
+            record=listener.hear,
+        )
+        bindings.replay(grouping, pairs, placement.soft, lambda conflict: None)
+
+    def _broken_chain_step(self) -> None:
+        """1.15 ties a node to the group that it names, not to a node of that name which names another group itself."""
+        graph, node = self.graph, self.node
+        if self.placement.placer.rules != "1.15":
+            return
+        for name in graph.colocation(node):
+            named = graph.index.get(name)
+            if (
+                named is not None
+                and named != node
+                and name not in graph.colocation(named)
+                and graph.colocation(named)
+            ):
+                note = f"{self.name} names {name}, which names another node itself: 1.15 does not tie them"
+                self._add(Rule.COLOCATION, self.left, named, note)
+
+    def _host_step(self, group: list[int]) -> None:
+        causes = [node for node in self.placement.host_causes if node in group]
+        if causes:
+            devices = self.placement.device_set.devices
+            self._add(
+                Rule.HOST_DATA,
+                tuple(i for i in self.left if devices[i].device_type == "CPU"),
+                causes[0],
+                f"{self.graph.names[causes[0]]} {what_is_read(self.graph.op_type(causes[0]))}",
+            )
+
+    def _choice_steps(self, decider: int, device: int) -> None:
+        placement = self.placement
+        member = placement.constraints(self.node)
+        found = placement.chooser.candidates(member)
+        asked, name = name_text(member.requested), name_text(found.name)
+        instead = f"'{name}'" if name else "any device"
+        if found.level != FULL and not found.devices:
+            self._add(
+                Rule.SOFT_PLACEMENT, (), None, f"no device matches '{name}' either" if name else "no device"
+            )
+        elif found.level == SOFT:
+            note = f"instead of '{asked}': {instead}"
+            self._add(Rule.SOFT_PLACEMENT, found.devices, None, note)
+        elif found.level == SOFT_RESOURCE:
+            note = f"instead of '{asked}': {instead}, though {self._resources()} asked for it"
+            self._add(Rule.SOFT_RESOURCE, found.devices, None, note)
+        elif set(found.devices) != set(self.left):
+            self._add(Rule.GROUP, found.devices, None, "what is left for the whole group")
+        if device == NOWHERE:
+            return
+        assert placement.partition is not None and placement.decisions is not None
+        if decider != self.node:
+            note = f"{self.graph.names[decider]} is visited first and decides for the group"
+            self._add(Rule.GROUP, self.left, decider, note)
+        how = int(placement.decisions.how[self.node])
+        if how in _RULE_OF_DECISION:
+            self._follow_step(decider, how, device)
+        else:
+            self._preference_steps(member, decider, device)
+
+    def _resources(self) -> str:
+        """The nodes of the group whose request binds because they make a variable or a handle."""
+        placement = self.placement
+        group = placement.group_of(self.node)
+        return self._listed([n for n in group if placement.facts_of(n).makes_state and self.graph.device[n]])
+
+    def _follow_step(self, decider: int, how: int, device: int) -> None:
+        graph, label = self.graph, self.labels[device]
+        whose = "its" if decider == self.node else f"{graph.names[decider]}'s"
+        if how == GENERATOR:
+            consumers = self._consumers(decider)
+            note, cause = f"all {whose} consumers are on {label}: {self._listed(consumers)}", consumers[0]
+        else:
+            cause = int(graph.src[graph.in_edges(decider)[0]])
+            note = f"{whose} input is on {label}: {graph.names[cause]}"
+        self._add(_RULE_OF_DECISION[how], (device,), cause, note)
+
+    def _consumers(self, node: int) -> list[int]:
+        return list(dict.fromkeys(int(self.graph.dst[edge]) for edge in self.graph.out_edges(node)))
+
+    def _listed(self, nodes: list[int]) -> str:
+        names = [self.graph.names[node] for node in nodes[:_SHOWN_NODES]]
+        return ", ".join(names) + (
+            f" and {len(nodes) - _SHOWN_NODES} more" if len(nodes) > _SHOWN_NODES else ""
+        )
+
+    def _preference_steps(self, member: Member, decider: int, device: int) -> None:
+        placement, devices = self.placement, self.placement.device_set.devices
+        chosen = devices[device]
+        why = self._why_not_following(decider)
+        if len(self.left) > 1 and placement.chooser.default_local_device == chosen.name:
+            self._add(Rule.DEFAULT_DEVICE, (device,), None, f"the caller's default device{why}")
+        priority = dict(member.supported)
+        number = priority[chosen.device_type]
+        best = tuple(i for i in self.left if priority[devices[i].device_type] == number)
+        if len(best) < len(self.left):
+            alone = len(placement.group_of(self.node)) == 1
+            whose = "its {} kernel has" if alone else "the group's {} kernels have"
+            note = f"{whose.format(chosen.device_type)} priority {number}{why}"
+            self._add(Rule.KERNEL_PRIORITY, best, None, note)
+        same = tuple(i for i in self.left if devices[i].device_type == chosen.device_type)
+        if len(same) < len(self.left):
+            others = sorted({devices[i].device_type for i in self.left} - {chosen.device_type})
+            note = f"{chosen.device_type} comes before {', '.join(others)}{why}"
+            self._add(Rule.TYPE_PRIORITY, same, None, note)
+        if len(self.left) > 1:
+            self._add(Rule.NAME_ORDER, (device,), None, "the first by name")
+
+    def _why_not_following(self, decider: int) -> str:
+        """Why a node that could follow its input or its consumers does not; "" for others."""
+        placement, graph, names = self.placement, self.graph, self.graph.names
+        assert placement.decisions is not None
+        late, fact = placement.decisions.outline.is_generator, placement.facts_of(decider)
+        if decider in placement.assigned:
+            return ""
+        if late[decider]:
+            consumers = self._consumers(decider)
+            where = sorted({int(placement.devices[consumer]) for consumer in consumers})
+            waiting = [n for n in consumers if late[n] and graph.rank[n] > graph.rank[decider]]
+            if waiting:
+                return f"; its consumer {names[waiting[0]]} has no device yet"
+            if len(where) > 1:
+                return f"; its consumers are on several devices: {self._listed(consumers)}"
+            return f"; it cannot follow its consumers: {self._listed(consumers)}" if consumers else ""
+        sources = np.array([graph.src[edge] for edge in graph.in_edges(decider)[:1]], dtype=np.int64)
+        passes = fact.is_identity and placement.placer.rules == "2.21"
+        if len(sources) and passes:
+            passes = bool(is_passing(graph, np.array([decider]), sources)[0])
+        if not len(sources) or not (fact.is_metadata or passes):
+            return ""
+        source = int(sources[0])
+        if late[source] or graph.rank[source] > graph.rank[decider]:
+            return f"; its input {names[source]} has no device yet"
+        return f"; it cannot follow its input {names[source]}"
+
+    def _failure_note(self) -> str:
+        """TensorFlow's sentence about the node or its group, the graph's first error where it has none of its own."""
+        faults, group = self.placement.faults, set(self.placement.group_of(self.node))
+        mine = next((fault for fault in faults if group.intersection(_nodes_of(fault))), None)
+        return self._sentence(mine or faults[0]) if faults else "nothing is left"
+
+    def _refusal(self) -> str | None:
+        faults = self.placement.faults
+        return f"TensorFlow places no node: {self._sentence(faults[0])}" if faults else None
+
+    def _sentence(self, fault: Fault) -> str:
+        return error_of(self.placement, fault).message.split("\n")[0].strip()
+
+
+def _nodes_of(fault: Fault) -> tuple[int, ...]:
+    group: tuple[int, ...] = getattr(fault, "group", ())
+    node = getattr(fault, "node", None)
+    return group if node is None else (*group, node)
+
+
+class _MergeListener:
+    """Turns the merges that touch one node's group into steps."""
+
+    def __init__(self, explainer: _Explainer) -> None:
+        self.explainer = explainer
+        self.placement = explainer.placement
+        self.parts: dict[int, set[int]] = {}
+        self.consumers: set[int] = set()
+
+    def _part(self, node: int) -> set[int]:
+        return self.parts.setdefault(node, {node})
+
+    def hear(self, merge: Merge) -> None:
+        """Called after each attempt to merge."""
+        first, second = self._part(merge.first), self._part(merge.second)
+        node, self.consumers = self.explainer.node, second
+        if node in first:
+            self._step(merge, merge.before_first, merge.before_second, merge.second, second)
+        elif node in second:
+            self._step(merge, merge.before_second, merge.before_first, merge.first, first)
+        if merge.after is not None:
+            smaller, larger = sorted((first, second), key=len)
+            larger |= smaller
+            self.parts.update(dict.fromkeys(smaller, larger))
+
+    def _step(self, merge: Merge, mine: Member, theirs: Member, other: int, part: set[int]) -> None:
+        """A step for one merge.
+
+        Args:
+            merge: the attempt.
+            mine: constraints of the explained node's group before.
+            theirs: constraints of the other group before.
+            other: the end of the binding in the other group.
+            part: the nodes of the other group.
+        """
+        explainer, placement = self.explainer, self.placement
+        text = tie_text(placement, merge.binding, merge.first, merge.second)
+        if merge.after is None:
+            ignored = merge.binding is Binding.COLOCATION and placement.soft
+            failed = Rule.COLOCATION_IGNORED if ignored else Rule.CONFLICT
+            explainer._add(failed, explainer.left, other, f"{text}, but {self._reason(merge)}")
+            return
+        after = placement.chooser.matching(merge.after.requested, merge.after.supported)
+        rule = RULE_OF_BINDING[merge.binding]
+        reasons = []
+        if merge.yielded:
+            rule = Rule.YIELDS_TO_SOURCE
+            losers = self._askers(self.consumers, merge.before_second.requested)
+            loser = placement.graph.names[losers[0] if losers else merge.second]
+            reasons.append(f"the request of {loser} yields to '{name_text(merge.before_first.requested)}'")
+        elif (
+            mine.requested != ANY
+            and theirs.requested != ANY
+            and not mine.requested.is_compatible(theirs.requested)
+        ):
+            rule = Rule.REQUESTS_DROPPED
+            kept = name_text(merge.after.requested)
+            reasons.append(
+                f"'{name_text(mine.requested)}' and '{name_text(theirs.requested)}' differ, "
+                + (f"'{kept}' is left" if kept else "no request is left")
+            )
+        changed = replace(merge.after, supported=()) != replace(mine, supported=())
+        if set(after) == set(explainer.left) and not (changed and reasons):
+            return
+        lacking = sorted(kind for kind, _ in mine.supported if kind not in dict(merge.after.supported))
+        asks = merge.after.requested != mine.requested and rule is RULE_OF_BINDING[merge.binding]
+        reasons += self._reasons(part, other, theirs, lacking, asks=asks)
+        note = f"{text}: {', '.join(reasons)}" if reasons else text
+        explainer._add(rule, tuple(np.array(after, dtype=int).tolist()), other, note)
+
+    def _reasons(
+        self, part: set[int], other: int, theirs: Member, lacking: list[str], *, asks: bool
+    ) -> list[str]:
+        """What the nodes of the other group bring: missing kernels, and requests."""
+        placement, names = self.placement, self.placement.graph.names
+        culprits = [n for n in sorted(part) if set(lacking) - dict(placement.facts_of(n).supported).keys()]
+        lacks = f"has no {' or '.join(lacking)} kernel"
+        subject = culprits[0] if culprits else other
+        askers = self._askers(part, theirs.requested) if asks else []
+        if len(askers) == 1:
+            node = askers[0]
+            request = placement.assigned.get(node) or placement.graph.requested_device(node)
+            if lacking and node == subject:
+                return [f"{names[node]} {lacks} and asks for '{request}'"]
+            wish = [f"{names[node]} asks for '{request}'"]
+        else:
+            listed = " and ".join(names[n] for n in askers[:2]) or names[other]
+            more = f" and {len(askers) - 2} more" if len(askers) > 2 else ""
+            wish = [f"{listed}{more} together ask for '{name_text(theirs.requested)}'"] if asks else []
+        return [*([f"{names[subject]} {lacks}"] if lacking else []), *wish]
+
+    def _askers(self, nodes: set[int], requested: ParsedName) -> list[int]:
+        """The nodes whose own request is part of what their group asks for."""
+        single = self.placement.single
+        assert single is not None
+        own = {node: single(node).requested for node in sorted(nodes)}
+        return [node for node, name in own.items() if name != ANY and name.is_compatible(requested)]
+
+    def _reason(self, merge: Merge) -> str:
+        """Why a merge was given up, in short."""
+        reason = (merge.conflict or "").removeprefix("because ").rstrip(".")
+        before = (merge.before_first, merge.before_second)
+        if reason.startswith("no device type"):
+            names = self.placement.graph.names
+            ends = (names[merge.first], names[merge.second])
+            kinds = [", ".join(kind for kind, _ in member.supported) for member in before]
+            have = [f"kernels for {kind}" if kind else "no kernel" for kind in kinds]
+            return f"{reason}: " + ", ".join(
+                f"{end} has {what}" for end, what in zip(ends, have, strict=True)
+            )
+        if "connects colocation groups" in reason:
+            which = "assigned" if "incompatible assigned" in reason else "resource"
+            first, second = (name_text(getattr(member, which)) for member in before)
+            return f"their {which} devices differ: '{first}' and '{second}'"
+        return reason[:1].lower() + reason[1:]

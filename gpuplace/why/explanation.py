@@ -1,0 +1,117 @@
+"""The record of why a node has its device, and its text.
+
+MatMul_1 (MatMul) -> /job:localhost/replica:0/task:0/device:GPU:0
+  requested by  nobody, made at train.py:14
+  steps         kernel         CPU:0 GPU:0 -> CPU:0 GPU:0  kernels for MatMul with T=float: GPU, CPU
+                type priority  CPU:0 GPU:0 -> GPU:0        GPU comes before CPU
+  for CPU       ask for '/device:CPU:0'
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gpuplace.why.remedy import Remedy
+from gpuplace.why.rules import Rule
+
+_SHOWN_GROUP = 8
+_SHOWN_DEVICES = 6
+_SHOWN_FULL_NAMES = 2
+_SHOWN_TIES = 4
+
+
+@dataclass(frozen=True)
+class Step:
+    """One rule that acted."""
+
+    rule: Rule
+    before: tuple[str, ...]
+    """Devices left before it, by local name (`GPU:0`), or full names where the machine has several tasks."""
+    after: tuple[str, ...]
+    """Devices left after it."""
+    cause: str | None
+    """The node that made the rule apply, where it is another one."""
+    note: str
+    """What happened, in words."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a node has its device."""
+
+    node: str
+    op_type: str
+    device: str
+    """Full name; "" where the node could not be placed."""
+    requested: str
+    """Device that the program asked for, as written; "" for none."""
+    source: str | None
+    """`file:line` that made the node."""
+    group: tuple[str, ...]
+    """The nodes that share its device by necessity, itself included."""
+    decided_by: str
+    """The member of the group that was visited first, and so got the device for all."""
+    rule: Rule
+    """The rule that settled it."""
+    steps: tuple[Step, ...]
+    remedies: tuple[Remedy, ...]
+    """For each other device type: what would have to change."""
+    made_from: str | None = None
+    """For a node that TensorFlow adds before placing: the node and the functions that it comes from."""
+    ties: tuple[str, ...] = ()
+    """The bindings that lead from the node to `decided_by`: `reference edge v -> w`, `b is colocated with a`."""
+    refused: str | None = None
+    """TensorFlow's error, where it refuses the graph: then `device` is where the node would go without that."""
+
+    @property
+    def remedy(self) -> tuple[tuple[str, str], ...]:
+        """`(device type, what would have to change)` for each other device type."""
+        return tuple((remedy.device_type, remedy.text) for remedy in self.remedies)
+
+    def __str__(self) -> str:
+        rows = [("refused", self.refused)] if self.refused else []
+        rows.append(("requested by", self._request_text()))
+        if self.made_from:
+            rows.append(("made from", self.made_from))
+        if len(self.group) > 1:
+            others = [name for name in self.group if name != self.node]
+            more = f", and {len(others) - _SHOWN_GROUP} more" if len(others) > _SHOWN_GROUP else ""
+            rows.append(("group", f"with {', '.join(others[:_SHOWN_GROUP])}{more}"))
+            rows.append(("decided by", "itself" if self.decided_by == self.node else self.decided_by))
+        if self.ties:
+            more = f"; and {len(self.ties) - _SHOWN_TIES} more" if len(self.ties) > _SHOWN_TIES else ""
+            rows.append(("tied by", "; ".join(self.ties[:_SHOWN_TIES]) + more))
+        rows.append(("steps", "\n".join(self._step_lines())))
+        rows += [(f"for {kind}", text) for kind, text in self.remedy]
+        width = max(len(label) for label, _ in rows) + 2
+        indent = "\n" + " " * (width + 2)
+        lines = [f"{self.node} ({self.op_type}) -> {self.device or 'no device'}"]
+        lines += [f"  {label:<{width}}{text.replace(chr(10), indent)}" for label, text in rows]
+        return "\n".join(lines)
+
+    def _request_text(self) -> str:
+        if self.requested:
+            return f"'{self.requested}'{f', {self.source}' if self.source else ''}"
+        return f"nobody{f', made at {self.source}' if self.source else ''}"
+
+    def _step_lines(self) -> Iterator[str]:
+        table = [
+            (step.rule.value, f"{_devices_text(step.before)} -> {_devices_text(step.after)}", step.note)
+            for step in self.steps
+        ]
+        first = max(len(row[0]) for row in table) + 2
+        second = max(len(row[1]) for row in table) + 2
+        for rule, devices, note in table:
+            yield f"{rule:<{first}}{devices:<{second}}{note}"
+
+
+def _devices_text(devices: tuple[str, ...]) -> str:
+    """The devices, some of them where they are many; of full names no more than two, else how many of which type."""
+    if len(devices) > _SHOWN_FULL_NAMES and "/" in devices[0]:
+        types = Counter(device.rpartition("device:")[2].partition(":")[0] for device in devices)
+        return ", ".join(f"{count} {kind}" for kind, count in types.items())
+    if len(devices) > _SHOWN_DEVICES:
+        return f"{' '.join(devices[: _SHOWN_DEVICES - 1])} ... ({len(devices)})"
+    return " ".join(devices) or "none"

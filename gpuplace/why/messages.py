@@ -1,0 +1,393 @@
+"""Faults as errors: TensorFlow's sentence of the release, then the facts, then what to try.
+
+1.15 and 2.21 speak as their C++ placers do, with `{{node x}}` where a session later writes the line that made the node.
+1.0 and 1.4 speak as the "Using GPUs" guide shows: "Cannot assign a device to node 'b': Could not satisfy
+explicit device specification '/device:GPU:2'" and the node in one line.
+
+Source: tensorflow/core/common_runtime/placer.cc, colocation_graph.cc, releases 1.15 and 2.21;
+simple_placer.cc, release 1.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from gpuplace.device.parsed_name import ParsedName, parse_name
+from gpuplace.errors import FailedPreconditionError, InternalError, InvalidArgumentError, OpError
+from gpuplace.graph.long_list import listed
+from gpuplace.placer import faults
+from gpuplace.placer.bindings import Conflict
+from gpuplace.placer.grouping import Binding
+from gpuplace.placer.validate import attr_error
+from gpuplace.why.node_text import attr_text, device_text, node_text
+
+if TYPE_CHECKING:
+    from gpuplace.why.placement import Placement
+
+_SHOWN = 8
+"""How many nodes or kernels a fact lists before it only counts them."""
+
+OLD_RELEASES = ("1.0", "1.4")
+
+
+def error_of(placement: Placement, fault: faults.Fault) -> OpError:
+    """The error that TensorFlow raises for a fault."""
+    match fault:
+        case faults.NoDevices():
+            return FailedPreconditionError(
+                None, None, "No devices are registered", hint="give the machine at least a CPU"
+            )
+        case faults.AmbiguousKernel(node):
+            return _ambiguous(placement, node)
+        case faults.NoKernel(node):
+            return _no_kernel(placement, node)
+        case faults.MalformedDevice(node):
+            return _malformed(placement, node)
+        case faults.BadAssignment(node, device, reason):
+            return _bad_assignment(placement, node, device, reason)
+        case faults.AssignmentClash(node, assigned, device):
+            return _clash(placement, node, assigned, device)
+        case Conflict():
+            return _conflict(placement, fault)
+        case faults.Unsatisfiable(node, requested):
+            return _unsatisfiable(placement, node, requested)
+
+
+def _attached(placement: Placement, node: int, message: str) -> str:
+    """The message with the node that TensorFlow names below it."""
+    name = placement.graph.names[node]
+    if placement.release in OLD_RELEASES:
+        defaults = placement.facts_of(node).attrs
+        return f"{message}\n\t [[Node: {node_text(placement.graph, node, placement.release, defaults)}]]"
+    return f"{message}\n\t [[{name if '{{node ' in message else f'{{{{node {name}}}}}'}]]"
+
+
+def _facts(placement: Placement, node: int, *, group: Iterable[int] = ()) -> dict[str, str]:
+    graph = placement.graph
+    facts = {"node": f"{graph.names[node]} ({graph.op_type(node)})"}
+    request = graph.requested_device(node)
+    line = graph.source_line(node) if graph.source_line is not None else None
+    if request:
+        facts["requested by"] = f"'{request}'" + (f", {line}" if line else "")
+    elif line:
+        facts["made at"] = line
+    others = [member for member in group if member != node]
+    if others:
+        facts["colocation group"] = _listed(_member_text(placement, member) for member in (node, *others))
+    kernels = placement.kernel_summary(node)
+    if kernels:
+        facts["registered kernels"] = kernels
+    facts["available devices"] = ", ".join(sorted(placement.device_set.names)) or "none"
+    return facts
+
+
+def _member_text(placement: Placement, node: int) -> str:
+    graph = placement.graph
+    request = graph.requested_device(node)
+    types = "/".join(kind for kind, _ in placement.facts_of(node).supported) or "no kernel"
+    return f"{graph.names[node]} ({graph.op_type(node)} on {types}{f', wants {request}' if request else ''})"
+
+
+def _listed(items: Iterable[str]) -> str:
+    texts = list(items)
+    if len(texts) > _SHOWN:
+        return ", ".join(texts[:_SHOWN]) + f", and {len(texts) - _SHOWN} more"
+    return ", ".join(texts)
+
+
+def _ambiguous(placement: Placement, node: int) -> OpError:
+    error = placement.facts_of(node).kernel_error
+    assert error is not None
+    facts = {**error.facts, **_facts(placement, node)}
+    return type(error)(None, None, _attached(placement, node, error.message), facts=facts, hint=error.hint)  # type: ignore[call-arg]
+
+
+def _attrs_text(placement: Placement, node: int) -> str:
+    attrs = {**placement.facts_of(node).attrs, **placement.graph.attrs(node)}
+    return ", ".join(f"{name}={attr_text(value, placement.release)}" for name, value in sorted(attrs.items()))
+
+
+def _registered(placement: Placement, node: int) -> str:
+    return placement.placer.catalogue.kernels.registered_text(placement.graph.op_type(node))
+
+
+def _no_kernel(placement: Placement, node: int) -> OpError:
+    graph, op_type = placement.graph, placement.graph.op_type(node)
+    op_def = placement.placer.catalogue.ops.get(op_type)
+    if op_def is not None and placement.placer.rules == "2.21":
+        attrs = {**placement.facts_of(node).attrs, **graph.attrs(node)}
+        invalid = attr_error(op_def, attrs, graph.names[node])
+        if invalid is not None:
+            facts = {**invalid.facts, **_facts(placement, node)}
+            return InvalidArgumentError(
+                None, None, _attached(placement, node, invalid.message), facts=facts, hint=invalid.hint
+            )
+    types = ", ".join(sorted(kind for kind, _ in placement.device_set.prioritized_types()))
+    if placement.release in OLD_RELEASES:
+        message = (
+            f"No OpKernel was registered to support Op '{op_type}' with these attrs.  Registered devices: [{types}], "
+            f"Registered kernels:\n{_registered(placement, node)}"
+        )
+    else:
+        space = "" if placement.release == "1.15" else " "
+        message = (
+            f"No OpKernel was registered to support Op '{op_type}' used by {{{{node {graph.names[node]}}}}}{space}with "
+            f"these attrs: [{_attrs_text(placement, node)}]\nRegistered devices: [{types}]\nRegistered kernels:\n"
+            f"{_registered(placement, node)}"
+        )
+    rows = placement.placer.catalogue.kernels.rows(op_type)
+    if rows:
+        hint = f"use types that a kernel of {op_type} has, on a machine with {' or '.join(_types_of(placement, node))}"
+    else:
+        hint = f"{op_type} has no kernel in this release: it can only run inside a compiled function, or not at all"
+    return InvalidArgumentError(
+        None, None, _attached(placement, node, message), facts=_facts(placement, node), hint=hint
+    )
+
+
+def _types_of(placement: Placement, node: int) -> list[str]:
+    rows = placement.placer.catalogue.kernels.rows(placement.graph.op_type(node))
+    return sorted({"any device" if row.device_type == "DEFAULT" else row.device_type for row in rows})
+
+
+def _malformed(placement: Placement, node: int) -> OpError:
+    graph = placement.graph
+    request = graph.requested_device(node)
+    defaults = placement.facts_of(node).attrs
+    text = node_text(graph, node, placement.release, defaults)
+    name = graph.names[node]
+    if placement.release in OLD_RELEASES:
+        message = f"Malformed device specification '{request}'"
+    else:
+        position = int(graph.rank[node]) + 2
+        shown = text.replace(name, f"{{{{node {name}}}}}", 1)
+        devices = "" if placement.release == "1.15" else f"requested: '{request}', assigned: ''"
+        message = (
+            f"Malformed device specification '{request}' in node: {{name:'{name}' id:{position} op "
+            f"device:{{{devices}}} def:{{{shown}}}}}"
+        )
+    return InvalidArgumentError(
+        None,
+        None,
+        _attached(placement, node, message),
+        facts=_facts(placement, node),
+        hint=_device_hint(placement, request),
+    )
+
+
+def _device_hint(placement: Placement, request: str) -> str:
+    """How a malformed device should have been written."""
+    words = [part for part in request.replace("/", " ").split() if part]
+    for word in words:
+        kind, _, number = word.partition(":")
+        for device in placement.device_set:
+            if kind.upper() == device.device_type:
+                return f"write '/device:{device.device_type}:{number if number.isdigit() else 0}'"
+    names = ", ".join(f"'{device.parsed.local_name}'" for device in placement.device_set)
+    return f"write one of {names}, or leave the device out"
+
+
+def _bad_assignment(placement: Placement, node: int, device: str, reason: str) -> OpError:
+    if reason == "malformed":
+        message = f"Malformed assigned device '{device}'"
+    elif reason == "unknown":
+        message = f"Assigned device '{device}' does not match any device"
+        if placement.release == "2.21":
+            message += (
+                ". This error can happen when one attempts to run a tf.function with resource inputs residing on "
+                "remote devices. This use case is currently not supported. Here are the devices available on this "
+                "machine: "
+                f"[{', '.join(placement.device_set.names)}].If you are seeing this error when running using a "
+                "tf.Session, set share_cluster_devices_in_session to true in the tf.ConfigProto."
+            )
+    else:
+        op_type = placement.graph.op_type(node)
+        message = f"Assigned device '{device}' does not have registered OpKernel support for {op_type}"
+    return InternalError(
+        None,
+        None,
+        _attached(placement, node, message),
+        facts=_facts(placement, node),
+        hint="assign one of the available devices, of a type that has a kernel for this node",
+    )
+
+
+def _clash(placement: Placement, node: int, assigned: ParsedName, device: str) -> OpError:
+    chosen = parse_name(device)
+    assert chosen is not None
+    differing = "types" if chosen.type != assigned.type else "ids"
+    if chosen[:3] != assigned[:3]:
+        differing = next(
+            word
+            for word, a, b in zip(("jobs", "replicas", "tasks"), assigned, chosen, strict=False)
+            if a != b
+        )
+    return InternalError(
+        None,
+        None,
+        "Constraining by assigned device should not cause an error. Original root's assigned device name: "
+        f"{assigned.to_string()} node's assigned device name \"{device}. Error: Cannot merge devices with incompatible "
+        f"{differing}: '{assigned.to_string()}' and '{device}'",
+        facts=_facts(placement, node, group=placement.group_of(node)),
+        hint="ask for the device that the group has already, or leave the request out",
+    )
+
+
+def _conflict(placement: Placement, conflict: Conflict) -> OpError:
+    graph = placement.graph
+    first, second = conflict.first, conflict.second
+    names = graph.names[first], graph.names[second]
+    facts = _facts(placement, first, group=conflict.group)
+    facts["in conflict"] = f"{_member_text(placement, first)} and {_member_text(placement, second)}"
+    facts["tied by"] = _tie_text(placement, conflict)
+    if conflict.is_whole:
+        return InvalidArgumentError(
+            None,
+            None,
+            conflict.message,
+            facts=facts,
+            hint="put the variables that one op uses on one device, or leave their devices out",
+        )
+    if placement.release in OLD_RELEASES:
+        pair = f"'{names[0]}' and '{names[1]}'"
+    else:
+        pair = f"{{{{colocation_node {names[0]}}}}} and {{{{colocation_node {names[1]}}}}}"
+    is_kernel = conflict.message.startswith("because")
+    separator = " " if is_kernel else ": "
+    message = f"Cannot colocate nodes {pair}{separator}{conflict.message}"
+    if conflict.binding.is_edge:
+        kind = "reference or resource" if placement.release == "2.21" else "reference"
+        message = (
+            f"Nodes were connected by a {kind} connection (requiring them to be on the same device), but the two nodes "
+            f"were assigned two different devices: {message}"
+        )
+    node = second if conflict.binding.is_edge else first
+    hint = "give the nodes of the group one device, or none"
+    if is_kernel:
+        hint = "no device type has kernels for all of them: break the group, or change an op or its type"
+    if not conflict.binding.is_edge:
+        hint += "; allow_soft_placement=True ignores the colocation"
+    return InvalidArgumentError(None, None, _attached(placement, node, message), facts=facts, hint=hint)
+
+
+def _tie_text(placement: Placement, conflict: Conflict) -> str:
+    names = placement.graph.names
+    if conflict.binding is Binding.COLOCATION:
+        groups = placement.graph.colocation(conflict.first)
+        return f"_class of {names[conflict.first]}: {', '.join(f'loc:@{group}' for group in groups) or 'its own name'}"
+    return f"{conflict.binding.value} {names[conflict.first]} -> {names[conflict.second]}"
+
+
+def _unsatisfiable(placement: Placement, node: int, requested: ParsedName) -> OpError:
+    graph = placement.graph
+    name, request = graph.names[node], graph.requested_device(node)
+    old = placement.release in OLD_RELEASES
+    parsed = parse_name(request)
+    group = placement.group_of(node)
+    facts = _facts(placement, node, group=group)
+    hint = _unsatisfiable_hint(placement, node, requested)
+    if requested == ParsedName():
+        types = listed(placement.facts_of(node).input_types, lambda dtype: str(dtype.short_name))
+        detail = (
+            f"Node had no OpKernel registered to support this operation: Operation was {graph.op_type(node)} and "
+            f"inputs were [{types}].\n{_debug_info(placement, group)}"
+        )
+    elif parsed == requested:
+        missing = not placement.device_set.matching(requested)
+        spec = device_text(request, placement.release)
+        if old:
+            detail = f"Could not satisfy explicit device specification '{spec}'"
+            if not missing and parsed.type is not None:
+                detail += f" because no supported kernel for {parsed.type} devices is available."
+                if placement.release == "1.4":
+                    detail += f"\nRegistered kernels:\n{_registered(placement, node)}"
+        elif missing:
+            devices = ", ".join(sorted(placement.device_set.names))
+            detail = (
+                f"{{{{node {name}}}}} was explicitly assigned to {request} but available devices are [ {devices} ]. "
+                "Make sure the device specification refers to a valid device."
+            )
+        elif parsed.type is not None:
+            detail = (
+                f"Could not satisfy explicit device specification '{request}' because no supported kernel for "
+                f"{parsed.type} devices is available.{_debug_info(placement, group)}\nOp: {graph.op_type(node)}\nNode "
+                f"attrs: {_attrs_text(placement, node)}\nRegistered kernels:\n{_registered(placement, node)}"
+            )
+        else:
+            detail = (
+                f"Could not satisfy explicit device specification '{request}{_debug_info(placement, group)}"
+            )
+    else:
+        spec = device_text(request, placement.release)
+        if old:
+            detail = (
+                f"Could not satisfy explicit device specification '{spec}' because the node was colocated with a group "
+                f"of nodes that required incompatible device '{device_text(requested.to_string(), placement.release)}'"
+            )
+        else:
+            devices = ", ".join(placement.device_set.names)
+            detail = (
+                f"Could not satisfy explicit device specification '{request}' because the node {{{{colocation_node "
+                f"{name}}}}} was colocated with a group of nodes that required incompatible device "
+                f"'{requested.to_string()}'. All available devices [{devices}]. {_debug_info(placement, group)}"
+            )
+    start = (
+        f"Cannot assign a device to node '{name}': "
+        if old
+        else f"Cannot assign a device for operation {name}: "
+    )
+    return InvalidArgumentError(
+        None, None, _attached(placement, node, start + detail), facts=facts, hint=hint
+    )
+
+
+def _unsatisfiable_hint(placement: Placement, node: int, requested: ParsedName) -> str:
+    exists = bool(placement.device_set.matching(requested))
+    anywhere = not requested.job and not requested.replica and not requested.task
+    soft = not placement.soft and (
+        anywhere or bool(placement.device_set.matching(requested._replace(type=None, id=None)))
+    )
+    advice = []
+    if soft and placement.facts_of(node).supported:
+        advice.append("allow_soft_placement=True")
+    if not exists:
+        same_type = sorted(
+            d.parsed.local_name for d in placement.device_set if d.device_type == requested.type
+        )
+        if same_type:
+            advice.append(f"a device of the machine ({', '.join(same_type)})")
+        elif requested.type == "GPU":
+            advice.append("a machine with a GPU")
+        else:
+            advice.append("a device of the machine")
+    else:
+        kinds = [kind for kind, _ in placement.group_supported(node)]
+        if kinds:
+            advice.append(f"placing the node on a {' or '.join(kinds)}")
+    return ", or ".join(advice) or "change the requested device"
+
+
+def _debug_info(placement: Placement, group: list[int]) -> str:
+    """The table that TensorFlow appends, of the group's ops, device types and requests."""
+    graph = placement.graph
+    types: dict[str, str] = {}
+    for node in group:
+        types[graph.op_type(node)] = "".join(f"{kind} " for kind, _ in placement.facts_of(node).supported)
+    root = placement.constraints(group[0])
+    supported = ", ".join(kind for kind, _ in root.supported)
+    lines = [
+        "\nColocation Debug Info:",
+        "Colocation group had the following types and supported devices: ",
+        f"Root Member(assigned_device_name_index_=-1 requested_device_name_='{root.requested.to_string()}' "
+        f"assigned_device_name_='{root.assigned.to_string()}' resource_device_name_='{root.resource.to_string()}' "
+        f"supported_device_types_=[{supported}] possible_devices_=[]",
+        *(f"{op_type}: {kinds}" for op_type, kinds in sorted(types.items())),
+        "",
+        "Colocation members, user-requested devices, and framework assigned devices, if any:",
+    ]
+    for node in group:
+        assigned = placement.assigned.get(node)
+        tail = f" framework assigned device={assigned}" if assigned else ""
+        lines.append(f"  {graph.names[node]} ({graph.op_type(node)}) {graph.requested_device(node)}{tail}")
+    return "\n".join(lines) + "\n"

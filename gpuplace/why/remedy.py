@@ -1,0 +1,264 @@
+"""What would have to change to get a node onto a device of another type.
+
+A proposed request is tried before it is told: the bindings of the node's group are merged again with it, and only if
+nothing clashes and nothing but the wanted type is left does the remedy name it::
+
+    v ('/gpu:0') ══ref══> w ('/cpu:0')     for w on the CPU
+                                           '/device:CPU:0' at w   w yields to v: not told
+                                           '/device:CPU:0' at v   works: "v asks for '/gpu:0': ask for ... there"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from gpuplace.device.parsed_name import ANY, ParsedName, parse_name
+from gpuplace.placer.bindings import Conflict, without_xla
+from gpuplace.placer.decide import NOWHERE
+from gpuplace.placer.grouping import Grouping
+from gpuplace.placer.member import Member
+from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
+from gpuplace.why.kernel_text import missing_kernel, other_types, supported_when_asking
+from gpuplace.why.ties import required_group
+
+if TYPE_CHECKING:
+    from gpuplace.why.placement import Placement
+
+_SHOWN_NODES = 4
+_TRIED = 8
+"""How many nodes that ask for something are tried one by one."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What would have to change to get a node onto a device type."""
+
+    device_type: str
+    text: str
+    """In words."""
+    requests: tuple[tuple[tuple[str, str], ...], ...] = ()
+    """Each of these sets of requests does it: node name, and the device to ask for in place of what it asks for."""
+    types: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Where the kernel is missing: each attribute of which another type alone would help, with those types."""
+
+
+def remedies(placement: Placement, node: int, decider: int) -> Iterator[Remedy]:
+    """A remedy for each other device type, GPU first."""
+    device = int(placement.devices[node])
+    here = placement.device_set.devices[device].device_type if device != NOWHERE else ""
+    kinds = [kind for kind, _ in placement.device_set.prioritized_types()]
+    for kind in dict.fromkeys(["GPU", *kinds]):
+        if kind != here and not kind.startswith("XLA_"):
+            yield _Search(placement, node, decider, kind).remedy()
+
+
+def remedy_for(placement: Placement, node: int, kind: str) -> Remedy:
+    """What would have to change to get a node that is elsewhere onto a device type."""
+    decider = node
+    if placement.partition is not None and placement.decisions is not None:
+        decider = int(placement.decisions.decider[placement.partition.root[node]])
+    return _Search(placement, node, decider, kind).remedy()
+
+
+class _Search:
+    """Looks for the smallest change that brings one node to one device type."""
+
+    def __init__(self, placement: Placement, node: int, decider: int, kind: str) -> None:
+        self.placement, self.graph = placement, placement.graph
+        self.node, self.decider, self.kind = node, decider, kind
+
+    def remedy(self) -> Remedy:
+        placement, node, kind = self.placement, self.node, self.kind
+        no_kernel = self._no_kernel()
+        if no_kernel is not None:
+            return no_kernel
+        if not any(device.device_type == kind for device in placement.device_set):
+            return Remedy(kind, f"the machine has no {kind}")
+        if placement.partition is None:
+            return Remedy(kind, "see the error: nothing was placed")
+        readers = [cause for cause in placement.host_causes if cause in self.group]
+        if readers and kind != "CPU":
+            return Remedy(
+                kind, f"a list of strings or handles stays on the CPU: {self._listed(readers)} reads one"
+            )
+        assigned = placement.constraints(node).assigned
+        if assigned != ANY:
+            return Remedy(kind, f"its group is assigned to {assigned.to_string()} already")
+        return self._requests()
+
+    @cached_property
+    def group(self) -> list[int]:
+        """The nodes that the program wants on one device."""
+        return required_group(self.placement, self.node)
+
+    @cached_property
+    def wanted(self) -> str:
+        """The device to ask for: the first of the type, in the task that the node asks for where it has one."""
+        placement = self.placement
+        parsed = placement.placer.parsed[self.graph.device[self.node]] or ANY
+        anywhere = ANY._replace(type=self.kind)
+        same_task = anywhere._replace(job=parsed.job, replica=parsed.replica, task=parsed.task)
+        supported = ((self.kind, 0),)
+        found = placement.chooser.matching(same_task, supported) or placement.chooser.matching(
+            anywhere, supported
+        )
+        device = placement.device_set.devices[found[0]].parsed
+        tasks = {other.parsed[:3] for other in placement.device_set}
+        local = ParsedName(type=device.type, id=device.id)
+        return (device if len(tasks) > 1 else local).to_string()
+
+    def _no_kernel(self) -> Remedy | None:
+        placement, kind = self.placement, self.kind
+        lacking = [member for member in self.group if self._lacks_kernel(member)]
+        if not lacking:
+            return None
+        first = self.node if self.node in lacking else lacking[0]
+        fact = placement.facts_of(first)
+        text = missing_kernel(placement, fact, kind) or ""
+        if first != self.node:
+            text = f"colocated with {self.graph.names[first]}, which has none: {text}"
+        others = [member for member in lacking if member != first]
+        if others:
+            verb = "has" if len(others) == 1 else "have"
+            text += f"; {self._listed(others)} of its group {verb} none either"
+        return Remedy(kind, text, types=other_types(placement, fact, kind))
+
+    def _lacks_kernel(self, node: int) -> bool:
+        placement, kind = self.placement, self.kind
+        fact = placement.facts_of(node)
+        if kind in dict(fact.supported) or missing_kernel(placement, fact, kind) is None:
+            return False
+        asked = placement.placer.parsed[self.graph.device[node]] or ANY
+        return kind not in dict(supported_when_asking(placement, node, asked._replace(type=kind)))
+
+    def _listed(self, nodes: list[int]) -> str:
+        names = [self.graph.names[node] for node in nodes[:_SHOWN_NODES]]
+        return ", ".join(names) + (
+            f" and {len(nodes) - _SHOWN_NODES} more" if len(nodes) > _SHOWN_NODES else ""
+        )
+
+    def _requests(self) -> Remedy:
+        """A remedy by asking for another device."""
+        node, kind, wanted = self.node, self.kind, self.wanted
+        bindings = self.placement.placer.bindings
+        malformed = [n for n in self.group if self.placement.placer.parsed[self.graph.device[n]] is None]
+        askers = [n for n in self.group if self.graph.device[n] and n != node]
+        tied = bindings.nodes_of(int(bindings.component[node]))
+        known = {node, *askers}
+        beyond = [n for n in tied if self.graph.device[n] and n not in known]
+        # A node of the same `with` block is changed with it, though its own request may yield.
+        groups = [[node, *askers], askers] if self.graph.device[node] else [askers, [node, *askers]]
+        sets = [[node], *([n] for n in askers[:_TRIED]), *groups, [node, *askers, *beyond]]
+        for nodes in sets:
+            changed = list(dict.fromkeys([*nodes, *malformed]))
+            if changed and self._works(changed):
+                break
+        else:
+            asked = ", ".join(
+                f"{self.graph.names[n]} ('{self.graph.requested_device(n)}')" for n in askers[:_SHOWN_NODES]
+            )
+            return Remedy(
+                kind, f"no request was found that brings its group there{f': {asked}' if asked else ''}"
+            )
+        if changed != [node]:
+            return Remedy(kind, self._for_others(changed), (self._named(changed),))
+        own = self.graph.requested_device(node)
+        text = f"ask for '{wanted}'" + (f" instead of '{own}'" if own else "")
+        how = _how(self.placement, node)
+        alternatives = [self._named(changed)]
+        if self.decider != node:
+            if not own and self._works([self.decider]):
+                text += f" here, or for {self.graph.names[self.decider]}, which decides for the group"
+                alternatives.append(self._named([self.decider]))
+        elif how in (METADATA, IDENTITY):
+            source = int(self.graph.src[self.graph.in_edges(node)[0]])
+            text = f"it follows its input {self.graph.names[source]}: {text}"
+            # Another request there would end the rule for Identity, which needs equal requests on both sides.
+            if how == METADATA and self._moves([source]):
+                text += f", or move {self.graph.names[source]}"
+                alternatives.append(self._named([source]))
+        elif how == GENERATOR:
+            consumers = list(dict.fromkeys(int(self.graph.dst[edge]) for edge in self.graph.out_edges(node)))
+            text = f"it follows its consumers: {text}"
+            if len(consumers) <= _SHOWN_NODES and self._moves(consumers):
+                text += f", or move {_joined([self.graph.names[consumer] for consumer in consumers])}"
+                alternatives.append(self._named(consumers))
+        return Remedy(kind, text, tuple(alternatives))
+
+    def _named(self, nodes: list[int]) -> tuple[tuple[str, str], ...]:
+        return tuple((self.graph.names[node], self.wanted) for node in nodes)
+
+    def _for_others(self, changed: list[int]) -> str:
+        asked = [(self.graph.names[node], self.graph.requested_device(node)) for node in changed]
+        if len(asked) == 1:
+            name, request = asked[0]
+            return f"{name} asks for '{request}': ask for '{self.wanted}' there"
+        requests = {request for _, request in asked}
+        if len(requests) == 1 and "" not in requests:
+            names = [name for name, _ in asked[:_SHOWN_NODES]]
+            names += [f"{len(asked) - _SHOWN_NODES} more"] if len(asked) > _SHOWN_NODES else []
+            return f"ask for '{self.wanted}' instead of '{asked[0][1]}' for {_joined(names)}"
+        places = [name + (f" (instead of '{request}')" if request else "") for name, request in asked]
+        if len(places) > _SHOWN_NODES:
+            places[_SHOWN_NODES:] = [f"{len(places) - _SHOWN_NODES} more"]
+        return f"ask for '{self.wanted}' for {_joined(places)}"
+
+    def _moves(self, nodes: list[int]) -> bool:
+        """Whether asking for the wanted device at these nodes takes them there, where this node may follow."""
+        placement = self.placement
+        wanted = parse_name(self.wanted) or ANY
+        devices = {
+            placement.chooser.position[device.name] for device in placement.device_set.matching(wanted)
+        }
+        mine = set(placement.chooser.candidates(placement.constraints(self.node)).devices)
+        found = [_after(placement, node, dict.fromkeys(nodes, wanted)) for node in nodes]
+        return len(devices) == 1 and devices <= mine and all(set(after or ()) == devices for after in found)
+
+    def _works(self, nodes: list[int]) -> bool:
+        """Whether asking for the wanted device at these nodes leaves this one nothing but the wanted type."""
+        placement = self.placement
+        found = _after(placement, self.node, {node: parse_name(self.wanted) or ANY for node in nodes})
+        devices = placement.device_set.devices
+        return bool(found) and all(devices[device].device_type == self.kind for device in found or ())
+
+
+def _joined(items: list[str]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def _after(placement: Placement, node: int, changes: Mapping[int, ParsedName]) -> tuple[int, ...] | None:
+    """A node's candidates when some nodes ask for other devices; None where nodes that share a device clash."""
+    bindings, single = placement.placer.bindings, placement.single
+    assert single is not None
+
+    def member(other: int) -> Member:
+        constraints = single(other)
+        name = changes.get(other)
+        if name is None or constraints.assigned != ANY:
+            return constraints
+        makes_state = placement.facts_of(other).makes_state
+        supported = supported_when_asking(placement, other, name)
+        return Member(supported, requested=name, resource=name if makes_state else ANY)
+
+    conflicts: list[Conflict] = []
+    grouping = Grouping(
+        member, placement.device_set.type_priority, soft=placement.soft, rules=placement.placer.rules
+    )
+    pairs = bindings.pairs_of(int(bindings.component[node]))
+    bindings.replay(grouping, pairs, placement.soft, conflicts.append)
+    if conflicts:
+        return None
+    found = grouping.constraints(node)
+    supported = without_xla(found.supported, found.requested)
+    if any(grouping.find(reader) == grouping.find(node) for reader in placement.host_causes):
+        supported = tuple(item for item in supported if item[0] == "CPU")
+    found = replace(found, supported=supported)
+    return placement.chooser.candidates(found).devices
+
+
+def _how(placement: Placement, node: int) -> int:
+    assert placement.partition is not None and placement.decisions is not None
+    return int(placement.decisions.how[node])

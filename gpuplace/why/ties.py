@@ -1,0 +1,118 @@
+"""What ties a node to the others of its group: edges and `_class` entries, as a path.
+
+    e is colocated with v, resource edge v -> r        from e to r
+
+Under a conflict the group falls into parts that a program still has to bring together; `required_group` is the whole.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from gpuplace.device.parsed_name import ParsedName
+from gpuplace.placer.bindings import Conflict
+from gpuplace.placer.grouping import Binding
+from gpuplace.why.rules import Rule
+
+if TYPE_CHECKING:
+    from gpuplace.why.placement import Placement
+
+
+RULE_OF_BINDING = {
+    Binding.REFERENCE: Rule.REFERENCE_EDGE,
+    Binding.RESOURCE: Rule.RESOURCE_EDGE,
+    Binding.DATASET: Rule.DATASET_EDGE,
+    Binding.COLOCATION: Rule.COLOCATION,
+}
+
+
+def name_text(name: ParsedName) -> str:
+    """A device name in full; its own text leaves out an index without a type."""
+    lone = f"/device:*:{name.id}" if name.type is None and name.id is not None else ""
+    return name.to_string() + lone
+
+
+def tie_text(placement: Placement, binding: Binding, first: int, second: int) -> str:
+    """One binding in words: `reference edge v -> w`, `b is colocated with a`, `a and b are colocated with v`."""
+    names = placement.graph.names
+    if binding is not Binding.COLOCATION:
+        return f"{binding.value} {names[first]} -> {names[second]}"
+    label = _colocated_with(placement, first, second)
+    if label not in (None, names[first], names[second]):
+        return f"{names[first]} and {names[second]} are colocated with {label}"
+    own, other = (second, first) if label == names[first] else (first, second)
+    return f"{names[own]} is colocated with {names[other]}"
+
+
+def _colocated_with(placement: Placement, first: int, second: int) -> str | None:
+    """The name in the `_class` entries that ties two nodes."""
+    graph = placement.graph
+    here, there = ((*graph.colocation(node), graph.names[node]) for node in (first, second))
+    return next((label for label in here if label in there), None)
+
+
+def ties_between(placement: Placement, node: int, other: int) -> tuple[str, ...]:
+    """The bindings that lead from a node to another one of its group, the fewest, in words."""
+    return tuple(tie_text(placement, *tie) for tie in _path(placement, node, other))
+
+
+def bindings_between(placement: Placement, node: int, other: int) -> tuple[Binding, ...]:
+    """The kinds of those bindings."""
+    return tuple(binding for binding, _, _ in _path(placement, node, other))
+
+
+def _path(placement: Placement, node: int, other: int) -> list[tuple[Binding, int, int]]:
+    """The bindings that lead from a node to another one of its group: kind, and both ends.
+
+    Nodes of a colocation group are bound to its first node; the path goes from one to the other without that.
+    """
+    if node == other or placement.partition is None:
+        return []
+    bindings, root = placement.placer.bindings, placement.partition.root
+    beside: dict[int, list[tuple[int, int]]] = {}
+    for pair in bindings.pairs_of(int(bindings.component[node])).tolist():
+        first, second = int(bindings.first[pair]), int(bindings.second[pair])
+        if root[first] == root[second] == root[node]:
+            beside.setdefault(first, []).append((second, pair))
+            beside.setdefault(second, []).append((first, pair))
+    came: dict[int, tuple[int, int]] = {}
+    queue = deque([other])
+    while queue and node not in came:
+        current = queue.popleft()
+        for next_node, pair in beside.get(current, ()):
+            if next_node != other and next_node not in came:
+                came[next_node] = (current, pair)
+                queue.append(next_node)
+    path: list[tuple[Binding, int, int]] = []
+    label: str | None = None
+    while node in came:
+        following, pair = came[node]
+        binding = bindings.binding(pair)
+        before, label = label, None
+        if binding is Binding.COLOCATION:
+            label = _colocated_with(placement, node, following)
+            if before is not None and before == label:
+                path[-1] = (binding, path[-1][1], following)
+            else:
+                path.append((binding, node, following))
+        else:
+            path.append((binding, int(bindings.first[pair]), int(bindings.second[pair])))
+        node = following
+    return path
+
+
+def required_group(placement: Placement, node: int) -> list[int]:
+    """The nodes that a program wants on a node's device: its group, and what conflicts keep apart from it."""
+    group = set(placement.group_of(node))
+    conflicts = [fault for fault in placement.faults if isinstance(fault, Conflict)]
+    while True:
+        wider = [
+            set(fault.group)
+            for fault in conflicts
+            if group & set(fault.group) and not group >= set(fault.group)
+        ]
+        if not wider:
+            break
+        group.update(*wider)
+    return sorted(group, key=lambda member: placement.graph.rank[member])

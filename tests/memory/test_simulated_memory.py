@@ -1,0 +1,111 @@
+"""Accounting of arrays by the life of their owners."""
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+from gpuplace.errors import ResourceExhaustedError
+from gpuplace.memory.bfc_allocator import BFCAllocator
+from gpuplace.memory.device_memory import DeviceMemory
+from gpuplace.memory.simulated_memory import SimulatedMemory, memory_of
+
+DEVICE = "/job:localhost/replica:0/task:0/device:GPU:0"
+
+
+@pytest.fixture
+def memory():
+    return SimulatedMemory(BFCAllocator(DeviceMemory(1 << 20), 1 << 20, name="GPU_0_bfc", retry_wait_ms=0))
+
+
+def in_use(memory):
+    return memory.allocator.stats().bytes_in_use
+
+
+def test_an_array_counts_while_it_lives(memory):
+    value = memory.note(np.zeros(64, np.float32), "a", DEVICE)
+    assert in_use(memory) == 256
+    view = memory.note(value[::2].reshape(4, 8), "b", DEVICE)
+    assert in_use(memory) == 256
+    del value
+    assert in_use(memory) == 256
+    del view
+    assert in_use(memory) == 0
+
+
+def test_scalars_become_arrays(memory):
+    value = memory.note(np.float32(3), "a", DEVICE)
+    assert isinstance(value, np.ndarray) and value == 3
+    assert in_use(memory) == 256
+
+
+def test_a_repeated_array_is_written_out(memory):
+    value = memory.note(np.broadcast_to(np.float32(1), [1024]), "a", DEVICE)
+    assert value.flags.writeable and in_use(memory) == 4096
+
+
+def test_arrays_without_elements_take_no_memory(memory):
+    value = memory.note(np.zeros([0, 3]), "a", DEVICE)
+    assert value.shape == (0, 3) and in_use(memory) == 0
+
+
+def test_too_large(memory):
+    with pytest.raises(ResourceExhaustedError) as caught:
+        memory.note(np.zeros([3, 1 << 20], np.int8), "a", DEVICE)
+    assert caught.value.message == (
+        f"OOM when allocating tensor with shape[3,1048576] and type int8 on {DEVICE} by allocator GPU_0_bfc"
+    )
+    assert caught.value.facts == {"wanted": "3145728 bytes", "in use": "0 of 1048576 bytes"}
+
+
+def test_a_reservation_is_used_or_given_back(memory):
+    reserved = memory.reserve(4096, "a", (1024,), np.float32, DEVICE)
+    value = memory.note(np.zeros(1024, np.float32), "a", DEVICE, reserved)
+    assert in_use(memory) == 4096 and memory.allocator.stats().num_allocs == 1
+    del reserved
+    assert in_use(memory) == 4096
+    del value
+    assert in_use(memory) == 0
+    reserved = memory.reserve(4096, "a", (1024,), np.float32, DEVICE)
+    other = memory.note(np.zeros(10), "a", DEVICE, reserved)
+    del reserved
+    assert in_use(memory) == 256
+    del other
+
+
+def test_an_owner_that_dies_inside_the_allocator_is_freed_later(memory):
+    value = memory.note(np.zeros(64, np.float32), "a", DEVICE)
+    with memory.allocator._lock:
+        del value
+    assert in_use(memory) == 256
+    memory.collect()
+    assert in_use(memory) == 0
+
+
+def test_one_accounting_per_allocator(memory):
+    allocator = memory.allocator
+    assert memory_of(allocator) is memory_of(allocator)
+    assert memory_of(BFCAllocator(DeviceMemory(1 << 20), 1 << 20)) is not memory_of(allocator)
+
+
+def test_threads(memory):
+    errors = []
+
+    def work():
+        try:
+            for size in range(1, 400):
+                value = memory.note(np.zeros(size % 97 + 1), "a", DEVICE)
+                cycle = [value]
+                cycle.append(cycle)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    gc.collect()
+    memory.collect()
+    assert not errors and in_use(memory) == 0

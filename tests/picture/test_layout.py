@@ -1,0 +1,72 @@
+"""The question to Graphviz and its answer."""
+
+import pytest
+
+from gpuplace.picture.drawing import draw
+from gpuplace.picture.layout import layout_text, read_layout
+from gpuplace.picture.sheet import sheet_of
+from gpuplace.tables.palette import LIGHT
+from gpuplace.tables.placement_view import PlacementView
+from tests.tables.views import MACHINE, towers, training
+
+ANSWER = """{"bb": "0,0,200,100", "objects": [
+  {"name": "cluster_4", "bb": "10,20,90,80", "_gvid": 0, "nodes": [1]},
+  {"name": "n0", "_gvid": 1, "pos": "50,60"}, {"name": "n1", "_gvid": 2, "pos": "150,10.5"}],
+ "edges": [{"_gvid": 0, "tail": 1, "head": 2, "pos": "s,50,50 e,150,20 50,50 70,40 90,30 148,22"}]}"""
+
+
+def test_places_count_downwards():
+    layout = read_layout(ANSWER)
+    assert (layout.width, layout.height) == (200, 100)
+    assert layout.boxes == {"n0": (50, 40), "n1": (150, 89.5)}
+    assert layout.clusters == {4: (10, 20, 90, 80)}
+    route = layout.routes["n0", "n1"]
+    assert route.points == ((50, 50), (70, 60), (90, 70), (148, 78))
+    assert route.tip == (150, 80)
+
+
+def test_an_empty_picture():
+    layout = read_layout('{"bb": "0,0,0,0"}')
+    assert (layout.boxes, layout.clusters, layout.routes) == ({}, {}, {})
+
+
+def test_the_question_holds_no_colour_and_no_device():
+    text = layout_text(sheet_of(draw(towers())))
+    assert "#" not in text and "GPU" not in text and "MatMul" not in text
+    assert LIGHT.background not in text
+    assert "n2 -> n6" in text
+
+
+def test_scopes_whose_edges_are_cut_are_kept_below_one_another():
+    view = training(towers=2, layers=3, ops=2)
+    sheet = sheet_of(draw(view, ["tower_0", "tower_1", "gradients", "train"], stub_from=1))
+    held = [line for line in layout_text(sheet).splitlines() if "style=invis" in line]
+    assert held
+    scope = {box.id: box.cluster for box in sheet.drawing.boxes}
+    names = {cluster.scope: cluster.path for cluster in sheet.drawing.clusters}
+    pairs = {
+        tuple(names[scope[end]] for end in line.split(" [")[0].split(" -> ")) for line in map(str.strip, held)
+    }
+    assert all(below in ("gradients", "train") for _, below in pairs)
+
+
+def test_boxes_without_lines_stand_in_rows():
+    rows = [(f"n{i}", "NoOp", "", MACHINE[0]) for i in range(30)]
+    view = PlacementView.of_columns(rows, [("n0", 0, "n1", 0)])
+    text = layout_text(sheet_of(draw(view, [])))
+    assert text.count("style=invis") == 28 - 5
+    assert "n0 -> n1" in text and "n2 -> n7 [style=invis weight=0]" in text
+
+
+def test_circles_of_scopes_do_not_hold_one_another():
+    rows = [(f"{scope}/{op}", "Neg", "", MACHINE[0]) for scope in "abc" for op in "xy"]
+    edges = [("a/x", 0, "b/x", 0), ("b/y", 0, "c/x", 0), ("c/y", 0, "a/y", 0), ("b/x", 0, "a/y", 1)]
+    view = PlacementView.of_columns(rows, edges)
+    text = layout_text(sheet_of(draw(view, ["a", "b", "c"], stub_from=1)))
+    assert text.count("style=invis") > 0
+
+
+def test_directions():
+    assert "rankdir=LR" in layout_text(sheet_of(draw(towers())), "LR")
+    with pytest.raises(ValueError, match="direction is"):
+        layout_text(sheet_of(draw(towers())), "up")

@@ -1,0 +1,76 @@
+"""Texts of errors, release by release."""
+
+import pytest
+
+import gpuplace as tf
+from gpuplace.errors import InternalError, InvalidArgumentError, OpError, ResourceExhaustedError
+from gpuplace.session.step_errors import failed_step_error, node_named_in, with_lines, with_tag
+
+
+@pytest.fixture
+def op():
+    with tf.Graph().as_default(), tf.device("/gpu:1"):
+        return tf.constant(1.0, name="scope/a").op
+
+
+@pytest.mark.parametrize(
+    ("release", "line"),
+    [
+        ("1.0", "[[Node: a]]"),
+        ("1.4", "[[Node: a]]"),
+        ("1.15", "[[{{node a}}]]"),
+        ("2.21", "[[{{node a}}]]"),
+    ],
+)
+def test_the_line_that_names_a_node(release, line):
+    assert with_tag("It failed", "a", release) == f"It failed\n\t {line}"
+    assert with_tag("It failed\n\t [[b]]", "a", release) == "It failed\n\t [[b]]"
+
+
+def test_tags_become_lines_of_the_program(op):
+    text = with_lines("{{node scope/a}} and {{colocation_node scope/a}} and {{node other}}", op.graph, "1.15")
+    assert text == (
+        f"node scope/a (defined at {op.source})  and node scope/a (defined at {op.source}) placed on device Device"
+        " assignments active during op 'scope/a' creation: with tf.device(/device:GPU:1)  and {{node other}}"
+    )
+    assert with_lines("{{node scope/a}}", op.graph, "1.4") == "{{node scope/a}}"
+
+
+def test_2_21_puts_the_lines_before_the_sentence(op):
+    lines = with_lines("Bad: {{node scope/a}}", op.graph, "2.21").splitlines()
+    assert lines[0] == "Graph execution error:"
+    assert lines[2] == "Detected at node 'scope/a' defined at (most recent call last):"
+    assert lines[-3].startswith('    File "') and lines[-2:] == ["Node: 'scope/a'", "Bad: {{node scope/a}}"]
+    assert with_lines("Bad", op.graph, "2.21") == "Graph execution error:\n\nBad"
+
+
+@pytest.mark.parametrize(
+    "text", ["[[scope/a]]", "[[{{node scope/a}}]]", "[[Node: scope/a = Const[dtype=DT_FLOAT]()]]"]
+)
+def test_the_node_of_a_message(op, text):
+    assert node_named_in(f"It failed\n\t {text}", op.graph) is op
+    assert node_named_in("It failed", op.graph) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ValueError("bad"), InvalidArgumentError),
+        (KeyError("bad"), InvalidArgumentError),
+        (IndexError("bad"), InvalidArgumentError),
+        (ZeroDivisionError("bad"), InvalidArgumentError),
+        (MemoryError("bad"), ResourceExhaustedError),
+        (RuntimeError("bad"), InternalError),
+    ],
+)
+def test_python_errors_become_tensorflows(op, error, kind):
+    made = failed_step_error(error, op, "/device:GPU:1", [], "1.15")
+    assert type(made) is kind and made.op is op
+    assert made.message == f"bad\n\t [[node scope/a (defined at {op.source}) ]]"
+    assert made.facts["raised"] == f"{type(error).__name__} in the function that computes Const"
+
+
+def test_facts_and_hint_of_an_op_error_stay(op):
+    error = OpError(None, None, "bad", 77, facts={"device": "elsewhere"}, hint="this")
+    made = failed_step_error(error, op, "/device:GPU:1", [], "1.15")
+    assert (made.error_code, made.facts["device"], made.hint) == (77, "elsewhere", "this")

@@ -1,0 +1,38 @@
+"""Sessions on stand-ins for real GPUs."""
+
+import pytest
+
+import gpuplace as tf
+from gpuplace.backends import cupy_backend, gpu_streams
+from gpuplace.backends.cupy_backend import CupyBackend
+from gpuplace.backends.numpy_backend import NumpyBackend
+from gpuplace.backends.pinned_memory import pinned_pool
+from gpuplace.plan import compile as plan_maker
+from tests.stand_ins.fake_cupy import FakeCupy
+
+
+@pytest.fixture
+def fake(monkeypatch, request):
+    """Sessions whose two GPUs are real ones as far as the runtime can tell, with a stand-in for CuPy.
+
+    The parameter, if there is one, is the seed.
+    """
+    module = FakeCupy(getattr(request, "param", 0))
+    monkeypatch.setattr(cupy_backend.importlib, "import_module", lambda name: module)
+    monkeypatch.setattr(cupy_backend, "_pools_made", set())
+    monkeypatch.setattr(gpu_streams, "_groups", {})
+    monkeypatch.setattr(gpu_streams, "_peers", {})
+
+    def make(devices, name):
+        device = devices.by_name[name]
+        return (
+            NumpyBackend(name, "CPU")
+            if device.device_type == "CPU"
+            else CupyBackend(device, devices.settings)
+        )
+
+    monkeypatch.setattr(plan_maker, "make_backend", make)
+    tf.use_machine("2x Tesla K40c")
+    with tf.Graph().as_default():
+        yield module
+    pinned_pool.cache_clear()

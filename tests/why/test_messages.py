@@ -1,0 +1,153 @@
+"""TensorFlow's sentences, and the facts and advice below them."""
+
+import pytest
+
+from gpuplace import errors
+from gpuplace.device.machine import Machine
+from gpuplace.dtypes import as_dtype
+from gpuplace.graph.attr_value import TensorValue
+from gpuplace.kernels.registry import default_catalogue
+from gpuplace.placer.placement_graph import PlacementGraphBuilder
+from gpuplace.placer.placer import Placer
+from gpuplace.why.node_text import attr_text, node_text
+from tests.oracle.corner_graphs import GRAPHS
+from tests.oracle.node_specs import node, placement_graph
+
+LOCAL = "/job:localhost/replica:0/task:0/device:"
+
+
+def error(specs, machine="1x Tesla K40c", release="1.15", soft=False, kind=errors.InvalidArgumentError):
+    catalogue = default_catalogue(release)
+    with pytest.raises(kind) as caught:
+        placer = Placer(
+            placement_graph(specs, catalogue),
+            catalogue,
+            rules="2.21" if release == "2.21" else "1.15",
+            release=release,
+        )
+        placer.place(Machine.parse(machine).device_set(environ={}), soft=soft)
+    return caught.value
+
+
+def test_a_missing_device():
+    found = error([node("b", "Const", dtype="float32", device="/device:GPU:2")])
+    assert found.message.split("\n")[0] == (
+        "Cannot assign a device for operation b: {{node b}} was explicitly assigned to /device:GPU:2 but available "
+        f"devices are [ {LOCAL}CPU:0, {LOCAL}GPU:0 ]. Make sure the device specification refers to a valid device."
+    )
+    assert found.facts["requested by"] == "'/device:GPU:2'"
+    assert found.facts["available devices"] == f"{LOCAL}CPU:0, {LOCAL}GPU:0"
+    assert found.hint == "allow_soft_placement=True, or a device of the machine (/device:GPU:0)"
+    assert "\n  try " in str(found)
+
+
+@pytest.mark.parametrize(
+    ("release", "device"), [("1.0", "/gpu:2"), ("1.4", "/device:GPU:2")], ids=["1.0", "1.4"]
+)
+def test_a_missing_device_in_the_guides_words(release, device):
+    array = as_dtype("float32")
+    builder = PlacementGraphBuilder()
+    import numpy as np
+
+    value = TensorValue.of_array(np.arange(1, 7, dtype=np.float32).reshape(3, 2))
+    attrs = {"dtype": array, "value": value}
+    for name in "ab":
+        builder.add_node(name, "Const", attrs, device="/device:GPU:2")
+    builder.add_node("c", "MatMul", {"T": array}, ["a", "b"], device="/device:GPU:2")
+    every = [attrs, attrs, {"T": array, "transpose_a": False, "transpose_b": False}]
+    graph = builder.build(node_attrs=every.__getitem__)
+    catalogue = default_catalogue("1.15")
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        Placer(graph, catalogue, release=release).place(Machine.parse("1x Tesla K40c").device_set(environ={}))
+    assert caught.value.message == (
+        f"Cannot assign a device to node 'b': Could not satisfy explicit device specification '{device}'\n\t "
+        "[[Node: b = Const[dtype=DT_FLOAT, value=Tensor<type: float shape: [3,2] values: 1 2 3...>, "
+        f'_device="{device}"]()]]'
+    )
+    assert node_text(graph, 2, "1.4") == (
+        'c = MatMul[T=DT_FLOAT, transpose_a=false, transpose_b=false, _device="/device:GPU:2"](a, b)'
+    )
+
+
+def test_no_kernel_on_the_requested_type():
+    found = error(GRAPHS["int32 asked for a GPU"])
+    assert (
+        "Could not satisfy explicit device specification '/gpu:0' because no supported kernel for GPU devices is "
+        "available." in found.message
+    )
+    assert "Colocation Debug Info:" in found.message
+    assert "  p (Pow) /gpu:0" in found.message
+    assert "Registered kernels:\n  device='CPU'; T in [" in found.message
+    assert found.facts["registered kernels"].endswith("this node: T=int32")
+    assert found.hint == "allow_soft_placement=True, or placing the node on a CPU"
+    old = error(GRAPHS["int32 asked for a GPU"], release="1.0")
+    assert old.message.startswith(
+        "Cannot assign a device to node 'p': Could not satisfy explicit device specification '/gpu:0' because no "
+        "supported kernel for GPU devices is available."
+    )
+
+
+def test_a_colocation_conflict_names_both_members_and_the_group():
+    found = error(GRAPHS["colocation clash"])
+    assert found.message.split("\n")[0] == (
+        "Cannot colocate nodes {{colocation_node b}} and {{colocation_node a}}: Cannot merge devices with incompatible "
+        "types: '/device:GPU:0' and '/device:CPU:0'"
+    )
+    assert found.facts["in conflict"] == (
+        "b (NoOp on GPU/CPU, wants /gpu:0) and a (NoOp on GPU/CPU, wants /cpu:0)"
+    )
+    assert found.facts["tied by"] == "_class of b: loc:@a"
+    assert "allow_soft_placement=True ignores the colocation" in str(found)
+
+
+def test_no_kernel_at_all_in_both_releases():
+    specs = [node("s", "Const", dtype="string"), node("n", "Sin", "s", T="string")]
+    old, new = error(specs), error(specs, release="2.21")
+    assert (
+        "No OpKernel was registered to support Op 'Sin' used by {{node n}}with these attrs: " in old.message
+    )
+    assert new.message.startswith("Value for attr 'T' of string is not in the list of allowed values: ")
+    assert "Registered devices: [CPU, GPU]" in old.message
+
+
+@pytest.mark.parametrize(
+    ("request_", "hint"),
+    [
+        ("gpu:0", "write '/device:GPU:0'"),
+        ("/gpu", "write '/device:GPU:0'"),
+        ("/tpu:0", "write one of '/device:CPU:0', '/device:GPU:0', or leave the device out"),
+    ],
+)
+def test_a_malformed_device(request_, hint):
+    found = error([node("a", "NoOp", device=request_)])
+    assert found.message.startswith(
+        f"Malformed device specification '{request_}' in node: {{name:'a' id:2 op"
+    )
+    assert found.hint == hint
+
+
+def test_an_unknown_op_lists_similar_ones():
+    found = error([node("a", "MatMull")], kind=errors.NotFoundError)
+    assert found.message.startswith("Op type not registered 'MatMull' in binary running on")
+    assert "MatMul" in found.hint
+    assert found.facts["node"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("value", "release", "text"),
+    [
+        ([1.5, 2.25, 1 / 3], "1.15", "1.5 2.25 0.333333343"),
+        ([1, 2, 3, 4], "1.15", "1 2 3..."),
+        ([[1, 2], [3, 4], [5, 6]], "1.15", "[1 2][3...]..."),
+        ([[1, 2], [3, 4], [5, 6]], "1.4", "1 2 3..."),
+        (1e-9, "1.15", "1e-09"),
+        ([True, False], "1.15", "1 0"),
+        ([], "1.15", ""),
+    ],
+)
+def test_values_of_a_tensor(value, release, text):
+    import numpy as np
+
+    array = np.array(value)
+    array = array.astype({"f": np.float32, "i": np.int32}.get(array.dtype.kind, array.dtype))
+    assert attr_text(TensorValue.of_array(array), release).partition("values: ")[2] == text + ">"

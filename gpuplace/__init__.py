@@ -45,6 +45,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_session, reset_default_graph
+from gpuplace.memory.process_state import reset_runtime, use_machine
 from gpuplace.ops import layers, losses
 from gpuplace.ops.array.constant import *
 from gpuplace.ops.array.gather import *
@@ -86,7 +87,6 @@ from gpuplace.ops.variables.variable_scope import *
 from gpuplace.ops.variables.variables import *
 from gpuplace.release import get_release, set_release
 from gpuplace.session.place import place
-from gpuplace.session.process_state import reset_runtime, use_machine
 from gpuplace.session.session import InteractiveSession, Session
 from gpuplace.shapes import Dimension, TensorShape
 from gpuplace.views import (

@@ -90,7 +90,7 @@ def _frame(self: Placement, table: str = "nodes", **options: Any) -> Any:
 
 
 def _machine_frame(self: Machine, config: Any = None, **options: Any) -> Any:
-    """The chain physical -> visible -> virtual as a ``DataFrame``; see ``gpuplace.jupyter.frames.frames.mapping_frame``."""
+    """The chain physical -> visible -> virtual as a ``DataFrame``; see ``mapping_frame`` in ``jupyter.frames``."""
     from gpuplace.jupyter.frames.frames import mapping_frame
 
     return mapping_frame(self, config, **options)
@@ -108,7 +108,7 @@ def _session_frame(self: BaseSession, table: str = "nodes", **options: Any) -> A
 
 
 def _trace(self: Placement, of: Any, direction: str = "inputs") -> Any:
-    """All that an op depends on, as a `gpuplace.tables.dependency_trace.Trace`: ``names``, ``counts``, ``copies``, ``.frame()``.
+    """All that an op depends on, as a `Trace`: ``names``, ``counts``, ``copies``, ``.frame()``.
 
     Args:
         of: an `Operation`, a `Tensor`, or the name of an op or a name scope.
@@ -244,7 +244,7 @@ def timeline(step: Any, of: Any = None) -> Any:
 
 
 def _timeline_frame(self: Any, table: str = "events") -> Any:
-    """A table of the timeline as a ``DataFrame``; see ``gpuplace.jupyter.frames.timeline_frames`` for tables and columns."""
+    """A table of the timeline as a ``DataFrame``; see ``timeline_frame`` for its columns."""
     from gpuplace.jupyter.frames.timeline_frames import timeline_frame
 
     return timeline_frame(self, table)
@@ -395,7 +395,7 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
 
 
 def kernels(op: str, release: str | None = None) -> Any:
-    """The kernels registered for an op type as a ``DataFrame``; see ``gpuplace.jupyter.frames.frames.kernels_frame``."""
+    """The kernels registered for an op type as a ``DataFrame``; see ``kernels_frame`` in ``jupyter.frames``."""
     from gpuplace.jupyter.frames.frames import kernels_frame
 
     return kernels_frame(op, release)

@@ -24,7 +24,7 @@ def _fresh_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in PROCESS_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     yield
-    if (process := sys.modules.get("gpuplace.session.process_state")) is not None:
+    if (process := sys.modules.get("gpuplace.memory.process_state")) is not None:
         process.use_machine(None)
         process.reset_runtime()
     if (release := sys.modules.get("gpuplace.release")) is not None:

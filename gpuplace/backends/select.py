@@ -9,8 +9,8 @@ from typing import Any
 
 from gpuplace.backends.cupy_backend import CupyBackend
 from gpuplace.backends.numpy_backend import NumpyBackend
+from gpuplace.memory.process_state import SessionDevices
 from gpuplace.memory.simulated_memory import memory_of
-from gpuplace.session.process_state import SessionDevices
 
 __all__ = ["make_backend"]
 

@@ -31,10 +31,10 @@ from gpuplace.errors import InvalidArgumentError, OpError
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.jupyter.cell_run import run_body, with_traceback_of
 from gpuplace.jupyter.placement_page import PlacementPage
+from gpuplace.memory.process_state import current_machine
 from gpuplace.release import RELEASES
 from gpuplace.session.fresh_process import fresh_process
 from gpuplace.session.place import place
-from gpuplace.session.process_state import current_machine
 from gpuplace.tables import html
 from gpuplace.why.placement import Placement
 

@@ -18,9 +18,9 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.jupyter.pictures import placement_picture
 from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.memory.bfc_allocator import BFCAllocator
+from gpuplace.memory.process_state import current_machine
 from gpuplace.picture.memory_map import chunks_text, memory_html, memory_text
 from gpuplace.session.place import place
-from gpuplace.session.process_state import current_machine
 from gpuplace.tables import html
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.rows import mapping_cells

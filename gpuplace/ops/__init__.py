@@ -1,6 +1,5 @@
 """The op library: one block per op, listed by hand; importing this package registers all of them."""
 
-import gpuplace.api.nn
 import gpuplace.ops.array.constant
 import gpuplace.ops.array.gather
 import gpuplace.ops.array.joining

@@ -24,30 +24,30 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from gpuplace.backends.cuda_graphs import (
+from gpuplace.backends.select import make_backend
+from gpuplace.backends.workers import Workers, intra_op_threads, process_workers
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.kernels.registry import KernelRegistry
+from gpuplace.memory.process_state import SessionDevices
+from gpuplace.numerics import threads
+from gpuplace.numerics.threads import available_cores
+from gpuplace.plan.codegen.functions import PlanBuilder, PlanCode
+from gpuplace.plan.codegen.lanes import LaneBuilder, ParallelPlan, TracedLaneBuilder, lane_schedules
+from gpuplace.plan.codegen.streams import PlanOnGPU, StreamPlanBuilder
+from gpuplace.plan.cuda_graphs import (
     CapturingPlan,
     DeviceBuilder,
     DevicePart,
     captures_are_on,
     device_part,
 )
-from gpuplace.backends.fused_elementwise import fusion_is_on
-from gpuplace.backends.select import make_backend
-from gpuplace.backends.workers import Workers, intra_op_threads, process_workers
-from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.kernels.registry import KernelRegistry
-from gpuplace.numerics import threads
-from gpuplace.numerics.threads import available_cores
-from gpuplace.plan.codegen.functions import PlanBuilder, PlanCode
-from gpuplace.plan.codegen.lanes import LaneBuilder, ParallelPlan, TracedLaneBuilder, lane_schedules
-from gpuplace.plan.codegen.streams import PlanOnGPU, StreamPlanBuilder
 from gpuplace.plan.executor import ConstantPlan, Plan
+from gpuplace.plan.fused_elementwise import fusion_is_on
 from gpuplace.plan.schedule.constant_folding import Folder
 from gpuplace.plan.schedule.elementwise_groups import fused
 from gpuplace.plan.schedule.lanes import Arrangement, arrange, estimated_costs
 from gpuplace.plan.schedule.partition import PartitionOptions, Schedule, Step, make_schedule
 from gpuplace.plan.schedule.queue_order import in_queue_order
-from gpuplace.session.process_state import SessionDevices
 from gpuplace.session.run_options import pools_of_threads
 from gpuplace.tracing.partition_graphs import count_transfers
 from gpuplace.tracing.step_stats import TracedPlanBuilder

@@ -14,11 +14,11 @@ from types import TracebackType
 from typing import Any
 
 from gpuplace.backends.float_errors import restore, silence
-from gpuplace.backends.fused_elementwise import FailedMember
 from gpuplace.errors import DeadlineExceededError, ResourceExhaustedError
 from gpuplace.plan.codegen.functions import PlanCode
+from gpuplace.plan.fused_elementwise import FailedMember
 from gpuplace.plan.schedule.partition import Schedule
-from gpuplace.session.step_errors import failed_step_error
+from gpuplace.plan.step_errors import failed_step_error
 
 __all__ = ["ConstantPlan", "Plan"]
 

@@ -39,18 +39,18 @@ from gpuplace.graph.stacks import session_stack
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources
 from gpuplace.memory.bfc_allocator import BFCAllocator
+from gpuplace.memory.process_state import session_devices
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variables import RefVariable
 from gpuplace.plan.compile import PLAIN, PlanKind, PlanMaker, Signature
 from gpuplace.plan.executor import Plan
+from gpuplace.plan.step_errors import error_with_lines, with_lines
 from gpuplace.session.feeds import Feed, feedable, flat_feeds
 from gpuplace.session.fetches import FetchStructure
 from gpuplace.session.partial_run import PartialRuns
-from gpuplace.session.process_state import session_devices
 from gpuplace.session.run_options import StepOptions, deadline_check, error_with_usage, pools_of_threads
 from gpuplace.session.session_device import SessionDevice
 from gpuplace.session.session_placement import SessionPlacement
-from gpuplace.session.step_errors import error_with_lines, with_lines
 from gpuplace.tracing.run_metadata import CostModels, fill_run_metadata
 from gpuplace.tracing.step_stats import Trace
 from gpuplace.why.placement import Placement

@@ -1,6 +1,6 @@
 """The listing of ``tensorflow.python.client.device_lib`` and the questions of ``tf.test`` about GPUs.
 
->>> from gpuplace.session.process_state import use_machine
+>>> from gpuplace.memory.process_state import use_machine
 >>> machine = use_machine("1x Tesla K40c")
 >>> print(list_local_devices()[1])
 name: "/device:GPU:0"
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuplace.device.device_set import DeviceAttributes, DeviceLocality
-from gpuplace.session.process_state import session_devices
+from gpuplace.memory.process_state import session_devices
 
 __all__ = ["LocalDevice", "gpu_device_name", "is_gpu_available", "list_local_devices"]
 

@@ -3,7 +3,7 @@
 Nothing that happens inside is left behind, whatever it changes and however it ends:
 
 >>> from gpuplace.graph.stacks import graph_stack
->>> from gpuplace.session.process_state import current_machine, use_machine
+>>> from gpuplace.memory.process_state import current_machine, use_machine
 >>> with fresh_process(machine="2x Tesla K40c", release="1.4"):
 ...     str(current_machine()), releases.get_release()
 ...     _ = use_machine("cpu")
@@ -23,7 +23,7 @@ from gpuplace.device.machine import ENVIRONMENT_VARIABLE as MACHINE_VARIABLE
 from gpuplace.device.machine import Machine
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
 from gpuplace.graph.stacks import fresh_defaults
-from gpuplace.session.process_state import process_state
+from gpuplace.memory.process_state import process_state
 from gpuplace.session.session import InteractiveSession
 
 __all__ = ["fresh_process"]

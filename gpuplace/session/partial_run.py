@@ -25,7 +25,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.plan.schedule.partition import HOLDERS
 from gpuplace.plan.schedule.pruning import loop_units, needed_operations
-from gpuplace.session.step_errors import with_lines
+from gpuplace.plan.step_errors import with_lines
 
 __all__ = ["PartialRuns"]
 

@@ -20,10 +20,10 @@ from gpuplace.device.device_set import DeviceSet
 from gpuplace.device.machine import Machine
 from gpuplace.graph.graph import Graph
 from gpuplace.kernels.registry import Catalogue, default_catalogue
+from gpuplace.memory.process_state import current_machine
 from gpuplace.placer.from_graph import placement_graph_of
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.placer import Placer
-from gpuplace.session.process_state import current_machine
 from gpuplace.why.placement import Placement
 
 

@@ -28,7 +28,7 @@ from gpuplace.errors import DeadlineExceededError, InvalidArgumentError, OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.memory.allocator_text import readable_bytes
 from gpuplace.plan.schedule.partition import Schedule
-from gpuplace.session.step_errors import OOM_HINTS, with_lines
+from gpuplace.plan.step_errors import OOM_HINTS, with_lines
 
 __all__ = ["StepOptions", "deadline_check", "error_with_usage", "pools_of_threads", "usage_report"]
 

@@ -21,13 +21,13 @@ from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.registry import Catalogue
+from gpuplace.memory.process_state import SessionDevices
 from gpuplace.placer.from_graph import placement_graph_of
 from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder
 from gpuplace.plan.schedule.partition import retval_name
 from gpuplace.plan.schedule.pruning import arg_name, needed_operations
+from gpuplace.plan.step_errors import error_with_lines
 from gpuplace.session.place import place
-from gpuplace.session.process_state import SessionDevices
-from gpuplace.session.step_errors import error_with_lines
 from gpuplace.why.placement import Placement
 from gpuplace.why.placement_log import device_mapping, placement_lines
 

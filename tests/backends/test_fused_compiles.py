@@ -10,9 +10,9 @@ import re
 import numpy as np
 import pytest
 
-from gpuplace.backends.fused_elementwise import recorded
 from gpuplace.numerics.cuda_text import PREAMBLE
 from gpuplace.numerics.one_kernel import kernel_text
+from gpuplace.plan.fused_elementwise import recorded
 from tests.stand_ins.elementwise_ops import group_of, operations
 
 ARRAY, INDEXER = 1, 2

@@ -1,4 +1,4 @@
-"""Records measured steps and what TensorFlow's ``Timeline`` makes of them, for ``tests/tracing/test_chrome_timeline.py``.
+"""Records measured steps and what TensorFlow's ``Timeline`` makes of them: for ``tests/tracing``.
 
     python tests/oracle/record_timelines.py tests/data/timelines_1_15.json
 

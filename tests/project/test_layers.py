@@ -42,6 +42,10 @@ LAYERS["picture"] = LAYERS["logs"] | {"logs"}
 LAYERS["timelines"] = LAYERS["picture"] | {"picture"}
 LAYERS["page"] = LAYERS["timelines"] | {"timelines"}
 LAYERS["jupyter"] = LAYERS["page"] | {"page"}
+LAYERS["placer"] |= {"why"}
+LAYERS["memory"] |= {"backends"}
+LAYERS["plan"] |= {"tracing", "session"}
+LAYERS["tables"] |= {"page", "picture"}
 TOP = {"__init__", "__main__", "api", "cli", "python", "testing", "views"}
 
 # Third-party packages, and the modules (or packages) that may import them.

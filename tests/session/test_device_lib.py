@@ -3,8 +3,8 @@
 import pytest
 
 from gpuplace.device.gpu_settings import GPUSettings
+from gpuplace.memory.process_state import use_machine
 from gpuplace.session.device_lib import gpu_device_name, is_gpu_available, list_local_devices
-from gpuplace.session.process_state import use_machine
 
 
 def test_listing():

@@ -23,10 +23,10 @@ from gpuplace.jupyter.explorer.views import GraphView, PanelView
 from gpuplace.jupyter.explorer.what_if import WhatIf
 from gpuplace.jupyter.pictures import legend_chips, picture_sheet
 from gpuplace.jupyter.timeline_view import TimelineView
+from gpuplace.memory.process_state import session_allocators
 from gpuplace.picture.colouring import COLOURINGS
 from gpuplace.picture.drawing import Drawing
 from gpuplace.picture.lighting import Lit
-from gpuplace.session.process_state import session_allocators
 from gpuplace.tables.memory import memory_rows
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.text import summary_text

@@ -26,9 +26,9 @@ from gpuplace.errors import FailedPreconditionError, OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.jupyter.explorer.settings import ORDERS, Settings, checked_count, checked_fraction
 from gpuplace.logs.logged_placement import LoggedPlacement
+from gpuplace.memory.process_state import current_machine, process_state
 from gpuplace.placer.placer import Placer
 from gpuplace.session.place import place
-from gpuplace.session.process_state import current_machine, process_state
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.text import counted
 from gpuplace.why.messages import error_of

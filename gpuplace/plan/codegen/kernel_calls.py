@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.backends.fused_elementwise import fused_function
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import bind, find_compute
 from gpuplace.ops.nn.fused_conv import chain_function
 from gpuplace.plan.codegen.memory_accounting import MemoryLines
+from gpuplace.plan.fused_elementwise import fused_function
 from gpuplace.plan.schedule.chains import convolution_chains
 from gpuplace.plan.schedule.elementwise_groups import FusedStep
 from gpuplace.plan.schedule.fresh_ops import has_room_for_result, is_known_small
 from gpuplace.plan.schedule.partition import HOLDERS, Slot, Step, retval_name
 from gpuplace.plan.schedule.pruning import PLACEHOLDERS
-from gpuplace.session.step_errors import missing_feed_error
+from gpuplace.plan.step_errors import missing_feed_error
 
 __all__ = ["KernelLines"]
 

@@ -35,11 +35,11 @@ import numpy as np
 
 from gpuplace.backends.cupy_backend import CupyBackend
 from gpuplace.backends.float_errors import restore, silence
-from gpuplace.backends.fused_elementwise import FailedMember
 from gpuplace.dtypes import resource
 from gpuplace.errors import InternalError, OpError
 from gpuplace.plan.codegen.functions import PlanBuilder, PlanCode
 from gpuplace.plan.codegen.streams import PlanOnGPU
+from gpuplace.plan.fused_elementwise import FailedMember
 from gpuplace.plan.schedule.loop_frames import LOOP_OPS
 from gpuplace.plan.schedule.partition import HOLDERS, MERGES, SWITCHES, Schedule, Slot, Step
 

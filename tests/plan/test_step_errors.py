@@ -4,7 +4,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.errors import InternalError, InvalidArgumentError, OpError, ResourceExhaustedError
-from gpuplace.session.step_errors import failed_step_error, node_named_in, with_lines, with_tag
+from gpuplace.plan.step_errors import failed_step_error, node_named_in, with_lines, with_tag
 
 
 @pytest.fixture

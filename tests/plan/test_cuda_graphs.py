@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import gpuplace as tf
-from gpuplace.backends import cuda_graphs
-from gpuplace.backends.cuda_graphs import MIN_KERNELS, RUNS_BEFORE, CapturingPlan
 from gpuplace.graph.apply_op import apply_op
+from gpuplace.plan import cuda_graphs
+from gpuplace.plan.cuda_graphs import MIN_KERNELS, RUNS_BEFORE, CapturingPlan
 from tests.stand_ins import fake_cuda
 
 MANY = MIN_KERNELS + 4

@@ -9,9 +9,9 @@ from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.machine import Machine
 from gpuplace.device.mapping import default_memory_limit
 from gpuplace.errors import AlreadyExistsError, InternalError, InvalidArgumentError
+from gpuplace.memory import process_state
+from gpuplace.memory.process_state import GPUMemoryLimit, GPUOptionsWarning, ProcessState
 from gpuplace.release import set_release
-from gpuplace.session import process_state
-from gpuplace.session.process_state import GPUMemoryLimit, GPUOptionsWarning, ProcessState
 
 GPU = "/job:localhost/replica:0/task:0/device:GPU:{}".format
 

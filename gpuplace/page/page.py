@@ -3,8 +3,8 @@
 The page is the explorer's picture (the same script and style sheet) with something else in the kernel's place: the
 placement's columns as JSON, and a script that folds and unfolds. Where the explorer has Graphviz, the page lays boxes
 out itself (``gpuplace/web/layout.js``): every folding is possible, and a file holds columns instead of the pictures
-of some foldings (one SVG of 60 boxes is 60 kB, and a graph of 10,000 nodes has hundreds of scopes to open). The timeline of a
-measured step is the notebook's too, beside the picture or on a page of its own.
+of some foldings (one SVG of 60 boxes is 60 kB, and a graph of 10,000 nodes has hundreds of scopes to open). The
+timeline of a measured step is the notebook's too, beside the picture or on a page of its own.
 
 Names come from files that anybody may have written. They reach the page as JSON in a script element that is not
 executed, with every ``<`` written as an escape, and become text nodes there; the page forbids itself any request.

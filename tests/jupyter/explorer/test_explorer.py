@@ -447,7 +447,7 @@ def test_selecting_shows_the_card_and_the_row(explorer):
     )
     assert (card["inputs"], card["outputs"]) == (["Const", "Const_1"], ["AddN"])
     assert [step["rule"] for step in card["steps"]] == ["kernel", "request"]
-    assert card["source"].startswith(__file__.replace("test_explorer", "programs"))
+    assert card["source"].startswith(__file__.replace("explorer/test_explorer", "programs"))
     assert explorer.reason.startswith(f"MatMul (MatMul) -> {LOCAL}GPU:2")
     says(explorer, type="select", name="AddN")
     assert explorer.selected == "AddN"

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from gpuplace.logs.logged_placement import LoggedPlacement, full_name
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.text import counted
-from gpuplace.why.deciding import deciding_rule
 from gpuplace.why.placement import Placement
 
 __all__ = ["LogDiff", "LogMove", "log_diff"]
@@ -94,7 +93,7 @@ def log_diff(log: LoggedPlacement, other: Mapping[str, str]) -> LogDiff:
         if placement is not None:
             node = placement.graph.index[name]
             op_type = op_type or placement.graph.op_type(node)
-            rule = deciding_rule(placement, node).value
+            rule = placement.verdicts.rule_of(node).value
         moves.append(LogMove(name, op_type, logged, found, rule))
     return LogDiff(
         tuple(moves),

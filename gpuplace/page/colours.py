@@ -35,7 +35,7 @@ def colour_columns(view: PlacementView, run_metadata: Any = None) -> list[dict[s
     for name in COLOURINGS:
         if name == "assigned" or (name == "time" and run_metadata is None):
             continue
-        if (name == "group" and view.groups is None) or (name == "cause" and view.rules is None):
+        if (name == "group" and view.groups is None) or (name == "cause" and view.verdicts is None):
             continue
         colours = colouring(view, name, run_metadata=run_metadata)
         if name != "memory" or (colours.values is not None and not np.isnan(colours.values).all()):

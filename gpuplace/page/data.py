@@ -14,6 +14,7 @@ import numpy as np
 from gpuplace.page.colours import colour_columns, path_columns
 from gpuplace.page.reasons import EXACT_NODES, Interner, reasons_of
 from gpuplace.picture.drawing import scope_tree
+from gpuplace.placer.edge_order import EDGE_ORDERED_RELEASES
 from gpuplace.progress import track
 from gpuplace.tables.attr_text import attr_columns
 from gpuplace.tables.palette import chip_look, device_style
@@ -21,7 +22,7 @@ from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.rows import device_rows, mapping_cells
 from gpuplace.tables.text import bytes_text, printable, shortened, summary_text
 from gpuplace.why.placement import Placement
-from gpuplace.why.placement_log import EDGE_ORDERED_RELEASES, device_name
+from gpuplace.why.placement_log import device_name
 
 __all__ = ["LOG_LINES", "page_data"]
 

@@ -41,8 +41,7 @@ from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scale import Scale, bytes_scale, time_scale
 from gpuplace.tables.step_times import measured_bytes, measured_us
 from gpuplace.tables.text import counted, shortened
-from gpuplace.why.deciding import RULES
-from gpuplace.why.rules import Rule
+from gpuplace.why.rules import RULES, Rule
 
 __all__ = ["COLOURINGS", "Category", "Colouring", "cause_look", "colouring", "moved_colouring"]
 
@@ -53,8 +52,8 @@ _RULE_PLACES = (
     Rule.REQUEST,
     Rule.KERNEL,
     Rule.TYPE_PRIORITY,
-    Rule.GROUP,
-    Rule.MISSING_DEVICE,
+    Rule.ONLY_DEVICE,
+    Rule.REQUESTS_DROPPED,
     Rule.IDENTITY,
     Rule.GENERATOR,
     Rule.SOFT_PLACEMENT,
@@ -65,7 +64,7 @@ _RULE_PLACES = (
     Rule.DEFAULT_DEVICE,
     Rule.SOFT_RESOURCE,
     Rule.HOST_DATA,
-    Rule.NEW_DEVICE,
+    Rule.YIELDS_TO_SOURCE,
 )
 """The rules in the order of their looks, so that a cause has its colour in every picture."""
 
@@ -278,10 +277,10 @@ def _number(name: str, title: str, values: np.ndarray, scale: Scale) -> Colourin
 
 
 def _cause(view: PlacementView, _: Any) -> Colouring:
-    if view.rules is None:
+    if view.verdicts is None:
         category = np.zeros(len(view), dtype=np.int64)
         return _categorical(view, "cause", "what settled the device", ["cause unknown"], category, [Look()])
-    return by_rule(view, "cause", "what settled the device", view.rules())
+    return by_rule(view, "cause", "what settled the device", view.verdicts().rule)
 
 
 def moved_colouring(placement: Any, moves: Moves) -> Colouring:

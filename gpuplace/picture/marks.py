@@ -24,8 +24,8 @@ from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scale import time_text
 from gpuplace.tables.step_times import measured_us, received_us
 from gpuplace.tables.text import bytes_text, counted
-from gpuplace.why.deciding import RULES
 from gpuplace.why.placement import Placement
+from gpuplace.why.rules import RULES
 
 __all__ = ["NO_MARKS", "PATH_WEIGHTS", "CriticalPath", "Marks", "Moves", "compare", "critical_path", "find"]
 
@@ -75,7 +75,7 @@ class Moves:
     is_moved: np.ndarray
     """[nodes] bool."""
     rules: np.ndarray
-    """[nodes] position in `gpuplace.why.deciding.RULES` of what moved a node; -1 for none or unknown."""
+    """[nodes] position in `gpuplace.why.rules.RULES` of what moved a node; -1 for none or unknown."""
     notes: Mapping[int, str]
     """Node -> what the rule is about, where it says more."""
     added: int

@@ -79,24 +79,28 @@ def limit_to_host(
     """The groups with those that read lists of host data limited to the CPU, and the nodes that caused it."""
     causes = []
     limited: set[int] = set()
-
-    def limit(node: int) -> None:
+    for node in host_readers(graph, facts):
         root = int(groups.root[node])
         if root not in limited and any(kind != "CPU" for kind, _ in groups.constraints(root).supported):
             causes.append(node)
             limited.add(root)
+    return _limited(groups, limited), tuple(causes)
 
-    for node in _forwarding_nodes(graph, facts):
-        limit(node)
+
+def host_readers(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> list[int]:
+    """The nodes whose groups stay on the CPU because of what they read, whatever kernels they have."""
+    readers = _forwarding_nodes(graph, facts)
     elements = [_element_type(fact) if fact.signature.op_type in _LIST_OPS else None for fact in facts]
     if _HOST_TYPES.intersection(filter(None, elements)):
         reads = np.array([VARIANT in fact.input_kinds for fact in facts])
         suspects = np.flatnonzero(reads[graph.signature])
         search = _Search(graph, facts, elements)
-        for node in suspects[np.argsort(graph.rank[suspects])].tolist():
-            if search.element_type(node) in _HOST_TYPES:
-                limit(node)
-    return _limited(groups, limited), tuple(causes)
+        readers += [
+            node
+            for node in suspects[np.argsort(graph.rank[suspects])].tolist()
+            if search.element_type(node) in _HOST_TYPES
+        ]
+    return readers
 
 
 def _element_type(fact: NodeFacts) -> str | None:

@@ -24,6 +24,7 @@ from gpuplace.memory.process_state import current_machine
 from gpuplace.placer.from_graph import placement_graph_of
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.placer import Placer
+from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 
 
@@ -84,7 +85,8 @@ def place(
         made = _placement_graph(graph, known, name, choice)
         placer = Placer(made, known, rules=releases.rules(name), release=name)
     soft = bool(getattr(config, "allow_soft_placement", False))
-    return placer.place(
+    return place_again(
+        placer,
         _device_set(machine, config),
         soft=soft,
         assigned=assigned,

@@ -22,8 +22,8 @@ import numpy as np
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.progress import track
 from gpuplace.tables.palette import device_label
-from gpuplace.why.deciding import deciding_rules
 from gpuplace.why.messages import error_of
+from gpuplace.why.verdict import Verdicts, verdicts_of
 
 __all__ = ["CONTROL", "UNKNOWN", "PlacementView", "TensorFact", "view_of"]
 
@@ -93,8 +93,8 @@ class PlacementView:
     """Which TensorFlow decided."""
     output_counts: np.ndarray | None = None
     """[nodes] how many outputs each node has; None where only the edges tell."""
-    rules: Callable[[], np.ndarray] | None = None
-    """Gives [nodes] the position in `gpuplace.why.deciding.RULES` of what settled each device; None if unknown."""
+    verdicts: Callable[[], Verdicts] | None = None
+    """Gives the rule that settled each device, and the culprit; None if unknown."""
     groups: Callable[[], np.ndarray] | None = None
     """Gives [nodes] a number that is equal for nodes that have to share a device; None if unknown."""
     knows_edges: bool = True
@@ -279,7 +279,7 @@ def _view_of_placement(placement: Any) -> PlacementView:
         errors=tuple(error_of(placement, fault) for fault in placement.faults[:_ERRORS]),
         release=placement.release,
         output_counts=outputs[graph.signature] if len(graph) else np.zeros(0, dtype=np.int64),
-        rules=lambda: deciding_rules(placement),
+        verdicts=lambda: verdicts_of(placement),
         groups=(lambda: partition.root) if partition is not None else None,
         # Of another placement of the same graph the same is known.
         _tensors=graph.__dict__.setdefault("_tensor_facts", {}),

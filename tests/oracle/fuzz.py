@@ -24,7 +24,7 @@ from gpuplace.dtypes import DType, as_dtype
 from gpuplace.errors import OpError
 from gpuplace.graph.op_def import OpDef
 from gpuplace.kernels.registry import default_catalogue
-from gpuplace.placer.placer import place_graph
+from gpuplace.why.place import place_graph
 from tests.oracle.node_specs import NodeSpec, graph_def, placement_graph, required_attrs
 
 DEVICES = [

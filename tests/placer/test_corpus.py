@@ -19,7 +19,7 @@ from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.errors import OpError
 from gpuplace.graphdef.load import load_placement_graph
 from gpuplace.kernels.registry import default_catalogue
-from gpuplace.placer.placer import place_graph
+from gpuplace.why.place import place_graph
 from tests.placer.test_recorded_placements import comparable
 
 DATA = Path(__file__).parent.parent / "data"

@@ -8,6 +8,7 @@ from gpuplace.device.machine import Machine
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
 from gpuplace.session.place import place
+from gpuplace.why.place import place_again
 from gpuplace.why.rules import Rule
 from tests.benchmarks.bench_placer import training_graph
 from tests.oracle.corner_graphs import GRAPHS
@@ -17,7 +18,7 @@ from tests.oracle.node_specs import graph_def, node, placement_graph
 def placed(*specs, machine="2x Tesla K40c", rules="1.15", on_error="raise", **options):
     catalogue = default_catalogue(rules)
     placer = Placer(placement_graph(list(specs), catalogue), catalogue, rules=rules)
-    return placer.place(Machine.parse(machine).device_set(environ={}), on_error=on_error, **options)
+    return place_again(placer, Machine.parse(machine).device_set(environ={}), on_error=on_error, **options)
 
 
 def const(name, dtype="float32", **options):
@@ -190,5 +191,5 @@ def test_which_ops_of_the_graph_can_never_run_on_a_gpu():
 def test_a_remedy_that_one_request_does_not_do_names_the_others(name, kind, remedy):
     catalogue = default_catalogue("2.21")
     placer = Placer(placement_graph(GRAPHS[name], catalogue), catalogue, rules="2.21")
-    placement = placer.place(Machine.parse("2x Tesla K40c").device_set(environ={}), on_error="keep")
+    placement = place_again(placer, Machine.parse("2x Tesla K40c").device_set(environ={}), on_error="keep")
     assert remedy in [row.remedy for row in placement.blame(kind)]

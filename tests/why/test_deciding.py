@@ -7,6 +7,7 @@ from gpuplace.errors import OpError
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
 from gpuplace.why.deciding import RULES, deciding_rule, deciding_rules
+from gpuplace.why.place import place_again
 from gpuplace.why.rules import Rule
 from tests.benchmarks.bench_placer import training_graph
 from tests.oracle.corner_graphs import GRAPHS
@@ -16,7 +17,7 @@ from tests.oracle.node_specs import node, placement_graph
 def placed(specs, machine, rules="1.15", soft=False):
     catalogue = default_catalogue(rules)
     placer = Placer(placement_graph(specs, catalogue), catalogue, rules=rules)
-    return placer.place(Machine.parse(machine).device_set(environ={}), soft=soft, on_error="keep")
+    return place_again(placer, Machine.parse(machine).device_set(environ={}), soft=soft, on_error="keep")
 
 
 @pytest.mark.parametrize("rules", ["1.15", "2.21"])

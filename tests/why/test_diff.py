@@ -10,6 +10,7 @@ from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
 from gpuplace.why.deciding import deciding_rule
 from gpuplace.why.moved_by import Comparer
+from gpuplace.why.place import place_again
 from gpuplace.why.rules import Rule
 from tests.benchmarks.bench_placer import training_graph
 from tests.oracle.corner_graphs import GRAPHS
@@ -23,7 +24,7 @@ TIES = {Rule.REFERENCE_EDGE, Rule.RESOURCE_EDGE, Rule.DATASET_EDGE, Rule.COLOCAT
 def placed(specs, machine, rules="1.15", soft=False, **options):
     catalogue = default_catalogue(rules)
     placer = Placer(placement_graph(specs, catalogue), catalogue, rules=rules)
-    return placer.place(Machine.parse(machine).device_set(environ={}), soft=soft, **options)
+    return place_again(placer, Machine.parse(machine).device_set(environ={}), soft=soft, **options)
 
 
 def const(name, dtype="float32", **options):
@@ -77,7 +78,7 @@ def test_another_machine_has_other_names():
     graph = [const("a"), neg("n", "a")]
     remote = "/job:worker/replica:0/task:0/device:CPU:0"
     before, after = placed(graph, "cpu"), Machine.from_devices([remote]).device_set()
-    change = before.diff(before.placer.place(after))
+    change = before.diff(place_again(before.placer, after))
     assert {move.cause for move in change} == {Rule.MISSING_DEVICE}
     assert {move.after for move in change} == {remote}
 

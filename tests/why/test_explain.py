@@ -6,6 +6,7 @@ import gpuplace as tf
 from gpuplace.device.machine import Machine
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
+from gpuplace.why.place import place_again
 from gpuplace.why.rules import Rule
 from tests.oracle.node_specs import node, placement_graph
 
@@ -13,7 +14,7 @@ from tests.oracle.node_specs import node, placement_graph
 def placed(*specs, machine="2x Tesla K40c", soft=False, rules="1.15", **options):
     catalogue = default_catalogue(rules)
     placer = Placer(placement_graph(list(specs), catalogue), catalogue, rules=rules)
-    return placer.place(Machine.parse(machine).device_set(environ={}), soft=soft, **options)
+    return place_again(placer, Machine.parse(machine).device_set(environ={}), soft=soft, **options)
 
 
 def const(name, dtype="float32", **options):

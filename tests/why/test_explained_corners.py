@@ -19,6 +19,7 @@ from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
+from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 from gpuplace.why.rules import Rule
 from tests.oracle.corner_graphs import GRAPHS
@@ -69,7 +70,9 @@ IDS = [f"{case.graph}-{case.node}-{case.rules}-{'soft' if case.soft else 'hard'}
 def placed(name: str, rules: str = "2.21", soft: bool = False) -> Placement:
     catalogue = default_catalogue(rules)
     placer = Placer(placement_graph(GRAPHS[name], catalogue), catalogue, rules=rules)
-    return placer.place(Machine.parse("2x Tesla K40c").device_set(environ={}), soft=soft, on_error="keep")
+    return place_again(
+        placer, Machine.parse("2x Tesla K40c").device_set(environ={}), soft=soft, on_error="keep"
+    )
 
 
 def parts(line: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 from gpuplace.jupyter.explorer.controls import error_card
 from gpuplace.jupyter.explorer.remedies import Remedy
 from gpuplace.logs.logged_placement import LoggedPlacement
-from gpuplace.placer.faults import Fault
+from gpuplace.placer.placed import AnyFault
 from gpuplace.tables.memory import MemoryRow
 from gpuplace.tables.moves import Moves
 from gpuplace.tables.palette import chip_look
@@ -120,14 +120,14 @@ def error_blocks(
     return blocks
 
 
-def _names(placement: Placement, fault: Fault) -> list[str]:
+def _names(placement: Placement, fault: AnyFault) -> list[str]:
     found = [getattr(fault, part, None) for part in ("node", "first", "second")]
     return [placement.graph.names[node] for node in found if node is not None]
 
 
-def _alike(placement: Placement) -> dict[Any, list[Fault]]:
+def _alike(placement: Placement) -> dict[Any, list[AnyFault]]:
     """Faults of one kind, of nodes of one op type that ask for one device."""
-    kinds: dict[Any, list[Fault]] = {}
+    kinds: dict[Any, list[AnyFault]] = {}
     graph = placement.graph
     for fault in placement.faults:
         node = getattr(fault, "node", getattr(fault, "first", None))
@@ -136,7 +136,7 @@ def _alike(placement: Placement) -> dict[Any, list[Fault]]:
     return kinds
 
 
-def _code(placement: Placement, fault: Fault) -> list[Block]:
+def _code(placement: Placement, fault: AnyFault) -> list[Block]:
     """The change of the program that would mend a fault, where it is one of a device."""
     node = getattr(fault, "node", getattr(fault, "second", None))
     if node is None:

@@ -32,6 +32,7 @@ from gpuplace.session.place import place
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.text import counted
 from gpuplace.why.messages import error_of
+from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 
 __all__ = ["WhatIf"]
@@ -224,7 +225,7 @@ class WhatIf:
         """The graph on some devices, partial where nodes cannot be placed; OpError where the graph is not sound."""
         placer = self._placers.get(release)
         if placer is not None:
-            return placer.place(devices, soft=soft, on_error="keep")
+            return place_again(placer, devices, soft=soft, on_error="keep")
         config = SimpleNamespace(allow_soft_placement=soft)
         made = place(self.graph, machine=devices, config=config, release=release, on_error="keep")
         self._placers[release] = made.placer

@@ -60,7 +60,7 @@ def place(arguments: argparse.Namespace) -> int:
     if arguments.format == "log":
         print(placement.log(release).rstrip("\n"))
         return 0
-    columns = ("node", "type", "requested", "assigned")
+    columns = ("node", "type", "requested", "assigned", "rule", "decided_by")
     rows = [{column: getattr(row, column) for column in columns} for row in node_rows(placement)]
     print(render(rows, arguments.format, columns))
     return 0
@@ -111,7 +111,7 @@ def blame(arguments: argparse.Namespace) -> int:
 
 
 def diff(arguments: argparse.Namespace) -> int:
-    """Prints the nodes whose device differs, and the difference between the placements that moves each."""
+    """Prints the nodes whose device differs, with the verdict on each after the move, and both in words."""
     release = release_of(arguments)
     here = machine_of(arguments.machine)
     there = machine_of(arguments.against) if arguments.against else here
@@ -125,6 +125,7 @@ def diff(arguments: argparse.Namespace) -> int:
             "here": move.before,
             "against": move.after,
             "cause": move.cause.value,
+            "decided_by": move.decided_by,
             "note": move.note,
         }
         for move in first.diff(second)
@@ -132,7 +133,9 @@ def diff(arguments: argparse.Namespace) -> int:
     if not rows and arguments.format == "table":
         print("no node moves")
     else:
-        print(render(rows, arguments.format, ("node", "type", "here", "against", "cause", "note")))
+        print(
+            render(rows, arguments.format, ("node", "type", "here", "against", "cause", "decided_by", "note"))
+        )
     return 0
 
 

@@ -298,7 +298,8 @@ class LoggedNote:
 
     rows: tuple[LoggedNode, ...]
     steps = remedies = remedy = group = ()
-    decided_by = ""
+    rule = None
+    decided_by = because = held_by = ""
 
     def __str__(self) -> str:
         told = [

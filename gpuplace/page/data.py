@@ -23,6 +23,7 @@ from gpuplace.tables.rows import device_rows, mapping_cells
 from gpuplace.tables.text import bytes_text, printable, shortened, summary_text
 from gpuplace.why.placement import Placement
 from gpuplace.why.placement_log import device_name
+from gpuplace.why.rules import RULES
 
 __all__ = ["LOG_LINES", "page_data"]
 
@@ -74,6 +75,7 @@ def page_data(
         "copies": _copies(view),
         "copyText": printable(summary_text(view).partition("; ")[2].partition("; ")[0]),
         "sources": _sources(view),
+        "verdicts": _verdicts(view),
         "reasons": None if reasons is None else _safe(reasons.as_json()),
         "groups": (groups := _groups(placement, view))[:_GROUPS],
         "groupCount": len(groups),
@@ -126,6 +128,15 @@ def _device(row: Any) -> dict[str, Any]:
 def _no_device(view: PlacementView) -> dict[str, Any]:
     missing = int((view.device < 0).sum())
     return _look("") | {"type": "", "nodes": missing, "limit": "", "text": "", "copies": 0, "bytes": ""}
+
+
+def _verdicts(view: PlacementView) -> dict[str, Any] | None:
+    """For every node the rule that settled its device, and the culprit."""
+    if view.verdicts is None:
+        return None
+    found = view.verdicts()
+    rules = [rule.value for rule in RULES]
+    return {"rules": rules, "rule": found.rule.tolist(), "culprit": found.culprit.tolist()}
 
 
 def _nodes(view: PlacementView) -> dict[str, Any]:

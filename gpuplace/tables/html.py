@@ -130,9 +130,8 @@ def explanation_html(explanation: Any) -> str:
     """Why a node is where it is: the rules in order with the devices that each leaves, then what would change it."""
     asked = f"asked for '{explanation.requested}'" if explanation.requested else ""
     made = f"made at {explanation.source}" if explanation.source else ""
-    decider = "itself" if explanation.decided_by == explanation.node else explanation.decided_by
     ties = f" ({'; '.join(explanation.ties)})" if explanation.ties else ""
-    group = f"in a group of {len(explanation.group)}, decided by {decider}{ties}"
+    group = f"in a group of {len(explanation.group)}{ties}"
     told = "; ".join(filter(None, [asked, made, group if len(explanation.group) > 1 else ""]))
     rows = []
     for step in explanation.steps:
@@ -146,7 +145,9 @@ def explanation_html(explanation: Any) -> str:
     name = f"<b>{escape(explanation.node)}</b> ({escape(explanation.op_type)})"
     where = f"is on {chip(explanation.device)}" if explanation.device else "has no device"
     refused = f'<p role="alert">{escape(explanation.refused)}</p>' if explanation.refused else ""
-    return f"<p>{name} {where} {escape(told and f'({told})')}</p>{refused}{steps}{remedies}"
+    anyway = f" It would be here anyway: {escape(explanation.held_by)}." if explanation.anyway else ""
+    settled = f"<p><b>{escape(explanation.rule.value)}</b>: {escape(explanation.because)}.{anyway}</p>"
+    return f"<p>{name} {where} {escape(told and f'({told})')}</p>{refused}{settled}{steps}{remedies}"
 
 
 def _lines(text: str) -> str:

@@ -50,6 +50,10 @@ class NodeRow(NamedTuple):
     """Name scope that it lies in."""
     source: str
     """``file:line`` that made it, ``""`` where unknown."""
+    rule: str
+    """The rule that settled the device, ``""`` where nobody knows."""
+    decided_by: str
+    """The culprit: the node that the rule applies to, or that is followed."""
 
 
 class LinkRow(NamedTuple):
@@ -105,6 +109,7 @@ def node_rows(placement: Any, nodes: Iterable[int] | None = None) -> Iterator[No
     """Rows of all nodes, or of those at the positions given."""
     view = view_of(placement)
     unmet = view.is_unmet
+    verdicts = None if view.verdicts is None else view.verdicts()
     for node in range(len(view)) if nodes is None else nodes:
         name, requested, assigned = view.names[node], view.request_of(node), view.device_of(node)
         yield NodeRow(
@@ -116,6 +121,8 @@ def node_rows(placement: Any, nodes: Iterable[int] | None = None) -> Iterator[No
             not bool(unmet[node]) if requested and assigned else None,
             name.rpartition("/")[0],
             view.source_line(node) or "",
+            "" if verdicts is None else verdicts.rule_of(node).value,
+            "" if verdicts is None else view.names[verdicts.culprit[node]],
         )
 
 

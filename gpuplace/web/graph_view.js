@@ -395,6 +395,12 @@ function render({ model, el }) {
       list.length
         ? [element("h4", {}, "Attributes"), element("dl", { class: "gp-code gp-attrs" }, ...list.flatMap(([label, text]) => row(label, text)))]
         : [];
+    const verdict = (card) => {
+      if (!card.rule) return [];
+      const by = card.decided_by && card.decided_by !== card.name ? ` (${card.decided_by})` : "";
+      const told = element("p", { class: "gp-verdict" }, element("b", {}, card.rule), `: ${card.because || card.decided_by}${card.because ? "" : by}`);
+      return card.held_by ? [told, element("p", { class: "gp-hint" }, `It would be here anyway: ${card.held_by}.`)] : [told];
+    };
     const steps = (card) =>
       element(
         "ol",
@@ -416,6 +422,7 @@ function render({ model, el }) {
       element("dl", {}, ...row("assigned", assigned), ...row("requested", asked), ...row("made at", detail.source || null)),
       lights.buttons(),
       element("h4", {}, "Why is this op here?"),
+      ...verdict(detail),
       ...(detail.steps.length ? [steps(detail)] : [element("p", { class: "gp-reason" }, detail.reason)]),
       ...names("Shares its device with", detail.group, 0),
       ...detail.remedies.flatMap(([kind, text]) => [element("h4", {}, `To have it on ${kind}`), element("p", {}, text)]),

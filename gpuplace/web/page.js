@@ -485,7 +485,7 @@ function fill(text, n) {
 function reasonOf(n) {
   const reasons = DATA.reasons;
   if (!reasons) return null;
-  const [steps, remedies, ties, decider, refused, made, like] = reasons.records[reasons.of[n]];
+  const [steps, remedies, ties, because, heldBy, refused, made, like] = reasons.records[reasons.of[n]];
   const who = like < 0 ? n : like;
   const text = (i) => fill(reasons.strings[i], who);
   return {
@@ -496,7 +496,8 @@ function reasonOf(n) {
     }),
     remedies: remedies.map(([kind, told]) => [text(kind), text(told)]),
     ties: ties.map(text),
-    decider: text(decider),
+    because: text(because),
+    heldBy: text(heldBy),
     refused: text(refused),
     made: text(made),
   };
@@ -527,7 +528,10 @@ function cardOf(n) {
     steps,
     remedies: reason?.remedies ?? [],
     group: group ? group[0].filter((m) => m !== n).slice(0, NEIGHBOURS).map(nameOf) : [],
-    decided_by: group ? reason?.decider ?? "" : "",
+    rule: DATA.verdicts ? DATA.verdicts.rules[DATA.verdicts.rule[n]] : "",
+    decided_by: DATA.verdicts ? nameOf(DATA.verdicts.culprit[n]) : "",
+    because: asIs ? "" : reason?.because ?? "",
+    held_by: asIs ? "" : reason?.heldBy ?? "",
     inputs: inputs.slice(0, NEIGHBOURS).map(nameOf),
     more_inputs: Math.max(0, inputs.length - NEIGHBOURS),
     outputs: outputs.slice(0, NEIGHBOURS).map(nameOf),
@@ -544,7 +548,7 @@ function boxCard(box) {
     name: box.kind === "scope" ? paths[box.scopes[0]] : labelOf(box),
     kind: `${kinds[box.kind]}, ${counted(box.count, "node")}`,
     devices: box.shares.map(([d, n]) => ({ ...deviceAt(d), text: `${deviceAt(d).label}: ${number(n)}` })),
-    requested: "", met: null, source: "", steps: [], remedies: [], group: [], decided_by: "",
+    requested: "", met: null, source: "", steps: [], remedies: [], group: [], rule: "", decided_by: "",
     reason: box.unmet ? `${asked}\n${counted(box.unmet, "request")} not met` : asked,
     inputs: [], more_inputs: 0, outputs: [], more_outputs: 0,
     toggle: box.rest ? "" : box.id,

@@ -6,7 +6,7 @@ the one that they lead to::
     x (Const int32) ──follows──> p (Pow int32) <──colocated── n (Neg float)
 
     2 nodes  kernel: no GPU kernel for Pow with T=int32
-             Neg, Pow of float, int32; e.g. p: 1 itself, 1 that shares a device with such a node
+             Neg, Pow of float, int32; e.g. p; 1 shares a device with such a node; 1 node more only follows
     1 node   generator: follows its consumers (kernel: no GPU kernel for Pow with T=int32)
 
 Work is done once per signature, request and group constraint, and spread over the nodes by array indexing.
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -62,13 +63,13 @@ class BlameRow:
     decided_by: str
     """The culprit of the verdict on `example`."""
     nodes: int
-    """How many nodes it keeps away, in all."""
+    """How many nodes it keeps away: `itself` and `bound`."""
     itself: int
-    """Nodes that are the culprit themselves."""
+    """Nodes that the rule applies to themselves."""
     bound: int
-    """Nodes that have to share a device with the culprit."""
+    """Nodes that have to share a device with such a node."""
     followers: int
-    """Nodes that go where their input or their consumers are: all or none of a row."""
+    """Further nodes that follow those of this row, in rows of their own."""
     nbytes: int
     """Bytes of the nodes' outputs, as far as known."""
     unsized: int
@@ -87,7 +88,7 @@ class Blame:
     total: int
     """Nodes of the graph."""
     rows: tuple[BlameRow, ...]
-    """The cause of most nodes first, of equal ones that of most bytes."""
+    """The cause of most nodes first, those that follow included; of equal ones that of most bytes."""
 
     @property
     def nodes(self) -> int:
@@ -135,7 +136,7 @@ def _shares(row: BlameRow) -> str:
     if row.bound:
         parts.append(f"{row.bound:,} share a device with such a node, the first {row.decided_by}")
     if row.followers:
-        parts.append(f"the first follows {row.decided_by}")
+        parts.append(f"{_counted(row.followers)} more only follow")
     return f"; {'; '.join(parts)}" if parts else ""
 
 
@@ -161,8 +162,11 @@ class _Blamer:
             return Blame(self.kind, count, ())
         _, first, row = np.unique(self._fact()[away], return_index=True, return_inverse=True)
         nodes = np.bincount(row)
-        itself = np.bincount(row[(self.verdicts.culprit == np.arange(count))[away]], minlength=len(first))
-        followers = np.bincount(row[self.follows[away]], minlength=len(first))
+        itself = np.bincount(row[self._is_itself()[away]], minlength=len(first))
+        row_of_node = np.full(count, -1, dtype=np.int64)
+        row_of_node[away] = row
+        followed = row_of_node[self._ends[away[self.follows[away]]]]
+        followers = np.bincount(followed[followed >= 0], minlength=len(first))
         nbytes, unsized = self._sizes(row, len(first))
         involved = self._involved(row, len(first))
         rows = []
@@ -178,7 +182,7 @@ class _Blamer:
                     decided_by=self.graph.names[culprit],
                     nodes=int(nodes[number]),
                     itself=int(itself[number]),
-                    bound=int(nodes[number] - itself[number] - followers[number]),
+                    bound=int(nodes[number] - itself[number]),
                     followers=int(followers[number]),
                     nbytes=nbytes[number],
                     unsized=unsized[number],
@@ -186,7 +190,7 @@ class _Blamer:
                     remedy=remedy_for(self.placement, example, self.kind).text,
                 )
             )
-        rows.sort(key=lambda item: (-item.nodes, -item.nbytes, item.rule.value, item.cause))
+        rows.sort(key=lambda item: (-item.nodes - item.followers, -item.nbytes, item.rule.value, item.cause))
         return Blame(self.kind, count, tuple(rows))
 
     def _fact(self) -> np.ndarray:
@@ -199,9 +203,18 @@ class _Blamer:
         _, fact = np.unique(fact, return_inverse=True)
         if not self.follows.any():
             return fact
-        return (rule * self.follows) * (int(fact.max()) + 1) + fact[self._followed_to_the_end()]
+        return (rule * self.follows) * (int(fact.max()) + 1) + fact[self._ends]
 
-    def _followed_to_the_end(self) -> np.ndarray:
+    def _is_itself(self) -> np.ndarray:
+        """Whether the rule applies to the node itself, and not to one that it shares a device with."""
+        nodes = np.arange(len(self.graph))
+        partition, decisions = self.placement.partition, self.placement.decisions
+        if partition is None or decisions is None:
+            return self.verdicts.culprit == nodes
+        return np.where(self.follows, decisions.decider[partition.root], self.verdicts.culprit) == nodes
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
         """The node that each one leads to by following; chains of n take about log n rounds."""
         step = np.where(self.follows, self.verdicts.culprit, np.arange(len(self.graph)))
         for _ in range(len(self.graph).bit_length()):
@@ -212,7 +225,7 @@ class _Blamer:
         """The fact in words, without the nodes' names."""
         graph, rule = self.graph, self.verdicts.rule_of(node)
         if rule in _FOLLOWED:
-            end = int(self._followed_to_the_end()[node])
+            end = int(self._ends[node])
             if self.verdicts.rule_of(end) in _FOLLOWED:
                 return _FOLLOWED[rule]
             return f"{_FOLLOWED[rule]} ({self.verdicts.rule_of(end).value}: {self._cause(end)})"
@@ -227,7 +240,7 @@ class _Blamer:
         if rule in (Rule.YIELDS_TO_SOURCE, Rule.REQUESTS_DROPPED):
             return f"another node of the group asks for '{asked}'"
         if rule is Rule.FAILED:
-            return "no device is left"
+            return f"no device is left: '{asked}' cannot be had" if asked else "no device is left"
         return self.sentences(culprit if self.verdicts.rule_of(culprit) is rule else node)
 
     def _sizes(self, row: np.ndarray, rows: int) -> tuple[list[int], list[int]]:

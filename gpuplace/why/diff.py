@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpuplace.placer.placed import Placed
+from gpuplace.progress import track
 from gpuplace.why.rules import RULES, Rule
 from gpuplace.why.sentences import Sentences
 from gpuplace.why.verdict import verdicts_of
@@ -103,6 +104,7 @@ def diff(before: Placed, after: Placed) -> PlacementDiff:
     devices = np.array([code[name] for name in old_names])[before.devices[here]]
     moved = devices != np.array([code[name] for name in new_names])[after.devices[there]]
     first, second = _Side(before), _Side(after)
+    pairs = list(zip(here[moved].tolist(), there[moved].tolist(), strict=True))
     moves = tuple(
         Move(
             old.names[i],
@@ -114,7 +116,7 @@ def diff(before: Placed, after: Placed) -> PlacementDiff:
             first.culprit(i),
             _note(first.sentences(i), second.sentences(k)),
         )
-        for i, k in zip(here[moved].tolist(), there[moved].tolist(), strict=True)
+        for i, k in track(pairs, len(pairs), "comparing")
     )
     if same:
         return PlacementDiff(moves, (), (), before, after)

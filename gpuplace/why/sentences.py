@@ -126,7 +126,7 @@ class Sentences:
             and kinds
             and kinds[0] not in dict(placed.facts_of(culprit).supported)
         ):
-            return f"but there is {kernel_sentence(placed, culprit, kinds)}"
+            return f"but {_there_is(kernel_sentence(placed, culprit, kinds))}"
         lacking = next(
             (
                 n
@@ -137,7 +137,8 @@ class Sentences:
         )
         if lacking is None:
             return "which its group cannot have"
-        return f"but {self.graph.names[lacking]}, tied to it, has {kernel_sentence(placed, lacking, kinds)}"
+        text = _there_is(kernel_sentence(placed, lacking, kinds))
+        return f"but {text}: {self.graph.names[lacking]} is tied to it"
 
     def _failure(self, node: int) -> str:
         """TensorFlow's sentence about the node or its group, the graph's first error where it has none of its own."""
@@ -152,6 +153,10 @@ def kernel_sentence(placed: Placed, node: int, kinds: tuple[str, ...]) -> str:
     kind = next((kind for kind in kinds if kind not in dict(facts.supported)), kinds[0] if kinds else "")
     text = missing_kernel(placed, facts, kind)
     return text.partition("; ")[0] if text else f"no {kind} kernel"
+
+
+def _there_is(text: str) -> str:
+    return f"there is {text}" if text.startswith("no ") else text
 
 
 def fault_sentence(placed: Placed, fault: AnyFault) -> str:

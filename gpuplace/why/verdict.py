@@ -149,7 +149,7 @@ class _Judge:
         bindings = placed.placer.bindings
         has_edge = np.zeros(len(self.graph), dtype=bool)
         has_edge[bindings.component[bindings.first[bindings.kind >= 0]]] = True
-        yields = overruled & clash & (has_edge[bindings.component] | (not placed.soft))
+        yields = overruled & (clash & has_edge[bindings.component] | (not placed.soft))
         rule[overruled] = _NUMBER[Rule.REQUESTS_DROPPED]
         rule[yields] = _NUMBER[Rule.YIELDS_TO_SOURCE]
 
@@ -200,6 +200,7 @@ class _Judge:
         readers = np.zeros(len(self.graph), dtype=bool)
         readers[list(placed.host_causes)] = True
         unmet = asks & ~is_met
+        self._dropped(rule, culprit, asks)
         among(Rule.ASSIGNED, lambda: arrived)
         among(Rule.SOFT_PLACEMENT, lambda: unmet, lambda: asks)
         among(Rule.SOFT_RESOURCE, lambda: unmet & self._makes_state(), lambda: unmet, lambda: asks)
@@ -208,7 +209,6 @@ class _Judge:
         among(Rule.HOST_DATA, lambda: readers)
         among(Rule.KERNEL, self._lacks)
         among(Rule.KERNEL_PRIORITY, self._prefers)
-        self._dropped(rule, culprit, asks)
         self._followed(rule, culprit)
         failed = rule == _NUMBER[Rule.FAILED]
         if failed.any():
@@ -217,7 +217,7 @@ class _Judge:
         return culprit
 
     def _dropped(self, rule: np.ndarray, culprit: np.ndarray, asks: np.ndarray) -> None:
-        """Where requests cancelled each other: the first member that asks for something else."""
+        """Where requests cancelled each other: the first member that asks for something else, else the source won."""
         placed = self.placed
         for node in np.flatnonzero(rule == _NUMBER[Rule.REQUESTS_DROPPED]).tolist():
             own = self.names[self.graph.device[node]]
@@ -226,7 +226,10 @@ class _Judge:
                 for member in placed.group_of(node)
                 if asks[member] and not self.names[self.graph.device[member]].is_compatible(own)
             ]
-            culprit[node] = others[0] if others else node
+            if others:
+                culprit[node] = others[0]
+            else:
+                rule[node] = _NUMBER[Rule.YIELDS_TO_SOURCE]
 
     def _followed(self, rule: np.ndarray, culprit: np.ndarray) -> None:
         """The input, or the first consumer, of the first visited node of a group that follows."""

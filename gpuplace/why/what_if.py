@@ -32,7 +32,7 @@ from gpuplace.why.kernel_text import supported_when_asking
 from gpuplace.why.rules import FOLLOWING, Rule
 from gpuplace.why.verdict import lacking_types, verdicts_of
 
-__all__ = ["WhatIf", "anyway", "regroup"]
+__all__ = ["WhatIf", "anyway", "regroup", "undone", "with_missing_kernels"]
 
 _FOLLOWS = (METADATA, IDENTITY, GENERATOR)
 _UNDONE = (Rule.REQUEST, Rule.YIELDS_TO_SOURCE, Rule.REQUESTS_DROPPED)
@@ -149,6 +149,12 @@ class WhatIf:
                 if first == node
                 else f"{names[first]} follows {names[leaders[0]]}"
             )
+        types = {kind for kind, _ in self.placed.device_set.prioritized_types()}
+        for member in group:
+            lacking = types - dict(self._member(member).supported).keys()
+            if lacking and lacking.isdisjoint(dict(self.constraints(node).supported)):
+                whose = "it" if member == node else f"{names[member]}, tied to it,"
+                return f"{whose} has no {' or '.join(sorted(lacking))} kernel"
         return "the first choice of its group" if len(group) > 1 else "its first choice"
 
     def _member(self, node: int) -> Member:
@@ -271,11 +277,11 @@ def anyway(placed: Placed, node: int) -> str:
         return "the first choice of its group" if by_itself.first == device else ""
     if rule is Rule.ASSIGNED:
         return "the placer's own choice" if _without_assignment(placed, culprit, node) == device else ""
-    undone = _undone(placed, rule, culprit)
-    return undone.reason(node) if undone is not None and undone.device(node) == device else ""
+    changed = undone(placed, rule, culprit)
+    return changed.reason(node) if changed is not None and changed.device(node) == device else ""
 
 
-def _undone(placed: Placed, rule: Rule, culprit: int) -> WhatIf | None:
+def undone(placed: Placed, rule: Rule, culprit: int) -> WhatIf | None:
     """The placement without a verdict's cause; remembered, as many nodes share a culprit."""
     known: dict[tuple[Rule, int], WhatIf | None] = placed.__dict__.setdefault("_undone", {})
     key = (rule, culprit)
@@ -284,14 +290,14 @@ def _undone(placed: Placed, rule: Rule, culprit: int) -> WhatIf | None:
         if rule in _UNDONE:
             made = WhatIf(placed, requests={culprit: ANY})
         elif rule is Rule.KERNEL:
-            made = WhatIf(placed, kernels={culprit: _with_kernels(placed, culprit)})
+            made = WhatIf(placed, kernels={culprit: with_missing_kernels(placed, culprit)})
         elif rule is Rule.HOST_DATA:
             made = WhatIf(placed, limits_host=False).also(culprit)
         known[key] = made
     return known[key]
 
 
-def _with_kernels(placed: Placed, node: int) -> SupportedTypes:
+def with_missing_kernels(placed: Placed, node: int) -> SupportedTypes:
     """The node's device types with those whose missing kernels settle its device."""
     own = placed.facts_of(node).supported
     return (

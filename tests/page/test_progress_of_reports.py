@@ -15,6 +15,7 @@ from gpuplace.placer.placer import Placer
 from gpuplace.tables.memory import memory_rows
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.text import summary_text
+from gpuplace.why.place import place_again
 from tests.benchmarks.bench_placer import training_graph
 from tests.oracle.node_specs import graph_def
 
@@ -32,7 +33,7 @@ def placer():
 
 
 def placed(machine, made):
-    return made.place(Machine.parse(machine).device_set(environ={}), soft=True)
+    return place_again(made, Machine.parse(machine).device_set(environ={}), soft=True)
 
 
 WORK = {

@@ -42,7 +42,6 @@ LAYERS["picture"] = LAYERS["logs"] | {"logs"}
 LAYERS["timelines"] = LAYERS["picture"] | {"picture"}
 LAYERS["page"] = LAYERS["timelines"] | {"timelines"}
 LAYERS["jupyter"] = LAYERS["page"] | {"page"}
-LAYERS["placer"] |= {"why"}
 LAYERS["memory"] |= {"backends"}
 LAYERS["plan"] |= {"tracing", "session"}
 LAYERS["tables"] |= {"page", "picture"}

@@ -59,6 +59,7 @@ def _op_detail(placement: Any, view: PlacementView, node: int) -> dict[str, Any]
         "steps": [],
         "remedies": [],
         "group": [],
+        "rule": "",
         "decided_by": "",
         "inputs": inputs[:_NEIGHBOURS],
         "more_inputs": max(0, len(inputs) - _NEIGHBOURS),
@@ -85,7 +86,10 @@ def _explained(explanation: Any) -> dict[str, Any]:
         ],
         "remedies": [list(remedy) for remedy in explanation.remedy],
         "group": [member for member in explanation.group if member != explanation.node][:_NEIGHBOURS],
-        "decided_by": explanation.decided_by if len(explanation.group) > 1 else "",
+        "rule": explanation.rule.value if explanation.rule else "",
+        "decided_by": explanation.decided_by,
+        "because": explanation.because,
+        "held_by": explanation.held_by,
     }
 
 
@@ -121,6 +125,7 @@ def _box_detail(box: Box) -> dict[str, Any]:
         "steps": [],
         "remedies": [],
         "group": [],
+        "rule": "",
         "decided_by": "",
         "inputs": [],
         "more_inputs": 0,

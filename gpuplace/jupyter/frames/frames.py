@@ -10,6 +10,8 @@ requested      category            device asked for, as written; missing where n
 assigned       category            full name of the device; missing where the node has none
 device         category, ordered   short name, ``GPU:2``, in the machine's order
 met            boolean             whether the device is what was asked for; missing where nothing was asked
+rule           category            the rule that settled the device; missing for a log
+decided_by     string              the culprit: the node that the rule applies to, or that is followed
 scope          category            name scope
 source         string              ``file:line`` that made the node; missing where unknown
 =============  ==================  =========================================================================
@@ -26,10 +28,11 @@ to devices.
 
 `groups_frame`, one row a node that has to share its device with others, indexed by its name: ``group`` (int64, counted
 from 0), ``size`` (int64), ``assigned``, ``requested`` (category, what the group asks for together), ``decided_by``
-(string, the node that was visited first). `memory_frame`, one row a device, indexed by full name: ``memory_limit``
-(Int64, bytes; missing for CPUs), ``tensors``, ``bytes``, ``unsized`` (int64: tensors that its nodes make, their bytes
-where the size is known, how many have none), ``copies_in``, ``bytes_in``. `errors_frame`, one row an error, the first
-being TensorFlow's: ``error`` (category, its class), ``node`` (string), ``message``, ``hint`` (string).
+(string, the culprit of the verdict on the node that was visited first). `memory_frame`, one row a device, indexed by
+full name: ``memory_limit`` (Int64, bytes; missing for CPUs), ``tensors``, ``bytes``, ``unsized`` (int64: tensors that
+its nodes make, their bytes where the size is known, how many have none), ``copies_in``, ``bytes_in``. `errors_frame`,
+one row an error, the first being TensorFlow's: ``error`` (category, its class), ``node`` (string), ``message``,
+``hint`` (string).
 `kernels_frame`, one row a kernel, indexed by op: ``device_type`` (category), ``constraints``, ``host_memory``,
 ``label`` (string), ``priority`` (int32), ``computable`` (bool).
 
@@ -52,7 +55,8 @@ note           string              what happened, in words
 =============  ==================  =========================================================================
 
 `diff_frame`, one row a node that moves, indexed by its name: ``before`` and ``after`` (category, full device names,
-missing without a device), ``cause`` (category, the rule), ``note`` (string, missing where the rule says it all).
+missing without a device), ``cause`` and ``decided_by`` (category, string: the verdict after the move),
+``cause_before`` and ``decided_by_before`` (the verdict before it), ``note`` (string, both in words).
 """
 
 from __future__ import annotations
@@ -67,6 +71,7 @@ from gpuplace.jupyter.frames.columns import category, coded, scope_category
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import TensorFact, view_of
 from gpuplace.tables.rows import device_rows, mapping_cells, scope_rows
+from gpuplace.why.rules import RULES
 
 __all__ = [
     "allocator_frame",
@@ -106,10 +111,24 @@ def placement_frame(placement: Any) -> pd.DataFrame:
             short[device], categories=pd.Index(labels, dtype="str"), ordered=True
         ),
         "met": met,
+        **_verdict_columns(view),
         "scope": scope_category(view.names),
         "source": pd.array(list(sources), dtype="string"),
     }
     return pd.DataFrame(columns, index=pd.Index(list(view.names), name="node", dtype="str"))
+
+
+def _verdict_columns(view: Any) -> dict[str, Any]:
+    """The rule that settled each node's device, and the culprit; missing values where nobody knows."""
+    if view.verdicts is None:
+        none = np.full(len(view), -1, dtype=np.int64)
+        return {"rule": coded(none, []), "decided_by": pd.array([None] * len(view), dtype="string")}
+    verdicts = view.verdicts()
+    names = np.array(view.names, dtype=object)
+    return {
+        "rule": coded(verdicts.rule, [rule.value for rule in RULES]),
+        "decided_by": pd.array(names[verdicts.culprit], dtype="string"),
+    }
 
 
 def edges_frame(placement: Any, *, copies_only: bool = False) -> pd.DataFrame:
@@ -276,6 +295,9 @@ def diff_frame(diff: Any) -> pd.DataFrame:
             "before": category(move.before for move in moves),
             "after": category(move.after for move in moves),
             "cause": category(move.cause.value for move in moves),
+            "decided_by": pd.array([move.decided_by for move in moves], dtype="string"),
+            "cause_before": category(move.cause_before.value for move in moves),
+            "decided_by_before": pd.array([move.decided_by_before for move in moves], dtype="string"),
             "note": pd.array([move.note or None for move in moves], dtype="string"),
         },
         index=pd.Index([move.node for move in moves], name="node", dtype="str"),

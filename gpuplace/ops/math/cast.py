@@ -50,8 +50,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
         A tensor of type ``dtype``, in ``x``'s shape.
 
     Raises:
-        TypeError: ``x`` is not convertible to a tensor, or ``dtype`` is no type.
-        InvalidArgumentError: when it runs: no kernel casts between these types.
+        TypeError: ``dtype`` is no type, or ``x`` cannot become a tensor.
     """
     wanted = as_dtype(dtype).base_dtype
     if isinstance(x, Tensor) and x.dtype.base_dtype is wanted:

@@ -228,14 +228,27 @@ _CLASS_OF_CODE: dict[int, type[_CodedError]] = {cls.code: cls for cls in _CodedE
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
-    """The class for a numeric code; KeyError for a code that TensorFlow does not have.
+    """Returns the error class for a numeric code.
 
     >>> exception_type_from_error_code(8).__name__
     'ResourceExhaustedError'
+
+    Args:
+        error_code: such as ``tf.errors.NOT_FOUND``, from 1 to 16.
+
+    Raises:
+        KeyError: a code that TensorFlow does not have.
     """
     return _CLASS_OF_CODE[error_code]
 
 
 def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """The numeric code of an error class; KeyError for a class that has none."""
+    """Returns the numeric code of an error class.
+
+    Args:
+        cls: such as ``NotFoundError``.
+
+    Raises:
+        KeyError: a class that has none.
+    """
     return {known: code for code, known in _CLASS_OF_CODE.items()}[cls]  # type: ignore[index]

@@ -346,7 +346,7 @@ def assert_near(
     """Returns an operation that fails unless ``|x - y| <= atol + rtol * |y|`` everywhere, always checked when it runs.
 
     Args:
-        x: floating or complex.
+        x: floating.
         y: the same type; the shapes broadcast.
         rtol: relative tolerance, a number or scalar. None: 10 machine epsilons of the type.
         atol: absolute tolerance, likewise.
@@ -361,7 +361,7 @@ def assert_near(
     Raises:
         InvalidArgumentError: when it runs: it does not hold.
         ValueError: integers, which have no epsilon, or shapes that do not broadcast.
-        TypeError: the types differ.
+        TypeError: the types differ, or are complex.
     """
     with name_scope(name, "assert_near", [x, y, rtol, atol, data]):
         x = convert_to_tensor(x, name="x")

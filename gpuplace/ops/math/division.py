@@ -342,7 +342,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x / y`` as Python 2 does: integers are rounded downwards.
+    """Returns ``x / y`` as Python 2 does: integers are rounded downwards. Deprecated; see ``divide``.
 
     Args:
         x: floating, complex, int8 to int64, uint8 or uint16.

@@ -357,13 +357,13 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
     """Returns the mean of the rows of each segment, 0 for ids without rows.
 
     Args:
-        data: ``segment_ids``' shape followed by any, ``[n, ...]``: numbers.
+        data: ``segment_ids``' shape followed by any, ``[n, ...]``: floating, int32 or int64.
         segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are left out.
         num_segments: how many segments, a scalar int32 or int64.
         name: name of the scope.
 
     Returns:
-        A floating or complex type (see ``truediv``), ``[num_segments, ...]``.
+        ``data``'s type, float64 for int32 and int64, ``[num_segments, ...]``.
 
     Raises:
         TypeError: another type.
@@ -379,10 +379,10 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
 def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """Returns the sum of the rows of each segment divided by the square root of their number.
+    """Returns the sum of the rows of each segment divided by the square root of their number, 0 for ids without rows.
 
     Args:
-        data: ``segment_ids``' shape followed by any, ``[n, ...]``: floating or complex.
+        data: ``segment_ids``' shape followed by any, ``[n, ...]``: floating.
         segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are left out.
         num_segments: how many segments, a scalar int32 or int64.
         name: name of the scope.

@@ -46,9 +46,9 @@ class OpError(Exception):
         node_def: the ``NodeDef`` that failed, or None.
         op: the ``Operation`` that failed, or None where it is not known (for example a copy).
         message: TensorFlow's sentence.
-        error_code: one of the codes of this module.
-        facts: label to text, shown below the sentence.
-        hint: what to try.
+        error_code: one of the codes of this module, 1 to 16.
+        facts: label to text, shown below the sentence; None: none.
+        hint: what to try, shown last; None: nothing.
     """
 
     def __init__(
@@ -228,14 +228,33 @@ _CLASS_OF_CODE: dict[int, type[_CodedError]] = {cls.code: cls for cls in _CodedE
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
-    """The class for a numeric code; KeyError for a code that TensorFlow does not have.
+    """The class for a numeric code.
 
     >>> exception_type_from_error_code(8).__name__
     'ResourceExhaustedError'
+
+    Args:
+        error_code: one of the codes of this module, 1 to 16.
+
+    Returns:
+        A subclass of ``OpError``.
+
+    Raises:
+        KeyError: TensorFlow has no such code.
     """
     return _CLASS_OF_CODE[error_code]
 
 
 def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """The numeric code of an error class; KeyError for a class that has none."""
+    """The numeric code of an error class.
+
+    Args:
+        cls: a subclass of ``OpError``.
+
+    Returns:
+        A code of this module, 1 to 16.
+
+    Raises:
+        KeyError: the class has none.
+    """
     return {known: code for code, known in _CLASS_OF_CODE.items()}[cls]  # type: ignore[index]

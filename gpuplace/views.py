@@ -24,7 +24,15 @@ from gpuplace.why.placement import Placement
 
 
 def _as_graph_def(self: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
-    """The graph as a ``GraphDef``; see ``gpuplace.graphdef.export.as_graph_def``."""
+    """The graph as a ``GraphDef``.
+
+    Args:
+        from_version: leave out what was there at this ``graph.version``; None: nothing is left out.
+        add_shapes: give every node an ``_output_shapes`` attribute.
+
+    Returns:
+        The message, with the graph's functions and versions.
+    """
     from gpuplace.graphdef.export import as_graph_def
 
     return as_graph_def(self, from_version, add_shapes)
@@ -56,14 +64,31 @@ def _mimebundle(self: Any, include: Any = None, exclude: Any = None) -> Any:
 
 
 def _picture(self: Any, **options: Any) -> Any:
-    """The graph in colours; see ``gpuplace.jupyter.pictures.placement_picture``."""
+    """The graph in colours; see ``gpuplace.jupyter.pictures.placement_picture``.
+
+    Args:
+        **options: as for ``placement_picture``.
+
+    Returns:
+        What a notebook shows as a picture.
+    """
     from gpuplace.jupyter.pictures import placement_picture
 
     return placement_picture(self, **options)
 
 
 def _diff_picture(self: PlacementDiff, **options: Any) -> Any:
-    """The later placement with what moved; see ``gpuplace.jupyter.pictures.placement_picture``."""
+    """The later placement with what moved; see ``gpuplace.jupyter.pictures.placement_picture``.
+
+    Args:
+        **options: as for ``placement_picture``.
+
+    Returns:
+        What a notebook shows as a picture.
+
+    Raises:
+        ValueError: the difference does not say between which placements it is.
+    """
     from gpuplace.jupyter.pictures import placement_picture
 
     if self.later is None:
@@ -79,7 +104,10 @@ def _frame(self: Placement, table: str = "nodes", **options: Any) -> Any:
     Args:
         table: ``"nodes"``, ``"devices"``, ``"edges"``, ``"copies"``, ``"groups"``, ``"scopes"``, ``"kernels"``,
             ``"memory"`` or ``"errors"``.
-        options: ``depth=`` of ``"scopes"``.
+        **options: ``depth=`` of ``"scopes"``.
+
+    Returns:
+        The ``DataFrame``.
 
     Raises:
         ValueError: there is no such table.
@@ -90,7 +118,15 @@ def _frame(self: Placement, table: str = "nodes", **options: Any) -> Any:
 
 
 def _machine_frame(self: Machine, config: Any = None, **options: Any) -> Any:
-    """The chain physical -> visible -> virtual as a ``DataFrame``; see ``mapping_frame`` in ``jupyter.frames``."""
+    """The chain physical -> visible -> virtual as a ``DataFrame``; see ``mapping_frame`` in ``jupyter.frames``.
+
+    Args:
+        config: a ``ConfigProto``, or anything with its attributes; None: its defaults.
+        **options: as for ``mapping_frame``.
+
+    Returns:
+        The ``DataFrame``.
+    """
     from gpuplace.jupyter.frames.frames import mapping_frame
 
     return mapping_frame(self, config, **options)
@@ -98,6 +134,13 @@ def _machine_frame(self: Machine, config: Any = None, **options: Any) -> Any:
 
 def _session_frame(self: BaseSession, table: str = "nodes", **options: Any) -> Any:
     """A table of the session's placement, or ``"memory"`` and ``"chunks"``: what its GPUs' allocators hold now.
+
+    Args:
+        table: as for ``Placement.frame``, or ``"chunks"``.
+        **options: ``depth=`` of ``"scopes"``.
+
+    Returns:
+        The ``DataFrame``; sizes are in bytes.
 
     Raises:
         ValueError: there is no such table.
@@ -113,6 +156,9 @@ def _trace(self: Placement, of: Any, direction: str = "inputs") -> Any:
     Args:
         of: an `Operation`, a `Tensor`, or the name of an op or a name scope.
         direction: ``"inputs"``, ``"consumers"`` (all that depends on it) or ``"both"``.
+
+    Returns:
+        The `Trace`.
 
     Raises:
         KeyError: there is no such op; says which names are like it.
@@ -170,7 +216,16 @@ def parse_log(log: Any) -> Any:
     """The placement in what TensorFlow printed with ``log_device_placement``; see ``gpuplace.logs.parser``.
 
     Args:
-        log: text, bytes, path, open file, or what ``%%capture`` kept of a cell.
+        log: text, bytes, path, open file, lines, or what ``%%capture`` kept of a cell.
+
+    Returns:
+        A ``LoggedPlacement``.
+
+    Raises:
+        FileNotFoundError: a path that does not exist.
+        TypeError: something else.
+        DataLossError: a file or bytes that are no text at all, or a gzip file that is damaged.
+        ResourceExhaustedError: a gzip file of a thousand times its size.
     """
     from gpuplace.logs.parser import parse_log as parse
 
@@ -191,10 +246,16 @@ def explore(x: Any = None, machine: Any = None, config: Any = None, release: str
     """The interactive explorer of a graph, session, placement, GraphDef, file or log.
 
     Args:
-        x: what to explore, a file of a graph or of a log among others; the default graph where None.
-        machine: a ``Machine`` or its text; the current one where None.
+        x: what to explore, a file of a graph or of a log among others; None: the default graph.
+        machine: a ``Machine`` or its text; None: the current one.
         config: a ``ConfigProto`` with the settings to begin with.
-        release: see ``gpuplace.release``.
+        release: which TensorFlow to behave as, such as ``"1.15"``; None: the process's, see ``gpuplace.release``.
+
+    Returns:
+        A widget that a notebook shows.
+
+    Raises:
+        OpError: the file cannot be read, or the machine's text is not understood.
     """
     from gpuplace.graph.convert import get_default_graph
     from gpuplace.jupyter.explorer.explorer import explore as make_explorer
@@ -270,6 +331,12 @@ def _session_timeline(self: BaseSession, fetches: Any, feed_dict: Any = None) ->
     Args:
         fetches: as for ``run``.
         feed_dict: as for ``run``.
+
+    Returns:
+        A `gpuplace.timelines.step_timeline.StepTimeline`.
+
+    Raises:
+        OpError: as for ``run``.
     """
     from gpuplace.graphdef.messages import RunMetadata, RunOptions
 
@@ -280,14 +347,22 @@ def _session_timeline(self: BaseSession, fetches: Any, feed_dict: Any = None) ->
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext gpuplace``: the magics ``%%placement`` and ``%placement``; see ``gpuplace.jupyter.magics``."""
+    """``%load_ext gpuplace``: the magics ``%%placement`` and ``%placement``; see ``gpuplace.jupyter.magics``.
+
+    Args:
+        shell: IPython's shell, which calls this.
+    """
     from gpuplace.jupyter.magics import load
 
     load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """``%unload_ext gpuplace``."""
+    """``%unload_ext gpuplace``.
+
+    Args:
+        shell: IPython's shell, which calls this.
+    """
     from gpuplace.jupyter.magics import unload
 
     unload(shell)
@@ -349,7 +424,17 @@ MESSAGES = (
 
 
 def lazy_attribute(name: str) -> Any:
-    """A message class that ``gpuplace`` offers, loaded when it is first asked for; AttributeError for other names."""
+    """A message class that ``gpuplace`` offers, loaded when it is first asked for.
+
+    Args:
+        name: one of ``MESSAGES``.
+
+    Returns:
+        The class.
+
+    Raises:
+        AttributeError: another name.
+    """
     if name not in MESSAGES:
         raise AttributeError(f"module 'gpuplace' has no attribute {name!r}")
     from gpuplace.graphdef import messages
@@ -367,35 +452,102 @@ def import_graph_def(
     op_dict: Any = None,
     producer_op_list: Any = None,
 ) -> list[Any] | None:
-    """Adds the nodes of a ``GraphDef`` to the default graph; see ``gpuplace.graphdef.importer.import_graph_def``."""
+    """Adds the nodes of a ``GraphDef`` to the default graph; see ``gpuplace.graphdef.importer``.
+
+    Args:
+        graph_def: a ``GraphDef``, ours or TensorFlow's.
+        input_map: from ``"node:output"``, ``"node"`` or ``"^node"`` to the tensor (or operation) to use in its place;
+            None: nothing is replaced.
+        return_elements: names of nodes (``"a"``) and tensors (``"a:0"``) to return; None: none.
+        name: prefix for the names; None: ``"import"``; empty: none.
+        op_dict: ignored, as in TensorFlow.
+        producer_op_list: ignored, as it is not needed here.
+
+    Returns:
+        A list of the operations and tensors named by ``return_elements``, or None.
+
+    Raises:
+        TypeError: an argument is of the wrong type.
+        ValueError: the graph is invalid (a cycle, a name twice, an unknown input, types that do not fit, ...).
+        NotFoundError: an op type is not registered.
+    """
     from gpuplace.graphdef.importer import import_graph_def as run
 
     return run(graph_def, input_map, return_elements, name, op_dict, producer_op_list)
 
 
 def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False) -> Any:
-    """A ``TensorProto``; see ``gpuplace.graphdef.tensor_proto.make_tensor_proto``."""
+    """A ``TensorProto`` of a Python value or array.
+
+    Args:
+        values: a number, text, bool, array, or nested lists of them.
+        dtype: dtype of the elements; None: as ``tf.constant`` finds it (float32 for Python floats, int32 for integers).
+        shape: shape of the tensor; None: that of ``values``. Its last element fills a larger one.
+        verify_shape: whether ``values`` must have that shape already.
+
+    Returns:
+        The message.
+
+    Raises:
+        TypeError: the values are not of that dtype, of no dtype at all, or of another shape with ``verify_shape``.
+        ValueError: None, more elements than the shape has, or rows of different lengths.
+    """
     from gpuplace.graphdef.tensor_proto import make_tensor_proto as run
 
     return run(values, dtype, shape, verify_shape)
 
 
 def make_ndarray(tensor: Any) -> Any:
-    """The array in a ``TensorProto``."""
+    """The array in a ``TensorProto``.
+
+    Args:
+        tensor: the message.
+
+    Returns:
+        A writable array of its elements; of objects that are bytes for string.
+
+    Raises:
+        InvalidArgumentError: type, shape and values do not fit each other.
+        ResourceExhaustedError: a few values that are to be continued to more than fits into memory.
+    """
     from gpuplace.graphdef.tensor_proto import make_ndarray as run
 
     return run(tensor)
 
 
 def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool = True) -> str:
-    """Writes a graph to a file and returns its path; see ``gpuplace.graphdef.export.write_graph``."""
+    """Writes a graph to the file ``logdir/name``, whose folder is made where it is missing.
+
+    Args:
+        graph_or_graph_def: a ``Graph`` or ``GraphDef``.
+        logdir: folder.
+        name: file name.
+        as_text: protobuf's text format, else binary.
+
+    Returns:
+        The path of the file, as text.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     from gpuplace.graphdef.export import write_graph as run
 
     return run(graph_or_graph_def, logdir, name, as_text)
 
 
 def kernels(op: str, release: str | None = None) -> Any:
-    """The kernels registered for an op type as a ``DataFrame``; see ``kernels_frame`` in ``jupyter.frames``."""
+    """The kernels registered for an op type; see ``kernels_frame`` in ``gpuplace.jupyter.frames.frames``.
+
+    Args:
+        op: the op type, such as ``"MatMul"``.
+        release: of which TensorFlow, such as ``"1.15"``; None: the process's.
+
+    Returns:
+        A pandas ``DataFrame`` with a row a kernel: device type, attribute values, inputs and outputs in host memory.
+
+    Raises:
+        NotFoundError: there is no such op.
+    """
     from gpuplace.jupyter.frames.frames import kernels_frame
 
     return kernels_frame(op, release)

@@ -125,6 +125,15 @@ class _CodedError(OpError):
         facts: Mapping[str, str] | None = None,
         hint: str | None = None,
     ) -> None:
+        """Makes the error; arguments as of ``OpError``, but the code.
+
+        Args:
+            node_def: the ``NodeDef`` that failed, or None.
+            op: the ``Operation`` that failed, or None.
+            message: TensorFlow's sentence.
+            facts: label to text, shown below the sentence; None: none.
+            hint: what to try, shown last; None: nothing.
+        """
         super().__init__(node_def, op, message, self.code, facts=facts, hint=hint)
 
 
@@ -228,33 +237,27 @@ _CLASS_OF_CODE: dict[int, type[_CodedError]] = {cls.code: cls for cls in _CodedE
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
-    """The class for a numeric code.
+    """Returns the error class for a numeric code.
 
     >>> exception_type_from_error_code(8).__name__
     'ResourceExhaustedError'
 
     Args:
-        error_code: one of the codes of this module, 1 to 16.
-
-    Returns:
-        A subclass of ``OpError``.
+        error_code: such as ``tf.errors.NOT_FOUND``, from 1 to 16.
 
     Raises:
-        KeyError: TensorFlow has no such code.
+        KeyError: a code that TensorFlow does not have.
     """
     return _CLASS_OF_CODE[error_code]
 
 
 def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """The numeric code of an error class.
+    """Returns the numeric code of an error class.
 
     Args:
-        cls: a subclass of ``OpError``.
-
-    Returns:
-        A code of this module, 1 to 16.
+        cls: such as ``NotFoundError``.
 
     Raises:
-        KeyError: the class has none.
+        KeyError: a class that has none.
     """
     return {known: code for code, known in _CLASS_OF_CODE.items()}[cls]  # type: ignore[index]

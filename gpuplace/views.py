@@ -24,14 +24,11 @@ from gpuplace.why.placement import Placement
 
 
 def _as_graph_def(self: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
-    """The graph as a ``GraphDef``.
+    """Returns the graph as a ``GraphDef``.
 
     Args:
-        from_version: leave out what was there at this ``graph.version``; None: nothing is left out.
+        from_version: leave out the operations that were there at this ``graph.version``; None: all are in.
         add_shapes: give every node an ``_output_shapes`` attribute.
-
-    Returns:
-        The message, with the graph's functions and versions.
     """
     from gpuplace.graphdef.export import as_graph_def
 
@@ -106,9 +103,6 @@ def _frame(self: Placement, table: str = "nodes", **options: Any) -> Any:
             ``"memory"`` or ``"errors"``.
         **options: ``depth=`` of ``"scopes"``.
 
-    Returns:
-        The ``DataFrame``.
-
     Raises:
         ValueError: there is no such table.
     """
@@ -118,14 +112,11 @@ def _frame(self: Placement, table: str = "nodes", **options: Any) -> Any:
 
 
 def _machine_frame(self: Machine, config: Any = None, **options: Any) -> Any:
-    """The chain physical -> visible -> virtual as a ``DataFrame``; see ``mapping_frame`` in ``jupyter.frames``.
+    """The chain from physical GPUs to devices as a pandas ``DataFrame``, hidden ones and reasons included.
 
     Args:
-        config: a ``ConfigProto``, or anything with its attributes; None: its defaults.
-        **options: as for ``mapping_frame``.
-
-    Returns:
-        The ``DataFrame``.
+        config: ``ConfigProto``; None for the defaults.
+        **options: further arguments of ``Machine.mapping``, such as ``environ``.
     """
     from gpuplace.jupyter.frames.frames import mapping_frame
 
@@ -133,14 +124,11 @@ def _machine_frame(self: Machine, config: Any = None, **options: Any) -> Any:
 
 
 def _session_frame(self: BaseSession, table: str = "nodes", **options: Any) -> Any:
-    """A table of the session's placement, or ``"memory"`` and ``"chunks"``: what its GPUs' allocators hold now.
+    """Returns a table of the session's placement, or of what its GPUs' allocators hold now, as a pandas ``DataFrame``.
 
     Args:
-        table: as for ``Placement.frame``, or ``"chunks"``.
-        **options: ``depth=`` of ``"scopes"``.
-
-    Returns:
-        The ``DataFrame``; sizes are in bytes.
+        table: as of ``Placement.frame``; or ``"memory"`` or ``"chunks"``, of the allocators.
+        **options: as of ``Placement.frame``.
 
     Raises:
         ValueError: there is no such table.
@@ -213,19 +201,10 @@ def _diff_frame(self: PlacementDiff) -> Any:
 
 
 def parse_log(log: Any) -> Any:
-    """The placement in what TensorFlow printed with ``log_device_placement``; see ``gpuplace.logs.parser``.
+    """Returns the placement in what TensorFlow printed with ``log_device_placement``; see ``gpuplace.logs.parser``.
 
     Args:
-        log: text, bytes, path, open file, lines, or what ``%%capture`` kept of a cell.
-
-    Returns:
-        A ``LoggedPlacement``.
-
-    Raises:
-        FileNotFoundError: a path that does not exist.
-        TypeError: something else.
-        DataLossError: a file or bytes that are no text at all, or a gzip file that is damaged.
-        ResourceExhaustedError: a gzip file of a thousand times its size.
+        log: text, bytes, path, open file, or what ``%%capture`` kept of a cell.
     """
     from gpuplace.logs.parser import parse_log as parse
 
@@ -347,10 +326,10 @@ def _session_timeline(self: BaseSession, fetches: Any, feed_dict: Any = None) ->
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext gpuplace``: the magics ``%%placement`` and ``%placement``; see ``gpuplace.jupyter.magics``.
+    """``%load_ext gpuplace``: adds the magics ``%%placement`` and ``%placement``; see ``gpuplace.jupyter.magics``.
 
     Args:
-        shell: IPython's shell, which calls this.
+        shell: IPython's shell.
     """
     from gpuplace.jupyter.magics import load
 
@@ -358,10 +337,10 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """``%unload_ext gpuplace``.
+    """``%unload_ext gpuplace``: takes the magics away.
 
     Args:
-        shell: IPython's shell, which calls this.
+        shell: IPython's shell.
     """
     from gpuplace.jupyter.magics import unload
 
@@ -452,24 +431,25 @@ def import_graph_def(
     op_dict: Any = None,
     producer_op_list: Any = None,
 ) -> list[Any] | None:
-    """Adds the nodes of a ``GraphDef`` to the default graph; see ``gpuplace.graphdef.importer``.
+    """Adds the nodes of a ``GraphDef`` to the default graph.
 
     Args:
-        graph_def: a ``GraphDef``, ours or TensorFlow's.
-        input_map: from ``"node:output"``, ``"node"`` or ``"^node"`` to the tensor (or operation) to use in its place;
-            None: nothing is replaced.
-        return_elements: names of nodes (``"a"``) and tensors (``"a:0"``) to return; None: none.
-        name: prefix for the names; None: ``"import"``; empty: none.
-        op_dict: ignored, as in TensorFlow.
-        producer_op_list: ignored, as it is not needed here.
+        graph_def: a ``GraphDef``.
+        input_map: ``"node:output"``, ``"node"`` or ``"^node"`` to the tensor (or operation) to use in its place.
+        return_elements: a list of names of nodes (``"a"``) and tensors (``"a:0"``) to return; None: none.
+        name: prefix for the names; ``"import"`` where None, none where empty.
+        op_dict: ignored, as in TensorFlow; deprecated.
+        producer_op_list: ignored: which attributes newer releases added with which defaults is known.
 
     Returns:
-        A list of the operations and tensors named by ``return_elements``, or None.
+        The operations and tensors named by ``return_elements``, or None.
 
     Raises:
         TypeError: an argument is of the wrong type.
         ValueError: the graph is invalid (a cycle, a name twice, an unknown input, types that do not fit, ...).
         NotFoundError: an op type is not registered.
+
+    Source: tensorflow/python/framework/importer.py, release 1.15.
     """
     from gpuplace.graphdef.importer import import_graph_def as run
 
@@ -477,20 +457,19 @@ def import_graph_def(
 
 
 def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False) -> Any:
-    """A ``TensorProto`` of a Python value or array.
+    """Returns a Python value or array as a ``TensorProto``.
 
     Args:
-        values: a number, text, bool, array, or nested lists of them.
-        dtype: dtype of the elements; None: as ``tf.constant`` finds it (float32 for Python floats, int32 for integers).
-        shape: shape of the tensor; None: that of ``values``. Its last element fills a larger one.
-        verify_shape: whether ``values`` must have that shape already.
-
-    Returns:
-        The message.
+        values: a scalar, nested lists, or an array.
+        dtype: its type; None: what the value suggests, as for ``tf.constant``.
+        shape: its shape; the last element fills what the value leaves. None: the value's.
+        verify_shape: refuse a value of another shape.
 
     Raises:
-        TypeError: the values are not of that dtype, of no dtype at all, or of another shape with ``verify_shape``.
-        ValueError: None, more elements than the shape has, or rows of different lengths.
+        TypeError: the value does not fit the type, or, with ``verify_shape``, the shape.
+        ValueError: the value is ragged or has too many elements.
+
+    Source: tensorflow/python/framework/tensor_util.py, release 1.15.
     """
     from gpuplace.graphdef.tensor_proto import make_tensor_proto as run
 
@@ -498,17 +477,12 @@ def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_
 
 
 def make_ndarray(tensor: Any) -> Any:
-    """The array in a ``TensorProto``.
+    """Returns the elements of a ``TensorProto`` as a writable NumPy array.
 
     Args:
-        tensor: the message.
+        tensor: a ``TensorProto``.
 
-    Returns:
-        A writable array of its elements; of objects that are bytes for string.
-
-    Raises:
-        InvalidArgumentError: type, shape and values do not fit each other.
-        ResourceExhaustedError: a few values that are to be continued to more than fits into memory.
+    Source: tensorflow/python/framework/tensor_util.py, release 1.15.
     """
     from gpuplace.graphdef.tensor_proto import make_ndarray as run
 
@@ -516,19 +490,18 @@ def make_ndarray(tensor: Any) -> Any:
 
 
 def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool = True) -> str:
-    """Writes a graph to the file ``logdir/name``, whose folder is made where it is missing.
+    """Writes a graph to the file ``logdir/name``.
 
     Args:
         graph_or_graph_def: a ``Graph`` or ``GraphDef``.
-        logdir: folder.
-        name: file name.
+        logdir: its folder, made where it is missing.
+        name: its name.
         as_text: protobuf's text format, else binary.
 
     Returns:
-        The path of the file, as text.
+        The file's path.
 
-    Raises:
-        OSError: the file cannot be written.
+    Source: tensorflow/python/framework/graph_io.py, release 1.15.
     """
     from gpuplace.graphdef.export import write_graph as run
 
@@ -536,14 +509,11 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
 
 
 def kernels(op: str, release: str | None = None) -> Any:
-    """The kernels registered for an op type; see ``kernels_frame`` in ``gpuplace.jupyter.frames.frames``.
+    """Returns the kernels of an op type as a pandas ``DataFrame``: device type, attribute values, host memory.
 
     Args:
-        op: the op type, such as ``"MatMul"``.
-        release: of which TensorFlow, such as ``"1.15"``; None: the process's.
-
-    Returns:
-        A pandas ``DataFrame`` with a row a kernel: device type, attribute values, inputs and outputs in host memory.
+        op: an op type, such as ``"MatMul"``.
+        release: whose catalogue; None: the process's release.
 
     Raises:
         NotFoundError: there is no such op.

@@ -55,8 +55,9 @@ def softmax_cross_entropy_with_logits(
 ) -> Tensor:
     """``softmax_cross_entropy_with_logits_v2`` without a gradient for the labels.
 
+    All arguments are given by name; ``_sentinel`` is there to find those that are not.
+
     Args:
-        _sentinel: nothing; the others are given by name.
         labels: probabilities that add up to one along ``dim``, of the shape of ``logits``; cast to its dtype.
         logits: float16, bfloat16, float32 or float64, of at least one axis.
         dim: the axis of the classes.
@@ -203,12 +204,13 @@ def sparse_softmax_cross_entropy_with_logits(
 ) -> Tensor:
     """The cross entropy of ``softmax(logits)`` and the classes ``labels``, one number per row.
 
+    All arguments are given by name; ``_sentinel`` is there to find those that are not.
+
     >>> import gpuplace as tf
     >>> tf.Session().run(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[1], logits=[[0.0, 0.0]]))
     array([0.6931472], dtype=float32)
 
     Args:
-        _sentinel: nothing; the others are given by name.
         labels: the number of the class of each row, from 0 on; int32 or int64.
         logits: ``labels.shape + [classes]``, of float16, bfloat16, float32 or float64; float16 is computed in float32.
         name: name of the operation.
@@ -324,8 +326,9 @@ def sigmoid_cross_entropy_with_logits(
 ) -> Tensor:
     """The cross entropy of ``sigmoid(logits)`` and the probabilities ``labels``, element by element.
 
+    All arguments are given by name; ``_sentinel`` is there to find those that are not.
+
     Args:
-        _sentinel: nothing; the others are given by name.
         labels: probabilities from 0 to 1, of the dtype and shape of ``logits``.
         logits: float16, bfloat16, float32 or float64, of any shape.
         name: name of the operation that adds up.

@@ -37,7 +37,30 @@ __all__ = ["ResourceVariable", "is_resource_variable"]
 
 
 class ResourceVariable(Variable):
-    """A resource variable; arguments as for ``Variable``."""
+    """A resource variable: ``tf.Variable(..., use_resource=True)``, which documents the same arguments at more length.
+
+    Args:
+        initial_value: a tensor, something convertible to one, or a function without arguments that returns either.
+        trainable: collect it among the trainable variables; None: True.
+        collections: list of names of collections; None: the global variables.
+        validate_shape: kept; a shape that is not known is allowed here.
+        caching_device: where to read it for its consumers; None: on its own device.
+        name: its name, made unique; None: ``Variable``.
+        variable_def: not supported; None.
+        dtype: element type; None: the initial value's.
+        expected_shape: ignored, as in TensorFlow.
+        import_scope: ignored: it goes with ``variable_def``.
+        constraint: a function from the value to a value, applied by optimizers after an update.
+        use_resource: ignored.
+        synchronization: kept.
+        aggregation: kept.
+        shape: its shape, which may leave sizes open; None: the initial value's.
+
+    Raises:
+        ValueError: no initial value, one that does not fit ``shape``, collections that are no list, or a
+            ``variable_def``.
+        TypeError: the initial value cannot be of type ``dtype``.
+    """
 
     _handle: Tensor
     _dtype: DType
@@ -263,7 +286,21 @@ def _scatter_method(how: str) -> Any:
         return self._scatter(how, sparse_delta.indices, sparse_delta.values, name)
 
     scatter.__name__ = f"scatter_{how}"
-    scatter.__doc__ = f"Scatters slices into it: ``tf.scatter_{how}``."
+    scatter.__doc__ = f"""Scatters slices into it: ``tf.scatter_{how}``.
+
+    Args:
+        sparse_delta: ``IndexedSlices`` whose values have the variable's type.
+        use_locking: ignored; updates are always atomic here.
+        name: name of the operation.
+
+    Returns:
+        A variable whose reads wait for the update.
+
+    Raises:
+        TypeError: ``sparse_delta`` is something else.
+        ValueError: the shapes do not fit.
+        InvalidArgumentError: at run time, there is no row of that number.
+    """
     return scatter
 
 

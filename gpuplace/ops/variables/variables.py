@@ -534,7 +534,21 @@ def _scatter_method(how: str) -> Callable[..., Any]:
         return function(self._variable, sparse_delta.indices, sparse_delta.values, use_locking, name)
 
     scatter.__name__ = f"scatter_{how}"
-    scatter.__doc__ = f"Scatters slices into it: ``tf.scatter_{how}``."
+    scatter.__doc__ = f"""Scatters slices into it: ``tf.scatter_{how}``.
+
+    Args:
+        sparse_delta: ``IndexedSlices`` whose values have the variable's type.
+        use_locking: kept in the graph; updates are always atomic here.
+        name: name of the operation.
+
+    Returns:
+        A reference to the variable afterwards.
+
+    Raises:
+        TypeError: ``sparse_delta`` is something else.
+        ValueError: the shapes do not fit.
+        InvalidArgumentError: at run time, there is no row of that number.
+    """
     return scatter
 
 

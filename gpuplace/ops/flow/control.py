@@ -376,6 +376,7 @@ def py_func(
 
     Raises:
         InvalidArgumentError: at run time, the function returns another number of values, or other dtypes.
+        OpError: at run time, the function raises an exception.
     """
     several = isinstance(Tout, _TUPLE)
     token = _functions.add(func, get_default_graph())

@@ -214,7 +214,7 @@ def conv2d_backprop_input(
     Raises:
         TypeError: another dtype, strides that are no list, or an argument is missing.
         ValueError: ``input_sizes`` are not four numbers.
-        InvalidArgumentError: at run time, ``out_backprop`` has not the size that the convolution gives.
+        InvalidArgumentError: at run time, ``out_backprop`` does not have the size that the convolution gives.
         UnimplementedError: at run time, ``NCHW`` on a CPU.
     """
     padding, explicit = _convert_padding(padding)
@@ -370,7 +370,7 @@ def conv2d_backprop_filter(
     Raises:
         TypeError: another dtype, strides that are no list, or an argument is missing.
         ValueError: ``filter_sizes`` are not four numbers.
-        InvalidArgumentError: at run time, ``out_backprop`` has not the size that the convolution gives.
+        InvalidArgumentError: at run time, ``out_backprop`` does not have the size that the convolution gives.
         UnimplementedError: at run time, ``NCHW`` on a CPU.
     """
     padding, explicit = _convert_padding(padding)

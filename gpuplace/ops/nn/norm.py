@@ -343,7 +343,7 @@ def local_response_normalization(
 
     Raises:
         TypeError: ``input`` has another dtype.
-        ValueError: ``input`` has not four axes.
+        ValueError: ``input`` does not have four axes.
     """
     arguments = {
         "depth_radius": depth_radius,

@@ -56,7 +56,7 @@ def max_pool(
         value: ``[batch, height, width, channels]``, or ``[batch, channels, height, width]`` for ``NCHW``, of float16,
             bfloat16, float32, float64, int8, int16, int32, int64, uint8, uint16 or qint8.
         ksize: size of the window in pixels: one number for both directions, two for height and width, or four, one for
-            each axis of ``data_format``, of which those of height and width are used.
+            each axis of ``data_format``, of which those of height and width are used: channels are not pooled.
         strides: how far the window moves, in pixels, written as ``ksize``.
         padding: ``"SAME"`` (the border is left out of the windows) or ``"VALID"`` (no border).
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
@@ -88,7 +88,7 @@ def avg_pool(
         value: ``[batch, height, width, channels]``, or ``[batch, channels, height, width]`` for ``NCHW``, of float16,
             bfloat16, float32 or float64.
         ksize: size of the window in pixels: one number for both directions, two for height and width, or four, one for
-            each axis of ``data_format``, of which those of height and width are used.
+            each axis of ``data_format``, of which those of height and width are used: channels are not pooled.
         strides: how far the window moves, in pixels, written as ``ksize``.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.

@@ -46,9 +46,9 @@ class OpError(Exception):
         node_def: the ``NodeDef`` that failed, or None.
         op: the ``Operation`` that failed, or None where it is not known (for example a copy).
         message: TensorFlow's sentence.
-        error_code: one of the codes of this module.
-        facts: label to text, shown below the sentence.
-        hint: what to try.
+        error_code: one of the codes of this module, 1 to 16.
+        facts: label to text, shown below the sentence; None: none.
+        hint: what to try, shown last; None: nothing.
     """
 
     def __init__(
@@ -125,6 +125,15 @@ class _CodedError(OpError):
         facts: Mapping[str, str] | None = None,
         hint: str | None = None,
     ) -> None:
+        """Makes the error; arguments as of ``OpError``, but the code.
+
+        Args:
+            node_def: the ``NodeDef`` that failed, or None.
+            op: the ``Operation`` that failed, or None.
+            message: TensorFlow's sentence.
+            facts: label to text, shown below the sentence; None: none.
+            hint: what to try, shown last; None: nothing.
+        """
         super().__init__(node_def, op, message, self.code, facts=facts, hint=hint)
 
 

@@ -61,14 +61,31 @@ def _mimebundle(self: Any, include: Any = None, exclude: Any = None) -> Any:
 
 
 def _picture(self: Any, **options: Any) -> Any:
-    """The graph in colours; see ``gpuplace.jupyter.pictures.placement_picture``."""
+    """The graph in colours; see ``gpuplace.jupyter.pictures.placement_picture``.
+
+    Args:
+        **options: as for ``placement_picture``.
+
+    Returns:
+        What a notebook shows as a picture.
+    """
     from gpuplace.jupyter.pictures import placement_picture
 
     return placement_picture(self, **options)
 
 
 def _diff_picture(self: PlacementDiff, **options: Any) -> Any:
-    """The later placement with what moved; see ``gpuplace.jupyter.pictures.placement_picture``."""
+    """The later placement with what moved; see ``gpuplace.jupyter.pictures.placement_picture``.
+
+    Args:
+        **options: as for ``placement_picture``.
+
+    Returns:
+        What a notebook shows as a picture.
+
+    Raises:
+        ValueError: the difference does not say between which placements it is.
+    """
     from gpuplace.jupyter.pictures import placement_picture
 
     if self.later is None:
@@ -127,6 +144,9 @@ def _trace(self: Placement, of: Any, direction: str = "inputs") -> Any:
     Args:
         of: an `Operation`, a `Tensor`, or the name of an op or a name scope.
         direction: ``"inputs"``, ``"consumers"`` (all that depends on it) or ``"both"``.
+
+    Returns:
+        The `Trace`.
 
     Raises:
         KeyError: there is no such op; says which names are like it.
@@ -205,10 +225,16 @@ def explore(x: Any = None, machine: Any = None, config: Any = None, release: str
     """The interactive explorer of a graph, session, placement, GraphDef, file or log.
 
     Args:
-        x: what to explore, a file of a graph or of a log among others; the default graph where None.
-        machine: a ``Machine`` or its text; the current one where None.
+        x: what to explore, a file of a graph or of a log among others; None: the default graph.
+        machine: a ``Machine`` or its text; None: the current one.
         config: a ``ConfigProto`` with the settings to begin with.
-        release: see ``gpuplace.release``.
+        release: which TensorFlow to behave as, such as ``"1.15"``; None: the process's, see ``gpuplace.release``.
+
+    Returns:
+        A widget that a notebook shows.
+
+    Raises:
+        OpError: the file cannot be read, or the machine's text is not understood.
     """
     from gpuplace.graph.convert import get_default_graph
     from gpuplace.jupyter.explorer.explorer import explore as make_explorer
@@ -284,6 +310,12 @@ def _session_timeline(self: BaseSession, fetches: Any, feed_dict: Any = None) ->
     Args:
         fetches: as for ``run``.
         feed_dict: as for ``run``.
+
+    Returns:
+        A `gpuplace.timelines.step_timeline.StepTimeline`.
+
+    Raises:
+        OpError: as for ``run``.
     """
     from gpuplace.graphdef.messages import RunMetadata, RunOptions
 
@@ -371,7 +403,17 @@ MESSAGES = (
 
 
 def lazy_attribute(name: str) -> Any:
-    """A message class that ``gpuplace`` offers, loaded when it is first asked for; AttributeError for other names."""
+    """A message class that ``gpuplace`` offers, loaded when it is first asked for.
+
+    Args:
+        name: one of ``MESSAGES``.
+
+    Returns:
+        The class.
+
+    Raises:
+        AttributeError: another name.
+    """
     if name not in MESSAGES:
         raise AttributeError(f"module 'gpuplace' has no attribute {name!r}")
     from gpuplace.graphdef import messages

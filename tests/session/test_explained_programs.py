@@ -125,12 +125,12 @@ def test_towers_without_gpus():
     blame = before.blame()
     assert [(row.rule.value, row.nodes) for row in blame] == [("request", 6), ("kernel", 1), ("generator", 1)]
     change = before.diff(tf.place(towers(), "cpu", config=SOFT))
-    assert {"only device", "soft placement", "metadata"} <= {move.cause.value for move in change}
+    assert {"only device", "soft placement"} == {move.cause.value for move in change}
     notes = {move.node: move.note for move in change}
     assert notes["tower_1/out"].startswith("asks for '/device:GPU:1', which the machine does not have")
-    assert (notes["size"], notes["total"]) == (
-        "follows total", "the machine has no other device; before: GPU comes before CPU"
-    )  # fmt: skip
+    assert [notes[name].partition("; ")[2] for name in ("size", "total")] == [
+        "before: follows total", "before: GPU comes before CPU"
+    ]  # fmt: skip
 
 
 def test_a_slot_is_tied_to_its_variable():
@@ -164,7 +164,6 @@ def test_frames():
     assert list(frame["rule"]) == [step.rule.value for step in why.steps]
     assert frame["rule"].dtype == "category" and frame["note"].dtype == "string"
     assert tuple(frame.loc[2, ["before", "after"]]) == ("", "CPU:0")
-    assert frame["cause"].dropna().tolist() == ["counts"]
     moved = hard.diff(soft).frame()
     assert moved.index.name == "node"
     assert list(moved.columns) == [
@@ -178,6 +177,6 @@ def test_frames():
 def test_the_page_says_as_much():
     placement = tf.place(counts(), "2x Tesla K40c", on_error="keep")
     page = placement.explain("up")._repr_mimebundle_()["text/html"]
-    assert "has no device" in page and "in a group of 4 (reference edge counts -&gt; up)" in page
+    assert "has no device" in page and "in a group of 4" in page
     page = placement.explain("z")._repr_mimebundle_()["text/html"]
     assert '<p role="alert">TensorFlow places no node: Cannot assign a device' in page

@@ -33,9 +33,11 @@ import numpy as np
 
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.device.parsed_name import ANY, ParsedName, parse_name
+from gpuplace.errors import OpError, ResourceExhaustedError
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer import faults
-from gpuplace.placer.bindings import Bindings, Conflict, Groups, Inside, NodeMembers, form_groups
+from gpuplace.placer.bindings import Bindings, Conflict, Groups, NodeMembers, form_groups
+from gpuplace.placer.calls import Inside
 from gpuplace.placer.candidates import DeviceChooser
 from gpuplace.placer.decide import NOWHERE, Decisions, decide
 from gpuplace.placer.host_data import limit_to_host
@@ -50,6 +52,9 @@ from gpuplace.why.placement_log import EDGE_ORDERED_RELEASES, edge_order
 
 _OUTLINES_KEPT = 4
 """How many outlines a `Placer` remembers: those of soft placement on and off, with and without GPUs."""
+
+_DEEPEST = 100
+"""Functions that give back resources may call each other so deep."""
 
 
 def place_graph(
@@ -136,8 +141,12 @@ class Placer:
         return found
 
     def inside(self, call: int) -> Placer:
-        """The placer of the function that a call that gives back resources calls."""
-        body = self.graph.inspections[call]
+        """The placer of the function that a call that gives back resources calls.
+
+        Raises:
+            OpError: the function is not sound.
+        """
+        body = self.graph.inspections[call].body()
         found = self._bodies.get(body)
         if found is None:
             found = self._bodies[body] = Placer(
@@ -205,6 +214,7 @@ class _Run:
         }
         self.faults: list[faults.Fault] = []
         self.looked_at: dict[Placer, Inside] = {}
+        self.stack: tuple[faults.Frame, ...] = ()
         self.groups: Groups | None = None
         self.decisions: Decisions | None = None
         self.single: NodeMembers | None = None
@@ -259,19 +269,47 @@ class _Run:
             self.groups, self.host_causes = limit_to_host(self.graph, self.facts, self.groups)
         return positions
 
-    def _look_inside(self, call: int) -> Inside:
-        """What the function of a call that gives back resources says of the call's neighbours; once per function."""
-        placer = self.placer.inside(call)
-        found = self.looked_at.get(placer)
-        if found is None:
-            found = self.looked_at[placer] = self._inside(placer)
-        return found
+    def _look_inside(self, call: int) -> Inside | None:
+        """What the function of a call that gives back resources says of its neighbours; None where that fails."""
+        function = self.graph.inspections[call].function
+        stack = (*self.stack, faults.Frame(self.graph.names[call], function))
+        try:
+            placer = self.placer.inside(call)
+            if function not in {frame.function for frame in self.stack}:
+                return self._inside(placer, stack)
+        except OpError as error:
+            self._fault(faults.FailedInside(call, error))
+        else:
+            self._fault(faults.Recursion(call, stack))
+        return None
 
-    def _inside(self, placer: Placer) -> Inside:
+    def _inside(self, placer: Placer, stack: tuple[faults.Frame, ...]) -> Inside:
+        """The same, once per function; `stack` leads to it.
+
+        Raises:
+            OpError: the function cannot be placed.
+        """
+        *outer, (name, function) = stack
+        if len(stack) > _DEEPEST:
+            raise ResourceExhaustedError(
+                None,
+                None,
+                f"More than {_DEEPEST} functions call each other for the resources that they give back",
+                facts={"reached at": f"{name}, which calls {function}"},
+            )
+        found = self.looked_at.get(placer)
+        if found is not None and found.functions.isdisjoint(frame.function for frame in outer):
+            return found
         run = _Run(placer, self.device_set, self.soft, {}, self.default_local_device, keep=False)
-        run.looked_at = self.looked_at
+        run.looked_at, run.stack = self.looked_at, stack
         run._form_groups()
-        groups, graph = run.groups, run.graph
+        assert run.groups is not None
+        self.looked_at[placer] = run._outside(function)
+        return self.looked_at[placer]
+
+    def _outside(self, function: str) -> Inside:
+        """What this function's body, now in groups, says of the neighbours of its calls."""
+        groups, graph = self.groups, self.graph
         assert groups is not None
         numbers: dict[int, int] = {}
 
@@ -281,7 +319,9 @@ class _Run:
         kinds = [graph.op_type(node) for node in range(len(graph))]
         arguments = tuple(group_of(node) for node, kind in enumerate(kinds) if kind == "_Arg")
         results = tuple(group_of(node) for node, kind in enumerate(kinds) if kind == "_Retval")
-        return Inside(arguments, results, tuple(groups.constraints(root) for root in numbers))
+        members = tuple(groups.constraints(root) for root in numbers)
+        deeper = (inside.functions for inside in groups.inside.values())
+        return Inside(arguments, results, members, frozenset({function}).union(*deeper))
 
     def _widen(self, types: tuple[str, ...]) -> None:
         """Lets nodes without any kernel here run elsewhere, if that is what they ask for.

@@ -61,6 +61,7 @@ class _Explainer:
         if placement.partition is not None and placement.single is not None:
             self._request_step()
             self._merge_steps()
+            self._call_step(group)
             self._host_step(group)
             self._choice_steps(decider, device)
         if device == NOWHERE:
@@ -124,11 +125,11 @@ class _Explainer:
     def _merge_steps(self) -> None:
         placement = self.placement
         bindings = placement.placer.bindings
-        pairs = bindings.pairs_of(int(bindings.component[self.node]))
+        component = int(bindings.component[self.node])
         self._broken_chain_step()
-        if not len(pairs):
+        if len(bindings.nodes_of(component)) == 1:
             return
-        assert placement.single is not None
+        assert placement.single is not None and placement.partition is not None
         listener = _MergeListener(self)
         grouping = Grouping(
             placement.single,
@@ -137,7 +138,9 @@ class _Explainer:
             rules=placement.placer.rules,
             record=listener.hear,
         )
-        bindings.replay(grouping, pairs, placement.soft, lambda conflict: None)
+        bindings.replay_component(
+            grouping, component, placement.soft, lambda conflict: None, placement.partition.inside
+        )
 
     def _broken_chain_step(self) -> None:
         """1.15 ties a node to the group that it names, not to a node of that name which names another group itself."""
@@ -154,6 +157,22 @@ class _Explainer:
             ):
                 note = f"{self.name} names {name}, which names another node itself: 1.15 does not tie them"
                 self._add(Rule.COLOCATION, self.left, named, note)
+
+    def _call_step(self, group: list[int]) -> None:
+        """What functions that give back resources ask for inside."""
+        placement = self.placement
+        assert placement.partition is not None
+        for call, member in placement.placer.bindings.limits_of(self.node, placement.partition.inside, group):
+            devices = tuple(
+                device
+                for device in placement.chooser.matching(member.requested, member.supported)
+                if device in self.left
+            )
+            if set(devices) != set(self.left):
+                asked = name_text(member.requested) or "/".join(kind for kind, _ in member.supported)
+                name = self.graph.names[call]
+                note = f"the function that {name} calls is limited to '{asked}' inside"
+                self._add(Rule.RESOURCE_EDGE, devices, call, note)
 
     def _host_step(self, group: list[int]) -> None:
         causes = [node for node in self.placement.host_causes if node in group]

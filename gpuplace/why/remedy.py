@@ -232,7 +232,7 @@ def _joined(items: list[str]) -> str:
 def _after(placement: Placement, node: int, changes: Mapping[int, ParsedName]) -> tuple[int, ...] | None:
     """A node's candidates when some nodes ask for other devices; None where nodes that share a device clash."""
     bindings, single = placement.placer.bindings, placement.single
-    assert single is not None
+    assert single is not None and placement.partition is not None
 
     def member(other: int) -> Member:
         constraints = single(other)
@@ -247,8 +247,10 @@ def _after(placement: Placement, node: int, changes: Mapping[int, ParsedName]) -
     grouping = Grouping(
         member, placement.device_set.type_priority, soft=placement.soft, rules=placement.placer.rules
     )
-    pairs = bindings.pairs_of(int(bindings.component[node]))
-    bindings.replay(grouping, pairs, placement.soft, conflicts.append)
+    component = int(bindings.component[node])
+    bindings.replay_component(
+        grouping, component, placement.soft, conflicts.append, placement.partition.inside
+    )
     if conflicts:
         return None
     found = grouping.constraints(node)

@@ -180,11 +180,13 @@ def main() -> int:
     start = time.time()
     for number in range(arguments.count):
         rng = random.Random(f"functions:{arguments.seed}:{number}")
-        message = random_functions(rng, ops, arguments.release, rng.randint(1, arguments.nodes))
+        message, is_recursive = random_functions(rng, ops, arguments.release, rng.randint(1, arguments.nodes))
         devices = local_devices(rng.choice([1, 1, 2]), rng.choice([0, 1, 2, 4]))
         soft = rng.random() < 0.6
         config = ConfigProto(allow_soft_placement=soft)
-        config.graph_options.optimizer_options.do_function_inlining = rng.random() < 0.1
+        # TensorFlow writes out functions that call themselves without end.
+        inlines = rng.random() < 0.1 and not is_recursive
+        config.graph_options.optimizer_options.do_function_inlining = inlines
 
         def judge(graph: Any, devices: list[str] = devices, config: Any = config) -> tuple[Any, Any]:
             soft = config.allow_soft_placement

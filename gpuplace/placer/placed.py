@@ -130,8 +130,10 @@ class Placed:
 
 @dataclass(frozen=True)
 class InFunction:
-    """A fault in the body of a function that a call gives resources back from."""
+    """The function of a call that gives back resources cannot be placed."""
 
+    node: int
+    """The call."""
     body: Placed
     """The body, placed as far as it could be."""
     fault: AnyFault

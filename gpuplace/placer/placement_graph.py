@@ -74,6 +74,16 @@ class TensorInfo(NamedTuple):
     """Size in bytes when everything is known."""
 
 
+class Inspection(NamedTuple):
+    """A function that the placer looks into."""
+
+    function: str
+    """Its name."""
+    body: Callable[[], PlacementGraph]
+    """Its graph, made when it is first asked for: `_Arg` nodes first and `_Retval` nodes last. It may raise an
+    `OpError`."""
+
+
 _MAX_ELEMENTS = (1 << 63) - 1
 
 
@@ -134,8 +144,8 @@ class PlacementGraph:
     """For a node that was added before placing: what it was made from, in words."""
     edge_turn: np.ndarray | None = None
     """[edges] int64: when each data edge was made, where that is not node by node."""
-    inspections: Mapping[int, PlacementGraph] = field(default_factory=dict)
-    """For a call that gives back resources: the graph of its function, `_Arg` nodes first and `_Retval` nodes last."""
+    inspections: Mapping[int, Inspection] = field(default_factory=dict)
+    """For a call that gives back resources: the function that it calls."""
     first_edge: Mapping[int, int] = field(default_factory=dict)
     """Node -> the edge into it that was made first, where that is not its first input's."""
     replaced: frozenset[str] = frozenset()

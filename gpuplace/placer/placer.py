@@ -71,8 +71,12 @@ class Placer:
         return found
 
     def inside(self, call: int) -> Placer:
-        """The placer of the function that a call that gives back resources calls."""
-        body = self.graph.inspections[call]
+        """The placer of the function that a call that gives back resources calls.
+
+        Raises:
+            OpError: the function is not sound.
+        """
+        body = self.graph.inspections[call].body()
         found = self._bodies.get(body)
         if found is None:
             found = self._bodies[body] = Placer(

@@ -8,7 +8,8 @@
     visiting order, generators, metadata ───────────────────────────────────────────────┘
 
 >>> from gpuplace.device.device_set import DeviceAttributes, DeviceSet
->>> from gpuplace.kernels.registry import default_catalogue
+>>> from gpuplace.errors import OpError, ResourceExhaustedError
+from gpuplace.kernels.registry import default_catalogue
 >>> from gpuplace.placer.placement_graph import PlacementGraphBuilder
 >>> builder = PlacementGraphBuilder()
 >>> _ = builder.add_node("go", "NoOp", {}, device="/gpu:0")
@@ -35,8 +36,10 @@ import numpy as np
 
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.device.parsed_name import ANY, parse_name
+from gpuplace.errors import OpError, ResourceExhaustedError
 from gpuplace.placer import faults
-from gpuplace.placer.bindings import Groups, Inside, NodeMembers, form_groups
+from gpuplace.placer.bindings import Groups, NodeMembers, form_groups
+from gpuplace.placer.calls import Inside
 from gpuplace.placer.candidates import DeviceChooser
 from gpuplace.placer.decide import NOWHERE, Decisions, decide
 from gpuplace.placer.edge_order import EDGE_ORDERED_RELEASES, edge_order
@@ -48,6 +51,9 @@ from gpuplace.placer.placer import Placer
 from gpuplace.placer.validate import attr_error
 
 P = TypeVar("P")
+
+_DEEPEST = 100
+"""Functions that give back resources may call each other so deep."""
 
 
 def place_nodes(
@@ -109,6 +115,7 @@ class _Run:
         }
         self.faults: list[AnyFault] = []
         self.looked_at: dict[Placer, Inside] = {}
+        self.stack: tuple[faults.Frame, ...] = ()
         self.groups: Groups | None = None
         self.decisions: Decisions | None = None
         self.single: NodeMembers | None = None
@@ -185,23 +192,50 @@ class _Run:
             self.groups, self.host_causes = limit_to_host(self.graph, self.facts, self.groups)
         return positions
 
-    def _look_inside(self, call: int) -> Inside:
-        """What the function of a call that gives back resources says of the call's neighbours; once per function."""
-        placer = self.placer.inside(call)
-        found = self.looked_at.get(placer)
-        if found is None:
-            found = self.looked_at[placer] = self._inside(placer)
-        return found
+    def _look_inside(self, call: int) -> Inside | None:
+        """What the function of a call that gives back resources says of its neighbours; None where that fails."""
+        function = self.graph.inspections[call].function
+        stack = (*self.stack, faults.Frame(self.graph.names[call], function))
+        try:
+            placer = self.placer.inside(call)
+            if function not in {frame.function for frame in self.stack}:
+                return self._inside(call, placer, stack)
+        except OpError as error:
+            self._fault(faults.FailedInside(call, error))
+        else:
+            self._fault(faults.Recursion(call, stack))
+        return None
 
-    def _inside(self, placer: Placer) -> Inside:
+    def _inside(self, call: int, placer: Placer, stack: tuple[faults.Frame, ...]) -> Inside | None:
+        """The same, once per function; `stack` leads to it.
+
+        Raises:
+            ResourceExhaustedError: too many functions call each other.
+        """
+        *outer, (name, function) = stack
+        if len(stack) > _DEEPEST:
+            raise ResourceExhaustedError(
+                None,
+                None,
+                f"More than {_DEEPEST} functions call each other for the resources that they give back",
+                facts={"reached at": f"{name}, which calls {function}"},
+            )
+        found = self.looked_at.get(placer)
+        if found is not None and found.functions.isdisjoint(frame.function for frame in outer):
+            return found
         run = _Run(placer, self.device_set, self.soft, {}, self.default_local_device, keep=False)
-        run.looked_at = self.looked_at
+        run.looked_at, run.stack = self.looked_at, stack
         try:
             run._form_groups()
         except _Stopped:
-            self.faults.append(InFunction(Placed(**run.fields()), run.faults[-1]))
-            raise
-        groups, graph = run.groups, run.graph
+            self._fault(InFunction(call, Placed(**run.fields()), run.faults[-1]))
+            return None
+        self.looked_at[placer] = run._outside(function)
+        return self.looked_at[placer]
+
+    def _outside(self, function: str) -> Inside:
+        """What this function's body, now in groups, says of the neighbours of its calls."""
+        groups, graph = self.groups, self.graph
         assert groups is not None
         numbers: dict[int, int] = {}
 
@@ -211,7 +245,9 @@ class _Run:
         kinds = [graph.op_type(node) for node in range(len(graph))]
         arguments = tuple(group_of(node) for node, kind in enumerate(kinds) if kind == "_Arg")
         results = tuple(group_of(node) for node, kind in enumerate(kinds) if kind == "_Retval")
-        return Inside(arguments, results, tuple(groups.constraints(root) for root in numbers))
+        members = tuple(groups.constraints(root) for root in numbers)
+        deeper = (inside.functions for inside in groups.inside.values())
+        return Inside(arguments, results, members, frozenset({function}).union(*deeper))
 
     def _widen(self, types: tuple[str, ...]) -> None:
         """Lets nodes without any kernel here run elsewhere, if that is what they ask for.
@@ -249,7 +285,7 @@ class _Run:
         self.graph = graph.changed(signature=signature, signatures=tuple(signatures))
         self.facts = tuple(facts)
 
-    def _fault(self, fault: faults.Fault) -> None:
+    def _fault(self, fault: AnyFault) -> None:
         self.faults.append(fault)
         if not self.keep:
             raise _Stopped

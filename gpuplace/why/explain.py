@@ -22,9 +22,9 @@ from gpuplace.why.explanation import Explanation, Step
 from gpuplace.why.kernel_text import kernel_note
 from gpuplace.why.remedy import remedies
 from gpuplace.why.rules import FOLLOWING, Rule
-from gpuplace.why.sentences import fault_sentence, sentence
+from gpuplace.why.sentences import fault_sentence, limit_text, sentence
 from gpuplace.why.ties import RULE_OF_BINDING, name_text, tie_text, ties_between
-from gpuplace.why.verdict import RULE_OF_DECISION, verdicts_of
+from gpuplace.why.verdict import RULE_OF_DECISION, limits_inside, verdicts_of
 from gpuplace.why.what_if import anyway, regroup
 
 _SHOWN_NODES = 4
@@ -59,6 +59,7 @@ class _Explainer:
         if placement.partition is not None and placement.single is not None:
             self._request_step()
             self._merge_steps()
+            self._call_step()
             self._host_step(rule, culprit)
             self._choice_steps(first, culprit, device)
         if device == NOWHERE:
@@ -118,12 +119,11 @@ class _Explainer:
     def _merge_steps(self) -> None:
         placement = self.placement
         bindings = placement.placer.bindings
-        pairs = bindings.pairs_of(int(bindings.component[self.node]))
+        component = int(bindings.component[self.node])
         self._broken_chain_step()
-        if not len(pairs):
+        if len(bindings.nodes_of(component)) == 1:
             return
         assert placement.single is not None
-        component = int(bindings.component[self.node])
         regroup(placement, component, placement.single, _MergeListener(self).hear)
 
     def _broken_chain_step(self) -> None:
@@ -141,6 +141,19 @@ class _Explainer:
             ):
                 note = f"{self.name} names {name}, which names another node itself: 1.15 does not tie them"
                 self._add(Rule.COLOCATION, self.left, named, note)
+
+    def _call_step(self) -> None:
+        """What functions that give back resources ask for inside."""
+        placement = self.placement
+        for call, member in limits_inside(placement, self.node):
+            devices = tuple(
+                device
+                for device in placement.chooser.matching(member.requested, member.supported)
+                if device in self.left
+            )
+            if set(devices) != set(self.left):
+                note = f"the function that {self.graph.names[call]} calls is limited to {limit_text(member)} inside"
+                self._add(Rule.RESOURCE_EDGE, devices, call, note)
 
     def _host_step(self, rule: Rule, culprit: int) -> None:
         causes = [culprit] if rule is Rule.HOST_DATA else []

@@ -10,10 +10,16 @@ simple_placer.cc, release 1.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gpuplace.device.parsed_name import ParsedName, parse_name
-from gpuplace.errors import FailedPreconditionError, InternalError, InvalidArgumentError, OpError
+from gpuplace.errors import (
+    FailedPreconditionError,
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+    UnimplementedError,
+)
 from gpuplace.graph.long_list import listed
 from gpuplace.placer import faults
 from gpuplace.placer.bindings import Conflict
@@ -48,10 +54,14 @@ def error_of(placement: Placed, fault: AnyFault) -> OpError:
             return _clash(placement, node, assigned, device)
         case Conflict():
             return _conflict(placement, fault)
+        case faults.Recursion(stack=stack):
+            return _recursion(stack)
+        case faults.FailedInside(node, error):
+            return _inside(placement, node, error)
         case faults.Unsatisfiable(node, requested):
             return _unsatisfiable(placement, node, requested)
-        case InFunction(body, inner):
-            return error_of(body, inner)
+        case InFunction(node, body, inner):
+            return _inside(placement, node, error_of(body, inner))
 
 
 def _attached(placement: Placed, node: int, message: str) -> str:
@@ -247,7 +257,9 @@ def _conflict(placement: Placed, conflict: Conflict) -> OpError:
             None,
             conflict.message,
             facts=facts,
-            hint="put the variables that one op uses on one device, or leave their devices out",
+            hint="ask for what the called function asks for inside, or for no device"
+            if conflict.binding is Binding.CALL
+            else "put the variables that one op uses on one device, or leave their devices out",
         )
     if placement.release in OLD_RELEASES:
         pair = f"'{names[0]}' and '{names[1]}'"
@@ -262,13 +274,42 @@ def _conflict(placement: Placed, conflict: Conflict) -> OpError:
             f"Nodes were connected by a {kind} connection (requiring them to be on the same device), but the two nodes "
             f"were assigned two different devices: {message}"
         )
-    node = second if conflict.binding.is_edge else first
     hint = "give the nodes of the group one device, or none"
     if is_kernel:
         hint = "no device type has kernels for all of them: break the group, or change an op or its type"
+    if conflict.binding is Binding.CALL:
+        return InvalidArgumentError(None, None, message, facts=facts, hint=hint)
+    node = second if conflict.binding.is_edge else first
     if not conflict.binding.is_edge:
         hint += "; allow_soft_placement=True ignores the colocation"
     return InvalidArgumentError(None, None, _attached(placement, node, message), facts=facts, hint=hint)
+
+
+def _recursion(stack: Sequence[faults.Frame]) -> OpError:
+    *outer, last = stack
+    lines, body = [], ""
+    for frame in outer:
+        where = f"Function {{{{function_node {body}}}}}" if body else "Graph"
+        lines.append(f"{where} contains node {{{{node {frame.node}}}}}")
+        lines.append(f"Node {{{{node {frame.node}}}}} calls function {{{{function_node {frame.function}}}}}")
+        body = frame.function
+    return UnimplementedError(
+        None,
+        None,
+        f"Recursive function calls are not supported. Node {{{{node {last.node}}}}} inside the body of "
+        f"{{{{function_node {body}}}}} calls function {{{{function_node {last.function}}}}} which is already present "
+        "in the call stack:\n  " + "\n  ".join(lines),
+        facts={"functions": " > ".join(frame.function for frame in stack)},
+        hint="a function that gives back resources may not call itself: build the loop with tf.while_loop",
+    )
+
+
+def _inside(placement: Placed, node: int, error: OpError) -> OpError:
+    """An error inside of a called function, in its own words, with the call among its facts."""
+    name, function = placement.graph.names[node], placement.graph.inspections[node].function
+    within = (f"{name} calls {function}", *filter(None, [error.facts.get("inside")]))
+    facts = {**error.facts, "inside": ", where ".join(within)}
+    return type(error)(None, None, error.message, facts=facts, hint=error.hint)  # type: ignore[call-arg]
 
 
 def _tie_text(placement: Placed, conflict: Conflict) -> str:

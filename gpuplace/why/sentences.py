@@ -9,12 +9,13 @@ from collections.abc import Hashable
 
 from gpuplace.device.parsed_name import ANY
 from gpuplace.placer.host_data import what_is_read
+from gpuplace.placer.member import Member
 from gpuplace.placer.placed import AnyFault, InFunction, Placed
 from gpuplace.why.kernel_text import missing_kernel
 from gpuplace.why.messages import error_of
 from gpuplace.why.rules import FOLLOWING, Rule
 from gpuplace.why.ties import name_text
-from gpuplace.why.verdict import lacking_types, verdicts_of
+from gpuplace.why.verdict import lacking_types, limits_inside, verdicts_of
 
 __all__ = ["Sentences", "fault_sentence", "kernel_sentence", "sentence"]
 
@@ -67,9 +68,7 @@ class Sentences:
         own, asked = graph.requested_device(node), self._request(culprit)
         match rule:
             case Rule.REQUEST:
-                return (
-                    f"{whose}asks for '{asked}'" if graph.device[culprit] else f"its group asks for '{asked}'"
-                )
+                return f"{whose}asks for '{asked}'" if graph.device[culprit] else self._inside(node, culprit)
             case Rule.YIELDS_TO_SOURCE:
                 return f"asks for '{own}', but yields to {name}, which asks for '{asked}'"
             case Rule.REQUESTS_DROPPED:
@@ -77,7 +76,10 @@ class Sentences:
             case Rule.SOFT_PLACEMENT | Rule.SOFT_RESOURCE:
                 return f"{whose}asks for '{asked}', {self._why_not(culprit)}"
             case Rule.KERNEL:
-                text = kernel_sentence(placed, culprit, lacking_types(placed, placed.constraints(node)))
+                lacking = lacking_types(placed, placed.constraints(node))
+                if not set(lacking) - dict(placed.facts_of(culprit).supported).keys():
+                    return self._inside(node, culprit)
+                text = kernel_sentence(placed, culprit, lacking)
                 return text if culprit == node else f"{name}, tied to it: {text}"
             case Rule.HOST_DATA:
                 what = what_is_read(graph.op_type(culprit))
@@ -94,6 +96,14 @@ class Sentences:
             case Rule.FAILED:
                 return self._failure(node)
         return self._preference(node, rule)
+
+    def _inside(self, node: int, call: int) -> str:
+        """What the function of a call asks for."""
+        limits = [limit_text(member) for which, member in limits_inside(self.placed, node) if which == call]
+        asked = name_text(self.placed.constraints(node).requested)
+        if not limits:
+            return f"its group asks for '{asked}'"
+        return f"the function that {self.graph.names[call]} calls is limited to {limits[0]} inside"
 
     def _preference(self, node: int, rule: Rule) -> str:
         """Rules by which one of several devices is preferred."""
@@ -157,6 +167,12 @@ def kernel_sentence(placed: Placed, node: int, kinds: tuple[str, ...]) -> str:
 
 def _there_is(text: str) -> str:
     return f"there is {text}" if text.startswith("no ") else text
+
+
+def limit_text(member: Member) -> str:
+    """What a function asks for inside: `'/gpu:1'`, or device types."""
+    asked = name_text(member.requested)
+    return f"'{asked}'" if asked else "/".join(kind for kind, _ in member.supported)
 
 
 def fault_sentence(placed: Placed, fault: AnyFault) -> str:

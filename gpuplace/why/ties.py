@@ -19,6 +19,7 @@ RULE_OF_BINDING = {
     Binding.REFERENCE: Rule.REFERENCE_EDGE,
     Binding.RESOURCE: Rule.RESOURCE_EDGE,
     Binding.DATASET: Rule.DATASET_EDGE,
+    Binding.CALL: Rule.RESOURCE_EDGE,
     Binding.COLOCATION: Rule.COLOCATION,
 }
 
@@ -53,38 +54,35 @@ def ties_between(placement: Placed, node: int, other: int) -> tuple[str, ...]:
     return tuple(tie_text(placement, *tie) for tie in _path(placement, node, other))
 
 
-def bindings_between(placement: Placed, node: int, other: int) -> tuple[Binding, ...]:
-    """The kinds of those bindings."""
-    return tuple(binding for binding, _, _ in _path(placement, node, other))
+_Tie = tuple[Binding, int, int]
 
 
-def _path(placement: Placed, node: int, other: int) -> list[tuple[Binding, int, int]]:
+def _path(placement: Placed, node: int, other: int) -> list[_Tie]:
     """The bindings that lead from a node to another one of its group: kind, and both ends.
 
     Nodes of a colocation group are bound to its first node; the path goes from one to the other without that.
     """
     if node == other or placement.partition is None:
         return []
-    bindings, root = placement.placer.bindings, placement.partition.root
-    beside: dict[int, list[tuple[int, int]]] = {}
-    for pair in bindings.pairs_of(int(bindings.component[node])).tolist():
-        first, second = int(bindings.first[pair]), int(bindings.second[pair])
+    root = placement.partition.root
+    beside: dict[int, list[tuple[int, _Tie]]] = {}
+    for tie in placement.placer.bindings.ties_of(node, placement.partition.inside):
+        _, first, second = tie
         if root[first] == root[second] == root[node]:
-            beside.setdefault(first, []).append((second, pair))
-            beside.setdefault(second, []).append((first, pair))
-    came: dict[int, tuple[int, int]] = {}
+            beside.setdefault(first, []).append((second, tie))
+            beside.setdefault(second, []).append((first, tie))
+    came: dict[int, tuple[int, _Tie]] = {}
     queue = deque([other])
     while queue and node not in came:
         current = queue.popleft()
-        for next_node, pair in beside.get(current, ()):
+        for next_node, tie in beside.get(current, ()):
             if next_node != other and next_node not in came:
-                came[next_node] = (current, pair)
+                came[next_node] = (current, tie)
                 queue.append(next_node)
-    path: list[tuple[Binding, int, int]] = []
+    path: list[_Tie] = []
     label: str | None = None
     while node in came:
-        following, pair = came[node]
-        binding = bindings.binding(pair)
+        following, (binding, first, second) = came[node]
         before, label = label, None
         if binding is Binding.COLOCATION:
             label = _colocated_with(placement, node, following)
@@ -93,7 +91,7 @@ def _path(placement: Placed, node: int, other: int) -> list[tuple[Binding, int, 
             else:
                 path.append((binding, node, following))
         else:
-            path.append((binding, int(bindings.first[pair]), int(bindings.second[pair])))
+            path.append((binding, first, second))
         node = following
     return path
 

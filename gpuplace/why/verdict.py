@@ -37,7 +37,7 @@ from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
 from gpuplace.placer.placed import Placed
 from gpuplace.why.rules import RULES, Rule
 
-__all__ = ["RULE_OF_DECISION", "Verdicts", "lacking_types", "verdicts_of"]
+__all__ = ["RULE_OF_DECISION", "Verdicts", "lacking_types", "limits_inside", "verdicts_of"]
 
 RULE_OF_DECISION = {METADATA: Rule.METADATA, IDENTITY: Rule.IDENTITY, GENERATOR: Rule.GENERATOR}
 """How a group got its device -> the rule, for groups that follow another."""
@@ -85,6 +85,13 @@ def lacking_types(placed: Placed, member: Member) -> tuple[str, ...]:
     chosen = placed.device_set.devices[found.first].device_type
     before = types[: types.index(chosen)] if chosen in types else types
     return tuple(kind for kind in lacking if kind in before)
+
+
+def limits_inside(placed: Placed, node: int) -> list[tuple[int, Member]]:
+    """The calls whose functions limit a node's group, with what each asks for inside."""
+    if placed.partition is None or not placed.partition.inside:
+        return []
+    return list(placed.placer.bindings.limits_of(node, placed.partition.inside, placed.group_of(node)))
 
 
 class _Judge:
@@ -149,6 +156,7 @@ class _Judge:
         bindings = placed.placer.bindings
         has_edge = np.zeros(len(self.graph), dtype=bool)
         has_edge[bindings.component[bindings.first[bindings.kind >= 0]]] = True
+        has_edge[bindings.inspected] = True
         yields = overruled & (clash & has_edge[bindings.component] | (not placed.soft))
         rule[overruled] = _NUMBER[Rule.REQUESTS_DROPPED]
         rule[yields] = _NUMBER[Rule.YIELDS_TO_SOURCE]
@@ -194,6 +202,7 @@ class _Judge:
                 culprit[found] = np.where(applies[found], self.nodes[found], first[found])
                 left &= ~found
             culprit[left] = decider[left]
+            self._of_calls(left, culprit)
 
         arrived = np.zeros(len(self.graph), dtype=bool)
         arrived[came] = True
@@ -215,6 +224,14 @@ class _Judge:
             among(Rule.FAILED, lambda: unmet, self._lacks)
             culprit[failed] = self._blamed(culprit)[failed]
         return culprit
+
+    def _of_calls(self, left: np.ndarray, culprit: np.ndarray) -> None:
+        """Where nobody in the group asks, or lacks a kernel: the call whose function does."""
+        partition = self.placed.partition
+        if partition is not None and partition.inside:
+            for node in np.flatnonzero(left).tolist():
+                for call, _ in limits_inside(self.placed, node):
+                    culprit[node] = call
 
     def _dropped(self, rule: np.ndarray, culprit: np.ndarray, asks: np.ndarray) -> None:
         """Where requests cancelled each other: the first member that asks for something else, else the source won."""

@@ -58,7 +58,8 @@ def regroup(
     grouping = Grouping(
         member, placed.device_set.type_priority, soft=placed.soft, rules=placed.placer.rules, record=record
     )
-    bindings.replay(grouping, bindings.pairs_of(component), placed.soft, conflicts.append)
+    assert placed.partition is not None
+    bindings.replay_component(grouping, component, placed.soft, conflicts.append, placed.partition.inside)
     return grouping, conflicts
 
 
@@ -287,9 +288,12 @@ def undone(placed: Placed, rule: Rule, culprit: int) -> WhatIf | None:
     key = (rule, culprit)
     if key not in known:
         made = None
-        if rule in _UNDONE:
+        if rule in _UNDONE and placed.graph.device[culprit]:
             made = WhatIf(placed, requests={culprit: ANY})
-        elif rule is Rule.KERNEL:
+        elif (
+            rule is Rule.KERNEL
+            and with_missing_kernels(placed, culprit) != placed.facts_of(culprit).supported
+        ):
             made = WhatIf(placed, kernels={culprit: with_missing_kernels(placed, culprit)})
         elif rule is Rule.HOST_DATA:
             made = WhatIf(placed, limits_host=False).also(culprit)

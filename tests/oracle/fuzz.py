@@ -131,6 +131,7 @@ class RandomGraph:
         self.class_rate = rng.choice([0.0, 0.1, 0.4])
         self.control_rate = rng.choice([0.0, 0.1, 0.3])
         self.any_rate = rng.choice([0.0, 0.1, 0.5])
+        self.reuse_rate = 0.8
         self.devices = rng.sample(DEVICES, rng.choice([2, 4, len(DEVICES)]))
 
     def grow(self, count: int) -> list[NodeSpec]:
@@ -146,11 +147,7 @@ class RandomGraph:
         attrs: dict[str, Any] = {}
         for attr in op_def.attrs:
             if attr.type == "type" and (not attr.has_default or self.rng.random() < 0.5):
-                attrs[attr.name] = self.rng.choice(attr.allowed) if attr.allowed else self.pick_type()
-                if attr.allowed and as_dtype("float32") in attr.allowed and self.rng.random() < 0.5:
-                    attrs[attr.name] = as_dtype("float32")
-                if attr.allowed and as_dtype("int32") in attr.allowed and self.rng.random() < 0.3:
-                    attrs[attr.name] = as_dtype("int32")
+                attrs[attr.name] = self.pick_allowed(attr.allowed) if attr.allowed else self.pick_type()
             elif attr.type == "list(type)" and not attr.has_default:
                 size = max(attr.minimum or 0, self.rng.randint(0, 3))
                 attrs[attr.name] = tuple(self.pick_type() for _ in range(size))
@@ -185,6 +182,14 @@ class RandomGraph:
             self.outputs.setdefault(dtype.name, []).append(f"{name}:{position}" if position else name)
         return name
 
+    def pick_allowed(self, allowed: Sequence[DType]) -> DType:
+        """One of the types that an op allows, float32 and int32 more often than others."""
+        picked = self.rng.choice(allowed)
+        for name, rate in (("float32", 0.5), ("int32", 0.3)):
+            if as_dtype(name) in allowed and self.rng.random() < rate:
+                picked = as_dtype(name)
+        return picked
+
     def pick_type(self) -> DType:
         return as_dtype(self.rng.choice(TYPES))
 
@@ -193,7 +198,7 @@ class RandomGraph:
         choices = list(self.outputs.get(dtype.name, []))
         if not dtype.is_ref_dtype:
             choices += self.outputs.get(dtype._as_ref.name, [])
-        if choices and self.rng.random() < 0.8:
+        if choices and self.rng.random() < self.reuse_rate:
             return self.rng.choice(choices)
         if dtype.is_ref_dtype:
             return self.emit("VariableV2", (), self.filled("VariableV2", dtype=dtype.base_dtype), [dtype])

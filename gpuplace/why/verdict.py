@@ -222,7 +222,7 @@ class _Judge:
         failed = rule == _NUMBER[Rule.FAILED]
         if failed.any():
             among(Rule.FAILED, lambda: unmet, self._lacks)
-            culprit[failed] = self._blamed(culprit)[failed]
+            culprit[failed] = self._blamed(culprit.copy())[failed]
         return culprit
 
     def _of_calls(self, left: np.ndarray, culprit: np.ndarray) -> None:

@@ -232,6 +232,7 @@ def timeline(step: Any, of: Any = None) -> Any:
     from gpuplace.session.place import place
     from gpuplace.timelines.reader import step_timeline
     from gpuplace.timelines.step_timeline import StepTimeline
+    from gpuplace.timelines.text import timeline_text
 
     if isinstance(step, str | os.PathLike):
         from gpuplace.graphdef.run_metadata import load_run_metadata
@@ -239,7 +240,13 @@ def timeline(step: Any, of: Any = None) -> Any:
         step = load_run_metadata(step)
     if of is not None and not isinstance(of, Placement):
         of = of.placement if isinstance(of, BaseSession) else place(of)
-    _attach(StepTimeline, frame=_timeline_frame, svg=_timeline_svg, _repr_mimebundle_=_timeline_bundle)
+    _attach(
+        StepTimeline,
+        __str__=timeline_text,
+        frame=_timeline_frame,
+        svg=_timeline_svg,
+        _repr_mimebundle_=_timeline_bundle,
+    )
     return step_timeline(step, of)
 
 

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from gpuplace.page.colours import colour_columns, path_columns
-from gpuplace.page.reasons import EXACT_NODES, Interner, reasons_of
-from gpuplace.picture.drawing import scope_tree
+from gpuplace.page.reasons import EXACT_NODES, reasons_of
 from gpuplace.progress import track
 from gpuplace.tables.attr_text import attr_columns
+from gpuplace.tables.interner import Interner
 from gpuplace.tables.palette import chip_look, device_style
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.rows import device_rows, mapping_cells
+from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import bytes_text, printable, shortened, summary_text
 from gpuplace.why.placement import Placement
 from gpuplace.why.placement_log import EDGE_ORDERED_RELEASES, device_name

@@ -24,9 +24,9 @@ import numpy as np
 
 from gpuplace.tables.palette import device_style
 from gpuplace.tables.placement_view import PlacementView, TensorFact, view_of
-from gpuplace.tables.scopes import ROOT, ScopeTree
+from gpuplace.tables.scopes import ROOT, ScopeTree, scope_tree
 
-__all__ = ["AUTO_CAP", "HARD_CAP", "Box", "Cluster", "Drawing", "Link", "Stub", "draw", "scope_tree"]
+__all__ = ["AUTO_CAP", "HARD_CAP", "Box", "Cluster", "Drawing", "Link", "Stub", "draw"]
 
 AUTO_CAP = 40
 """Boxes that unasked opening of scopes leads to."""
@@ -145,22 +145,6 @@ class Drawing:
     """[nodes] position of each node's box."""
     view: PlacementView = field(repr=False)
     """What is drawn."""
-
-
-def scope_tree(view: PlacementView) -> ScopeTree:
-    """The scopes of a view; made once, also for other placements of the same graph."""
-    names = view.names
-    if not _TREES or _TREES[0][0] is not names:
-        _TREES[:] = [(names, ScopeTree(names)), *_TREES[:3]]
-        for position, (known, tree) in enumerate(_TREES[1:], 1):
-            if known is names:
-                _TREES[0] = (names, tree)
-                del _TREES[position]
-                break
-    return _TREES[0][1]
-
-
-_TREES: list[tuple[Any, ScopeTree]] = []
 
 
 def draw(

@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.picture.drawing import scope_tree
 from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import bytes_text, counted, shortened
 
 __all__ = ["TRACES", "Trace", "reached", "trace_from", "trace_of"]

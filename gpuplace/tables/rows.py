@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gpuplace.picture.drawing import scope_tree
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import view_of
+from gpuplace.tables.scopes import scope_tree
 
 __all__ = [
     "DeviceRow",

@@ -45,7 +45,6 @@ LAYERS["jupyter"] = LAYERS["page"] | {"page"}
 LAYERS["placer"] |= {"why"}
 LAYERS["memory"] |= {"backends"}
 LAYERS["plan"] |= {"tracing", "session"}
-LAYERS["tables"] |= {"page", "picture"}
 TOP = {"__init__", "__main__", "api", "cli", "python", "testing", "views"}
 
 # Third-party packages, and the modules (or packages) that may import them.

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.picture.drawing import Box, Drawing, scope_tree
+from gpuplace.picture.drawing import Box, Drawing
 from gpuplace.tables.attr_text import attr_rows
 from gpuplace.tables.palette import chip_look
 from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import counted
 
 __all__ = ["box_of_name", "detail_of"]

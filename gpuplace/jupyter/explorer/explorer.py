@@ -39,9 +39,9 @@ from gpuplace.jupyter.explorer.views import ControlsView
 from gpuplace.jupyter.explorer.what_if import WhatIf
 from gpuplace.jupyter.frames.frames import placement_frame
 from gpuplace.jupyter.pictures import placement_picture
-from gpuplace.picture.drawing import scope_tree
 from gpuplace.tables import html
 from gpuplace.tables.placement_view import view_of
+from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import placement_text, summary_text
 
 __all__ = ["PRESETS", "Explorer", "explore"]

@@ -11,9 +11,9 @@ from gpuplace.placer.placer import Placer
 from gpuplace.why.deciding import deciding_rule
 from gpuplace.why.moved_by import Comparer
 from gpuplace.why.rules import Rule
-from tests.benchmarks.bench_placer import training_graph
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.node_specs import node, placement_graph
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import node, placement_graph
+from tests.support.training_graph import training_graph
 
 GPU0, GPU1, CPU0 = (f"/job:localhost/replica:0/task:0/device:{name}" for name in ("GPU:0", "GPU:1", "CPU:0"))
 FOLLOWS = {Rule.GENERATOR, Rule.METADATA, Rule.IDENTITY}

@@ -10,8 +10,8 @@ from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placement_graph import PlacementGraphBuilder
 from gpuplace.placer.placer import Placer
 from gpuplace.why.node_text import attr_text, node_text
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.node_specs import node, placement_graph
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import node, placement_graph
 
 LOCAL = "/job:localhost/replica:0/task:0/device:"
 

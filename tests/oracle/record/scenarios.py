@@ -1,6 +1,6 @@
 """Records what TensorFlow makes of the scripts of ``tests/scenarios/scripts``.
 
-    python -m tests.oracle.record_scenarios --python PATH [SCRIPT ...]
+    python -m tests.oracle.record.scenarios --python PATH [SCRIPT ...]
 
 run in an environment with tensorflow==2.21.0 and g++; PATH is a Python 3.7 with TensorFlow 1.15.5. Without SCRIPT all
 are recorded. Writes ``tests/data/scenarios.json.gz``, for each script:
@@ -24,17 +24,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.oracle.record import first_sentence
+from tests.oracle.record.placements import first_sentence
 
-SCRIPTS = Path(__file__).parent.parent / "scenarios" / "scripts"
-TARGET = Path(__file__).parent.parent / "data" / "scenarios.json.gz"
+SCRIPTS = Path(__file__).parents[2] / "scenarios" / "scripts"
+TARGET = Path(__file__).parents[2] / "data" / "scenarios.json.gz"
 MACHINES = {"0 GPU": 0, "1 GPU": 1, "2 GPU": 2, "4 GPU": 4}
 WITHOUT_2_21 = {"layers_and_losses": "tf.layers is gone from the installations with Keras 3"}
 
 
 def run(python: str, path: Path) -> Any:
     """The answers of one script in another interpreter."""
-    command = [python, str(Path(__file__).parent / "run_scenario.py"), str(path.relative_to(Path.cwd()))]
+    command = [python, str(Path(__file__).parents[1] / "run_scenario.py"), str(path.relative_to(Path.cwd()))]
     environment = {key: value for key, value in os.environ.items() if key != "TF2_BEHAVIOR"}  # set by 2.21
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment)
     return json.loads(done.stdout)[path.stem]

@@ -6,7 +6,7 @@ of them are in `tests/data/placements.json.gz`, written by `record.py`.
 
 from __future__ import annotations
 
-from tests.oracle.node_specs import NodeSpec, node
+from tests.support.node_specs import NodeSpec, node
 
 GRAPHS: dict[str, list[NodeSpec]] = {}
 

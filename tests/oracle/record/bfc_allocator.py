@@ -1,7 +1,7 @@
 """Drive TensorFlow 2.21's own BFC allocator over made-up device memory: tests/data/bfc_traces.json.
 
-    python tests/oracle/record_bfc_allocator.py FILE            # writes traces with TensorFlow's answers
-    python tests/oracle/record_bfc_allocator.py --compare 60    # compares ours with TensorFlow's for 60 seconds
+    python tests/oracle/record/bfc_allocator.py FILE            # writes traces with TensorFlow's answers
+    python tests/oracle/record/bfc_allocator.py --compare 60    # compares ours with TensorFlow's for 60 seconds
 
 Needs tensorflow 2.21.0 and g++. Device memory is handed out as ``gpuplace.memory.device_memory`` does it, at the
 lowest 2 MiB aligned place that fits, so even addresses must be equal. At most 4 KiB are never refused: TensorFlow would
@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 NATIVE = r"""
 #include <set>

@@ -1,7 +1,7 @@
 """Records what TensorFlow 1.15.5 builds for ``tests/ops/loop_programs.py``, and what it computes.
 
 usage, with Python 3.7 and TensorFlow 1.15.5:
-    python tests/oracle/record_loops.py
+    python tests/oracle/record/loops.py
 
 Writes ``tests/ops/data/loops-1.15.json.gz``: program -> its GraphDef (base64), the fetches, and for each run the feeds
 and the values. Variables are initialised anew before each run.

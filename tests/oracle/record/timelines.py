@@ -1,6 +1,6 @@
 """Records measured steps and what TensorFlow's ``Timeline`` makes of them: for ``tests/tracing``.
 
-    python tests/oracle/record_timelines.py tests/data/timelines_1_15.json
+    python tests/oracle/record/timelines.py tests/data/timelines_1_15.json
 
 Run it with the Python of TensorFlow 1.15 and with that of 2.21, from another folder than the project's.
 """

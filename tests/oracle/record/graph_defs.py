@@ -3,7 +3,7 @@
 Each is there twice: as written, and as TensorFlow writes it after importing what it wrote (the import copies the
 devices of colocated nodes).
 
-Usage: python tests/oracle/record_graph_defs.py    (needs the `oracle` extra)
+Usage: python tests/oracle/record/graph_defs.py    (needs the `oracle` extra)
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 tf1 = tf.compat.v1
-FOLDER = Path(__file__).resolve().parents[1] / "data" / "graph_defs"
+FOLDER = Path(__file__).resolve().parents[2] / "data" / "graph_defs"
 
 
 def training() -> None:

@@ -1,6 +1,6 @@
 """Drive TensorFlow 1.15.5's own BFC allocator, memory log included: tests/data/bfc_traces_1_15.json.
 
-    python tests/oracle/record_bfc_allocator_1_15.py FILE [--traces N] [--seed S]
+    python tests/oracle/record/bfc_allocator_1_15.py FILE [--traces N] [--seed S]
 
 Needs tensorflow-gpu 1.15.5 on Python 3.7, and g++. Device memory is that of ``record_bfc_allocator.py``.
 """

@@ -1,6 +1,6 @@
 """Runs small programs on an installed TensorFlow and keeps what they print, for the tests of the log parser.
 
-    python tests/oracle/record_logs.py 1.15 /path/to/python-of-tensorflow-1.15 \\
+    python tests/oracle/record/logs.py 1.15 /path/to/python-of-tensorflow-1.15 \\
         2.21 /path/to/python-of-tensorflow-2.21
 
 writes ``tests/data/logs.json.xz``: for each release and program what went to stdout, to stderr, and what a file got
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-DATA = Path(__file__).resolve().parents[1] / "data" / "logs.json.xz"
+DATA = Path(__file__).resolve().parents[2] / "data" / "logs.json.xz"
 
 SESSIONS = """
 import tensorflow as tf

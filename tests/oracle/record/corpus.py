@@ -1,6 +1,6 @@
 """Records the graphs of `corpus` and what TensorFlow's placers answer to them, for the tests that need no TensorFlow.
 
-    python -m tests.oracle.record_corpus --python PATH [--graphs FOLDER]
+    python -m tests.oracle.record.corpus --python PATH [--graphs FOLDER]
 
 run in an environment with tensorflow==2.21.0 and g++; PATH is a Python 3.7 with TensorFlow 1.15.5. Both build the
 programs (`--graphs` takes what an earlier run left there); 2.21 is asked about the graphs of both, 1.15.5 about its
@@ -24,10 +24,10 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from tests.oracle.record import first_sentence
+from tests.oracle.record.placements import first_sentence
 
-DATA = Path(__file__).parent.parent / "data"
-ROOT = Path(__file__).parents[2]
+DATA = Path(__file__).parents[2] / "data"
+ROOT = Path(__file__).parents[3]
 KINDS = {"corpus": [], "functions": ["--functions"]}
 """Kind of graphs -> what the builder wants to be told."""
 WRITERS = ("1.15", "2.21")

@@ -1,7 +1,7 @@
 """Ask TensorFlow how it reads, prints, matches and merges device names: tests/device/data/device_names.json.
 
-    python tests/oracle/record_device_names.py FILE               # 2.21.0: DeviceSpec and, with g++, the C++ side
-    python tests/oracle/record_device_names.py FILE --spec-only   # 1.15.5 on Python 3.7: adds its DeviceSpec to FILE
+    python tests/oracle/record/device_names.py FILE               # 2.21.0: DeviceSpec and, with g++, the C++ side
+    python tests/oracle/record/device_names.py FILE --spec-only   # 1.15.5 on Python 3.7: adds its DeviceSpec to FILE
 
 The questions come from a generator with a fixed seed, so both TensorFlows get the same ones.
 """

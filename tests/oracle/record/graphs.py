@@ -1,8 +1,8 @@
 """Records the graphs that TensorFlow 1.15.5 builds for ``tests/ops/programs.py`` and ``function_programs.py``.
 
 usage, with Python 3.7 and TensorFlow 1.15.5:
-    python tests/oracle/record_graphs.py tests/ops/data/graphs-1.15.json.gz
-    python tests/oracle/record_graphs.py tests/ops/data/function-graphs-1.15.json.gz function_programs.py
+    python tests/oracle/record/graphs.py tests/ops/data/graphs-1.15.json.gz
+    python tests/oracle/record/graphs.py tests/ops/data/function-graphs-1.15.json.gz function_programs.py
 
 The file maps a program's name to its nodes in the order of the GraphDef: name, op type, inputs, device, colocation.
 """

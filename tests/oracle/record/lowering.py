@@ -1,6 +1,6 @@
 """Records how TensorFlow 2.21 and 1.15.5 place the graphs of `lowering_graphs`, added nodes included.
 
-Usage: python -m tests.oracle.record_lowering --python PYTHON3.7_WITH_TENSORFLOW_1.15.5    (needs the `oracle` extra)
+Usage: python -m tests.oracle.record.lowering --python PYTHON3.7_WITH_TENSORFLOW_1.15.5    (needs the `oracle` extra)
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.oracle.record import first_sentence
+from tests.oracle.record.placements import first_sentence
 
-TARGET = Path(__file__).parent.parent / "data" / "lowering.json.gz"
+TARGET = Path(__file__).parents[2] / "data" / "lowering.json.gz"
 GPUS = (0, 2)
 
 

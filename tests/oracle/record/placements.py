@@ -1,6 +1,6 @@
 """Records what TensorFlow's placers answer to the graphs of `corner_graphs`, for the tests that need no TensorFlow.
 
-    python -m tests.oracle.record --python PATH
+    python -m tests.oracle.record.placements --python PATH
 
 run in an environment with tensorflow==2.21.0 and g++; PATH is a Python 3.7 with TensorFlow 1.15.5. Writes
 `tests/data/placements.json.gz`: for each rule set, graph, number of devices and setting of soft placement the device of
@@ -15,10 +15,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.node_specs import graph_def
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import graph_def
 
-TARGET = Path(__file__).parent.parent / "data" / "placements.json.gz"
+TARGET = Path(__file__).parents[2] / "data" / "placements.json.gz"
 MACHINES = {
     "0 GPU": (1, 0),
     "1 GPU": (1, 1),

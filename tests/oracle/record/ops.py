@@ -2,7 +2,7 @@
 
 Run in an environment with TensorFlow 2.21, from the root of the project:
 
-    python tests/oracle/record_ops.py [TABLE ...]        # all tables without an argument
+    python tests/oracle/record/ops.py [TABLE ...]        # all tables without an argument
 
 Only cases that are new or whose inputs changed are run, unless `--all` is given. A case runs alone in a version 1 graph
 on the CPU, by op type: what a Python function of TensorFlow adds around the op is not part of it.
@@ -20,7 +20,7 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 import numpy as np
 import tensorflow as tf

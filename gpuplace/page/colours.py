@@ -18,6 +18,7 @@ from gpuplace.picture.lighting import lights_for
 from gpuplace.picture.marks import critical_path
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.text import printable
+from gpuplace.web.rules import RULES
 
 __all__ = ["colour_columns", "path_columns"]
 
@@ -74,5 +75,11 @@ def path_columns(view: PlacementView, run_metadata: Any = None) -> list[dict[str
     for what in lights_for(view, run_metadata):
         if what.startswith("path by "):
             path = critical_path(view, what.removeprefix("path by "), run_metadata)
-            found.append({"what": what, "text": f"critical path: {path.text}", "nodes": list(path.nodes)})
+            found.append(
+                {
+                    "what": what,
+                    "text": RULES["lights"]["told"]["path"].format(path=path.text),
+                    "nodes": list(path.nodes),
+                }
+            )
     return found

@@ -36,6 +36,7 @@ from gpuplace.picture.stacking import in_rows, stacked
 from gpuplace.tables.palette import INK, LIGHT, PAPER, PATTERNS, Look, Theme
 from gpuplace.tables.scopes import ROOT
 from gpuplace.tables.text import counted, printable, shortened
+from gpuplace.web.rules import words
 
 __all__ = ["draw", "dot_text", "escape", "quote"]
 
@@ -244,7 +245,7 @@ def _bar(shares: tuple[tuple[Look, int], ...], theme: Theme) -> str:
 
 def cluster_tip(cluster: Cluster) -> str:
     """What an open scope says when it is pointed at."""
-    return f"{cluster.path}\n{counted(cluster.nodes, 'node')}, open: double-click to fold"
+    return words("scope_tip", scope=cluster.path, nodes=counted(cluster.nodes, "node"))
 
 
 def _link(wire: Wire, theme: Theme) -> str:

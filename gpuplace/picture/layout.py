@@ -23,10 +23,11 @@ from gpuplace.picture.sheet import Sheet
 from gpuplace.picture.stacking import in_rows, stacked
 from gpuplace.tables.scopes import ROOT
 from gpuplace.tables.text import shortened
+from gpuplace.web.rules import RULES
 
 __all__ = ["CLUSTER_LABEL", "Layout", "Route", "layout_text", "read_layout"]
 
-CLUSTER_LABEL = 40
+CLUSTER_LABEL: int = RULES["text"]["scope_letters"]
 """Characters of an open scope's name."""
 _INCH = 72.0
 

@@ -32,6 +32,7 @@ from gpuplace.picture.sheet import (
 from gpuplace.picture.text_width import text_width
 from gpuplace.tables.palette import INK, LIGHT, PATTERNS, Look, Theme
 from gpuplace.tables.text import printable, shortened
+from gpuplace.web.rules import RULES
 
 __all__ = ["FAMILIES", "SvgOptions", "svg_text"]
 
@@ -44,7 +45,11 @@ _LEGEND_WIDTH = 480.0
 """A legend is this wide at least, however small the picture is."""
 _ROW = 21.0
 _ARROW = 6.0
-_LABEL, _LABEL_LEADING = 9.0, 10.5
+_LINE = RULES["line"]
+_UNMET_DASH: str = RULES["box"]["unmet_dash"]
+_LABEL: float = _LINE["label"]
+_LABEL_LEADING: float = _LINE["label_leading"]
+_DASHES = {kind: f' stroke-dasharray="{_LINE[f"{kind}_dash"]}"' for kind in ("copy", "control")}
 _HATCHES = {
     "rising": '<path d="M-1,7 L7,-1 M-1,1 L1,-1 M5,7 L7,5"/>',
     "falling": '<path d="M-1,-1 L7,7 M5,-1 L7,1 M-1,5 L1,7"/>',
@@ -176,7 +181,7 @@ class _Writer:
         y += (len(face.above) - len(face.below)) * TAB_HEIGHT / 2
         self._tabs(face.below, x, y + face.height / 2, face)
         fill = fill_colour(face.look, theme)
-        dash = ' stroke-dasharray="5,2"' if face.is_dashed else ""
+        dash = f' stroke-dasharray="{_UNMET_DASH}"' if face.is_dashed else ""
         stroke = role_colour(face.stroke, theme)
         inside = [
             f'<path fill="{fill}" stroke="{stroke}" stroke-width="{face.pen:g}"{dash}'
@@ -279,9 +284,7 @@ class _Writer:
         for number, (wire, route) in enumerate(zip(self.sheet.wires, routes, strict=True)):
             theme = self.theme
             colour = theme.copy if wire.kind == "copy" else theme.edge
-            dash = {"copy": ' stroke-dasharray="5,2.5"', "control": ' stroke-dasharray="1,3"'}.get(
-                wire.kind, ""
-            )
+            dash = _DASHES.get(wire.kind, "")
             inside = _curve(
                 route, theme.path if wire.on_path else colour, wire.pen, dash, wire.kind != "control"
             )

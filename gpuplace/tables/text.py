@@ -15,6 +15,7 @@ from typing import Any
 
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.web.rules import RULES, words
 
 __all__ = [
     "bytes_text",
@@ -25,13 +26,13 @@ __all__ = [
     "table_text",
 ]
 
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_UNITS: tuple[str, ...] = tuple(RULES["units"]["bytes"])
 
 
 def bytes_text(nbytes: int | None) -> str:
     """A number of bytes in words a person reads."""
     if nbytes is None:
-        return "unknown size"
+        return words("unknown_size")
     size = float(nbytes)
     for unit in _UNITS:
         if abs(size) < 1024 or unit == _UNITS[-1]:
@@ -117,7 +118,7 @@ def placement_text(placement: Any, limit: int = 30) -> str:
         for node, name in enumerate(view.names[:limit])
     )
     more = max(0, len(view) - limit)
-    parts = [summary_text(view), table_text(("node", "type", "requested", "assigned"), rows, more=more)]
+    parts = [summary_text(view), table_text(RULES["tables"]["nodes"], rows, more=more)]
     if view.errors:
         parts.insert(1, "\n".join(f"{type(error).__name__}: {error}" for error in view.errors[:3]))
     return "\n".join(parts)

@@ -35,6 +35,7 @@ LAYERS |= {"memory": RUN, "backends": RUN | {"memory"}}
 LAYERS["plan"] = RUN | {"memory", "backends"}
 LAYERS["tracing"] = LAYERS["plan"] | {"plan"}
 LAYERS["session"] = LAYERS["tracing"] | {"tracing"}
+LAYERS["web"] = set()
 SHOWN = set(LAYERS)
 LAYERS["tables"] = SHOWN
 LAYERS["logs"] = SHOWN | {"tables"}

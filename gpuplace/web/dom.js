@@ -26,7 +26,7 @@ export function svgElement(tag, properties = {}, text = "") {
 /** A device, or another entry of a legend, in its colour. */
 export function chip(look, text) {
   const more = look.outlines > 1 ? " gp-more" : "";
-  const node = element("span", { class: `gp-chip gp-${look.corners}${more}` }, text ?? look.text ?? look.label);
+  const node = element("span", { class: `gp-chip gp-${look.corners}${more}` }, text ?? look.label);
   node.style.background = look.fill;
   node.classList.toggle("gp-blank", look.fill === RULES.colours.paper);
   if (look.ink) node.style.color = look.ink;

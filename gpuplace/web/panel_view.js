@@ -20,7 +20,7 @@ function render({ model, el }) {
     if (value.node) return [nodeButton(value.node)];
     if (value.bar) return barOf(value);
     if (value.strong) return [element("b", {}, value.strong)];
-    return [chip(value)];
+    return [chip(value, value.text)];
   }
 
   const numberClass = (block, column) => (block.numbers?.includes(column) ? "gp-number" : "");

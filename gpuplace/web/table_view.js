@@ -128,7 +128,7 @@ function render({ model, el }) {
         }
         for (const value of cells) {
           const cell = element("td", { role: "gridcell" });
-          if (value !== null && typeof value === "object") cell.append(chip(value));
+          if (value !== null && typeof value === "object") cell.append(chip(value, value.text));
           else {
             cell.textContent = value ?? "";
             cell.title = value ?? "";

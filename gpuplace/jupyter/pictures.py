@@ -267,18 +267,7 @@ def picture_sheet(
 
 def legend_chips(sheet: Sheet) -> list[dict[str, Any]]:
     """The legend as values for a page's chips: ``label``, ``count``, ``note`` and the look."""
-    return [
-        {
-            "label": category.label,
-            "count": category.count,
-            "note": category.note,
-            "fill": category.look.fill,
-            "ink": category.look.ink,
-            "corners": category.look.corners,
-            "outlines": category.look.outlines,
-        }
-        for category in sheet.legend
-    ]
+    return [category.chip for category in sheet.legend]
 
 
 def _checked_scopes(view: PlacementView, opened: Iterable[str]) -> list[str]:

@@ -17,7 +17,6 @@ from gpuplace.picture.colouring import COLOURINGS, Colouring, colouring
 from gpuplace.picture.lighting import lights_for
 from gpuplace.picture.marks import critical_path
 from gpuplace.tables.placement_view import PlacementView
-from gpuplace.tables.text import printable
 from gpuplace.web.rules import RULES
 
 __all__ = ["colour_columns", "path_columns"]
@@ -48,18 +47,7 @@ def _column(colours: Colouring, is_measured: bool) -> dict[str, Any]:
     column: dict[str, Any] = {
         "name": colours.name,
         "title": colours.title,
-        "categories": [
-            {
-                "label": printable(category.label),
-                "count": category.count,
-                "note": printable(category.note),
-                "fill": category.look.fill,
-                "ink": category.look.ink,
-                "corners": category.look.corners,
-                "outlines": category.look.outlines,
-            }
-            for category in colours.categories
-        ],
+        "categories": [category.chip for category in colours.categories],
         "of": "".join(_LETTERS[category] for category in colours.category.tolist()),
     }
     if colours.values is not None and colours.scale is not None:

@@ -21,6 +21,7 @@ from collections.abc import Iterable
 
 from gpuplace.picture.colouring import Category
 from gpuplace.picture.drawing import Cluster, Drawing, draw
+from gpuplace.picture.rank_constraints import row_constraints, scope_constraints
 from gpuplace.picture.sheet import (
     BAR_HEIGHT,
     Face,
@@ -32,7 +33,6 @@ from gpuplace.picture.sheet import (
     role_colour,
     sheet_of,
 )
-from gpuplace.picture.stacking import in_rows, stacked
 from gpuplace.tables.palette import INK, LIGHT, PAPER, PATTERNS, Look, Theme
 from gpuplace.tables.scopes import ROOT
 from gpuplace.tables.text import counted, printable, shortened
@@ -130,7 +130,7 @@ def dot_text(
     lines += (f"  {_link(wire, theme)}" for wire in sheet.wires)
     lines += (
         f"  {src} -> {dst} [style=invis weight=0]"
-        for src, dst in (*stacked(sheet.drawing), *in_rows(sheet.drawing))
+        for src, dst in (*scope_constraints(sheet.drawing), *row_constraints(sheet.drawing))
     )
     lines.append("}")
     return "\n".join(lines) + "\n"

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpuplace.picture.dot import NOTE_ROLES, cluster_tip
 from gpuplace.picture.drawing import Cluster
-from gpuplace.picture.label_places import Rectangle, label_places, sampled
+from gpuplace.picture.label_placement import Rectangle, place_labels, sampled
 from gpuplace.picture.layout import CLUSTER_LABEL, Layout, Route
 from gpuplace.picture.sheet import (
     BAR_HEIGHT,
@@ -318,7 +318,7 @@ class _Writer:
             boxes.append((left, top, left + 12 + text_width(cluster.label, 10, True), top + 20))
         sizes = [_label_size(self.sheet.wires[number]) for number in labelled]
         curves = [sampled(route.points) for route in routes]
-        found = label_places(labelled, sizes, curves, boxes, (self.layout.width, self.layout.height))
+        found = place_labels(labelled, sizes, curves, boxes, (self.layout.width, self.layout.height))
         return dict(zip(labelled, found, strict=True))
 
     # ----------------------------------------------------------------------------------------------------------- legend

@@ -101,6 +101,16 @@ class Look:
     ink: str = INK
     """Text on the fill."""
 
+    def chip(self, **more: Any) -> dict[str, Any]:
+        """How its chip looks, for the scripts of widgets and pages."""
+        return {
+            "fill": self.fill,
+            "ink": self.ink,
+            "corners": self.corners,
+            "outlines": self.outlines,
+            **more,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Theme:

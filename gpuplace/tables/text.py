@@ -10,7 +10,8 @@ MatMul  -
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gpuplace.tables.palette import device_label
@@ -22,6 +23,7 @@ __all__ = [
     "counted",
     "placement_text",
     "printable",
+    "searcher",
     "shortened",
     "table_text",
 ]
@@ -74,6 +76,18 @@ def shortened(text: str, width: int) -> str:
         return text
     tail = (width - 1) // 2
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def searcher(pattern: str) -> Callable[[str], Any]:
+    """Search by regular expression; what is not one is searched for as it is.
+
+    >>> bool(searcher("Mat.*_1")("MatMul_1")), bool(searcher("a[")("a[0]"))
+    (True, True)
+    """
+    try:
+        return re.compile(pattern).search
+    except re.error:
+        return re.compile(re.escape(pattern)).search
 
 
 def table_text(

@@ -11,8 +11,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -23,21 +22,9 @@ from gpuplace.tables.moves import Moves
 from gpuplace.tables.natural_order import natural_ranks
 from gpuplace.tables.palette import chip_look
 from gpuplace.tables.placement_view import PlacementView
-from gpuplace.tables.text import bytes_text
+from gpuplace.tables.text import bytes_text, searcher
 
-__all__ = ["CopyRows", "LogRows", "MoveRows", "NodeRows", "Rows", "searcher"]
-
-
-def searcher(pattern: str) -> Callable[[str], Any]:
-    """Search by regular expression; what is not one is searched for as it is.
-
-    >>> bool(searcher("Mat.*_1")("MatMul_1")), bool(searcher("a[")("a[0]"))
-    (True, True)
-    """
-    try:
-        return re.compile(pattern).search
-    except re.error:
-        return re.compile(re.escape(pattern)).search
+__all__ = ["CopyRows", "LogRows", "MoveRows", "NodeRows", "Rows"]
 
 
 class Rows:

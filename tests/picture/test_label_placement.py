@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpuplace.picture.label_places import label_places, sampled
+from gpuplace.picture.label_placement import place_labels, sampled
 
 
 def line(*points):
@@ -27,7 +27,7 @@ def test_a_curve_goes_through_its_ends():
 def test_labels_keep_off_boxes_lines_and_one_another():
     curves = [line((100, 0), (100, 100)), line((140, 0), (140, 100)), line((0, 50), (90, 50))]
     boxes = [(104, 30, 130, 70)]
-    found = label_places([0, 1], [(30, 12), (30, 12)], curves, boxes, (300, 100))
+    found = place_labels([0, 1], [(30, 12), (30, 12)], curves, boxes, (300, 100))
     assert overlap(*found) == 0
     for place in found:
         assert overlap(place, boxes[0]) == 0
@@ -40,12 +40,12 @@ def test_labels_keep_off_boxes_lines_and_one_another():
 @pytest.mark.parametrize("end", [(40, 60), (-40, 60), (200, 40)])
 def test_a_slanting_line_passes_the_corners(end):
     curve = line((100, 0), (100 + end[0], end[1]))
-    (place,) = label_places([0], [(50, 22)], [curve], [], (400, 100))
+    (place,) = place_labels([0], [(50, 22)], [curve], [], (400, 100))
     inside = (place[0] < curve[:, 0]) & (curve[:, 0] < place[2])
     inside &= (place[1] < curve[:, 1]) & (curve[:, 1] < place[3])
     assert not inside.any()
 
 
 def test_labels_stay_inside_the_picture():
-    (place,) = label_places([0], [(60, 20)], [line((2, 0), (2, 10))], [], (70, 24))
+    (place,) = place_labels([0], [(60, 20)], [line((2, 0), (2, 10))], [], (70, 24))
     assert place[0] >= 0 and place[1] >= 0 and place[2] <= 70 and place[3] <= 24

@@ -4,7 +4,7 @@ Labels are no part of the layout, so that a line may get one, or lose it, with e
 places along the line, on all its sides, the one is taken that covers least of boxes, earlier labels and lines.
 
 >>> line = sampled([(0, 0), (0, 10), (0, 20), (0, 30)])
->>> label_places([0], [(20.0, 10.0)], [line], [], (100.0, 30.0))
+>>> place_labels([0], [(20.0, 10.0)], [line], [], (100.0, 30.0))
 [(4.0, 10.0, 24.0, 20.0)]
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["Rectangle", "label_places", "sampled"]
+__all__ = ["Rectangle", "place_labels", "sampled"]
 
 Rectangle = tuple[float, float, float, float]
 """Left, top, right, bottom."""
@@ -40,7 +40,7 @@ def sampled(points: Sequence[tuple[float, float]]) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def label_places(
+def place_labels(
     lines: Sequence[int],
     sizes: Sequence[tuple[float, float]],
     curves: Sequence[np.ndarray],

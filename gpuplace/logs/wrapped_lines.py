@@ -5,7 +5,7 @@ just as long breaks off in the middle of something that only goes on in one way:
 name that is alone on its line.
 
 >>> lines = ["abc: (Neg): /job:localhost/re", "plica:0/task:0/device:CPU:0", "done"]
->>> wraps = Wraps(lines)
+>>> wraps = WrappedLines(lines)
 >>> [wraps.is_full(i) for i in range(3)]
 [True, False, False]
 """
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from gpuplace.logs import grammar
 from gpuplace.progress import track
 
-__all__ = ["Wraps"]
+__all__ = ["WrappedLines"]
 
 _NEAR = 20
 """Lines before and behind that are compared."""
@@ -32,7 +32,7 @@ _OPEN_PREFIX = re.compile(r"(?:(?:\A|: )[IWEF] [^\s\]]*|[IWEF]\d{4} \d\d:\d\d:[\
 _OPEN_TIME = re.compile(r"\A\d{4}-\d\d-\d\d[ \d:.]*(?:: ?[IWEF]?)?\Z")
 
 
-class Wraps:
+class WrappedLines:
     """What is known of the wrapped lines of a log.
 
     Args:

@@ -15,13 +15,13 @@ import math
 from gpuplace.picture.drawing import Drawing
 from gpuplace.tables.scopes import ROOT
 
-__all__ = ["in_rows", "stacked"]
+__all__ = ["row_constraints", "scope_constraints"]
 
 _HELD = 4
 """Boxes of a scope that are kept above or below those of another."""
 
 
-def stacked(drawing: Drawing) -> list[tuple[str, str]]:
+def scope_constraints(drawing: Drawing) -> list[tuple[str, str]]:
     """Pairs of boxes, one to lie above the other: top-level scopes whose edges are cut follow one another downwards.
 
     Without this nothing holds them together, and they stand side by side in a strip.
@@ -72,13 +72,13 @@ def stacked(drawing: Drawing) -> list[tuple[str, str]]:
     return pairs
 
 
-def in_rows(drawing: Drawing) -> list[tuple[str, str]]:
+def row_constraints(drawing: Drawing) -> list[tuple[str, str]]:
     """Pairs of boxes, one to lie above the other: boxes of a scope without any lines stand in several rows, not in one.
 
     >>> from gpuplace.picture.drawing import draw
     >>> from gpuplace.tables.placement_view import PlacementView
     >>> rows = [(name, "NoOp", "", "/device:CPU:0") for name in "abcdefg"]
-    >>> in_rows(draw(PlacementView.of_columns(rows), []))
+    >>> row_constraints(draw(PlacementView.of_columns(rows), []))
     [('n0', 'n4'), ('n1', 'n5'), ('n2', 'n6')]
     """
     tied = {end for link in drawing.links for end in (link.src, link.dst)}

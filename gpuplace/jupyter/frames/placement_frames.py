@@ -15,14 +15,12 @@ source         string              ``file:line`` that made the node; missing whe
 =============  ==================  =========================================================================
 
 Each table is a function here and a name for ``placement.frame(name)``: ``"nodes"`` (the one above), ``"edges"``,
-``"copies"``, ``"devices"``, ``"scopes"``, ``"groups"``, ``"memory"``, ``"kernels"`` and ``"errors"``; sessions have
-``"memory"`` and ``"chunks"`` of what is in their GPUs' memory; ``machine.frame(config)`` is the chain from GPUs
-to devices.
+``"copies"``, ``"devices"``, ``"scopes"``, ``"groups"``, ``"memory"``, ``"kernels"`` and ``"errors"``. What a machine
+and a session's memory hold is in `machine_frames`, reasons and moves are in `explanation_frames`.
 
 `edges_frame`, one row an edge: ``src``, ``src_output`` (Int32, missing for control edges), ``dst``, ``dst_input``,
 ``src_device``, ``dst_device``, ``dtype``, ``shape``, ``bytes`` (Int64, missing where unknown), ``copy`` and ``control``
-(bool). `devices_frame`, one row a device. `mapping_frame`, one row a GPU or a device on it: ``gpu``, ``name``,
-``pci_bus_id``, ``visible`` (Int32), ``device``, ``memory_limit`` (Int64, bytes), ``reason``.
+(bool). `devices_frame`, one row a device.
 
 `groups_frame`, one row a node that has to share its device with others, indexed by its name: ``group`` (int64, counted
 from 0), ``size`` (int64), ``assigned``, ``requested`` (category, what the group asks for together), ``decided_by``
@@ -32,27 +30,6 @@ where the size is known, how many have none), ``copies_in``, ``bytes_in``. `erro
 being TensorFlow's: ``error`` (category, its class), ``node`` (string), ``message``, ``hint`` (string).
 `kernels_frame`, one row a kernel, indexed by op: ``device_type`` (category), ``constraints``, ``host_memory``,
 ``label`` (string), ``priority`` (int32), ``computable`` (bool).
-
-`allocator_frame`, one row a simulated GPU of a session, indexed by device: ``memory_limit``, ``bytes_in_use``,
-``peak_bytes_in_use``, ``bytes_from_gpu``, ``largest_alloc``, ``largest_free`` (int64, bytes), ``allocations``,
-``chunks`` (int64), ``fragmentation`` (float64, 0 to 1). `chunks_frame`, one row a chunk in address order: ``device``,
-``address``, ``size``, ``requested`` (int64, bytes), ``in_use`` (bool), ``label`` (string, who asked), ``allocation``
-(Int64).
-
-`explanation_frame`, one row a rule that acted, in order:
-
-=============  ==================  =========================================================================
-column         type                meaning
-=============  ==================  =========================================================================
-rule           category            the rule
-before         string              short names of the devices left before it, with spaces between
-after          string              short names of the devices left after it
-cause          string              the other node that made the rule apply; missing where it is none
-note           string              what happened, in words
-=============  ==================  =========================================================================
-
-`diff_frame`, one row a node that moves, indexed by its name: ``before`` and ``after`` (category, full device names,
-missing without a device), ``cause`` (category, the rule), ``note`` (string, missing where the rule says it all).
 """
 
 from __future__ import annotations
@@ -65,26 +42,19 @@ import pandas as pd
 
 from gpuplace.jupyter.frames.columns import category, coded, scope_category
 from gpuplace.tables.palette import device_label
-from gpuplace.tables.placement_view import TensorFact, view_of
-from gpuplace.tables.rows import device_rows, mapping_cells, scope_rows
+from gpuplace.tables.placement_view import view_of
+from gpuplace.tables.rows import device_rows, scope_rows
 
 __all__ = [
-    "allocator_frame",
-    "blame_frame",
-    "chunks_frame",
     "devices_frame",
-    "diff_frame",
     "edges_frame",
     "errors_frame",
-    "explanation_frame",
     "frame",
     "groups_frame",
     "kernels_frame",
-    "mapping_frame",
     "memory_frame",
     "placement_frame",
     "scopes_frame",
-    "session_frame",
     "trace_frame",
 ]
 
@@ -123,7 +93,7 @@ def edges_frame(placement: Any, *, copies_only: bool = False) -> pd.DataFrame:
     known = iter(view.tensors_of(keys[keys[:, 1] >= 0].tolist()))
     facts = [next(known) if port >= 0 else None for port in keys[:, 1].tolist()]
     dtypes = category("" if fact is None else fact.dtype for fact in facts)
-    shapes = pd.array([_shape_text(fact) for fact in facts], dtype="string")
+    shapes = pd.array([None if fact is None else fact.shape_text or None for fact in facts], dtype="string")
     sizes = pd.array([None if fact is None else fact.nbytes for fact in facts], dtype="Int64")
     names = np.array(view.names, dtype=object)
     return pd.DataFrame(
@@ -161,13 +131,6 @@ def trace_frame(trace: Any, table: str = "nodes") -> pd.DataFrame:
     raise ValueError(f"No table {table!r} of a trace: choose one of nodes, edges, copies")
 
 
-def _shape_text(fact: TensorFact | None) -> str | None:
-    """Sizes with crosses between, `?` where unknown; None for a scalar and for no tensor."""
-    if fact is None or fact.shape is None:
-        return None if fact is None else "?"
-    return "×".join("?" if size is None else str(size) for size in fact.shape) or None
-
-
 def devices_frame(placement: Any) -> pd.DataFrame:
     """One row a device of the machine, indexed by full name: what it was given and what is copied to it."""
     rows = device_rows(placement)
@@ -193,92 +156,6 @@ def scopes_frame(placement: Any, depth: int = 1) -> pd.DataFrame:
     columns |= {label: [row.devices.get(label, 0) for row in rows] for label in labels}
     return pd.DataFrame(
         columns, index=pd.Index([row.scope for row in rows], name="scope", dtype="str"), dtype="int64"
-    )
-
-
-def mapping_frame(machine: Any, config: Any = None, **options: Any) -> pd.DataFrame:
-    """The chain physical GPU -> visible GPU -> device of a machine, hidden GPUs and reasons included.
-
-    Args:
-        machine: a `Machine`, its text, or rows that it gave.
-        config: ``ConfigProto`` or None.
-        options: further arguments of `Machine.mapping`, such as ``environ``.
-    """
-    from gpuplace.device.machine import Machine
-
-    if isinstance(machine, str):
-        machine = Machine.parse(machine)
-    rows = machine.mapping(config, **options) if isinstance(machine, Machine) else machine
-    cells = mapping_cells(rows)
-    gpu, name, bus, visible, device, limit, reason = zip(*cells, strict=True) if cells else ((),) * 7
-    return pd.DataFrame(
-        {
-            "gpu": pd.array(gpu, dtype="int32"),
-            "name": category(name),
-            "pci_bus_id": pd.array(bus, dtype="str"),
-            "visible": pd.array(visible, dtype="Int32"),
-            "device": pd.array(device, dtype="string"),
-            "memory_limit": pd.array(limit, dtype="Int64"),
-            "reason": pd.array(reason, dtype="string"),
-        }
-    )
-
-
-def blame_frame(blame: Any) -> pd.DataFrame:
-    """One row a cause that keeps nodes off a device type, that of most nodes first.
-
-    Args:
-        blame: what ``placement.blame()`` gave.
-    """
-    rows = tuple(blame)
-    numbers = ("nodes", "itself", "bound", "followers", "nbytes", "unsized")
-    return pd.DataFrame(
-        {
-            "rule": category(row.rule.value for row in rows),
-            "cause": pd.array([row.cause for row in rows], dtype="string"),
-            **{name: pd.array([getattr(row, name) for row in rows], dtype="int64") for name in numbers},
-            "op_types": pd.array([", ".join(row.op_types) for row in rows], dtype="string"),
-            "dtypes": pd.array([", ".join(row.dtypes) for row in rows], dtype="string"),
-            "decided_by": pd.array([row.decided_by for row in rows], dtype="string"),
-            "example": pd.array([row.example for row in rows], dtype="string"),
-            "remedy": pd.array([row.remedy for row in rows], dtype="string"),
-        }
-    )
-
-
-def explanation_frame(explanation: Any) -> pd.DataFrame:
-    """One row a rule that acted on a node, in order; see the module for the columns.
-
-    Args:
-        explanation: what ``placement.explain(node)`` gave.
-    """
-    steps = explanation.steps
-    return pd.DataFrame(
-        {
-            "rule": category(step.rule.value for step in steps),
-            "before": pd.array([" ".join(step.before) for step in steps], dtype="string"),
-            "after": pd.array([" ".join(step.after) for step in steps], dtype="string"),
-            "cause": pd.array([step.cause for step in steps], dtype="string"),
-            "note": pd.array([step.note for step in steps], dtype="string"),
-        }
-    )
-
-
-def diff_frame(diff: Any) -> pd.DataFrame:
-    """One row a node that has another device in the other placement; see the module for the columns.
-
-    Args:
-        diff: what ``placement.diff(other)`` gave.
-    """
-    moves = tuple(diff)
-    return pd.DataFrame(
-        {
-            "before": category(move.before for move in moves),
-            "after": category(move.after for move in moves),
-            "cause": category(move.cause.value for move in moves),
-            "note": pd.array([move.note or None for move in moves], dtype="string"),
-        },
-        index=pd.Index([move.node for move in moves], name="node", dtype="str"),
     )
 
 
@@ -385,56 +262,3 @@ def frame(placement: Any, table: str = "nodes", **options: Any) -> pd.DataFrame:
     if table not in _TABLES:
         raise ValueError(f"There is no table {table!r} of a placement: choose one of {', '.join(_TABLES)}")
     return _TABLES[table](placement, **options)
-
-
-def session_frame(session: Any, table: str = "nodes", **options: Any) -> pd.DataFrame:
-    """A table of a session: of its placement, or of what its GPUs' memory holds.
-
-    Raises:
-        ValueError: there is no such table.
-    """
-    if table == "memory":
-        return allocator_frame(session)
-    if table == "chunks":
-        return chunks_frame(session)
-    return frame(session.placement, table, **options)
-
-
-def allocator_frame(session: Any) -> pd.DataFrame:
-    """One row a simulated GPU: what its allocator counts; see the module for the columns."""
-    allocators = session.allocators
-    stats = [allocator.stats() for allocator in allocators.values()]
-    whole = list(allocators.values())
-    columns = {
-        "memory_limit": [counters.bytes_limit for counters in stats],
-        "bytes_in_use": [counters.bytes_in_use for counters in stats],
-        "peak_bytes_in_use": [counters.peak_bytes_in_use for counters in stats],
-        "bytes_from_gpu": [sum(region.size for region in allocator.regions()) for allocator in whole],
-        "largest_alloc": [counters.largest_alloc_size for counters in stats],
-        "largest_free": [allocator.largest_free_chunk() for allocator in whole],
-        "allocations": [counters.num_allocs for counters in stats],
-        "chunks": [len(allocator.chunks()) for allocator in whole],
-    }
-    found = pd.DataFrame(columns, index=pd.Index(list(allocators), name="device", dtype="str"), dtype="int64")
-    return found.assign(
-        fragmentation=np.array([allocator.fragmentation() for allocator in whole], dtype=float)
-    )
-
-
-def chunks_frame(session: Any) -> pd.DataFrame:
-    """One row a chunk of a simulated GPU's memory, in address order; see the module for the columns."""
-    rows = [(name, chunk) for name, allocator in session.allocators.items() for chunk in allocator.chunks()]
-    return pd.DataFrame(
-        {
-            "device": category(name for name, _ in rows),
-            "address": pd.array([chunk.address for _, chunk in rows], dtype="int64"),
-            "size": pd.array([chunk.size for _, chunk in rows], dtype="int64"),
-            "requested": pd.array([chunk.requested_size for _, chunk in rows], dtype="int64"),
-            "in_use": np.array([chunk.allocation_id >= 0 for _, chunk in rows], dtype=bool),
-            "label": pd.array([chunk.label or None for _, chunk in rows], dtype="string"),
-            "allocation": pd.array(
-                [chunk.allocation_id if chunk.allocation_id >= 0 else None for _, chunk in rows],
-                dtype="Int64",
-            ),
-        }
-    )

@@ -45,7 +45,7 @@ __all__ = [
 _TEXT, _BOX, _LINE = RULES["text"], RULES["box"], RULES["line"]
 LABEL_WIDTH: int = _TEXT["name_letters"]
 """Characters of a name in a box."""
-FOLDED_WIDTH: float = _BOX["least_folded"]
+FOLDED_WIDTH = 140.0
 """Least width of a folded box in points."""
 BAR_HEIGHT: float = _BOX["bar"]
 TAB_SIZE, TAB_HEIGHT = 8.5, 12.0

@@ -36,7 +36,7 @@ from gpuplace.web.rules import RULES
 
 __all__ = ["FAMILIES", "SvgOptions", "svg_text"]
 
-FAMILIES = "Arial,Helvetica,'Liberation Sans',sans-serif"
+FAMILIES: str = RULES["text"]["font"]
 """Fonts that a page tries in turn."""
 DIM = 0.28
 """Opacity of what a trace leaves out."""
@@ -46,10 +46,15 @@ _LEGEND_WIDTH = 480.0
 _ROW = 21.0
 _ARROW = 6.0
 _LINE = RULES["line"]
+_RADIUS: float = RULES["box"]["radius"]
+_INSET: float = RULES["box"]["inset"]
 _UNMET_DASH: str = RULES["box"]["unmet_dash"]
 _LABEL: float = _LINE["label"]
 _LABEL_LEADING: float = _LINE["label_leading"]
-_DASHES = {kind: f' stroke-dasharray="{_LINE[f"{kind}_dash"]}"' for kind in ("copy", "control")}
+_DASHES = {
+    kind: f' stroke-dasharray="{dash}"'
+    for kind, dash in (("copy", _LINE["copy_dash"]), ("control", _LINE["control_dash"]))
+}
 _HATCHES = {
     "rising": '<path d="M-1,7 L7,-1 M-1,1 L1,-1 M5,7 L7,5"/>',
     "falling": '<path d="M-1,-1 L7,7 M5,-1 L7,1 M-1,5 L1,7"/>',
@@ -193,7 +198,7 @@ class _Writer:
             inside.append(f'<path fill="url(#gp-{hatch})" stroke="none" d="{inner}"/>\n')
             inside.append(self._panel(face, x, y, fill))
         for number in range(1, face.outlines):
-            inner = _outline(x, y, face.width - 5 * number, face.height - 5 * number, face.corners)
+            inner = _outline(x, y, face.width - _INSET * number, face.height - _INSET * number, face.corners)
             inside.append(f'<path fill="none" stroke="{stroke}" stroke-width="1" d="{inner}"/>\n')
         inside += self._lines(face, x, y - face.height / 2)
         self._group(box.id, " ".join(("node", *face.classes)), box.id, face.tip, inside, face.is_dim)
@@ -416,7 +421,7 @@ def _words(
     )
 
 
-def _outline(x: float, y: float, width: float, height: float, corners: str, radius: float = 8.0) -> str:
+def _outline(x: float, y: float, width: float, height: float, corners: str, radius: float = _RADIUS) -> str:
     """Path of a box around a middle."""
     left, top, right, bottom = x - width / 2, y - height / 2, x + width / 2, y + height / 2
     if corners == "square":

@@ -23,6 +23,7 @@ from gpuplace.tables.natural_order import natural_ranks
 from gpuplace.tables.palette import chip_look
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.text import bytes_text, searcher
+from gpuplace.web.rules import RULES
 
 __all__ = ["CopyRows", "LogRows", "MoveRows", "NodeRows", "Rows"]
 
@@ -101,7 +102,7 @@ class Rows:
 class NodeRows(Rows):
     """Nodes with their type, request and device."""
 
-    columns = (("node", 4), ("type", 2), ("requested", 2), ("assigned", 1.2))
+    columns = tuple(zip(RULES["tables"]["nodes"], (4, 2, 2, 1.2), strict=True))
 
     def __init__(self, view: PlacementView) -> None:
         super().__init__(len(view))

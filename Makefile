@@ -19,6 +19,9 @@ FIRST_NOTEBOOK = $(firstword $(sort $(wildcard notebooks/01-*.ipynb)))
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 
+# Lints scripts and sheets; its wheel is the whole program, and it may ask nobody.
+export DENO_NO_UPDATE_CHECK := 1
+
 # What the tests need beside Python: a browser and what its driver links, `dot`, and fonts so that pictures have text.
 TEST_PACKAGES := chromium libatomic1 graphviz fonts-dejavu-core fonts-liberation
 
@@ -62,6 +65,9 @@ endif
 lint: $(VENV)/stamp-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/deno fmt --quiet --check
+	$(BIN)/deno lint --quiet
+	$(BIN)/deno check --quiet --no-remote gpuplace/web
 
 types: $(VENV)/stamp-test
 	$(BIN)/mypy

@@ -478,6 +478,20 @@ def unknown_shape(ndims: int | None = None) -> TensorShape:
     return UNKNOWN_SHAPE if ndims is None else TensorShape.of((None,) * ndims)
 
 
+def brackets(shape: TensorShape | Iterable[int | None], unknown: str = "?") -> str:
+    """A shape as C++ prints it.
+
+    Args:
+        shape: the shape, or its sizes.
+        unknown: what stands for a shape without a rank.
+
+    >>> brackets(TensorShape([2, None])), brackets(TensorShape(None)), brackets((2, 3))
+    ('[2,?]', '?', '[2,3]')
+    """
+    sizes = shape.sizes if isinstance(shape, TensorShape) else shape
+    return unknown if sizes is None else f"[{','.join('?' if size is None else str(size) for size in sizes)}]"
+
+
 def broadcast_shapes(left: TensorShape, right: TensorShape) -> TensorShape:
     """Returns the shape of an elementwise result.
 

@@ -96,7 +96,7 @@ def _diff_picture(self: PlacementDiff, **options: Any) -> Any:
 
 
 def _frame(self: Placement, table: str = "nodes", **options: Any) -> Any:
-    """A table of the placement as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.frames`` for the columns.
+    """A table of the placement as a pandas ``DataFrame``; see ``jupyter.frames.placement_frames`` for its columns.
 
     Args:
         table: ``"nodes"``, ``"devices"``, ``"edges"``, ``"copies"``, ``"groups"``, ``"scopes"``, ``"kernels"``,
@@ -106,7 +106,7 @@ def _frame(self: Placement, table: str = "nodes", **options: Any) -> Any:
     Raises:
         ValueError: there is no such table.
     """
-    from gpuplace.jupyter.frames.frames import frame
+    from gpuplace.jupyter.frames.placement_frames import frame
 
     return frame(self, table, **options)
 
@@ -118,7 +118,7 @@ def _machine_frame(self: Machine, config: Any = None, **options: Any) -> Any:
         config: ``ConfigProto``; None for the defaults.
         **options: further arguments of ``Machine.mapping``, such as ``environ``.
     """
-    from gpuplace.jupyter.frames.frames import mapping_frame
+    from gpuplace.jupyter.frames.machine_frames import mapping_frame
 
     return mapping_frame(self, config, **options)
 
@@ -133,7 +133,7 @@ def _session_frame(self: BaseSession, table: str = "nodes", **options: Any) -> A
     Raises:
         ValueError: there is no such table.
     """
-    from gpuplace.jupyter.frames.frames import session_frame
+    from gpuplace.jupyter.frames.machine_frames import session_frame
 
     return session_frame(self, table, **options)
 
@@ -159,8 +159,8 @@ def _trace(self: Placement, of: Any, direction: str = "inputs") -> Any:
 
 
 def _trace_frame(self: Any, table: str = "nodes") -> Any:
-    """The rows of a trace of ``"nodes"``, ``"edges"`` or ``"copies"``; see ``gpuplace.jupyter.frames.frames``."""
-    from gpuplace.jupyter.frames.frames import trace_frame
+    """The rows of a trace of ``"nodes"``, ``"edges"`` or ``"copies"``; see ``trace_frame`` in ``jupyter.frames``."""
+    from gpuplace.jupyter.frames.placement_frames import trace_frame
 
     return trace_frame(self, table)
 
@@ -180,22 +180,22 @@ def _log_diff_frame(self: Any) -> Any:
 
 
 def _blame_frame(self: Blame) -> Any:
-    """A row a cause as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.frames.blame_frame``."""
-    from gpuplace.jupyter.frames.frames import blame_frame
+    """A row a cause as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.explanation_frames.blame_frame``."""
+    from gpuplace.jupyter.frames.explanation_frames import blame_frame
 
     return blame_frame(self)
 
 
 def _explanation_frame(self: Explanation) -> Any:
-    """A row a rule that acted as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.frames.explanation_frame``."""
-    from gpuplace.jupyter.frames.frames import explanation_frame
+    """A row a rule that acted as a pandas ``DataFrame``; see ``jupyter.frames.explanation_frames``."""
+    from gpuplace.jupyter.frames.explanation_frames import explanation_frame
 
     return explanation_frame(self)
 
 
 def _diff_frame(self: PlacementDiff) -> Any:
-    """A row a node that moves as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.frames.diff_frame``."""
-    from gpuplace.jupyter.frames.frames import diff_frame
+    """A row a node that moves as a pandas ``DataFrame``; see ``jupyter.frames.explanation_frames``."""
+    from gpuplace.jupyter.frames.explanation_frames import diff_frame
 
     return diff_frame(self)
 
@@ -272,6 +272,7 @@ def timeline(step: Any, of: Any = None) -> Any:
     from gpuplace.session.place import place
     from gpuplace.timelines.reader import step_timeline
     from gpuplace.timelines.step_timeline import StepTimeline
+    from gpuplace.timelines.text import timeline_text
 
     if isinstance(step, str | os.PathLike):
         from gpuplace.graphdef.run_metadata import load_run_metadata
@@ -279,7 +280,13 @@ def timeline(step: Any, of: Any = None) -> Any:
         step = load_run_metadata(step)
     if of is not None and not isinstance(of, Placement):
         of = of.placement if isinstance(of, BaseSession) else place(of)
-    _attach(StepTimeline, frame=_timeline_frame, svg=_timeline_svg, _repr_mimebundle_=_timeline_bundle)
+    _attach(
+        StepTimeline,
+        __str__=timeline_text,
+        frame=_timeline_frame,
+        svg=_timeline_svg,
+        _repr_mimebundle_=_timeline_bundle,
+    )
     return step_timeline(step, of)
 
 
@@ -518,6 +525,6 @@ def kernels(op: str, release: str | None = None) -> Any:
     Raises:
         NotFoundError: there is no such op.
     """
-    from gpuplace.jupyter.frames.frames import kernels_frame
+    from gpuplace.jupyter.frames.placement_frames import kernels_frame
 
     return kernels_frame(op, release)

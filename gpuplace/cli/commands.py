@@ -15,6 +15,7 @@ from gpuplace.cli.traced_runs import TracedRuns
 from gpuplace.device.machine import ENVIRONMENT_VARIABLE as MACHINE_VARIABLE
 from gpuplace.errors import NotFoundError
 from gpuplace.tables.rows import node_rows
+from gpuplace.web.rules import RULES
 from gpuplace.why.blame import BlameRow
 
 
@@ -60,7 +61,7 @@ def place(arguments: argparse.Namespace) -> int:
     if arguments.format == "log":
         print(placement.log(release).rstrip("\n"))
         return 0
-    columns = ("node", "type", "requested", "assigned", "rule", "decided_by")
+    columns = RULES["tables"]["nodes"]
     rows = [{column: getattr(row, column) for column in columns} for row in node_rows(placement)]
     print(render(rows, arguments.format, columns))
     return 0

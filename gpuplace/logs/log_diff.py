@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gpuplace.logs.logged_placement import LoggedPlacement, full_name
+from gpuplace.device.parsed_name import parse_name
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.text import counted
 from gpuplace.why.placement import Placement
 
-__all__ = ["LogDiff", "LogMove", "log_diff"]
+__all__ = ["LogDiff", "LogMove", "full_name", "log_diff"]
 
 _SHOWN = 12
 
@@ -74,10 +74,25 @@ class LogDiff:
         return "\n".join(lines)
 
 
-def log_diff(log: LoggedPlacement, other: Mapping[str, str]) -> LogDiff:
-    """Compares node by node; `/gpu:0` and `/device:GPU:0` are the same."""
+def full_name(device: str) -> str:
+    """A device name in the form of 1.15, whatever form it was printed in.
+
+    >>> full_name("/job:localhost/replica:0/task:0/gpu:1")
+    '/job:localhost/replica:0/task:0/device:GPU:1'
+    """
+    parsed = parse_name(device)
+    return device if parsed is None else parsed.to_string()
+
+
+def log_diff(log: Mapping[str, str], other: Mapping[str, str], types: Mapping[str, str]) -> LogDiff:
+    """Compares node by node; `/gpu:0` and `/device:GPU:0` are the same.
+
+    Args:
+        log: node name -> device, as logged.
+        other: the same of another log, or a `Placement`.
+        types: node name -> op type, where a log tells it.
+    """
     placement = other if isinstance(other, Placement) else None
-    types = other.types if isinstance(other, LoggedPlacement) else {}
     canonical = {device: full_name(device) for device in {*log.values(), *other.values()}}
     there = dict(other)
     moves = []
@@ -89,7 +104,7 @@ def log_diff(log: LoggedPlacement, other: Mapping[str, str]) -> LogDiff:
         if logged == found:
             same += 1
             continue
-        op_type, rule = log.types[name] or types.get(name, ""), ""
+        op_type, rule = types.get(name, ""), ""
         if placement is not None:
             node = placement.graph.index[name]
             op_type = op_type or placement.graph.op_type(node)

@@ -21,6 +21,7 @@ import numpy as np
 
 from gpuplace.device.machine import Machine
 from gpuplace.device.parsed_name import parse_name
+from gpuplace.logs.log_diff import LogDiff, full_name, log_diff
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import NOWHERE, PlacementView
 from gpuplace.tables.text import counted
@@ -32,7 +33,6 @@ __all__ = [
     "LoggedNode",
     "LoggedPlacement",
     "Unparsed",
-    "full_name",
 ]
 
 
@@ -108,16 +108,6 @@ class Unparsed(NamedTuple):
     column: int
     """Counted from 0."""
     text: str
-
-
-def full_name(device: str) -> str:
-    """A device name in the form of 1.15, whatever form it was printed in.
-
-    >>> full_name("/job:localhost/replica:0/task:0/gpu:1")
-    '/job:localhost/replica:0/task:0/device:GPU:1'
-    """
-    parsed = parse_name(device)
-    return device if parsed is None else parsed.to_string()
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,11 +247,11 @@ class LoggedPlacement(Mapping[str, str]):
             raise KeyError(f"the log has no node {node!r}")
         return LoggedNote(rows)
 
-    def diff(self, other: Mapping[str, str]) -> Any:
-        """The nodes that have another device in another log, or in a `Placement`; a `LogDiff`."""
-        from gpuplace.logs.log_diff import log_diff
-
-        return log_diff(self, other)
+    def diff(self, other: Mapping[str, str]) -> LogDiff:
+        """The nodes that have another device in another log, or in a `Placement`."""
+        types = dict(other.types) if isinstance(other, LoggedPlacement) else {}
+        types.update((name, op_type) for name, op_type in self.types.items() if op_type)
+        return log_diff(self, other, types)
 
     def compare(
         self,
@@ -270,8 +260,8 @@ class LoggedPlacement(Mapping[str, str]):
         config: Any = None,
         release: str | None = None,
         session: int | None = None,
-    ) -> Any:
-        """Where gpuplace would place a graph otherwise than the log says; a `LogDiff` with the reasons.
+    ) -> LogDiff:
+        """Where gpuplace would place a graph otherwise than the log says, with the reasons.
 
         Args:
             graph: what `gpuplace.place` takes.
@@ -284,12 +274,11 @@ class LoggedPlacement(Mapping[str, str]):
             InvalidArgumentError: the graph cannot be placed on the machine.
             IndexError: there is no such session.
         """
-        from gpuplace.logs.log_diff import log_diff
         from gpuplace.session.place import place
 
         part = self if session is None else self.sessions[session]
         placement = place(graph, machine=machine or part.machine(), config=config, release=release)
-        return log_diff(part, placement)
+        return part.diff(placement)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
-from gpuplace.logs.pieces import Kind, Statement
+from gpuplace.logs.statements import Kind, Statement
 
 __all__ = ["SessionStatements", "sessions_of"]
 

@@ -9,14 +9,7 @@ Source: tensorflow/core/framework/shape_inference.cc, release 1.15.
 from __future__ import annotations
 
 from gpuplace.graph.operation import Operation
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-
-
-def brackets(shape: TensorShape) -> str:
-    """A shape as C++ prints it: ``[2,?]``, and ``?`` without a rank."""
-    if shape.sizes is None:
-        return "?"
-    return "[" + ",".join("?" if size is None else str(size) for size in shape.sizes) + "]"
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 
 
 def merge_shapes(one: TensorShape, other: TensorShape) -> TensorShape:

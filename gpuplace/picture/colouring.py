@@ -40,7 +40,7 @@ from gpuplace.tables.palette import (
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scale import Scale, bytes_scale, time_scale
 from gpuplace.tables.step_times import measured_bytes, measured_us
-from gpuplace.tables.text import counted, shortened
+from gpuplace.tables.text import counted, printable, shortened
 from gpuplace.why.rules import RULES, Rule
 
 __all__ = ["COLOURINGS", "Category", "Colouring", "cause_look", "colouring", "moved_colouring"]
@@ -79,6 +79,11 @@ class Category:
     """Nodes."""
     note: str = ""
     """More about it, for a tooltip."""
+
+    @property
+    def chip(self) -> dict[str, Any]:
+        """Its entry of a legend, for the scripts of widgets and pages; printable."""
+        return self.look.chip(label=printable(self.label), count=self.count, note=printable(self.note))
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
 from gpuplace.memory.allocator_text import OOM_HINT, oom_message
 from gpuplace.numerics.complaints import tensorflow_sentence
-from gpuplace.ops.shape_rules import brackets
+from gpuplace.shapes import brackets
 
 __all__ = [
     "error_with_lines",

@@ -25,9 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.picture.drawing import scope_tree
 from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import bytes_text, counted, shortened
+from gpuplace.web.rules import RULES
 
 __all__ = ["TRACES", "Trace", "reached", "trace_from", "trace_of"]
 
@@ -36,11 +37,8 @@ TRACES = ("inputs", "consumers", "both")
 _NARROW = 64
 """Nodes up to which a step is taken one by one, and not by arrays."""
 _SEARCHED = 5_000
-_WORDS = {
-    "inputs": "what {} depends on",
-    "consumers": "what depends on {}",
-    "both": "what {} depends on, and what depends on it",
-}
+_WORDS: dict[str, str] = RULES["lights"]["told"]
+_NAME_LETTERS: int = RULES["text"]["lit_letters"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +119,7 @@ class Trace:
             size += (
                 f" and {self.unsized:,} of unknown size" if self.unsized and self.nbytes is not None else ""
             )
-        told = _WORDS[self.direction].format(shortened(self.of, 60))
+        told = _WORDS[self.direction].format(name=shortened(self.of, _NAME_LETTERS))
         return f"{told}: {where}" + (f"; {copies} between devices{size}" if total else "")
 
 

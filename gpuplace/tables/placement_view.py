@@ -46,9 +46,13 @@ class TensorFact:
     nbytes: int | None
     """Size in bytes, None where unknown."""
 
+    @property
+    def shape_text(self) -> str:
+        """``2×3``, ``?`` where unknown, ``""`` for a scalar."""
+        return "?" if self.shape is None else "×".join("?" if n is None else str(n) for n in self.shape)
+
     def __str__(self) -> str:
-        sizes = "?" if self.shape is None else "×".join("?" if n is None else str(n) for n in self.shape)
-        return " ".join(part for part in (sizes or "scalar", self.dtype) if part)
+        return " ".join(part for part in (self.shape_text or "scalar", self.dtype) if part)
 
 
 UNKNOWN = TensorFact("", None, None)

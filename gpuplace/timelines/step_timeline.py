@@ -14,7 +14,7 @@ The critical path is the longest chain of nodes and copies that waited for one a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -127,6 +127,8 @@ class StepTimeline:
     """Node and output -> bytes."""
     placement: Any = field(default=None, repr=False)
     """A `Placement` of the graph; None where none was given."""
+    find_hints: Callable[[StepTimeline], tuple[Any, ...]] = field(default=lambda _: (), repr=False)
+    """Finds what to move."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -321,9 +323,7 @@ class StepTimeline:
     @cached_property
     def hints(self) -> tuple[Any, ...]:
         """What to move, each tried by placing again; see `gpuplace.timelines.move_hints`. Empty without a placement."""
-        from gpuplace.timelines.move_hints import move_hints
-
-        return move_hints(self)
+        return self.find_hints(self)
 
     @property
     def text(self) -> str:
@@ -336,8 +336,3 @@ class StepTimeline:
 
     def __repr__(self) -> str:
         return f"<StepTimeline of {self.text}>"
-
-    def __str__(self) -> str:
-        from gpuplace.timelines.text import timeline_text
-
-        return timeline_text(self)

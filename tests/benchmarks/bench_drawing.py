@@ -21,8 +21,8 @@ from gpuplace.picture import drawing
 from gpuplace.placer.placer import Placer
 from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
-from tests.benchmarks.bench_placer import training_graph
-from tests.oracle.node_specs import placement_graph
+from tests.support.node_specs import placement_graph
+from tests.support.training_graph import training_graph
 
 MACHINES = ("4x Tesla K20m", "2x Tesla K20m")
 

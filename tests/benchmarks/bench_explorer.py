@@ -28,8 +28,8 @@ from gpuplace.tables.moves import moves_between
 from gpuplace.tables.placement_view import view_of
 from gpuplace.why.place import place_again
 from tests.benchmarks.bench_drawing import forget
-from tests.benchmarks.bench_placer import training_graph
-from tests.oracle.node_specs import graph_def
+from tests.support.node_specs import graph_def
+from tests.support.training_graph import training_graph
 
 
 def median(act: Callable[[], Any], rounds: int) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 
 from gpuplace.dtypes import as_dtype
 from gpuplace.graph.attr_value import FunctionRef
-from tests.oracle.node_specs import PRODUCER, NodeSpec, add_node_def, graph_def_class, node
+from tests.support.node_specs import PRODUCER, NodeSpec, add_node_def, graph_def_class, node
 
 CPU, GPU, GPU1 = "/cpu:0", "/gpu:0", "/gpu:1"
 

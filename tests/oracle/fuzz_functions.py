@@ -24,8 +24,9 @@ from gpuplace.errors import OpError
 from gpuplace.graphdef.messages import ConfigProto
 from gpuplace.placer import bindings, calls
 from gpuplace.session.place import place
-from tests.oracle.fuzz import comparable, fuzz_options, oracle_of, usable_ops
+from tests.oracle.fuzz import comparable, fuzz_options, oracle_of
 from tests.oracle.random_functions import random_functions
+from tests.support.random_graphs import usable_ops
 
 
 def ours(message: Any, devices: Sequence[str], config: Any, rules: str) -> Any:

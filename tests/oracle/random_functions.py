@@ -18,8 +18,8 @@ from gpuplace.dtypes import DType, as_dtype
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.op_def import OpDef
 from gpuplace.kernels.registry import default_catalogue
-from tests.oracle.fuzz import RandomGraph
-from tests.oracle.node_specs import PRODUCER, add_node_def, graph_def_class
+from tests.support.node_specs import PRODUCER, add_node_def, graph_def_class
+from tests.support.random_graphs import RandomGraph
 
 DEEPEST = 3
 """Functions call functions at most so deep."""

@@ -16,8 +16,8 @@ from gpuplace.tables.memory import memory_rows
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.text import summary_text
 from gpuplace.why.place import place_again
-from tests.benchmarks.bench_placer import training_graph
-from tests.oracle.node_specs import graph_def
+from tests.support.node_specs import graph_def
+from tests.support.training_graph import training_graph
 
 DATA = graph_def(training_graph(18_000))
 

@@ -9,15 +9,15 @@ from gpuplace.errors import OpError
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
 from gpuplace.why.place import place_again, place_graph
-from tests.benchmarks.bench_placer import local, training_graph
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.node_specs import node, placement_graph
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import node, placement_graph
+from tests.support.training_graph import local_devices, training_graph
 
 MACHINES = [(gpus, soft) for gpus in (0, 1, 2, 4) for soft in (False, True)]
 
 
 def device_set(gpus):
-    return DeviceSet([DeviceAttributes(name) for name in local(gpus)])
+    return DeviceSet([DeviceAttributes(name) for name in local_devices(gpus)])
 
 
 def outcome(placement):
@@ -71,9 +71,9 @@ def test_nodes_that_come_with_a_device_have_an_outline_of_their_own():
         catalogue,
     )
     placer = Placer(graph, catalogue, rules="2.21")
-    cpu, gpu = local(1)
-    free = place_again(placer, device_set(1))
-    held = place_again(placer, device_set(1), assigned={"x": cpu})
+    cpu, gpu = local_devices(1)
+    free = placer.place(device_set(1))
+    held = placer.place(device_set(1), assigned={"x": cpu})
     assert dict(held) == {"x": cpu, "shape": cpu, "c": gpu}
     assert dict(place_again(placer, device_set(1), assigned={"shape": cpu})) == {
         "x": cpu,

@@ -30,7 +30,14 @@ def test_ci_runs_what_make_test_runs():
 
 def test_make_test_runs_every_check():
     steps = make("test")
-    for step in ("ruff check", "ruff format --check", "mypy", "pytest --doctest-modules gpuplace tests"):
+    for step in (
+        "ruff check",
+        "ruff format --check",
+        "deno lint",
+        "deno check",
+        "mypy",
+        "pytest --doctest-modules gpuplace tests",
+    ):
         assert step in steps, step
     assert "--require dot,notebook,browser" in steps
 

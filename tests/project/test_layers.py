@@ -35,6 +35,7 @@ LAYERS |= {"memory": RUN, "backends": RUN | {"memory"}}
 LAYERS["plan"] = RUN | {"memory", "backends"}
 LAYERS["tracing"] = LAYERS["plan"] | {"plan"}
 LAYERS["session"] = LAYERS["tracing"] | {"tracing"}
+LAYERS["web"] = set()
 SHOWN = set(LAYERS)
 LAYERS["tables"] = SHOWN
 LAYERS["logs"] = SHOWN | {"tables"}
@@ -44,7 +45,6 @@ LAYERS["page"] = LAYERS["timelines"] | {"timelines"}
 LAYERS["jupyter"] = LAYERS["page"] | {"page"}
 LAYERS["memory"] |= {"backends"}
 LAYERS["plan"] |= {"tracing", "session"}
-LAYERS["tables"] |= {"page", "picture"}
 TOP = {"__init__", "__main__", "api", "cli", "python", "testing", "views"}
 
 # Third-party packages, and the modules (or packages) that may import them.

@@ -1,7 +1,7 @@
 """Scripts for TensorFlow 1, unchanged: what they print, the graphs they build, and where every node goes.
 
 The scripts of ``scripts/`` run as ``gpuplace run`` runs them. What is expected was recorded from TensorFlow 1.15.5 and,
-for numbers and placements, from 2.21: see ``tests/oracle/record_scenarios.py``.
+for numbers and placements, from 2.21: see ``tests/oracle/record/scenarios.py``.
 """
 
 import gzip

@@ -8,9 +8,9 @@ from gpuplace.placer.placer import Placer
 from gpuplace.session.place import place
 from gpuplace.why.place import place_again
 from gpuplace.why.rules import FOLLOWING, Rule
-from tests.benchmarks.bench_placer import training_graph
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.node_specs import graph_def, node, placement_graph
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import graph_def, node, placement_graph
+from tests.support.training_graph import training_graph
 
 
 def placed(*specs, machine="2x Tesla K40c", rules="1.15", on_error="raise", **options):

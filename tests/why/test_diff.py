@@ -7,8 +7,8 @@ from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
 from gpuplace.why.place import place_again
 from gpuplace.why.rules import Rule
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.node_specs import node, placement_graph
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import node, placement_graph
 
 GPU0, GPU1, CPU0 = (f"/job:localhost/replica:0/task:0/device:{name}" for name in ("GPU:0", "GPU:1", "CPU:0"))
 

@@ -8,7 +8,7 @@ from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
 from gpuplace.why.place import place_again
 from gpuplace.why.rules import Rule
-from tests.oracle.node_specs import node, placement_graph
+from tests.support.node_specs import node, placement_graph
 
 
 def placed(*specs, machine="2x Tesla K40c", soft=False, rules="1.15", **options):

@@ -11,8 +11,8 @@ from gpuplace.placer.placement_graph import PlacementGraphBuilder
 from gpuplace.placer.placer import Placer
 from gpuplace.why.node_text import attr_text, node_text
 from gpuplace.why.place import place_again
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.node_specs import node, placement_graph
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import node, placement_graph
 
 LOCAL = "/job:localhost/replica:0/task:0/device:"
 

@@ -9,8 +9,8 @@ from gpuplace.placer.edge_order import edge_order
 from gpuplace.placer.placer import Placer
 from gpuplace.why.place import place_again
 from gpuplace.why.placement_log import device_mapping
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.node_specs import node, placement_graph
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import node, placement_graph
 
 LOCAL = "/job:localhost/replica:0/task:0"
 

@@ -13,9 +13,9 @@ from gpuplace.errors import OpError
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
 from gpuplace.why.place import place_again
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.fuzz import RandomGraph, usable_ops
-from tests.oracle.node_specs import node, placement_graph
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import node, placement_graph
+from tests.support.random_graphs import RandomGraph, usable_ops
 
 TWO_TASKS = DeviceSet(
     [

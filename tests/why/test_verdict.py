@@ -23,9 +23,9 @@ from gpuplace.why.place import place_again
 from gpuplace.why.rules import FOLLOWING, RULES, Rule
 from gpuplace.why.verdict import verdicts_of
 from gpuplace.why.what_if import anyway, undone, with_missing_kernels
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.node_specs import node, placement_graph
 from tests.placer.corpus_files import CASES, FUNCTION_CASES, load
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import node, placement_graph
 
 ALL_CASES = [("corpus", *case) for case in CASES] + [("functions", *case) for case in FUNCTION_CASES]
 BY_REQUEST = {Rule.REQUEST, Rule.YIELDS_TO_SOURCE, Rule.REQUESTS_DROPPED}

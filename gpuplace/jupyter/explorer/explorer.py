@@ -33,16 +33,15 @@ from gpuplace.jupyter.explorer.controls import PRESETS, fields_of
 from gpuplace.jupyter.explorer.explorer_views import TABS, Views
 from gpuplace.jupyter.explorer.lights import Lights
 from gpuplace.jupyter.explorer.remedies import remedies
-from gpuplace.jupyter.explorer.row_sources import searcher
 from gpuplace.jupyter.explorer.switches import Switches
 from gpuplace.jupyter.explorer.views import ControlsView
 from gpuplace.jupyter.explorer.what_if import WhatIf
-from gpuplace.jupyter.frames.frames import placement_frame
+from gpuplace.jupyter.frames.placement_frames import placement_frame
 from gpuplace.jupyter.pictures import placement_picture
-from gpuplace.picture.drawing import scope_tree
 from gpuplace.tables import html
 from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.text import placement_text, summary_text
+from gpuplace.tables.scopes import scope_tree
+from gpuplace.tables.text import placement_text, searcher, summary_text
 
 __all__ = ["PRESETS", "Explorer", "explore"]
 

@@ -29,8 +29,9 @@ from gpuplace.picture.drawing import Drawing
 from gpuplace.picture.lighting import Lit
 from gpuplace.tables.memory import memory_rows
 from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.text import summary_text
+from gpuplace.tables.text import counted, summary_text
 from gpuplace.timelines.reader import step_timeline
+from gpuplace.web.rules import words
 
 __all__ = ["TABS", "Views"]
 
@@ -181,7 +182,7 @@ class Views:
         self.nodes.fill(lambda: NodeRows(view), "The graph is empty.")
         nothing = "Nothing is copied between devices." if view.knows_edges else "A log names no copies."
         copies, reads = len(view.copies()), int(view.is_copy.sum())
-        shared = f"an op that reads a copy each; {copies:,} copies, as one serves all ops of its device"
+        shared = words("copy_rows", copies=counted(copies, "copy", "copies"))
         self.copies.fill(lambda: CopyRows(view), nothing, shared if copies < reads else "")
         self.moves.fill(self._move_rows)
         self.log.fill(lambda: LogRows(self.what_if.log(), view.index), "No log: the placement failed.")

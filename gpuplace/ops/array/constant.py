@@ -21,9 +21,8 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.shape_rules import brackets
 from gpuplace.ops.support import new, same_shape, shape_tensor
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets
 
 __all__ = [
     "constant", "placeholder", "placeholder_with_default", "zeros", "ones", "zeros_like", "ones_like", "fill", "range",

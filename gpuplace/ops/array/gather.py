@@ -24,10 +24,10 @@ from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.array.reshaping import size as size_of
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import broadcast, new, shape_tensor
 from gpuplace.ops.variables.scatter import apply_at
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 
 __all__ = [
     "gather", "gather_nd", "batch_gather", "scatter_nd", "tensor_scatter_update", "tensor_scatter_add", "boolean_mask",

@@ -16,9 +16,9 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import new, new_list, shape_tensor
-from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape
+from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape, brackets
 
 __all__ = ["concat", "stack", "unstack", "parallel_stack", "split"]
 

@@ -17,9 +17,8 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array.reshaping import rank, reshape, size, transpose
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.shape_rules import brackets
 from gpuplace.ops.support import new, new_list, shape_tensor
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, broadcast_shapes
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets, broadcast_shapes
 
 __all__ = [
     "broadcast_to", "broadcast_static_shape", "broadcast_dynamic_shape", "tile", "pad", "meshgrid",

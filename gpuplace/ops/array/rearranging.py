@@ -14,9 +14,9 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import gradient
-from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import new, new_list, shape_tensor
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 
 __all__ = ["dynamic_partition", "dynamic_stitch", "space_to_depth", "depth_to_space"]
 

@@ -15,9 +15,8 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.shape_rules import brackets
 from gpuplace.ops.support import new, new_list, same_shape, scalar_shape, shape_tensor
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets
 
 __all__ = [
     "shape", "shape_n", "size", "rank", "reshape", "expand_dims", "squeeze", "transpose", "matrix_transpose",

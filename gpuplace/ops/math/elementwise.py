@@ -31,7 +31,6 @@ from gpuplace.ops.math.division import (
     truncatediv,
     truncatemod,
 )
-from gpuplace.ops.shape_rules import brackets
 from gpuplace.ops.support import (
     after,
     binary_ufunc,
@@ -44,7 +43,7 @@ from gpuplace.ops.support import (
     same_shape,
     shape_tensor,
 )
-from gpuplace.shapes import TensorShape
+from gpuplace.shapes import TensorShape, brackets
 
 __all__ = [
     "add", "add_v2", "subtract", "multiply", "multiply_no_nan", "div", "divide", "truediv", "realdiv", "floordiv",

@@ -19,9 +19,9 @@ from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.pieces import is_small_product, over
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.elementwise import binary_operator
-from gpuplace.ops.shape_rules import brackets, merge_shapes, merge_sizes, require_rank
+from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank
 from gpuplace.ops.support import broadcast, conjugate, new, shape_tensor, sum_to
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 
 __all__ = [
     "matmul", "batch_matmul", "sparse_matmul", "matrix_diag", "matrix_diag_part", "matrix_set_diag", "matrix_band_part",

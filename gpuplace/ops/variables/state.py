@@ -20,9 +20,9 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import VariableStorage
-from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.variables.scatter import scattered
-from gpuplace.shapes import SCALAR_SHAPE, TensorShape
+from gpuplace.shapes import SCALAR_SHAPE, TensorShape, brackets
 
 __all__ = [
     "assign",

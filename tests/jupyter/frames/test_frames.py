@@ -4,11 +4,11 @@ import pandas as pd
 import pytest
 
 import gpuplace as tf
-from gpuplace.jupyter.frames.frames import (
+from gpuplace.jupyter.frames.machine_frames import mapping_frame
+from gpuplace.jupyter.frames.placement_frames import (
     devices_frame,
     edges_frame,
     kernels_frame,
-    mapping_frame,
     placement_frame,
     scopes_frame,
 )

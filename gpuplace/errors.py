@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gpuplace.display import notebook_view
+
 OK = 0
 CANCELLED = 1
 UNKNOWN = 2
@@ -99,6 +101,8 @@ class OpError(Exception):
         indent = "\n" + " " * (width + 2)
         lines = [f"  {label:<{width}}{text.replace(chr(10), indent)}" for label, text in rows.items()]
         return "\n".join([self._message, *lines])
+
+    _repr_mimebundle_ = notebook_view
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self._message, self._error_code, self.facts, self.hint)

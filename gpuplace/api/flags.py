@@ -200,7 +200,7 @@ def DEFINE_enum(  # noqa: N802
     FLAGS.define(name, default, help, word)
 
 
-def DEFINE_list(name: str, default: Any, help: str | None) -> None:  # noqa: N802
+def DEFINE_list(name: str, default: str | list[str] | None, help: str | None) -> None:  # noqa: N802
     """A flag that holds words between commas."""
     parts = default.split(",") if isinstance(default, str) else default
     FLAGS.define(name, parts, help, lambda text: [word.strip() for word in text.split(",")] if text else [])

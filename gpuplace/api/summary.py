@@ -1,15 +1,21 @@
 """``tf.summary``: event files for TensorBoard, loaded when first used."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+__all__ = ["Event", "FileWriter", "Summary"]
 
-def __getattr__(name: str) -> Any:
-    if name in ("Event", "Summary"):
-        from gpuplace.graphdef import messages
+if TYPE_CHECKING:
+    from gpuplace.graphdef.file_writer import FileWriter
+    from gpuplace.graphdef.messages import Event, Summary
+else:
 
-        return getattr(messages, name)
-    if name == "FileWriter":
-        from gpuplace.graphdef.file_writer import FileWriter
+    def __getattr__(name: str) -> Any:
+        if name in ("Event", "Summary"):
+            from gpuplace.graphdef import messages
 
-        return FileWriter
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return getattr(messages, name)
+        if name == "FileWriter":
+            from gpuplace.graphdef.file_writer import FileWriter
+
+            return FileWriter
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

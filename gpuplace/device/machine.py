@@ -30,7 +30,9 @@ from gpuplace.device.limits import MAX_DEVICES, MAX_GPUS, check_count, number_of
 from gpuplace.device.mapping import MappingRow, VirtualGPU, gpu_devices, map_gpus, mapping_rows
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.device.visible import Visibility, visible_gpus
+from gpuplace.display import notebook_view
 from gpuplace.errors import InvalidArgumentError, NotFoundError
+from gpuplace.typing import ConfigLike, DataFrame
 
 __all__ = ["ENVIRONMENT_VARIABLE", "Machine", "default_machine"]
 
@@ -201,6 +203,19 @@ class Machine:
 
     def __repr__(self) -> str:
         return f"Machine({str(self)!r})"
+
+    def frame(
+        self,
+        config: ConfigLike | None = None,
+        environ: Mapping[str, str] | None = None,
+        visibility: Visibility | None = None,
+    ) -> DataFrame:
+        """The rows of `mapping` as a ``DataFrame``; see ``gpuplace.jupyter.frames.frames.mapping_frame``."""
+        from gpuplace.jupyter.frames.frames import mapping_frame
+
+        return mapping_frame(self.mapping(config, environ, visibility))
+
+    _repr_mimebundle_ = notebook_view
 
 
 def default_machine(environ: Mapping[str, str] | None = None) -> Machine:

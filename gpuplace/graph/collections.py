@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 __all__ = ["Collections"]
@@ -33,23 +34,23 @@ class Collections:
         """RuntimeError where the graph can no longer be changed."""
         raise NotImplementedError
 
-    def add_to_collection(self, name: Any, value: Any) -> None:
+    def add_to_collection(self, name: Hashable, value: object) -> None:
         """Appends ``value`` to a collection."""
         self._check_not_finalized()
         with self._lock:
             self._collections.setdefault(name, []).append(value)
 
-    def add_to_collections(self, names: Any, value: Any) -> None:
+    def add_to_collections(self, names: str | Iterable[Hashable], value: object) -> None:
         """Appends ``value`` to each of several collections, each once."""
         for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
             self.add_to_collection(name, value)
 
-    def get_collection_ref(self, name: Any) -> list[Any]:
+    def get_collection_ref(self, name: Hashable) -> list[Any]:
         """The collection's own list, made where it does not exist."""
         with self._lock:
             return self._collections.setdefault(name, [])
 
-    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+    def get_collection(self, name: Hashable, scope: str | None = None) -> list[Any]:
         """A copy of a collection; with ``scope``, a regular expression, only items whose names begin with a match."""
         items = list(self._collections.get(name, ()))
         if scope is None:
@@ -63,7 +64,7 @@ class Collections:
 
     collections = property(get_all_collection_keys)
 
-    def clear_collection(self, name: Any) -> None:
+    def clear_collection(self, name: Hashable) -> None:
         """Removes a collection."""
         self._check_not_finalized()
         self._collections.pop(name, None)

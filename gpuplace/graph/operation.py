@@ -15,11 +15,13 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
+from gpuplace.display import notebook_view
 from gpuplace.dtypes import DType
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.source_text import source_text
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.shapes import TensorShape, as_shape
+from gpuplace.typing import NodeDef
 
 if TYPE_CHECKING:
     from gpuplace.graph.graph import Graph
@@ -258,6 +260,8 @@ class Tensor:
             raise ValueError(f"Overriding {operator} is disallowed")
         setattr(cls, operator, function)
 
+    _repr_mimebundle_ = notebook_view
+
 
 class Operation:
     """A node of a graph.
@@ -413,6 +417,18 @@ class Operation:
 
     def __repr__(self) -> str:
         return f"<tf.Operation '{self.name}' type={self.type}>"
+
+    @property
+    def node_def(self) -> NodeDef:
+        """The operation as a ``NodeDef``."""
+        from gpuplace.graphdef.export import node_def
+
+        return node_def(self)
+
+    def __str__(self) -> str:
+        return str(self.node_def)
+
+    _repr_mimebundle_ = notebook_view
 
 
 def _session_for(graph: Graph, session: Any, action: str, method: str) -> Any:

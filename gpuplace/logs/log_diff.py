@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gpuplace.logs.logged_placement import LoggedPlacement, full_name
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.text import counted
+from gpuplace.typing import DataFrame
 from gpuplace.why.deciding import deciding_rule
 from gpuplace.why.placement import Placement
 
@@ -73,6 +74,12 @@ class LogDiff:
                 more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
                 lines.append(f"{title} ({len(names)}): {', '.join(names[:_SHOWN])}{more}")
         return "\n".join(lines)
+
+    def frame(self) -> DataFrame:
+        """A row a node that differs as a ``DataFrame``; see ``gpuplace.jupyter.frames.log_frames.log_diff_frame``."""
+        from gpuplace.jupyter.frames.log_frames import log_diff_frame
+
+        return log_diff_frame(self)
 
 
 def log_diff(log: LoggedPlacement, other: Mapping[str, str]) -> LogDiff:

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 from gpuplace import release as releases
 from gpuplace.backends.host_memory import keep_freed_memory
+from gpuplace.display import notebook_view
 from gpuplace.errors import CancelledError, NotFoundError, OpError, ResourceExhaustedError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import get_default_graph
@@ -53,6 +54,7 @@ from gpuplace.session.session_device import SessionDevice
 from gpuplace.session.session_placement import SessionPlacement
 from gpuplace.tracing.run_metadata import CostModels, fill_run_metadata
 from gpuplace.tracing.step_stats import Trace
+from gpuplace.typing import DataFrame, FeedDict, FetchLike, StepTimeline
 from gpuplace.why.placement import Placement
 
 __all__ = ["BaseSession"]
@@ -152,6 +154,39 @@ class BaseSession:
                 " Registered factories are {DIRECT_SESSION}.",
                 hint='gpuplace runs graphs in this process: target=""',
             )
+
+    # What notebooks ask of it
+
+    def frame(self, table: str = "nodes", *, depth: int | None = None) -> DataFrame:
+        """A table of the session's placement, or ``"memory"`` and ``"chunks"``: what its GPUs' allocators hold now.
+
+        Args:
+            table: as for ``placement.frame``, ``"memory"`` or ``"chunks"``.
+            depth: as for ``placement.frame``.
+
+        Raises:
+            ValueError: there is no such table.
+        """
+        from gpuplace.jupyter.frames.frames import session_frame
+
+        return session_frame(self, table, depth=depth)
+
+    def timeline(self, fetches: FetchLike, feed_dict: FeedDict | None = None) -> StepTimeline:
+        """Runs `fetches` once with ``FULL_TRACE`` and gives the timeline of that step; see ``gpuplace.timeline``.
+
+        Args:
+            fetches: as for ``run``.
+            feed_dict: as for ``run``.
+        """
+        from gpuplace.graphdef.messages import RunMetadata, RunOptions
+        from gpuplace.timelines.reader import step_timeline
+
+        metadata = RunMetadata()
+        options = RunOptions(trace_level=RunOptions.FULL_TRACE, output_partition_graphs=True)
+        self.run(fetches, feed_dict, options, metadata)
+        return step_timeline(metadata, self.placement)
+
+    _repr_mimebundle_ = notebook_view
 
     # What it is
 

@@ -28,6 +28,7 @@ import numpy as np
 from gpuplace.picture.drawing import scope_tree
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.text import bytes_text, counted, shortened
+from gpuplace.typing import DataFrame
 
 __all__ = ["TRACES", "Trace", "reached", "trace_from", "trace_of"]
 
@@ -123,6 +124,16 @@ class Trace:
             )
         told = _WORDS[self.direction].format(shortened(self.of, 60))
         return f"{told}: {where}" + (f"; {copies} between devices{size}" if total else "")
+
+    def frame(self, table: str = "nodes") -> DataFrame:
+        """The rows of ``"nodes"``, ``"edges"`` or ``"copies"``; see ``gpuplace.jupyter.frames.frames``.
+
+        Raises:
+            ValueError: there is no such table.
+        """
+        from gpuplace.jupyter.frames.frames import trace_frame
+
+        return trace_frame(self, table)
 
 
 def trace_of(placement: Any, of: Any, direction: str = "inputs") -> Trace:

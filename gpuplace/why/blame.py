@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuplace.device.parsed_name import ANY
+from gpuplace.display import notebook_view
 from gpuplace.dtypes import DType
 from gpuplace.placer.decide import NOWHERE
 from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
+from gpuplace.typing import DataFrame
 from gpuplace.why.kernel_text import missing_kernel
 from gpuplace.why.remedy import remedy_for
 from gpuplace.why.rules import Rule
@@ -115,6 +117,14 @@ class Blame:
             lines.append(f"{indent}e.g. {row.example}{_shares(row)}")
             lines.append(f"{indent}try  {row.remedy}")
         return "\n".join(lines)
+
+    def frame(self) -> DataFrame:
+        """A row a cause as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.frames.blame_frame``."""
+        from gpuplace.jupyter.frames.frames import blame_frame
+
+        return blame_frame(self)
+
+    _repr_mimebundle_ = notebook_view
 
 
 def _counted(number: int) -> str:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import numpy as np
 
+from gpuplace.display import notebook_view
+from gpuplace.typing import DataFrame, Picture, PictureOptions
 from gpuplace.why.causes_of_moves import causes_of_moves
 from gpuplace.why.moved_by import Comparer
 from gpuplace.why.rules import Rule
@@ -81,6 +83,29 @@ class PlacementDiff:
             if len(moves) > _SHOWN:
                 lines.append(f"  and {len(moves) - _SHOWN} more")
         return "\n".join(lines)
+
+    def frame(self) -> DataFrame:
+        """A row a node that moves as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.frames.diff_frame``."""
+        from gpuplace.jupyter.frames.frames import diff_frame
+
+        return diff_frame(self)
+
+    def picture(self, **options: Unpack[PictureOptions]) -> Picture:
+        """The later placement with what moved; see ``gpuplace.jupyter.pictures.placement_picture`` for the options.
+
+        Raises:
+            ValueError: the difference does not know its placements.
+        """
+        from gpuplace.jupyter.pictures import placement_picture
+
+        if self.later is None:
+            raise ValueError(
+                "This difference does not say between which placements it is: take placement.diff(other)"
+            )
+        options.setdefault("against", self.earlier)
+        return placement_picture(self.later, **options)
+
+    _repr_mimebundle_ = notebook_view
 
 
 def diff(before: Placement, after: Placement) -> PlacementDiff:

@@ -57,12 +57,13 @@ missing without a device), ``cause`` (category, the rule), ``note`` (string, mis
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from gpuplace.device.mapping import MappingRow
 from gpuplace.jupyter.frames.columns import category, coded, scope_category
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import TensorFact, view_of
@@ -196,19 +197,12 @@ def scopes_frame(placement: Any, depth: int = 1) -> pd.DataFrame:
     )
 
 
-def mapping_frame(machine: Any, config: Any = None, **options: Any) -> pd.DataFrame:
+def mapping_frame(rows: Iterable[MappingRow]) -> pd.DataFrame:
     """The chain physical GPU -> visible GPU -> device of a machine, hidden GPUs and reasons included.
 
     Args:
-        machine: a `Machine`, its text, or rows that it gave.
-        config: ``ConfigProto`` or None.
-        options: further arguments of `Machine.mapping`, such as ``environ``.
+        rows: what ``machine.mapping(config)`` gave.
     """
-    from gpuplace.device.machine import Machine
-
-    if isinstance(machine, str):
-        machine = Machine.parse(machine)
-    rows = machine.mapping(config, **options) if isinstance(machine, Machine) else machine
     cells = mapping_cells(rows)
     gpu, name, bus, visible, device, limit, reason = zip(*cells, strict=True) if cells else ((),) * 7
     return pd.DataFrame(
@@ -376,19 +370,29 @@ _TABLES: dict[str, Callable[..., pd.DataFrame]] = {
 }
 
 
-def frame(placement: Any, table: str = "nodes", **options: Any) -> pd.DataFrame:
+def frame(placement: Any, table: str = "nodes", *, depth: int | None = None) -> pd.DataFrame:
     """A table of a placement by its name; see the module for names and columns.
+
+    Args:
+        placement: a `Placement` or `PlacementView`.
+        table: which.
+        depth: of ``"scopes"`` alone: how many levels.
 
     Raises:
         ValueError: there is no such table.
     """
     if table not in _TABLES:
         raise ValueError(f"There is no table {table!r} of a placement: choose one of {', '.join(_TABLES)}")
-    return _TABLES[table](placement, **options)
+    return _TABLES[table](placement) if depth is None else _TABLES[table](placement, depth=depth)
 
 
-def session_frame(session: Any, table: str = "nodes", **options: Any) -> pd.DataFrame:
+def session_frame(session: Any, table: str = "nodes", *, depth: int | None = None) -> pd.DataFrame:
     """A table of a session: of its placement, or of what its GPUs' memory holds.
+
+    Args:
+        session: a `Session`.
+        table: which; ``"memory"`` and ``"chunks"`` are of its GPUs' allocators.
+        depth: of ``"scopes"`` alone: how many levels.
 
     Raises:
         ValueError: there is no such table.
@@ -397,7 +401,7 @@ def session_frame(session: Any, table: str = "nodes", **options: Any) -> pd.Data
         return allocator_frame(session)
     if table == "chunks":
         return chunks_frame(session)
-    return frame(session.placement, table, **options)
+    return frame(session.placement, table, depth=depth)
 
 
 def allocator_frame(session: Any) -> pd.DataFrame:

@@ -23,7 +23,26 @@ def import_graph_def(
     op_dict: Any = None,
     producer_op_list: Any = None,
 ) -> list[Any] | None:
-    """Adds the nodes of a ``GraphDef`` to the default graph; see ``gpuplace.graphdef.importer.import_graph_def``."""
+    """Adds the nodes of a ``GraphDef`` to the default graph.
+
+    Args:
+        graph_def: a ``GraphDef``.
+        input_map: ``"node:output"``, ``"node"`` or ``"^node"`` to the tensor (or operation) to use in its place.
+        return_elements: a list of names of nodes (``"a"``) and tensors (``"a:0"``) to return; None: none.
+        name: prefix for the names; ``"import"`` where None, none where empty.
+        op_dict: ignored, as in TensorFlow; deprecated.
+        producer_op_list: ignored: which attributes newer releases added with which defaults is known.
+
+    Returns:
+        The operations and tensors named by ``return_elements``, or None.
+
+    Raises:
+        TypeError: an argument is of the wrong type.
+        ValueError: the graph is invalid (a cycle, a name twice, an unknown input, types that do not fit, ...).
+        NotFoundError: an op type is not registered.
+
+    Source: tensorflow/python/framework/importer.py, release 1.15.
+    """
     from gpuplace.graphdef.importer import import_graph_def as run
 
     return run(graph_def, input_map, return_elements, name, op_dict, producer_op_list)
@@ -32,14 +51,33 @@ def import_graph_def(
 def make_tensor_proto(
     values: TensorLike, dtype: DTypeLike | None = None, shape: ShapeLike = None, verify_shape: bool = False
 ) -> TensorProto:
-    """A ``TensorProto``; see ``gpuplace.graphdef.tensor_proto.make_tensor_proto``."""
+    """Returns a Python value or array as a ``TensorProto``.
+
+    Args:
+        values: a scalar, nested lists, or an array.
+        dtype: its type; None: what the value suggests, as for ``tf.constant``.
+        shape: its shape; the last element fills what the value leaves. None: the value's.
+        verify_shape: refuse a value of another shape.
+
+    Raises:
+        TypeError: the value does not fit the type, or, with ``verify_shape``, the shape.
+        ValueError: the value is ragged or has too many elements.
+
+    Source: tensorflow/python/framework/tensor_util.py, release 1.15.
+    """
     from gpuplace.graphdef.tensor_proto import make_tensor_proto as run
 
     return run(values, dtype, shape, verify_shape)
 
 
 def make_ndarray(tensor: TensorProto) -> Array:
-    """The array in a ``TensorProto``."""
+    """Returns the elements of a ``TensorProto`` as a writable NumPy array.
+
+    Args:
+        tensor: a ``TensorProto``.
+
+    Source: tensorflow/python/framework/tensor_util.py, release 1.15.
+    """
     from gpuplace.graphdef.tensor_proto import make_ndarray as run
 
     return run(tensor)
@@ -48,7 +86,19 @@ def make_ndarray(tensor: TensorProto) -> Array:
 def write_graph(
     graph_or_graph_def: Graph | GraphDef, logdir: str | os.PathLike[str], name: str, as_text: bool = True
 ) -> str:
-    """Writes a graph to a file and returns its path; see ``gpuplace.graphdef.export.write_graph``."""
+    """Writes a graph to the file ``logdir/name``.
+
+    Args:
+        graph_or_graph_def: a ``Graph`` or ``GraphDef``.
+        logdir: its folder, made where it is missing.
+        name: its name.
+        as_text: protobuf's text format, else binary.
+
+    Returns:
+        The file's path.
+
+    Source: tensorflow/python/framework/graph_io.py, release 1.15.
+    """
     from gpuplace.graphdef.export import write_graph as run
 
     return run(graph_or_graph_def, logdir, name, as_text)

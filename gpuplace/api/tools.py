@@ -28,7 +28,7 @@ __all__ = [
 
 
 def parse_log(log: Any) -> LoggedPlacement:
-    """The placement in what TensorFlow printed with ``log_device_placement``; see ``gpuplace.logs.parser``.
+    """Returns the placement in what TensorFlow printed with ``log_device_placement``; see ``gpuplace.logs.parser``.
 
     Args:
         log: text, bytes, path, open file, or what ``%%capture`` kept of a cell.
@@ -47,10 +47,16 @@ def explore(
     """The interactive explorer of a graph, session, placement, GraphDef, file or log.
 
     Args:
-        x: what to explore, a file of a graph or of a log among others; the default graph where None.
-        machine: a ``Machine`` or its text; the current one where None.
+        x: what to explore, a file of a graph or of a log among others; None: the default graph.
+        machine: a ``Machine`` or its text; None: the current one.
         config: a ``ConfigProto`` with the settings to begin with.
-        release: see ``gpuplace.release``.
+        release: which TensorFlow to behave as, such as ``"1.15"``; None: the process's, see ``gpuplace.release``.
+
+    Returns:
+        A widget that a notebook shows.
+
+    Raises:
+        OpError: the file cannot be read, or the machine's text is not understood.
     """
     from gpuplace.jupyter.explorer.explorer import explore as make_explorer
 
@@ -94,11 +100,11 @@ def timeline(step: RunMetadata | str | os.PathLike[str], of: GraphLike | None = 
 
 
 def kernels(op: str, release: str | None = None) -> DataFrame:
-    """The kernels registered for an op type as a ``DataFrame``; see ``kernels_frame`` in ``jupyter.frames``.
+    """Returns the kernels of an op type as a pandas ``DataFrame``: device type, attribute values, host memory.
 
     Args:
-        op: op type, such as ``"MatMul"``.
-        release: of which TensorFlow; the process's where None.
+        op: an op type, such as ``"MatMul"``.
+        release: whose catalogue; None: the process's release.
 
     Raises:
         NotFoundError: there is no such op.
@@ -109,14 +115,22 @@ def kernels(op: str, release: str | None = None) -> DataFrame:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext gpuplace``: the magics ``%%placement`` and ``%placement``; see ``gpuplace.jupyter.magics``."""
+    """``%load_ext gpuplace``: adds the magics ``%%placement`` and ``%placement``; see ``gpuplace.jupyter.magics``.
+
+    Args:
+        shell: IPython's shell.
+    """
     from gpuplace.jupyter.magics import load
 
     load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """``%unload_ext gpuplace``."""
+    """``%unload_ext gpuplace``: takes the magics away.
+
+    Args:
+        shell: IPython's shell.
+    """
     from gpuplace.jupyter.magics import unload
 
     unload(shell)

@@ -370,6 +370,9 @@ class Placement(Mapping[str, str]):
             of: an `Operation`, a `Tensor`, or the name of an op or a name scope.
             direction: ``"inputs"``, ``"consumers"`` (all that depends on it) or ``"both"``.
 
+        Returns:
+            The `Trace`.
+
         Raises:
             KeyError: there is no such op; says which names are like it.
             ValueError: an unknown direction.

@@ -51,6 +51,18 @@ TensorLike: TypeAlias = (
 )
 """What becomes a tensor: tensors and variables, arrays, numbers, text, and nested lists of these."""
 
+TensorsLike: TypeAlias = "Iterable[TensorLike]"
+"""Several of them."""
+
+SizesLike: TypeAlias = "TensorLike | Sequence[int | None]"
+"""What names a shape that an op takes when it runs: sizes, or a tensor of them."""
+
+VariableLike: TypeAlias = "Variable | Tensor"
+"""What ops that assign take: a variable, or the reference that one is."""
+
+InitializerLike: TypeAlias = "Callable[..., Any] | type[Any] | TensorLike"
+"""What makes a variable's first value: an initializer, its class, a function of the shape, or the value."""
+
 DTypeLike: TypeAlias = "DType | np.dtype[Any] | type[Any] | str | int"
 """What names an element type: ``tf.float32``, ``np.float32``, ``float``, ``"float32"``, TensorFlow's number."""
 

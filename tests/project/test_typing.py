@@ -1,4 +1,7 @@
-"""What type checkers see of the package: mypy, strict, on programs that use it and on every public name."""
+"""What type checkers see of the package: mypy, strict, on programs that use it and on every public name.
+
+Of the package itself `make types` tells; both use one cache, as the options are those of ``pyproject.toml``.
+"""
 
 import re
 import subprocess
@@ -26,10 +29,10 @@ def every_name() -> str:
 
 @pytest.fixture(scope="module")
 def complaints(tmp_path_factory):
-    """File name -> ``(line, code)`` of the errors of one run of mypy over all programs; it reuses what it knew."""
+    """File name -> ``(line, code)`` of the errors of one run of mypy over all programs."""
     names = tmp_path_factory.mktemp("typing") / "every_name.py"
     names.write_text(every_name(), encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", str(USER), str(WRONG), str(names)]
+    command = [sys.executable, "-m", "mypy", str(USER), str(WRONG), str(names)]
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert result.returncode in (0, 1), result.stderr
     found: dict[str, list[tuple[int, str]]] = {}
@@ -51,11 +54,6 @@ def test_mistakes_are_found(complaints):
     lines = WRONG.read_text(encoding="utf-8").splitlines()
     expected = [(number, line.split("  # ")[1]) for number, line in enumerate(lines, 1) if "  # " in line]
     assert sorted(set(complaints[WRONG.name])) == expected
-
-
-def test_the_package_itself_passes(complaints):
-    """Of the modules that the programs load, which are nearly all."""
-    assert set(complaints) == {WRONG.name}
 
 
 def test_the_package_says_that_it_is_typed():

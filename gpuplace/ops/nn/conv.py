@@ -32,6 +32,7 @@ from gpuplace.ops.nn.windows import (
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import TensorLike
 
 __all__ = [
     "conv2d",
@@ -47,15 +48,15 @@ _CONV_ATTRS = ("strides", "padding", "use_cudnn_on_gpu", "explicit_paddings", "d
 
 
 def conv2d(
-    input: Any,
-    filter: Any = None,
+    input: TensorLike,
+    filter: TensorLike | None = None,
     strides: Any = None,
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str | None = "NHWC",
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
-    filters: Any = None,
+    filters: TensorLike | None = None,
 ) -> Tensor:
     """Convolves images with a filter.
 
@@ -184,15 +185,15 @@ def _conv_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
 
 def conv2d_backprop_input(
     input_sizes: Any,
-    filter: Any = None,
-    out_backprop: Any = None,
+    filter: TensorLike | None = None,
+    out_backprop: TensorLike | None = None,
     strides: Any = None,
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
-    filters: Any = None,
+    filters: TensorLike | None = None,
 ) -> Tensor:
     """The gradient of a convolution with respect to its images.
 
@@ -234,15 +235,15 @@ def conv2d_backprop_input(
 
 
 def conv2d_transpose(
-    value: Any = None,
-    filter: Any = None,
+    value: TensorLike | None = None,
+    filter: TensorLike | None = None,
     output_shape: Any = None,
     strides: Any = None,
     padding: str = "SAME",
     data_format: str | None = "NHWC",
     name: str | None = None,
-    input: Any = None,
-    filters: Any = None,
+    input: TensorLike | None = None,
+    filters: TensorLike | None = None,
     dilations: Any = None,
 ) -> Tensor:
     """The transpose of ``conv2d``: makes larger images from small ones, as the gradient of a convolution does.
@@ -340,9 +341,9 @@ def _backprop_input_gradient(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def conv2d_backprop_filter(
-    input: Any,
+    input: TensorLike,
     filter_sizes: Any,
-    out_backprop: Any,
+    out_backprop: TensorLike,
     strides: Any = None,
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,

@@ -25,6 +25,7 @@ from gpuplace.ops.nn.windows import format_of, from_nhwc, image_shape, require_n
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import TensorLike
 
 __all__ = ["depthwise_conv2d", "depthwise_conv2d_native", "separable_conv2d"]
 
@@ -32,8 +33,8 @@ _DEPTHWISE_ATTRS = ("strides", "padding", "data_format", "dilations")
 
 
 def depthwise_conv2d_native(
-    input: Any,
-    filter: Any,
+    input: TensorLike,
+    filter: TensorLike,
     strides: Any,
     padding: str,
     data_format: str | None = None,
@@ -67,11 +68,11 @@ def depthwise_conv2d_native(
 
 
 def depthwise_conv2d(
-    input: Any,
-    filter: Any,
+    input: TensorLike,
+    filter: TensorLike,
     strides: Any,
     padding: str,
-    rate: Any = None,
+    rate: TensorLike | None = None,
     name: str | None = None,
     data_format: str | None = None,
     dilations: Any = None,
@@ -123,12 +124,12 @@ def _check_rate(rate: Any, filter: Tensor) -> None:
 
 
 def separable_conv2d(
-    input: Any,
+    input: TensorLike,
     depthwise_filter: Any,
     pointwise_filter: Any,
     strides: Any,
     padding: str,
-    rate: Any = None,
+    rate: TensorLike | None = None,
     name: str | None = None,
     data_format: str | None = None,
     dilations: Any = None,

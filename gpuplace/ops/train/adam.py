@@ -16,6 +16,7 @@ from gpuplace.ops.math import unary
 from gpuplace.ops.train.optimizer import KernelOptimizer, cast_to
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.resource_state import resource_scatter
+from gpuplace.typing import TensorLike
 
 
 class AdamOptimizer(KernelOptimizer):
@@ -37,7 +38,7 @@ class AdamOptimizer(KernelOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
+        learning_rate: TensorLike = 0.001,
         beta1: Any = 0.9,
         beta2: Any = 0.999,
         epsilon: Any = 1e-8,

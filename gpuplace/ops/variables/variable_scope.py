@@ -26,6 +26,7 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, graph_o
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.ops.variables.variable_store import ReuseMode, VariableStore
 from gpuplace.ops.variables.variables import _SCOPE_KEY, VariableAggregation, VariableSynchronization
+from gpuplace.typing import DTypeLike, InitializerLike, ShapeLike, TensorLike
 
 __all__ = [
     "AUTO_REUSE",
@@ -76,13 +77,13 @@ class VariableScope:
         self,
         reuse: Any,
         name: str = "",
-        initializer: Any = None,
+        initializer: InitializerLike | None = None,
         regularizer: Any = None,
         caching_device: Any = None,
         partitioner: Any = None,
         custom_getter: Any = None,
         name_scope: str = "",
-        dtype: Any = float32,
+        dtype: DTypeLike = float32,
         use_resource: bool | None = None,
         constraint: Any = None,
     ) -> None:
@@ -102,7 +103,7 @@ class VariableScope:
         """Shares existing variables from now on."""
         self.reuse = True
 
-    def set_initializer(self, initializer: Any) -> None:
+    def set_initializer(self, initializer: InitializerLike) -> None:
         """Sets the default initializer.
 
         Args:
@@ -142,7 +143,7 @@ class VariableScope:
         """
         self.custom_getter = custom_getter
 
-    def set_dtype(self, dtype: Any) -> None:
+    def set_dtype(self, dtype: DTypeLike) -> None:
         """Sets the default element type.
 
         Args:
@@ -158,7 +159,7 @@ class VariableScope:
         """
         self.use_resource = use_resource
 
-    def get_collection(self, name: Any) -> list[Any]:
+    def get_collection(self, name: str) -> list[Any]:
         """The items of a collection whose names lie in this scope.
 
         Args:
@@ -185,9 +186,9 @@ class VariableScope:
         self,
         var_store: VariableStore,
         name: str,
-        shape: Any = None,
-        dtype: Any = None,
-        initializer: Any = None,
+        shape: ShapeLike = None,
+        dtype: DTypeLike | None = None,
+        initializer: InitializerLike | None = None,
         regularizer: Any = None,
         reuse: Any = None,
         trainable: bool | None = None,
@@ -317,9 +318,9 @@ def get_variable_scope() -> VariableScope:
 
 def get_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: InitializerLike | None = None,
     regularizer: Any = None,
     trainable: bool | None = None,
     collections: Any = None,
@@ -382,9 +383,9 @@ def get_variable(
 
 def get_local_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: InitializerLike | None = None,
     regularizer: Any = None,
     trainable: bool = False,
     collections: Any = None,
@@ -423,14 +424,14 @@ def get_local_variable(
 def variable_scope(
     name_or_scope: Any,
     default_name: str | None = None,
-    values: Any = None,
-    initializer: Any = None,
+    values: TensorLike | None = None,
+    initializer: InitializerLike | None = None,
     regularizer: Any = None,
     caching_device: Any = None,
     partitioner: Any = None,
     custom_getter: Any = None,
     reuse: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     use_resource: bool | None = None,
     constraint: Any = None,
     auxiliary_name_scope: bool = True,
@@ -570,7 +571,9 @@ def _nested_getter(inner: Callable[..., Any], outer: Callable[..., Any]) -> Call
     return getter
 
 
-def variable_op_scope(values: Any, name_or_scope: Any, default_name: str | None = None, **kwargs: Any) -> Any:
+def variable_op_scope(
+    values: TensorLike, name_or_scope: Any, default_name: str | None = None, **kwargs: Any
+) -> Any:
     """The old form of ``variable_scope``, with ``values`` first.
 
     Args:

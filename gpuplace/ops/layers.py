@@ -31,6 +31,7 @@ from gpuplace.ops.support import new
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.init_ops import Ones, Zeros
 from gpuplace.ops.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+from gpuplace.typing import InitializerLike, TensorLike
 
 __all__ = [
     "average_pooling2d",
@@ -101,12 +102,12 @@ def _pair(value: Any, name: str) -> tuple[int, int]:
 
 
 def dense(
-    inputs: Any,
+    inputs: TensorLike,
     units: int,
     activation: Callable[[Any], Any] | None = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = Zeros,
+    kernel_initializer: InitializerLike | None = None,
+    bias_initializer: InitializerLike = Zeros,
     kernel_regularizer: Any = None,
     bias_regularizer: Any = None,
     activity_regularizer: Any = None,
@@ -188,7 +189,7 @@ def _finished(outputs: Any, activation: Any, activity_regularizer: Any) -> Tenso
 
 
 def conv2d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
     kernel_size: Any,
     strides: Any = (1, 1),
@@ -197,8 +198,8 @@ def conv2d(
     dilation_rate: Any = (1, 1),
     activation: Callable[[Any], Any] | None = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = Zeros,
+    kernel_initializer: InitializerLike | None = None,
+    bias_initializer: InitializerLike = Zeros,
     kernel_regularizer: Any = None,
     bias_regularizer: Any = None,
     activity_regularizer: Any = None,
@@ -291,7 +292,7 @@ def _order(data_format: str) -> str:
 
 
 def max_pooling2d(
-    inputs: Any,
+    inputs: TensorLike,
     pool_size: Any,
     strides: Any,
     padding: str = "valid",
@@ -320,7 +321,7 @@ def max_pooling2d(
 
 
 def average_pooling2d(
-    inputs: Any,
+    inputs: TensorLike,
     pool_size: Any,
     strides: Any,
     padding: str = "valid",
@@ -364,7 +365,7 @@ def _pooling(
         return pool(inputs, sizes, steps, padding.upper(), data_format=order)
 
 
-def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
+def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Tensor:
     """All axes but the first one in one.
 
     >>> import gpuplace as tf
@@ -403,9 +404,9 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
 
 
 def dropout(
-    inputs: Any,
-    rate: Any = 0.5,
-    noise_shape: Any = None,
+    inputs: TensorLike,
+    rate: TensorLike = 0.5,
+    noise_shape: TensorLike | None = None,
     seed: int | None = None,
     training: bool = False,
     name: str | None = None,
@@ -438,16 +439,16 @@ def dropout(
 
 
 def batch_normalization(
-    inputs: Any,
+    inputs: TensorLike,
     axis: int = -1,
     momentum: float = 0.99,
     epsilon: float = 1e-3,
     center: bool = True,
     scale: bool = True,
-    beta_initializer: Any = Zeros,
-    gamma_initializer: Any = Ones,
-    moving_mean_initializer: Any = Zeros,
-    moving_variance_initializer: Any = Ones,
+    beta_initializer: InitializerLike = Zeros,
+    gamma_initializer: InitializerLike = Ones,
+    moving_mean_initializer: InitializerLike = Zeros,
+    moving_variance_initializer: InitializerLike = Ones,
     beta_regularizer: Any = None,
     gamma_regularizer: Any = None,
     beta_constraint: Any = None,

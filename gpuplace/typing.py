@@ -71,6 +71,12 @@ ShapeLike: TypeAlias = (
 )
 """What names a shape that is known while the graph is built, sizes of None being unknown; None for any shape."""
 
+IntsLike: TypeAlias = "int | Sequence[int]"
+"""A number for every dimension, or one for all: strides, window sizes."""
+
+Function: TypeAlias = "Callable[..., Any]"
+"""A function of the program's own: a regularizer, a getter of variables."""
+
 DeviceLike: TypeAlias = "str | DeviceSpec | Callable[[Operation], Any] | None"
 """What ``tf.device`` takes: a name, a ``DeviceSpec``, a function of the operation, or None."""
 

@@ -21,7 +21,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
 
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.device.gpu_models import GPU_MODELS, GPUModel, find_model, is_model
@@ -152,7 +151,7 @@ class Machine:
 
     def virtual_gpus(
         self,
-        config: Any = None,
+        config: ConfigLike | GPUSettings | None = None,
         environ: Mapping[str, str] | None = None,
         visibility: Visibility | None = None,
     ) -> list[VirtualGPU]:
@@ -171,7 +170,7 @@ class Machine:
 
     def device_set(
         self,
-        config: Any = None,
+        config: ConfigLike | GPUSettings | None = None,
         environ: Mapping[str, str] | None = None,
         visibility: Visibility | None = None,
     ) -> DeviceSet:
@@ -201,7 +200,7 @@ class Machine:
 
     def mapping(
         self,
-        config: Any = None,
+        config: ConfigLike | GPUSettings | None = None,
         environ: Mapping[str, str] | None = None,
         visibility: Visibility | None = None,
     ) -> tuple[MappingRow, ...]:

@@ -31,7 +31,7 @@ from gpuplace.ops.support import new
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.init_ops import Ones, Zeros
 from gpuplace.ops.variables.variable_scope import get_variable, get_variable_scope, variable_scope
-from gpuplace.typing import InitializerLike, TensorLike
+from gpuplace.typing import Function, InitializerLike, IntsLike, TensorLike
 
 __all__ = [
     "average_pooling2d",
@@ -108,11 +108,11 @@ def dense(
     use_bias: bool = True,
     kernel_initializer: InitializerLike | None = None,
     bias_initializer: InitializerLike = Zeros,
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
+    kernel_regularizer: Function | None = None,
+    bias_regularizer: Function | None = None,
+    activity_regularizer: Function | None = None,
+    kernel_constraint: Function | None = None,
+    bias_constraint: Function | None = None,
     trainable: bool = True,
     name: str | None = None,
     reuse: Any = None,
@@ -191,20 +191,20 @@ def _finished(outputs: Any, activation: Any, activity_regularizer: Any) -> Tenso
 def conv2d(
     inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1),
+    kernel_size: IntsLike,
+    strides: IntsLike = (1, 1),
     padding: str = "valid",
     data_format: str = "channels_last",
-    dilation_rate: Any = (1, 1),
+    dilation_rate: IntsLike = (1, 1),
     activation: Callable[[Any], Any] | None = None,
     use_bias: bool = True,
     kernel_initializer: InitializerLike | None = None,
     bias_initializer: InitializerLike = Zeros,
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
+    kernel_regularizer: Function | None = None,
+    bias_regularizer: Function | None = None,
+    activity_regularizer: Function | None = None,
+    kernel_constraint: Function | None = None,
+    bias_constraint: Function | None = None,
     trainable: bool = True,
     name: str | None = None,
     reuse: Any = None,
@@ -293,8 +293,8 @@ def _order(data_format: str) -> str:
 
 def max_pooling2d(
     inputs: TensorLike,
-    pool_size: Any,
-    strides: Any,
+    pool_size: IntsLike,
+    strides: IntsLike,
     padding: str = "valid",
     data_format: str = "channels_last",
     name: str | None = None,
@@ -322,8 +322,8 @@ def max_pooling2d(
 
 def average_pooling2d(
     inputs: TensorLike,
-    pool_size: Any,
-    strides: Any,
+    pool_size: IntsLike,
+    strides: IntsLike,
     padding: str = "valid",
     data_format: str = "channels_last",
     name: str | None = None,
@@ -449,10 +449,10 @@ def batch_normalization(
     gamma_initializer: InitializerLike = Ones,
     moving_mean_initializer: InitializerLike = Zeros,
     moving_variance_initializer: InitializerLike = Ones,
-    beta_regularizer: Any = None,
-    gamma_regularizer: Any = None,
-    beta_constraint: Any = None,
-    gamma_constraint: Any = None,
+    beta_regularizer: Function | None = None,
+    gamma_regularizer: Function | None = None,
+    beta_constraint: Function | None = None,
+    gamma_constraint: Function | None = None,
     training: bool = False,
     trainable: bool = True,
     name: str | None = None,

@@ -83,7 +83,7 @@ class Reduction:
 
 
 def compute_weighted_loss(
-    losses: Any,
+    losses: TensorLike,
     weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,

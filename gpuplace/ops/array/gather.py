@@ -456,7 +456,7 @@ def _tensor_scatter_add_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None,
 
 
 def boolean_mask(
-    tensor: TensorLike, mask: Any, name: str = "boolean_mask", axis: int | None = None
+    tensor: TensorLike, mask: TensorLike, name: str = "boolean_mask", axis: int | None = None
 ) -> Tensor:
     """Returns the slices of ``tensor`` where ``mask`` is True.
 

@@ -330,7 +330,7 @@ def _unpack_grad(op: Operation, *grads: Tensor) -> Tensor:
 
 def split(
     value: TensorLike,
-    num_or_size_splits: Any,
+    num_or_size_splits: TensorLike,
     axis: TensorLike = 0,
     num: int | None = None,
     name: str = "split",

@@ -20,7 +20,7 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.shape_rules import brackets
 from gpuplace.ops.support import new, new_list, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, broadcast_shapes
-from gpuplace.typing import SizesLike, TensorLike
+from gpuplace.typing import ShapeLike, SizesLike, TensorLike
 
 __all__ = [
     "broadcast_to", "broadcast_static_shape", "broadcast_dynamic_shape", "tile", "pad", "meshgrid",
@@ -84,7 +84,7 @@ def _broadcast_to_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     return reshape(new("Sum", input=grad, reduction_indices=axes), given), None
 
 
-def broadcast_static_shape(shape_x: TensorLike, shape_y: TensorLike) -> TensorShape:
+def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
     """Returns the shape that two shapes broadcast to.
 
     >>> import gpuplace as tf
@@ -247,7 +247,7 @@ def pad(
     paddings: TensorLike,
     mode: str = "CONSTANT",
     name: str | None = None,
-    constant_values: Any = 0,
+    constant_values: TensorLike = 0,
 ) -> Tensor:
     """Returns ``tensor`` with elements added before and after it along each dimension.
 

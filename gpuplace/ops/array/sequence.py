@@ -151,7 +151,7 @@ def _reverse_sequence_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     )
 
 
-def roll(input: TensorLike, shift: Any, axis: TensorLike, name: str | None = None) -> Tensor:
+def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``input`` moved along some dimensions; what leaves at the end comes in at the start.
 
     >>> import gpuplace as tf
@@ -647,7 +647,10 @@ not_differentiable("InvertPermutation")
 
 
 def sequence_mask(
-    lengths: TensorLike, maxlen: Any = None, dtype: DTypeLike = bool_type, name: str | None = None
+    lengths: TensorLike,
+    maxlen: TensorLike | None = None,
+    dtype: DTypeLike = bool_type,
+    name: str | None = None,
 ) -> Tensor:
     """Returns rows that are True as far as a length says.
 
@@ -693,7 +696,7 @@ def sequence_mask(
 
 
 def searchsorted(
-    sorted_sequence: Any,
+    sorted_sequence: TensorLike,
     values: TensorLike,
     side: str = "left",
     out_type: DTypeLike = int32,
@@ -760,10 +763,10 @@ not_differentiable("LowerBound", "UpperBound")
 
 
 def bincount(
-    arr: Any,
+    arr: TensorLike,
     weights: TensorLike | None = None,
-    minlength: Any = None,
-    maxlength: Any = None,
+    minlength: TensorLike | None = None,
+    maxlength: TensorLike | None = None,
     dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:

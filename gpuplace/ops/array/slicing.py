@@ -39,7 +39,7 @@ newaxis = None
 _slice = slice
 
 
-def slice(input_: Any, begin: TensorLike, size: TensorLike, name: str | None = None) -> Tensor:
+def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | None = None) -> Tensor:
     """Returns a block of a tensor.
 
     >>> import gpuplace as tf
@@ -140,7 +140,7 @@ def _slice_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
 
 
 def strided_slice(
-    input_: Any,
+    input_: TensorLike,
     begin: TensorLike,
     end: TensorLike,
     strides: Any = None,

@@ -259,7 +259,7 @@ def _rows(parts: list[str], shape: Sequence[int], axis: int, taken: int, pieces:
 
 
 def Print(  # noqa: N802 - TensorFlow's name
-    input_: Any, data: Sequence[Any], message: str | None = None, first_n: int | None = None,
+    input_: TensorLike, data: Sequence[Any], message: str | None = None, first_n: int | None = None,
     summarize: int | None = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns ``input_``; running it prints ``message`` and ``data`` to standard error.

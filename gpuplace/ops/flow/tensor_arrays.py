@@ -26,7 +26,7 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math import cast
 from gpuplace.ops.support import new
 from gpuplace.shapes import TensorShape, as_shape
-from gpuplace.typing import DTypeLike, TensorLike
+from gpuplace.typing import DTypeLike, ShapeLike, TensorLike
 
 __all__ = ["TensorArray"]
 
@@ -67,7 +67,7 @@ class TensorArray:
         handle: Tensor | None = None,
         flow: Tensor | None = None,
         infer_shape: bool = True,
-        element_shape: Any = None,
+        element_shape: ShapeLike = None,
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
@@ -186,7 +186,7 @@ class TensorArray:
                 made._known_shape = self._known_shape
                 return made
 
-    def read(self, index: Any, name: str | None = None) -> Tensor:
+    def read(self, index: TensorLike, name: str | None = None) -> Tensor:
         """An element.
 
         Args:
@@ -206,7 +206,7 @@ class TensorArray:
         value.set_shape(self.element_shape)
         return value
 
-    def write(self, index: Any, value: TensorLike, name: str | None = None) -> TensorArray:
+    def write(self, index: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with an element written.
 
         Args:

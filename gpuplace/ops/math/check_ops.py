@@ -17,7 +17,7 @@ from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.flow.control import Assert, no_op
 from gpuplace.ops.support import new
-from gpuplace.typing import TensorLike
+from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = [
     "assert_equal", "assert_none_equal", "assert_less", "assert_less_equal", "assert_greater", "assert_greater_equal",
@@ -387,7 +387,8 @@ def assert_non_positive(
 
 
 def assert_near(
-    x: TensorLike, y: TensorLike, rtol: Any = None, atol: Any = None, data: TensorLike | None = None,
+    x: TensorLike, y: TensorLike, rtol: TensorLike | None = None, atol: TensorLike | None = None, data:
+    TensorLike | None = None,
     summarize: int | None = None, message: str | None = None,
     name: str | None = None,
 ) -> Operation:  # fmt: skip
@@ -463,7 +464,7 @@ def _rank_check(
 
 def assert_rank(
     x: TensorLike,
-    rank: Any,
+    rank: TensorLike,
     data: TensorLike | None = None,
     summarize: int | None = None,
     message: str | None = None,
@@ -493,7 +494,7 @@ def assert_rank(
 
 def assert_rank_at_least(
     x: TensorLike,
-    rank: Any,
+    rank: TensorLike,
     data: TensorLike | None = None,
     summarize: int | None = None,
     message: str | None = None,
@@ -577,7 +578,7 @@ def assert_rank_in(
 
 
 def assert_type(
-    tensor: TensorLike, tf_type: Any, message: str | None = None, name: str | None = None
+    tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> Operation:
     """Checks the type of a tensor now; the operation returned does nothing.
 

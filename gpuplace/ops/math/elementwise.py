@@ -45,7 +45,7 @@ from gpuplace.ops.support import (
     shape_tensor,
 )
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import SizesLike, TensorLike, TensorsLike
+from gpuplace.typing import DTypeLike, ShapeLike, TensorLike, TensorsLike
 
 __all__ = [
     "add", "add_v2", "subtract", "multiply", "multiply_no_nan", "div", "divide", "truediv", "realdiv", "floordiv",
@@ -532,7 +532,10 @@ def _add_n_grad(op: Operation, grad: Tensor) -> list[Tensor]:
 
 
 def accumulate_n(
-    inputs: TensorsLike, shape: SizesLike | None = None, tensor_dtype: Any = None, name: str | None = None
+    inputs: TensorsLike,
+    shape: ShapeLike = None,
+    tensor_dtype: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Returns the sum of several tensors, added up as they come.
 
@@ -646,7 +649,7 @@ def _complex_grad(op: Operation, grad: Tensor) -> Gradients:
     )
 
 
-def scalar_mul(scalar: Any, x: TensorLike, name: str | None = None) -> Tensor:
+def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x`` times a scalar.
 
     Args:

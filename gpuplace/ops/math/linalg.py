@@ -145,7 +145,9 @@ def _cholesky(xp: Any, input: Any) -> Any:
         ) from None
 
 
-def matrix_solve(matrix: Any, rhs: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
+def matrix_solve(
+    matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
+) -> Tensor:
     """Returns ``x`` with ``matrix @ x = rhs``.
 
     Args:

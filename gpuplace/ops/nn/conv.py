@@ -32,7 +32,7 @@ from gpuplace.ops.nn.windows import (
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import IntsLike, TensorLike
 
 __all__ = [
     "conv2d",
@@ -50,11 +50,11 @@ _CONV_ATTRS = ("strides", "padding", "use_cudnn_on_gpu", "explicit_paddings", "d
 def conv2d(
     input: TensorLike,
     filter: TensorLike | None = None,
-    strides: Any = None,
+    strides: IntsLike | None = None,
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str | None = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: IntsLike = (1, 1, 1, 1),
     name: str | None = None,
     filters: TensorLike | None = None,
 ) -> Tensor:
@@ -184,10 +184,10 @@ def _conv_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
 
 
 def conv2d_backprop_input(
-    input_sizes: Any,
+    input_sizes: TensorLike,
     filter: TensorLike | None = None,
     out_backprop: TensorLike | None = None,
-    strides: Any = None,
+    strides: IntsLike | None = None,
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",
@@ -237,14 +237,14 @@ def conv2d_backprop_input(
 def conv2d_transpose(
     value: TensorLike | None = None,
     filter: TensorLike | None = None,
-    output_shape: Any = None,
-    strides: Any = None,
+    output_shape: TensorLike | None = None,
+    strides: IntsLike | None = None,
     padding: str = "SAME",
     data_format: str | None = "NHWC",
     name: str | None = None,
     input: TensorLike | None = None,
     filters: TensorLike | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
 ) -> Tensor:
     """The transpose of ``conv2d``: makes larger images from small ones, as the gradient of a convolution does.
 
@@ -342,9 +342,9 @@ def _backprop_input_gradient(op: Operation, grad: Tensor) -> list[Any]:
 
 def conv2d_backprop_filter(
     input: TensorLike,
-    filter_sizes: Any,
+    filter_sizes: TensorLike,
     out_backprop: TensorLike,
-    strides: Any = None,
+    strides: IntsLike | None = None,
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",

@@ -25,7 +25,7 @@ from gpuplace.ops.nn.windows import format_of, from_nhwc, image_shape, require_n
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import IntsLike, TensorLike
 
 __all__ = ["depthwise_conv2d", "depthwise_conv2d_native", "separable_conv2d"]
 
@@ -35,10 +35,10 @@ _DEPTHWISE_ATTRS = ("strides", "padding", "data_format", "dilations")
 def depthwise_conv2d_native(
     input: TensorLike,
     filter: TensorLike,
-    strides: Any,
+    strides: IntsLike,
     padding: str,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Convolves each channel with filters of its own, in one op.
@@ -70,12 +70,12 @@ def depthwise_conv2d_native(
 def depthwise_conv2d(
     input: TensorLike,
     filter: TensorLike,
-    strides: Any,
+    strides: IntsLike,
     padding: str,
     rate: TensorLike | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
 ) -> Tensor:
     """Convolves each channel with filters of its own; ``depthwise_conv2d_native`` in a name scope.
 
@@ -125,14 +125,14 @@ def _check_rate(rate: Any, filter: Tensor) -> None:
 
 def separable_conv2d(
     input: TensorLike,
-    depthwise_filter: Any,
-    pointwise_filter: Any,
-    strides: Any,
+    depthwise_filter: TensorLike,
+    pointwise_filter: TensorLike,
+    strides: IntsLike,
     padding: str,
     rate: TensorLike | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
 ) -> Tensor:
     """A depthwise convolution followed by a 1x1 one that mixes the channels.
 

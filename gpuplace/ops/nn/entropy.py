@@ -206,8 +206,8 @@ def _rows_times(vector: Tensor, matrix: Any) -> Tensor:
 
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None,
-    labels: TensorLike | None = None,
-    logits: TensorLike | None = None,
+    labels: Any = None,
+    logits: Any = None,
     name: str | None = None,
 ) -> Tensor:
     """The cross entropy of ``softmax(logits)`` and the classes ``labels``, one number per row.
@@ -331,8 +331,8 @@ def _prevent_gradient_gradient(op: Operation, grad: Tensor) -> Any:
 
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None,
-    labels: TensorLike | None = None,
-    logits: TensorLike | None = None,
+    labels: Any = None,
+    logits: Any = None,
     name: str | None = None,
 ) -> Tensor:
     """The cross entropy of ``sigmoid(logits)`` and the probabilities ``labels``, element by element.
@@ -367,11 +367,11 @@ def sigmoid_cross_entropy_with_logits(
 
 
 def weighted_cross_entropy_with_logits(
-    labels: TensorLike | None = None,
-    logits: TensorLike | None = None,
+    labels: Any = None,
+    logits: Any = None,
     pos_weight: Any = None,
     name: str | None = None,
-    targets: TensorLike | None = None,
+    targets: Any = None,
 ) -> Tensor:
     """``sigmoid_cross_entropy_with_logits`` with positive labels weighted by ``pos_weight``.
 

@@ -467,7 +467,7 @@ def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str
 
 def embedding_lookup(
     params: Any,
-    ids: Any,
+    ids: TensorLike,
     partition_strategy: str = "mod",
     name: str | None = None,
     validate_indices: bool = True,

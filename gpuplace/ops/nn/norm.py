@@ -42,7 +42,7 @@ __all__ = [
 def moments(
     x: TensorLike,
     axes: TensorLike,
-    shift: Any = None,
+    shift: TensorLike | None = None,
     name: str | None = None,
     keep_dims: bool | None = None,
     keepdims: bool | None = None,

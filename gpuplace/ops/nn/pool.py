@@ -31,7 +31,7 @@ from gpuplace.ops.nn.windows import (
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import TensorShape
-from gpuplace.typing import TensorLike
+from gpuplace.typing import IntsLike, TensorLike
 
 __all__ = ["avg_pool", "avg_pool2d", "max_pool", "max_pool2d"]
 
@@ -40,8 +40,8 @@ _ATTRS = ("ksize", "strides", "padding", "data_format")
 
 def max_pool(
     value: TensorLike,
-    ksize: Any,
-    strides: Any,
+    ksize: IntsLike,
+    strides: IntsLike,
     padding: str,
     data_format: str = "NHWC",
     name: str | None = None,
@@ -76,8 +76,8 @@ def max_pool(
 
 def avg_pool(
     value: TensorLike,
-    ksize: Any,
-    strides: Any,
+    ksize: IntsLike,
+    strides: IntsLike,
     padding: str,
     data_format: str = "NHWC",
     name: str | None = None,
@@ -126,8 +126,8 @@ def _pool(
 
 def max_pool2d(
     input: TensorLike,
-    ksize: Any,
-    strides: Any,
+    ksize: IntsLike,
+    strides: IntsLike,
     padding: str,
     data_format: str = "NHWC",
     name: str | None = None,
@@ -154,8 +154,8 @@ def max_pool2d(
 
 def avg_pool2d(
     input: TensorLike,
-    ksize: Any,
-    strides: Any,
+    ksize: IntsLike,
+    strides: IntsLike,
     padding: str,
     data_format: str = "NHWC",
     name: str | None = None,

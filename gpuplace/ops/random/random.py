@@ -106,7 +106,8 @@ not_differentiable(
 def _shape_argument(shape: Any) -> Any:
     if isinstance(shape, (TensorShape, list, tuple, int)) and not isinstance(shape, Tensor):
         try:
-            return convert_to_tensor(as_shape(shape).as_list(), "int32", name="shape")
+            sizes: Any = as_shape(shape).as_list()
+            return convert_to_tensor(sizes, "int32", name="shape")
         except (TypeError, ValueError):
             return convert_to_tensor(shape, name="shape")
     return convert_to_tensor(shape, name="shape")
@@ -318,7 +319,7 @@ def multinomial(
     num_samples: TensorLike,
     seed: int | None = None,
     name: str | None = None,
-    output_dtype: Any = None,
+    output_dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Returns classes drawn by their probabilities. Deprecated in 1.15; see ``categorical``.
 

@@ -161,7 +161,7 @@ def _signed_nan(text: str, value: float) -> str:
 
 
 def string_to_number(
-    string_tensor: Any = None,
+    string_tensor: TensorLike | None = None,
     out_type: DTypeLike = float32,
     name: str | None = None,
     input: TensorLike | None = None,
@@ -292,7 +292,9 @@ def _string_case(xp: Any, input: Any, *, encoding: bytes, ctx: Any) -> Any:
     return _each(xp, input, lambda text: change(text.decode("utf-8")).encode("utf-8"))
 
 
-def substr(input: TensorLike, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+def substr(
+    input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None = None, unit: str = "BYTE"
+) -> Tensor:
     """Returns a part of each text.
 
     >>> import gpuplace as tf

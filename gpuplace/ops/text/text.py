@@ -86,7 +86,7 @@ def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = 
 
 
 def decode_raw(
-    input_bytes: Any,
+    input_bytes: TensorLike,
     out_type: DTypeLike,
     little_endian: bool = True,
     name: str | None = None,

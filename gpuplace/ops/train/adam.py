@@ -39,9 +39,9 @@ class AdamOptimizer(KernelOptimizer):
     def __init__(
         self,
         learning_rate: TensorLike = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        beta1: TensorLike = 0.9,
+        beta2: TensorLike = 0.999,
+        epsilon: TensorLike = 1e-8,
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:

@@ -33,7 +33,7 @@ class MomentumOptimizer(KernelOptimizer):
     def __init__(
         self,
         learning_rate: TensorLike,
-        momentum: Any,
+        momentum: TensorLike,
         use_locking: bool = False,
         name: str = "Momentum",
         use_nesterov: bool = False,

@@ -35,9 +35,9 @@ class RMSPropOptimizer(KernelOptimizer):
     def __init__(
         self,
         learning_rate: TensorLike,
-        decay: Any = 0.9,
-        momentum: Any = 0.0,
-        epsilon: Any = 1e-10,
+        decay: TensorLike = 0.9,
+        momentum: TensorLike = 0.0,
+        epsilon: TensorLike = 1e-10,
         use_locking: bool = False,
         centered: bool = False,
         name: str = "RMSProp",

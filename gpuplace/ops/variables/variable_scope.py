@@ -26,7 +26,7 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, graph_o
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.ops.variables.variable_store import ReuseMode, VariableStore
 from gpuplace.ops.variables.variables import _SCOPE_KEY, VariableAggregation, VariableSynchronization
-from gpuplace.typing import DTypeLike, InitializerLike, ShapeLike, TensorLike
+from gpuplace.typing import DeviceLike, DTypeLike, Function, InitializerLike, ShapeLike, TensorLike
 
 __all__ = [
     "AUTO_REUSE",
@@ -78,14 +78,14 @@ class VariableScope:
         reuse: Any,
         name: str = "",
         initializer: InitializerLike | None = None,
-        regularizer: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        custom_getter: Any = None,
+        regularizer: Function | None = None,
+        caching_device: DeviceLike = None,
+        partitioner: Function | None = None,
+        custom_getter: Function | None = None,
         name_scope: str = "",
         dtype: DTypeLike = float32,
         use_resource: bool | None = None,
-        constraint: Any = None,
+        constraint: Function | None = None,
     ) -> None:
         self.name = name
         self.original_name_scope = name_scope
@@ -111,7 +111,7 @@ class VariableScope:
         """
         self.initializer = initializer
 
-    def set_regularizer(self, regularizer: Any) -> None:
+    def set_regularizer(self, regularizer: Function) -> None:
         """Sets the default regularizer.
 
         Args:
@@ -119,7 +119,7 @@ class VariableScope:
         """
         self.regularizer = regularizer
 
-    def set_caching_device(self, caching_device: Any) -> None:
+    def set_caching_device(self, caching_device: DeviceLike) -> None:
         """Sets the default caching device.
 
         Args:
@@ -127,7 +127,7 @@ class VariableScope:
         """
         self.caching_device = caching_device
 
-    def set_partitioner(self, partitioner: Any) -> None:
+    def set_partitioner(self, partitioner: Function) -> None:
         """Sets the default partitioner.
 
         Args:
@@ -135,7 +135,7 @@ class VariableScope:
         """
         self.partitioner = partitioner
 
-    def set_custom_getter(self, custom_getter: Any) -> None:
+    def set_custom_getter(self, custom_getter: Function) -> None:
         """Sets the function through which variables are got.
 
         Args:
@@ -189,16 +189,16 @@ class VariableScope:
         shape: ShapeLike = None,
         dtype: DTypeLike | None = None,
         initializer: InitializerLike | None = None,
-        regularizer: Any = None,
+        regularizer: Function | None = None,
         reuse: Any = None,
         trainable: bool | None = None,
         collections: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
+        caching_device: DeviceLike = None,
+        partitioner: Function | None = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
-        custom_getter: Any = None,
-        constraint: Any = None,
+        custom_getter: Function | None = None,
+        constraint: Function | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
@@ -321,15 +321,15 @@ def get_variable(
     shape: ShapeLike = None,
     dtype: DTypeLike | None = None,
     initializer: InitializerLike | None = None,
-    regularizer: Any = None,
+    regularizer: Function | None = None,
     trainable: bool | None = None,
     collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
+    caching_device: DeviceLike = None,
+    partitioner: Function | None = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
-    custom_getter: Any = None,
-    constraint: Any = None,
+    custom_getter: Function | None = None,
+    constraint: Function | None = None,
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
@@ -386,7 +386,7 @@ def get_local_variable(
     shape: ShapeLike = None,
     dtype: DTypeLike | None = None,
     initializer: InitializerLike | None = None,
-    regularizer: Any = None,
+    regularizer: Function | None = None,
     trainable: bool = False,
     collections: Any = None,
     **arguments: Any,
@@ -426,14 +426,14 @@ def variable_scope(
     default_name: str | None = None,
     values: TensorLike | None = None,
     initializer: InitializerLike | None = None,
-    regularizer: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Any = None,
+    regularizer: Function | None = None,
+    caching_device: DeviceLike = None,
+    partitioner: Function | None = None,
+    custom_getter: Function | None = None,
     reuse: Any = None,
     dtype: DTypeLike | None = None,
     use_resource: bool | None = None,
-    constraint: Any = None,
+    constraint: Function | None = None,
     auxiliary_name_scope: bool = True,
 ) -> Any:
     """Opens a variable scope, and a name scope with it.

@@ -32,7 +32,7 @@ from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.initialized_value import guarded_initial_value, value_if_initialized
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
-from gpuplace.typing import DTypeLike, ShapeLike, TensorLike
+from gpuplace.typing import DeviceLike, DTypeLike, InitializerLike, ShapeLike, TensorLike
 
 __all__ = [
     "Variable",
@@ -138,11 +138,11 @@ class Variable:
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: InitializerLike | None = None,
         trainable: bool | None = None,
         collections: Any = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: DeviceLike = None,
         name: str | None = None,
         variable_def: Any = None,
         dtype: DTypeLike | None = None,

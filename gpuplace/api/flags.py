@@ -237,7 +237,7 @@ def DEFINE_enum(  # noqa: N802
     FLAGS.define(name, default, help, word)
 
 
-def DEFINE_list(name: str, default: Any, help: str | None) -> None:  # noqa: N802
+def DEFINE_list(name: str, default: str | list[str] | None, help: str | None) -> None:  # noqa: N802
     """Adds a flag that holds words, on the command line with commas between them.
 
     Args:

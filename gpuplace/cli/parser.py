@@ -193,7 +193,9 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: argparse._SubParsersAction, name: str) -> argparse.ArgumentParser:
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str
+) -> argparse.ArgumentParser:
     help_text = COMMANDS[name]
     return commands.add_parser(
         name, help=help_text, description=f"{help_text[0].upper()}{help_text[1:]}.", allow_abbrev=False

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.text import counted
+from gpuplace.typing import DataFrame
 from gpuplace.why.placement import Placement
 
 __all__ = ["LogDiff", "LogMove", "full_name", "log_diff"]
@@ -72,6 +73,12 @@ class LogDiff:
                 more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
                 lines.append(f"{title} ({len(names)}): {', '.join(names[:_SHOWN])}{more}")
         return "\n".join(lines)
+
+    def frame(self) -> DataFrame:
+        """A row a node that differs as a ``DataFrame``; see ``gpuplace.jupyter.frames.log_frames.log_diff_frame``."""
+        from gpuplace.jupyter.frames.log_frames import log_diff_frame
+
+        return log_diff_frame(self)
 
 
 def full_name(device: str) -> str:

@@ -11,20 +11,25 @@ log says: sessions, the devices behind the names, ops that ran eagerly, and the 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
 from gpuplace.device.machine import Machine
 from gpuplace.device.parsed_name import parse_name
+from gpuplace.display import notebook_view
 from gpuplace.logs.log_diff import LogDiff, full_name, log_diff
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import NOWHERE, PlacementView
 from gpuplace.tables.text import counted
+from gpuplace.typing import ConfigLike, DataFrame, GraphLike, MachineLike, Picture, PictureOptions
+
+if TYPE_CHECKING:
+    from gpuplace.logs.log_diff import LogDiff
 
 __all__ = [
     "LoggedDevice",
@@ -160,14 +165,11 @@ class LoggedPlacement(Mapping[str, str]):
         """The same for each session alone; a session begins where "Device mapping" is printed anew."""
         if len(self.numbers) == 1:
             return (self,)
-        parts: dict[int, tuple[list, list, list]] = {number: ([], [], []) for number in self.numbers}
-        tables: tuple[tuple[Any, ...], ...] = (self.rows, self.devices, self.events)
-        for position, records in enumerate(tables):
-            for record in records:
-                parts[record.session][position].append(record)
+        rows, devices = _by_session(self.rows), _by_session(self.devices)
+        events = _by_session(self.events)
         return tuple(
-            LoggedPlacement(tuple(rows), tuple(devices), tuple(events), self.gpus, (), (number,))
-            for number, (rows, devices, events) in parts.items()
+            LoggedPlacement(rows[number], devices[number], events[number], self.gpus, (), (number,))
+            for number in self.numbers
         )
 
     @cached_property
@@ -255,9 +257,9 @@ class LoggedPlacement(Mapping[str, str]):
 
     def compare(
         self,
-        graph: Any,
-        machine: Any = None,
-        config: Any = None,
+        graph: GraphLike,
+        machine: MachineLike | None = None,
+        config: ConfigLike | None = None,
         release: str | None = None,
         session: int | None = None,
     ) -> LogDiff:
@@ -280,6 +282,24 @@ class LoggedPlacement(Mapping[str, str]):
         placement = place(graph, machine=machine or part.machine(), config=config, release=release)
         return part.diff(placement)
 
+    def frame(self, table: str = "nodes") -> DataFrame:
+        """A table of the log as a ``DataFrame``; see ``gpuplace.jupyter.frames.log_frames`` for tables and columns.
+
+        Raises:
+            ValueError: there is no such table.
+        """
+        from gpuplace.jupyter.frames.log_frames import logged_frame
+
+        return logged_frame(self, table)
+
+    def picture(self, **options: Unpack[PictureOptions]) -> Picture:
+        """The nodes in colours; see ``gpuplace.jupyter.pictures.placement_picture`` for the options."""
+        from gpuplace.jupyter.pictures import placement_picture
+
+        return placement_picture(self, **options)
+
+    _repr_mimebundle_ = notebook_view
+
 
 @dataclass(frozen=True)
 class LoggedNote:
@@ -298,6 +318,17 @@ class LoggedNote:
         return "\n".join(
             [*told, "  a log says where a node is, not why: log.compare(graph) places the graph"]
         )
+
+
+_Record = TypeVar("_Record", LoggedNode, LoggedDevice, LoggedEvent)
+
+
+def _by_session(records: Iterable[_Record]) -> defaultdict[int, tuple[_Record, ...]]:
+    """Number of a session -> its records, in order."""
+    found: defaultdict[int, list[_Record]] = defaultdict(list)
+    for record in records:
+        found[record.session].append(record)
+    return defaultdict(tuple, {number: tuple(of_it) for number, of_it in found.items()})
 
 
 def _order(device: str) -> tuple[Any, ...]:

@@ -38,6 +38,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from gpuplace import release as releases
+from gpuplace.display import notebook_view
 from gpuplace.memory.allocator_text import (
     NUM_BINS,
     AllocatorStats,
@@ -579,6 +580,8 @@ class BFCAllocator:
             "" if is_old else f" with freed_by_count={freed_by_count}",
             "is" if is_old else "were",
         )
+
+    _repr_mimebundle_ = notebook_view
 
 
 def reset_warning_counts() -> None:

@@ -24,14 +24,15 @@ from gpuplace.memory.process_state import current_machine
 from gpuplace.placer.from_graph import placement_graph_of
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.placer import Placer
+from gpuplace.typing import ConfigLike, GraphLike, MachineLike
 from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 
 
 def place(
-    graph: Any,
-    machine: Machine | DeviceSet | str | None = None,
-    config: Any = None,
+    graph: GraphLike,
+    machine: MachineLike | None = None,
+    config: ConfigLike | None = None,
     release: str | None = None,
     on_error: str = "raise",
     catalogue: Catalogue | None = None,

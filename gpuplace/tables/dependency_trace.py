@@ -28,6 +28,7 @@ import numpy as np
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import bytes_text, counted, shortened
+from gpuplace.typing import DataFrame
 from gpuplace.web.rules import RULES
 
 __all__ = ["TRACES", "Trace", "reached", "trace_from", "trace_of"]
@@ -121,6 +122,16 @@ class Trace:
             )
         told = _WORDS[self.direction].format(name=shortened(self.of, _NAME_LETTERS))
         return f"{told}: {where}" + (f"; {copies} between devices{size}" if total else "")
+
+    def frame(self, table: str = "nodes") -> DataFrame:
+        """The rows of ``"nodes"``, ``"edges"`` or ``"copies"``; see ``gpuplace.jupyter.frames.placement_frames``.
+
+        Raises:
+            ValueError: there is no such table.
+        """
+        from gpuplace.jupyter.frames.placement_frames import trace_frame
+
+        return trace_frame(self, table)
 
 
 def trace_of(placement: Any, of: Any, direction: str = "inputs") -> Trace:

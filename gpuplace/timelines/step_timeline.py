@@ -24,6 +24,7 @@ import numpy as np
 from gpuplace.tables.palette import device_label, device_style
 from gpuplace.tables.scale import time_text
 from gpuplace.tables.text import bytes_text, counted
+from gpuplace.typing import DataFrame
 
 __all__ = ["Copy", "DeviceUse", "Gap", "Lane", "StepTimeline"]
 
@@ -336,3 +337,41 @@ class StepTimeline:
 
     def __repr__(self) -> str:
         return f"<StepTimeline of {self.text}>"
+
+    def __str__(self) -> str:
+        from gpuplace.timelines.text import timeline_text
+
+        return timeline_text(self)
+
+    def frame(self, table: str = "events") -> DataFrame:
+        """A table of the timeline as a ``DataFrame``; see ``gpuplace.jupyter.frames.timeline_frames`` for the columns.
+
+        Args:
+            table: ``"events"``, ``"copies"``, ``"devices"``, ``"gaps"``, ``"path"`` or ``"hints"``.
+
+        Raises:
+            ValueError: there is no such table.
+        """
+        from gpuplace.jupyter.frames.timeline_frames import timeline_frame
+
+        return timeline_frame(self, table)
+
+    def svg(self, theme: str = "light", width: int = 960) -> str:
+        """The timeline as a still picture.
+
+        Args:
+            theme: ``"light"`` or ``"dark"``.
+            width: in pixels.
+
+        Raises:
+            ValueError: an unknown theme.
+        """
+        from gpuplace.timelines.svg import timeline_svg
+
+        return timeline_svg(self, theme, width)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """The view to zoom, a still picture and text."""
+        from gpuplace.jupyter.timeline_view import timeline_bundle
+
+        return timeline_bundle(self, **kwargs)

@@ -20,8 +20,10 @@ from functools import cached_property
 
 import numpy as np
 
+from gpuplace.display import notebook_view
 from gpuplace.dtypes import DType
 from gpuplace.placer.placed import Placed
+from gpuplace.typing import DataFrame
 from gpuplace.why.remedy import remedy_for
 from gpuplace.why.rules import FOLLOWING, RULES, Rule
 from gpuplace.why.sentences import Sentences, kernel_sentence
@@ -113,6 +115,14 @@ class Blame:
             lines.append(f"{indent}e.g. {row.example}{_shares(row)}")
             lines.append(f"{indent}try  {row.remedy}")
         return "\n".join(lines)
+
+    def frame(self) -> DataFrame:
+        """A row a cause as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.explanation_frames.blame_frame``."""
+        from gpuplace.jupyter.frames.explanation_frames import blame_frame
+
+        return blame_frame(self)
+
+    _repr_mimebundle_ = notebook_view
 
 
 def _counted(number: int) -> str:

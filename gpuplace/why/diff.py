@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
+from gpuplace.display import notebook_view
 from gpuplace.placer.placed import Placed
 from gpuplace.progress import track
+from gpuplace.typing import DataFrame, Picture, PictureOptions
 from gpuplace.why.rules import RULES, Rule
 from gpuplace.why.sentences import Sentences
 from gpuplace.why.verdict import verdicts_of
@@ -86,6 +88,29 @@ class PlacementDiff:
             if len(moves) > _SHOWN:
                 lines.append(f"  and {len(moves) - _SHOWN} more")
         return "\n".join(lines)
+
+    def frame(self) -> DataFrame:
+        """A row a node that moves as a pandas ``DataFrame``; see ``explanation_frames.diff_frame``."""
+        from gpuplace.jupyter.frames.explanation_frames import diff_frame
+
+        return diff_frame(self)
+
+    def picture(self, **options: Unpack[PictureOptions]) -> Picture:
+        """The later placement with what moved; see ``gpuplace.jupyter.pictures.placement_picture`` for the options.
+
+        Raises:
+            ValueError: the difference does not know its placements.
+        """
+        from gpuplace.jupyter.pictures import placement_picture
+
+        if self.later is None:
+            raise ValueError(
+                "This difference does not say between which placements it is: take placement.diff(other)"
+            )
+        options.setdefault("against", self.earlier)
+        return placement_picture(self.later, **options)
+
+    _repr_mimebundle_ = notebook_view
 
 
 def diff(before: Placed, after: Placed) -> PlacementDiff:

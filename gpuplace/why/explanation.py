@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gpuplace.display import notebook_view
+from gpuplace.typing import DataFrame
 from gpuplace.why.remedy import Remedy
 from gpuplace.why.rules import Rule
 
@@ -118,6 +120,14 @@ class Explanation:
         second = max(len(row[1]) for row in table) + 2
         for rule, devices, note in table:
             yield f"{rule:<{first}}{devices:<{second}}{note}"
+
+    def frame(self) -> DataFrame:
+        """A row a rule that acted as a ``DataFrame``; see ``explanation_frame`` in ``gpuplace.jupyter.frames``."""
+        from gpuplace.jupyter.frames.explanation_frames import explanation_frame
+
+        return explanation_frame(self)
+
+    _repr_mimebundle_ = notebook_view
 
 
 def _devices_text(devices: tuple[str, ...]) -> str:

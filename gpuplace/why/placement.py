@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
+from gpuplace.display import notebook_view
 from gpuplace.errors import OpError
 from gpuplace.kernels.listing import DeviceGap, never_on
 from gpuplace.placer.decide import NOWHERE
@@ -22,6 +23,7 @@ from gpuplace.placer.placed import Placed
 from gpuplace.placer.placement_graph import CONTROL, split_tensor_name
 from gpuplace.progress import track
 from gpuplace.release import resolve
+from gpuplace.typing import DataFrame, Picture, PictureOptions, Trace
 from gpuplace.why.blame import Blame, blame
 from gpuplace.why.diff import PlacementDiff, diff
 from gpuplace.why.explain import explain
@@ -29,6 +31,9 @@ from gpuplace.why.explanation import Explanation
 from gpuplace.why.messages import error_of
 from gpuplace.why.placement_log import log
 from gpuplace.why.verdict import Verdicts, verdicts_of
+
+if TYPE_CHECKING:
+    from gpuplace.graph.operation import Operation, Tensor
 
 _SEARCHED = 5_000
 """So many names are compared with one that does not exist."""
@@ -222,3 +227,44 @@ class Placement(Placed, Mapping[str, str]):
     def log(self, release: str | None = None) -> str:
         """What `log_device_placement` prints: device mapping and a line per node, as `release` writes them."""
         return log(self, resolve(release or self.release))
+
+    def frame(self, table: str = "nodes", *, depth: int | None = None) -> DataFrame:
+        """A table of the placement as a pandas ``DataFrame``; see ``jupyter.frames.placement_frames`` for the columns.
+
+        Args:
+            table: ``"nodes"``, ``"devices"``, ``"edges"``, ``"copies"``, ``"groups"``, ``"scopes"``, ``"kernels"``,
+                ``"memory"`` or ``"errors"``.
+            depth: how many levels of scopes ``"scopes"`` lists, one by default; no other table has it.
+
+        Raises:
+            ValueError: there is no such table.
+        """
+        from gpuplace.jupyter.frames.placement_frames import frame
+
+        return frame(self, table, depth=depth)
+
+    def picture(self, **options: Unpack[PictureOptions]) -> Picture:
+        """The graph in colours; see ``gpuplace.jupyter.pictures.placement_picture`` for the options."""
+        from gpuplace.jupyter.pictures import placement_picture
+
+        return placement_picture(self, **options)
+
+    def trace(self, of: Operation | Tensor | str, direction: str = "inputs") -> Trace:
+        """All that an op depends on, as a `Trace`: ``names``, ``counts``, ``copies``, ``.frame()``.
+
+        Args:
+            of: an `Operation`, a `Tensor`, or the name of an op or a name scope.
+            direction: ``"inputs"``, ``"consumers"`` (all that depends on it) or ``"both"``.
+
+        Returns:
+            The `Trace`.
+
+        Raises:
+            KeyError: there is no such op; says which names are like it.
+            ValueError: an unknown direction.
+        """
+        from gpuplace.tables.dependency_trace import trace_of
+
+        return trace_of(self, of, direction)
+
+    _repr_mimebundle_ = notebook_view

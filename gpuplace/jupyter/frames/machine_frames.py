@@ -12,12 +12,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from gpuplace.device.machine import Machine
+from gpuplace.device.mapping import MappingRow
 from gpuplace.jupyter.frames.columns import category
 from gpuplace.jupyter.frames.placement_frames import frame
 from gpuplace.tables.rows import mapping_cells
@@ -25,17 +26,12 @@ from gpuplace.tables.rows import mapping_cells
 __all__ = ["allocator_frame", "chunks_frame", "mapping_frame", "session_frame"]
 
 
-def mapping_frame(machine: Any, config: Any = None, **options: Any) -> pd.DataFrame:
+def mapping_frame(rows: Iterable[MappingRow]) -> pd.DataFrame:
     """The chain physical GPU -> visible GPU -> device of a machine, hidden GPUs and reasons included.
 
     Args:
-        machine: a `Machine`, its text, or rows that it gave.
-        config: ``ConfigProto`` or None.
-        options: further arguments of `Machine.mapping`, such as ``environ``.
+        rows: what ``machine.mapping(config)`` gave.
     """
-    if isinstance(machine, str):
-        machine = Machine.parse(machine)
-    rows = machine.mapping(config, **options) if isinstance(machine, Machine) else machine
     cells = mapping_cells(rows)
     gpu, name, bus, visible, device, limit, reason = zip(*cells, strict=True) if cells else ((),) * 7
     return pd.DataFrame(
@@ -51,8 +47,13 @@ def mapping_frame(machine: Any, config: Any = None, **options: Any) -> pd.DataFr
     )
 
 
-def session_frame(session: Any, table: str = "nodes", **options: Any) -> pd.DataFrame:
+def session_frame(session: Any, table: str = "nodes", *, depth: int | None = None) -> pd.DataFrame:
     """A table of a session: of its placement, or of what its GPUs' memory holds.
+
+    Args:
+        session: a `Session`.
+        table: which; ``"memory"`` and ``"chunks"`` are of its GPUs' allocators.
+        depth: of ``"scopes"`` alone: how many levels.
 
     Raises:
         ValueError: there is no such table.
@@ -61,7 +62,7 @@ def session_frame(session: Any, table: str = "nodes", **options: Any) -> pd.Data
         return allocator_frame(session)
     if table == "chunks":
         return chunks_frame(session)
-    return frame(session.placement, table, **options)
+    return frame(session.placement, table, depth=depth)
 
 
 def allocator_frame(session: Any) -> pd.DataFrame:

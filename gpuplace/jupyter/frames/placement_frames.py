@@ -284,12 +284,17 @@ _TABLES: dict[str, Callable[..., pd.DataFrame]] = {
 }
 
 
-def frame(placement: Any, table: str = "nodes", **options: Any) -> pd.DataFrame:
+def frame(placement: Any, table: str = "nodes", *, depth: int | None = None) -> pd.DataFrame:
     """A table of a placement by its name; see the module for names and columns.
+
+    Args:
+        placement: a `Placement` or `PlacementView`.
+        table: which.
+        depth: of ``"scopes"`` alone: how many levels.
 
     Raises:
         ValueError: there is no such table.
     """
     if table not in _TABLES:
         raise ValueError(f"There is no table {table!r} of a placement: choose one of {', '.join(_TABLES)}")
-    return _TABLES[table](placement, **options)
+    return _TABLES[table](placement) if depth is None else _TABLES[table](placement, depth=depth)

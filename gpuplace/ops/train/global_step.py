@@ -15,9 +15,10 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.variables.init_ops import Zeros
 from gpuplace.ops.variables.variable_scope import get_variable
 from gpuplace.ops.variables.variables import Variable, VariableAggregation
+from gpuplace.typing import TensorLike
 
 
-def global_step(sess: Any, global_step_tensor: Any) -> int:
+def global_step(sess: Any, global_step_tensor: TensorLike) -> int:
     """The value of a global step in a session.
 
     Args:
@@ -104,7 +105,7 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
     return create_global_step(graph) if found is None else found
 
 
-def assert_global_step(global_step_tensor: Any) -> None:
+def assert_global_step(global_step_tensor: TensorLike) -> None:
     """Checks that something can be a global step.
 
     Args:

@@ -93,13 +93,13 @@ def test_scopes():
 
 def test_mapping():
     config = tf.ConfigProto(gpu_options=tf.GPUOptions(visible_device_list="1"))
-    frame = mapping_frame("4x Tesla K20m", config, environ={"CUDA_VISIBLE_DEVICES": "0,2"})
+    frame = tf.Machine.parse("4x Tesla K20m").frame(config, environ={"CUDA_VISIBLE_DEVICES": "0,2"})
     assert frame["device"].tolist()[2] == "/device:GPU:0"
     assert frame["visible"].tolist()[2] == 1
     assert frame["device"].isna().tolist() == [True, True, False, True]
     assert "CUDA_VISIBLE_DEVICES" in frame["reason"][1] and "visible_device_list" in frame["reason"][0]
     assert str(frame["memory_limit"].dtype) == "Int64"
-    assert len(mapping_frame("cpu")) == 0
+    assert len(tf.Machine.parse("cpu").frame()) == 0
 
 
 def test_kernels():
@@ -191,7 +191,7 @@ def test_memory_and_chunks_of_a_session():
 def test_machine_frame():
     machine = tf.Machine.parse("4x Tesla K20m")
     config = tf.ConfigProto(gpu_options=tf.GPUOptions(visible_device_list="1"))
-    expected = mapping_frame(machine, config, environ={})
+    expected = mapping_frame(machine.mapping(config, environ={}))
     pd.testing.assert_frame_equal(machine.frame(config, environ={}), expected)
     assert expected["device"].notna().sum() == 1
 

@@ -61,7 +61,7 @@ def place(arguments: argparse.Namespace) -> int:
     if arguments.format == "log":
         print(placement.log(release).rstrip("\n"))
         return 0
-    columns = RULES["tables"]["nodes"]
+    columns = (*RULES["tables"]["nodes"], "rule", "decided_by")
     rows = [{column: getattr(row, column) for column in columns} for row in node_rows(placement)]
     print(render(rows, arguments.format, columns))
     return 0

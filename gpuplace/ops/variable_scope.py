@@ -62,7 +62,7 @@ class VariableScope:
         name: prefix of the variables' names, without a slash at the end.
         original_name_scope: the name scope that was opened with it.
         reuse: False or None to make variables, True to share existing ones, ``AUTO_REUSE`` for both.
-        initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint: defaults.
+        initializer: a default, as are regularizer, caching_device, partitioner, custom_getter, dtype, and so on.
     """
 
     def __init__(

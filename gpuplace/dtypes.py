@@ -253,7 +253,7 @@ DTYPES_OF_1_15: tuple[DType, ...] = ALL_DTYPES[: ALL_DTYPES.index(uint64) + 1]
 
 
 class UnknownDType(DType):
-    """Stands where a file has a number that is no type: compared by it, good for texts and nothing else."""
+    """Stands for a number in a file that is not a type: compared by that number, and only good for texts."""
 
     __slots__ = ()
 
@@ -298,7 +298,7 @@ INVALID = UnknownDType(0)
 
 
 def dtype_of_number(number: int) -> DType:
-    """The type with that number, an `UnknownDType` where there is none."""
+    """The type with that number, an `UnknownDType` if there is none."""
     return _BY_NUMBER.get(number) or UnknownDType(number)
 
 
@@ -423,7 +423,7 @@ def as_array(
 
     Args:
         value: scalar, nested lists or tuples, or an array.
-        dtype: the element type; inferred where None (int32, or int64 for large values; float32; bool; string;
+        dtype: the element type; inferred if None (int32, or int64 for large values; float32; bool; string;
             complex128).
         shape: where given and larger than the value, the last element fills the rest.
         verify_shape: refuse a value of another shape than ``shape``.

@@ -18,7 +18,7 @@ from typing import Any
 
 
 class Dimension:
-    """The size of one axis, in elements; ``value`` is None where it is unknown."""
+    """The size of one axis, in elements; ``value`` is None if it is unknown."""
 
     __slots__ = ("_value",)
     _value: int | None
@@ -87,7 +87,7 @@ class Dimension:
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
 
     def merge_with(self, other: Any) -> Dimension:
-        """The known one of the two; ValueError where they differ."""
+        """The known one of the two; ValueError if they differ."""
         other = as_dimension(other)
         self.assert_is_compatible_with(other)
         return other if self._value is None else self
@@ -194,7 +194,7 @@ class TensorShape:
 
     @property
     def sizes(self) -> tuple[int | None, ...] | None:
-        """The sizes as a plain tuple, or None where the rank is unknown."""
+        """The sizes as a plain tuple, or None if the rank is unknown."""
         return self._sizes
 
     @property
@@ -205,7 +205,7 @@ class TensorShape:
 
     @property
     def dims(self) -> list[Dimension] | None:
-        """The dimensions, or None where the rank is unknown."""
+        """The dimensions, or None if the rank is unknown."""
         return None if self._sizes is None else [Dimension(size) for size in self._sizes]
 
     @property
@@ -268,13 +268,13 @@ class TensorShape:
             raise ValueError(f"Shape {self} is not fully defined")
 
     def as_list(self) -> list[int | None]:
-        """The sizes as a list; ValueError where the rank is unknown."""
+        """The sizes as a list; ValueError if the rank is unknown."""
         if self._sizes is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return list(self._sizes)
 
     def num_elements(self) -> int | None:
-        """Number of elements; None where it is not known, or where no tensor can have so many dimensions."""
+        """Number of elements; None if it is not known, or where no tensor can have so many dimensions."""
         if self._sizes is None or None in self._sizes or len(self._sizes) > MAX_DIMENSIONS:
             return None
         count = 1
@@ -297,13 +297,13 @@ class TensorShape:
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
     def assert_same_rank(self, other: Any) -> None:
-        """ValueError where both ranks are known and differ."""
+        """ValueError if both ranks are known and differ."""
         that = as_shape(other)
         if self.ndims is not None and that.ndims is not None and self.ndims != that.ndims:
             raise ValueError(f"Shapes {self} and {that} must have the same rank")
 
     def merge_with(self, other: Any) -> TensorShape:
-        """The shape that satisfies both; ValueError where there is none."""
+        """The shape that satisfies both; ValueError if there is none."""
         that = as_shape(other)
         if self._sizes is None:
             return that
@@ -340,20 +340,20 @@ class TensorShape:
         return as_shape(other).concatenate(self)
 
     def with_rank(self, rank: int) -> TensorShape:
-        """This shape, known to have ``rank`` dimensions; ValueError where it has another number."""
+        """This shape, known to have ``rank`` dimensions; ValueError if it has another number."""
         try:
             return self.merge_with(unknown_shape(rank))
         except ValueError:
             raise ValueError(f"Shape {self} must have rank {rank}") from None
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """This shape; ValueError where it has fewer dimensions than ``rank``."""
+        """This shape; ValueError if it has fewer dimensions than ``rank``."""
         if self.ndims is not None and self.ndims < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """This shape; ValueError where it has more dimensions than ``rank``."""
+        """This shape; ValueError if it has more dimensions than ``rank``."""
         if self.ndims is not None and self.ndims > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self
@@ -374,7 +374,7 @@ def unknown_shape(ndims: int | None = None) -> TensorShape:
 
 
 def broadcast_shapes(left: TensorShape, right: TensorShape) -> TensorShape:
-    """The shape of an elementwise result; ValueError where the shapes cannot be broadcast.
+    """The shape of an elementwise result; ValueError if the shapes cannot be broadcast.
 
     >>> str(broadcast_shapes(TensorShape([None, 1]), TensorShape([3])))
     '(?, 3)'

@@ -54,7 +54,7 @@ class ToyGraph:
     """A graph written node by node; what `place` takes.
 
     Args:
-        catalogue: ops that nodes may be of; the process's own where None.
+        catalogue: ops that nodes may be of; the process's own if None.
     """
 
     def __init__(self, catalogue: Catalogue | None = None) -> None:

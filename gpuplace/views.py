@@ -191,8 +191,8 @@ def explore(x: Any = None, machine: Any = None, config: Any = None, release: str
     """The interactive explorer of a graph, session, placement, GraphDef, file or log.
 
     Args:
-        x: what to explore, a file of a graph or of a log among others; the default graph where None.
-        machine: a ``Machine`` or its text; the current one where None.
+        x: what to explore, a file of a graph or of a log among others; the default graph if None.
+        machine: a ``Machine`` or its text; the current one if None.
         config: a ``ConfigProto`` with the settings to begin with.
         release: see ``gpuplace.release``.
     """

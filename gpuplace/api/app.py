@@ -16,8 +16,8 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None =
     """Calls ``main`` with what the flags leave of the command line, and exits with what it returns.
 
     Args:
-        main: a function of the command line; that of the script where None.
-        argv: the command line; ``sys.argv`` where None.
+        main: a function of the command line; that of the script if None.
+        argv: the command line; ``sys.argv`` if None.
     """
     function = main if main is not None else sys.modules["__main__"].main
     try:

@@ -204,7 +204,7 @@ class Machine:
 
 
 def default_machine(environ: Mapping[str, str] | None = None) -> Machine:
-    """The machine GPUPLACE_MACHINE names, else the real one: a simulated GPU never stands in unasked.
+    """The machine GPUPLACE_MACHINE names, else the real one: a simulated GPU is never used unless asked for.
 
     Raises:
         InvalidArgumentError: GPUPLACE_MACHINE is not understood.

@@ -117,11 +117,11 @@ class Graph(Collections):
         Args:
             op_type: its type.
             inputs: tensors of this graph, in the order of the signature, lists flattened.
-            dtypes: types of the outputs; from the signature where None.
+            dtypes: types of the outputs; from the signature if None.
             input_types: ignored; kept for TensorFlow's argument order.
             name: its name, made unique; taken as it is, without the slash, where it ends in one.
             attrs: attribute values in their Python form; defaults are filled in.
-            op_def: its signature; looked up where None.
+            op_def: its signature; looked up if None.
             compute_shapes: infer the shapes of the outputs.
             compute_device: apply the device scopes.
 
@@ -282,13 +282,13 @@ class Graph(Collections):
         return list(self._operations)
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """The operation of that name; KeyError where there is none."""
+        """The operation of that name; KeyError if there is none."""
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_tensor=False, allow_operation=True)
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor ``"<operation>:<output>"``; KeyError where there is none."""
+        """The tensor ``"<operation>:<output>"``; KeyError if there is none."""
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_tensor=True, allow_operation=False)
@@ -561,7 +561,7 @@ def _check_same_graph(graph: Graph, inputs: Sequence[Tensor]) -> None:
 
 
 def require_same_graph(elements: Sequence[Any], graph: Graph | None = None) -> Graph | None:
-    """The one graph that these tensors and operations belong to, or ``graph``; ValueError where there are several."""
+    """The one graph that these tensors and operations belong to, or ``graph``; ValueError if there are several."""
     first: Any = None
     for element in elements:
         if isinstance(element, (Tensor, Operation)):

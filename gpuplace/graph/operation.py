@@ -202,7 +202,7 @@ class Tensor:
         return self._shape
 
     def set_shape(self, shape: Any) -> None:
-        """Adds knowledge about the shape; ValueError where it contradicts what is known."""
+        """Adds knowledge about the shape; ValueError if it contradicts what is known."""
         self._shape = self._shape.merge_with(as_shape(shape))
 
     def consumers(self) -> list[Operation]:
@@ -331,7 +331,7 @@ class Operation:
         return self.outputs
 
     def get_attr(self, name: str) -> Any:
-        """The value of an attribute; ValueError where the operation has none of that name."""
+        """The value of an attribute; ValueError if the operation has none of that name."""
         try:
             value = self.attrs[name]
         except KeyError:
@@ -416,7 +416,7 @@ class Operation:
 
 
 def _session_for(graph: Graph, session: Any, action: str, method: str) -> Any:
-    """The session to use, checked; ValueError where there is none or it has another graph."""
+    """The session to use, checked; ValueError if there is none or it has another graph."""
     if session is None:
         session = get_default_session()
         if session is None:

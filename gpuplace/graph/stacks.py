@@ -33,7 +33,7 @@ class DefaultStack(threading.local, Generic[T]):
         return self.stack[-1] if self.stack else None
 
     def push(self, default: T) -> Pushed[T]:
-        """Makes ``default`` the innermost one within a ``with`` block; AssertionError where blocks are not nested."""
+        """Makes ``default`` the innermost one within a ``with`` block; AssertionError if blocks are not nested."""
         return Pushed(self, default)
 
     def drop(self, default: T) -> None:
@@ -78,7 +78,7 @@ _lock = threading.Lock()
 
 
 def get_default_graph(make: Callable[[], Graph] | None = None) -> Graph:
-    """The graph that new operations of this thread go to; ``make`` makes the process's one where there is none."""
+    """The graph that new operations of this thread go to; ``make`` makes the process's one if there is none."""
     global _global_graph
     innermost = graph_stack.get()
     if innermost is not None:
@@ -111,7 +111,7 @@ def reset_default_graph() -> None:
 
 @contextlib.contextmanager
 def fresh_defaults() -> Iterator[None]:
-    """A ``with`` block of this thread without a default graph or session; those from before come back behind it."""
+    """A ``with`` block of this thread without a default graph or session; those from before come back after it."""
     global _global_graph
     graphs, sessions, outermost = graph_stack.stack, session_stack.stack, _global_graph
     nesting = graph_stack.enforce_nesting, session_stack.enforce_nesting

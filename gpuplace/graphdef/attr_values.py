@@ -15,7 +15,7 @@ from gpuplace.shapes import TensorShape
 
 
 def dtype_of(number: int) -> DType:
-    """The type with that number; InvalidArgumentError where there is none."""
+    """The type with that number; InvalidArgumentError if there is none."""
     try:
         return as_dtype(number)
     except TypeError:
@@ -75,7 +75,7 @@ def _decode_function(proto: Any, depth: int) -> FunctionRef:
 
 
 def encode_attr(value: Any, proto: Any = None) -> Any:
-    """Writes an attribute's Python value to ``proto``, a new ``AttrValue`` where None, and returns it.
+    """Writes an attribute's Python value to ``proto``, a new ``AttrValue`` if None, and returns it.
 
     Raises:
         TypeError: no attribute can hold such a value.

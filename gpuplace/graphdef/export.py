@@ -17,7 +17,7 @@ from gpuplace.graphdef.node_bytes import node_chunks
 
 
 def node_def(op: Operation, proto: Any = None) -> Any:
-    """Writes an operation to ``proto``, a new ``NodeDef`` where None, and returns it."""
+    """Writes an operation to ``proto``, a new ``NodeDef`` if None, and returns it."""
     proto = NodeDef() if proto is None else proto
     proto.name = op.name
     proto.op = op.type

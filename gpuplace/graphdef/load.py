@@ -57,8 +57,8 @@ def load_graph_def(
     Args:
         source: ``GraphDef``, ``MetaGraphDef`` or ``SavedModel`` message (TensorFlow's own too), serialised
             bytes, or a path.
-        tags: which MetaGraphDef of a SavedModel; that of ``serve`` where None.
-        signature: key of a signature: only what it needs, its calls marked to be written out.
+        tags: which MetaGraphDef of a SavedModel; that of ``serve`` if None.
+        signature: key of a signature: only what it needs, its calls marked to be inlined.
         clear_devices: whether the nodes lose the devices that they ask for.
 
     Raises:
@@ -234,14 +234,14 @@ def load_placement_graph(
     clear_devices: bool = False,
     inline_all: bool = False,
 ) -> PlacementGraph:
-    """The placer's view of a graph that need not be runnable here, with functional control flow written out.
+    """The placer's view of a graph that need not be runnable here, with functional control flow inlined.
 
     Args:
         source: as for ``load_graph_def``.
-        catalogue: where signatures are looked up; that of ``release`` where None.
+        catalogue: where signatures are looked up; that of ``release`` if None.
         release: see ``gpuplace.release``.
         tags, signature, clear_devices: as for ``load_graph_def``.
-        inline_all: whether all calls are written out, as ``do_function_inlining`` wants it.
+        inline_all: whether all calls are inlined, as ``do_function_inlining`` wants it.
 
     Raises:
         InvalidArgumentError: the graph is invalid: a name twice, an unknown input, an attribute of no known type.

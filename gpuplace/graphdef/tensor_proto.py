@@ -42,7 +42,7 @@ AS_BYTES = frozenset(
 
 
 def encode_tensor(value: TensorValue, proto: Any = None) -> Any:
-    """Writes a tensor to ``proto``, a new ``TensorProto`` where None, and returns it."""
+    """Writes a tensor to ``proto``, a new ``TensorProto`` if None, and returns it."""
     proto = TensorProto() if proto is None else proto
     if value.encoded is not None:
         proto.CopyFrom(value.encoded)

@@ -239,7 +239,7 @@ def _rank_check(
 def assert_rank(
     x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
-    """Fails unless ``x`` has ``rank`` dimensions; ValueError where that is known."""
+    """Fails unless ``x`` has ``rank`` dimensions; ValueError if that is known."""
     return _rank_check(
         "assert_rank", x, rank, lambda a, b: a == b, "Equal", "", data, summarize, message, name
     )
@@ -248,7 +248,7 @@ def assert_rank(
 def assert_rank_at_least(
     x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
-    """Fails unless ``x`` has ``rank`` dimensions or more; ValueError where that is known."""
+    """Fails unless ``x`` has ``rank`` dimensions or more; ValueError if that is known."""
     return _rank_check(
         "assert_rank_at_least",
         x,
@@ -266,7 +266,7 @@ def assert_rank_at_least(
 def assert_rank_in(
     x: Any, ranks: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
-    """Fails unless the number of dimensions of ``x`` is among ``ranks``; ValueError where that is known."""
+    """Fails unless the number of dimensions of ``x`` is among ``ranks``; ValueError if that is known."""
     with name_scope(name, "assert_rank_in", [x, *(data or [])]):
         x = convert_to_tensor(x, name="x")
         if x.shape.ndims is not None and all(isinstance(rank, int) for rank in ranks):

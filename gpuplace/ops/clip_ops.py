@@ -41,7 +41,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
     """Returns the square root of the sum of the squares of all elements of several tensors; None counts nothing.
 
     Raises:
-        TypeError: ``t_list`` is no sequence.
+        TypeError: ``t_list`` is not a sequence.
     """
     with name_scope(name, "global_norm", list(t_list)):
         halves = []
@@ -65,7 +65,7 @@ def clip_by_global_norm(
         name: name of the scope.
 
     Raises:
-        TypeError: ``t_list`` is no sequence.
+        TypeError: ``t_list`` is not a sequence.
     """
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError("t_list should be a sequence")

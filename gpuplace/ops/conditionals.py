@@ -257,7 +257,7 @@ def case(
         name: name of the scope.
 
     Raises:
-        TypeError: no pairs, or something that is no predicate or cannot be called.
+        TypeError: no pairs, or something that is not a predicate or cannot be called.
     """
     predicates, actions = _checked_pairs(pred_fn_pairs)
     with name_scope(name, "case", [predicates]):

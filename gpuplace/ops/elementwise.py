@@ -442,7 +442,7 @@ def _complex_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
-    """Returns ``x`` times a scalar; ValueError where ``scalar`` is none."""
+    """Returns ``x`` times a scalar; ValueError if ``scalar`` is none."""
     scalar = convert_to_tensor(scalar, x.dtype.base_dtype if isinstance(x, Tensor) else None, "scalar")
     if scalar.shape.ndims not in (0, None):
         raise ValueError(f"Only scalar multiply works, got shape {scalar.shape}")

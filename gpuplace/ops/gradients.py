@@ -67,7 +67,7 @@ def gradients(
     Args:
         ys: a tensor, or a list of them.
         xs: a tensor or variable, or a list of them.
-        grad_ys: the gradient of each ``y``; ones where None.
+        grad_ys: the gradient of each ``y``; ones if None.
         name: name scope of what is added.
         colocate_gradients_with_ops: place each gradient operation with the operation it belongs to.
         gate_gradients: let the gradients of one operation wait for each other.

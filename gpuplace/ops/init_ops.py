@@ -65,7 +65,7 @@ class Initializer:
 
         Args:
             shape: its shape.
-            dtype: its element type; the initializer's own where None.
+            dtype: its element type; the initializer's own if None.
             partition_info: which part of a partitioned variable it is for, or None.
         """
         raise NotImplementedError
@@ -109,7 +109,7 @@ class Constant(Initializer):
     """A given value; the last element fills the rest of a larger shape.
 
     Raises:
-        TypeError: the value is no scalar, list or array.
+        TypeError: the value is not a scalar, list or array.
     """
 
     def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
@@ -138,7 +138,7 @@ class Constant(Initializer):
 
 
 class RandomUniform(Initializer):
-    """Uniform between ``minval`` and ``maxval`` (1 for floating types where None)."""
+    """Uniform between ``minval`` and ``maxval`` (1 for floating types if None)."""
 
     def __init__(
         self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = float32
@@ -174,7 +174,7 @@ class RandomNormal(_Normal):
 
 
 class TruncatedNormal(_Normal):
-    """Normally distributed, values beyond two standard deviations drawn anew."""
+    """Normally distributed, values beyond two standard deviations drawn again."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """Random values of ``shape``."""
@@ -303,7 +303,7 @@ class Identity(Initializer):
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """The matrix; ValueError where ``shape`` is not two-dimensional."""
+        """The matrix; ValueError if ``shape`` is not two-dimensional."""
         sizes = _full_shape(shape, partition_info)
         if len(sizes) != 2:
             raise ValueError("Identity matrix initializer can only be used for 2D matrices.")

@@ -120,7 +120,7 @@ def dense(
         units: size of the output's last axis.
         activation: a function, or None.
         use_bias: add a bias.
-        kernel_initializer: the scope's where None.
+        kernel_initializer: the scope's if None.
         bias_initializer: of the bias.
         kernel_regularizer: from the kernel to a loss.
         bias_regularizer: from the bias to a loss.
@@ -206,7 +206,7 @@ def conv2d(
         dilation_rate: one or two integers.
         activation: a function, or None.
         use_bias: add a bias.
-        kernel_initializer: the scope's where None.
+        kernel_initializer: the scope's if None.
         bias_initializer: of the bias.
         kernel_regularizer: from the kernel to a loss.
         bias_regularizer: from the bias to a loss.

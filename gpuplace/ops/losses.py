@@ -63,7 +63,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """ValueError where ``key`` is none of the ways."""
+        """ValueError if ``key`` is none of the ways."""
         if key not in cls.all():
             raise ValueError(f"Invalid Reduction Key {key}.")
 
@@ -147,7 +147,7 @@ def _broadcast_weights(weights: Tensor, values: Tensor) -> Tensor:
 
 
 def _check_broadcastable(weights: Any, values: Any) -> Operation:
-    """An operation after which ``weights`` is known to broadcast to ``values``; ValueError where it does not."""
+    """An operation after which ``weights`` is known to broadcast to ``values``; ValueError if it does not."""
     with name_scope(None, "assert_broadcastable", [weights, values]) as scope:
         with name_scope(None, "weights", [weights]) as weights_scope:
             weights = convert_to_tensor(weights, name=weights_scope)
@@ -215,7 +215,7 @@ def get_total_loss(
 
 
 def _compatible(predictions: Any, labels: Any) -> tuple[Tensor, Tensor]:
-    """Both as float32; ValueError where their shapes differ."""
+    """Both as float32; ValueError if their shapes differ."""
     predictions, labels = cast.cast(predictions, "float32"), cast.cast(labels, "float32")
     predictions.shape.assert_is_compatible_with(labels.shape)
     return predictions, labels

@@ -287,7 +287,7 @@ def _softsign_gradient(op: Operation, grad: Tensor) -> Tensor:
 
 
 def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
-    """``exp(logits)`` divided by its sum along ``axis``, the last one where None."""
+    """``exp(logits)`` divided by its sum along ``axis``, the last one if None."""
     return _along("Softmax", logits, axis if dim is None else dim, name)
 
 

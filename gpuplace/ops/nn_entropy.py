@@ -68,7 +68,7 @@ def softmax_cross_entropy_with_logits_v2(
     Args:
         labels: probabilities that add up to one along ``axis``.
         logits: of the same shape.
-        axis: the axis of the classes, the last one where None.
+        axis: the axis of the classes, the last one if None.
         name: name of the operation.
         dim: the old name of ``axis``.
     """

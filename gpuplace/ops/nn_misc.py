@@ -308,7 +308,7 @@ def dropout(
     Args:
         x: a tensor of a floating type.
         keep_prob: the old form: one minus ``rate``.
-        noise_shape: shape of the random decisions; the shape of ``x`` where None.
+        noise_shape: shape of the random decisions; the shape of ``x`` if None.
         seed: of the random op.
         name: name scope.
         rate: the share of elements set to zero, from 0 to below 1.

@@ -71,7 +71,7 @@ def _broadcast_to_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """Returns the shape two shapes broadcast to; ValueError where they do not."""
+    """Returns the shape two shapes broadcast to; ValueError if they do not."""
     return broadcast_shapes(as_shape(shape_x), as_shape(shape_y))
 
 

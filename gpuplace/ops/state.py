@@ -91,7 +91,7 @@ def assign(
     Args:
         ref: a variable, or the reference tensor of one.
         value: the value, of the variable's type.
-        validate_shape: require the variable's shape (True where None).
+        validate_shape: require the variable's shape (True if None).
         use_locking: kept in the graph; assignments are always atomic here.
         name: name of the operation.
 

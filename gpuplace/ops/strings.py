@@ -77,7 +77,7 @@ def as_string(
 
     Args:
         input: the values.
-        precision: digits behind the point of floating values.
+        precision: digits after the decimal point of floating values.
         scientific: with an exponent.
         shortest: the shorter of both forms.
         width: pad to this length.

@@ -34,7 +34,7 @@ class TensorArray:
     Args:
         dtype: type of the elements.
         size: number of elements: a scalar.
-        dynamic_size: whether it grows when something is written behind its end.
+        dynamic_size: whether it grows when something is written after its end.
         clear_after_read: whether a value can be read once only, as by default.
         tensor_array_name: name for messages.
         handle: of another one, instead of ``size``.
@@ -46,7 +46,7 @@ class TensorArray:
 
     Raises:
         ValueError: neither or both of ``size`` and ``handle``, or what does not go with a handle.
-        TypeError: a handle that is no tensor.
+        TypeError: a handle that is not a tensor.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class TensorArray:
         self._dynamic_size = bool(dynamic_size)
         self.dtype = as_dtype(dtype).base_dtype
         self._beside: list[Tensor] | None = [] if colocate_with_first_write_call else None
-        """What it is placed with, once something was written; None where it stays where it is."""
+        """What it is placed with, once something was written; None if it stays where it is."""
         self._known_shape = [as_shape(element_shape)]
         """Shared with all that stand for the same array."""
         self._infer_shape = infer_shape
@@ -208,7 +208,7 @@ class TensorArray:
         return value
 
     def concat(self, name: str | None = None) -> Tensor:
-        """All elements one behind the other."""
+        """All elements one after another."""
         value = apply_op(
             "TensorArrayConcatV3",
             name,

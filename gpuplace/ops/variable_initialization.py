@@ -109,7 +109,7 @@ def _all_variables_or_ops() -> list[Any]:
 
 
 def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tensor | None:
-    """A tensor that cannot be computed while one of the variables (all of them where None) has no value."""
+    """A tensor that cannot be computed while one of the variables (all of them if None) has no value."""
     variables = _all_variables_or_ops() if var_list is None else list(var_list)
     if not variables:
         return None
@@ -123,7 +123,7 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tenso
 def report_uninitialized_variables(
     var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
-    """The names, at run time, of those variables (of all where None) that have no value."""
+    """The names, at run time, of those variables (of all if None) that have no value."""
     variables = _all_variables_or_ops() if var_list is None else list(var_list)
     with name_scope(name):
         flags = [state.is_variable_initialized(variable) for variable in variables]

@@ -269,11 +269,11 @@ def get_variable(
     Args:
         name: its name within the scope.
         shape: its shape; needed to make one, unless ``initializer`` is a value.
-        dtype: its element type; the scope's where None.
-        initializer: an initializer, or a value; the scope's where None, and without one Glorot's uniform one.
+        dtype: its element type; the scope's if None.
+        initializer: an initializer, or a value; the scope's if None, and without one Glorot's uniform one.
         regularizer: a function from the variable to a loss, collected among the regularization losses.
-        trainable: collect it among the trainable variables (True where None).
-        collections: names of collections; the global variables where None.
+        trainable: collect it among the trainable variables (True if None).
+        collections: names of collections; the global variables if None.
         caching_device: where to read it for its consumers.
         partitioner: not supported.
         validate_shape: require a known shape of the initial value.

@@ -91,20 +91,20 @@ class Variable:
 
     Args:
         initial_value: a tensor, something convertible to one, or a function without arguments that returns either.
-        trainable: collect it among the trainable variables (True where None).
-        collections: names of collections; the global variables where None.
+        trainable: collect it among the trainable variables (True if None).
+        collections: names of collections; the global variables if None.
         validate_shape: require a known shape of the initial value, and keep it.
         caching_device: where to read it for its consumers.
         name: its name.
         variable_def: not supported.
-        dtype: element type; the initial value's where None.
+        dtype: element type; the initial value's if None.
         expected_shape: ignored, as in TensorFlow.
         import_scope: not supported.
         constraint: applied by optimizers after an update.
         use_resource: make a resource variable.
         synchronization: kept.
         aggregation: kept.
-        shape: its shape; the initial value's where None.
+        shape: its shape; the initial value's if None.
 
     Raises:
         ValueError: no initial value, or one without a known shape although ``validate_shape``.

@@ -57,7 +57,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The neighbours of a call that gives back resources."""
+    """The neighbours of a call that returns resources."""
 
     node: int
     inputs: tuple[int, ...]
@@ -356,7 +356,7 @@ def form_groups(
         soft: whether soft placement is allowed.
         on_conflict: hears of each binding that cannot be kept, and may raise.
         record: called with each merge of a hard component.
-        look_inside: what the body of a called function says, for calls that give back resources.
+        look_inside: what the body of a called function says, for calls that return resources.
     """
     entries = _Entries(kinds, single)
     is_hard = entries.hard()
@@ -463,7 +463,9 @@ class _Entries:
         """A bit per device type; more than 62 types are never reached in practice, so they are refused."""
         kinds = self._device_types()
         if len(kinds) > 62:
-            raise InvalidArgumentError(None, None, f"{len(kinds)} device types: at most 62 can be told apart")
+            raise InvalidArgumentError(
+                None, None, f"{len(kinds)} device types: at most 62 can be distinguished"
+            )
         bit = {kind: 1 << i for i, kind in enumerate(kinds)}
         masks = [sum(bit[kind] for kind, _ in supported) for supported in self.types]
         return np.array(masks, dtype=np.int64)

@@ -136,7 +136,7 @@ class Placer:
         return found
 
     def inside(self, call: int) -> Placer:
-        """The placer of the function that a call that gives back resources calls."""
+        """The placer of the function that a call that returns resources calls."""
         body = self.graph.inspections[call]
         found = self._bodies.get(body)
         if found is None:
@@ -260,7 +260,7 @@ class _Run:
         return positions
 
     def _look_inside(self, call: int) -> Inside:
-        """What the function of a call that gives back resources says of the call's neighbours; once per function."""
+        """What the function of a call that returns resources says of the call's neighbours; once per function."""
         placer = self.placer.inside(call)
         found = self.looked_at.get(placer)
         if found is None:

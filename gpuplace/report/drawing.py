@@ -29,7 +29,7 @@ from gpuplace.report.scopes import ROOT, ScopeTree
 __all__ = ["AUTO_CAP", "HARD_CAP", "Box", "Cluster", "Drawing", "Link", "Stub", "draw", "scope_tree"]
 
 AUTO_CAP = 40
-"""Boxes that unasked opening of scopes leads to."""
+"""Boxes that without being asked opening of scopes leads to."""
 HARD_CAP = 300
 """Boxes that a picture never exceeds."""
 BUNDLE_FROM = 100
@@ -99,7 +99,7 @@ class Link:
     copies: int
     """Tensors that cross between devices, each counted once a device that it goes to."""
     nbytes: int | None
-    """Bytes of the copies, None where a size is unknown."""
+    """Bytes of the copies, None if a size is unknown."""
     tensor: TensorFact | None
     """The tensor, where there is exactly one."""
     name: str

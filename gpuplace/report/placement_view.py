@@ -42,9 +42,9 @@ class TensorFact:
     dtype: str
     """``float32``; ``""`` where unknown."""
     shape: tuple[int | None, ...] | None
-    """Sizes, None where a size or all are unknown."""
+    """Sizes, None if a size or all are unknown."""
     nbytes: int | None
-    """Size in bytes, None where unknown."""
+    """Size in bytes, None if unknown."""
 
     def __str__(self) -> str:
         sizes = "?" if self.shape is None else "×".join("?" if n is None else str(n) for n in self.shape)
@@ -92,7 +92,7 @@ class PlacementView:
     release: str = "1.15"
     """Which TensorFlow decided."""
     output_counts: np.ndarray | None = None
-    """[nodes] how many outputs each node has; None where only the edges tell."""
+    """[nodes] how many outputs each node has; None if only the edges tell."""
     rules: Callable[[], np.ndarray] | None = None
     """Gives [nodes] the position in `gpuplace.placer.deciding.RULES` of what settled each device; None if unknown."""
     groups: Callable[[], np.ndarray] | None = None
@@ -197,7 +197,7 @@ class PlacementView:
         """``(node, output, device)`` of each tensor sent to another device: once for all its consumers there.
 
         Args:
-            edges: [edges] bool, the edges to look at; all where None.
+            edges: [edges] bool, the edges to look at; all if None.
         """
         chosen = np.flatnonzero(self.is_copy if edges is None else self.is_copy & edges)
         rows = zip(

@@ -87,7 +87,7 @@ class BaseSession:
 
     Args:
         target: execution engine; only ``""``, this process, exists.
-        graph: the graph to run; the default one where None.
+        graph: the graph to run; the default one if None.
         config: a ``ConfigProto``, or anything with its attributes.
 
     Raises:
@@ -220,7 +220,7 @@ class BaseSession:
         return session_stack.push(self)
 
     def _check_not_cancelled(self, error: OpError) -> None:
-        """CancelledError where the error comes from a session that was closed while it ran."""
+        """CancelledError if the error comes from a session that was closed while it ran."""
         if self._closed:
             message = with_lines("Run call was cancelled", self._graph, self._release)
             raise CancelledError(None, None, message) from error

@@ -288,7 +288,7 @@ def test_every_view(opened, explorer, screenshots):
     front("Devices")
     expect(explorer.get_by_role("table", name="From GPUs to devices")).to_contain_text("0000:83:00.0")
     front("Compare")
-    explorer.get_by_role("button", name="Pin the present placement").click()
+    explorer.get_by_role("button", name="Pin the current placement").click()
     explorer.get_by_label("Soft placement").check()
     explorer.get_by_label("GPU 2 ·").uncheck()
     expect(explorer.get_by_role("table", name="Moves by cause")).to_be_visible()

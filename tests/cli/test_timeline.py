@@ -143,7 +143,7 @@ def test_a_step_of_a_script(gpuplace, script, tmp_path, name):
 @pytest.mark.parametrize(
     ("words", "code", "message", "source"),
     [
-        (("--trace-step", "1"), 2, "--trace-step N: of use with --trace FILE alone", "1"),
+        (("--trace-step", "1"), 2, "--trace-step N: only with --trace FILE", "1"),
         (("--trace", "no/step.pb"), 2, "cannot write no/step.pb", "1"),
         (("--trace", "s.pb", "--trace-step", "0"), 2, "--trace-step 0: runs count from 1", "1"),
         (("--trace", "s.pb"), 1, "--trace: the script ran no step", "1"),

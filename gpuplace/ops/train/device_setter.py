@@ -85,7 +85,7 @@ class ClusterSpec:
         return sorted(self._tasks(job_name))
 
     def task_address(self, job_name: str, task_index: int) -> str:
-        """The address of a task; ValueError where there is no such."""
+        """The address of a task; ValueError if there is no such."""
         tasks = self._tasks(job_name)
         if task_index not in tasks:
             raise ValueError(f"No task with index {task_index!r} in job {job_name!r}")
@@ -132,11 +132,11 @@ def replica_device_setter(
         worker_device: device of everything else.
         merge_devices: fill in what a node's own device leaves open; otherwise a node with a device keeps it as it is.
         cluster: a ``ClusterSpec``, or what makes one.
-        ps_ops: op types for the servers; ``STANDARD_PS_OPS`` where None.
-        ps_strategy: from operation to the number of its server; in turn where None.
+        ps_ops: op types for the servers; ``STANDARD_PS_OPS`` if None.
+        ps_strategy: from operation to the number of its server; in turn if None.
 
     Returns:
-        The function, or None where there are no parameter servers.
+        The function, or None if there are no parameter servers.
 
     Raises:
         TypeError: ``cluster`` or ``ps_strategy`` is of a wrong type.

@@ -23,10 +23,10 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
 
 
 def get_global_step(graph: Graph | None = None) -> Any:
-    """The global step of a graph, the default one where None; None where it has none.
+    """The global step of a graph, the default one if None; None if it has none.
 
     Raises:
-        TypeError: what has its name is no integer scalar.
+        TypeError: what has its name is not an integer scalar.
     """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
@@ -44,7 +44,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
 
 
 def create_global_step(graph: Graph | None = None) -> Any:
-    """Makes the global step of a graph, an int64 variable; ValueError where it has one."""
+    """Makes the global step of a graph, an int64 variable; ValueError if it has one."""
     graph = graph or get_default_graph()
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')

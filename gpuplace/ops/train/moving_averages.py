@@ -68,7 +68,7 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Sequence[Any] | None = None) -> Operation:
-        """An operation that moves the averages of the variables, of the trainable ones where None.
+        """An operation that moves the averages of the variables, of the trainable ones if None.
 
         Raises:
             TypeError: a variable is not of a floating type, or is a tensor, which is not supported.

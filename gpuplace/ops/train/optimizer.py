@@ -110,11 +110,11 @@ class Optimizer:
 
         Args:
             loss: what is to become smaller.
-            var_list: the variables; the trainable ones where None.
+            var_list: the variables; the trainable ones if None.
             gate_gradients: which gradients wait for each other: none, those of one op, or all.
             aggregation_method: see ``gradients``.
             colocate_gradients_with_ops: place gradients with their operations.
-            grad_loss: gradient of ``loss``; ones where None.
+            grad_loss: gradient of ``loss``; ones if None.
 
         Raises:
             ValueError: there is no variable, or a variable or the loss is not of a floating type.
@@ -155,7 +155,7 @@ class Optimizer:
         Args:
             grads_and_vars: pairs of gradient and variable; a variable whose gradient is None is left alone.
             global_step: a variable.
-            name: name of the operation; the optimizer's where None.
+            name: name of the operation; the optimizer's if None.
 
         Raises:
             TypeError: a gradient is neither a tensor, slices nor None.
@@ -208,7 +208,7 @@ class Optimizer:
         if variable.constraint is None:
             return update
         with variable.graph.control_dependencies([update]):
-            # a reference variable is read anew: what its ``read`` gave belongs to the time before the update
+            # a reference variable is read again: what its ``read`` gave belongs to the time before the update
             current = variable if resource else variable.read_value()
             return variable.assign(variable.constraint(current))
 

@@ -523,7 +523,7 @@ function cardOf(n) {
     met: requestOf(n) ? N.device[n] >= 0 && !unmet.has(n) : null,
     source: sourceOf(n),
     attrs: attrsOf(n),
-    reason: reason ? "" : "A log tells where an op is, and not why.",
+    reason: reason ? "" : "A log says where an op is, but not why.",
     steps,
     remedies: reason?.remedies ?? [],
     group: group ? group[0].filter((m) => m !== n).slice(0, NEIGHBOURS).map(nameOf) : [],

@@ -299,7 +299,7 @@ def test_every_view(opened, explorer, screenshots):
     explorer.get_by_label("Soft placement").uncheck()
     expect(explorer.get_by_role("alert")).to_contain_text("/device:GPU:")
     front("Errors")
-    errors = explorer.locator(".gp-panel").filter(has_text="What would mend it")
+    errors = explorer.locator(".gp-panel").filter(has_text="Possible remedies")
     errors.locator(".gp-node").first.click()
     expect(explorer.locator(".gp-why")).to_contain_text("none left")
     shoot("errors")

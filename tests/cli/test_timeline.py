@@ -81,7 +81,7 @@ def test_of_a_chrome_trace(step, tmp_path, capsys, name):
         (("noise.json",), 1, "Can't parse noise.json as the Chrome trace of a step"),
         (("list.json",), 1, "list.json holds no step_stats"),
         (("ends.pb",), 2, "ends.pb: The step_stats are empty"),
-        (("step.pb", "--soft", "--machine", "cpu"), 2, "--machine, --soft: of use with --graph alone"),
+        (("step.pb", "--soft", "--machine", "cpu"), 2, "--machine, --soft: only with --graph"),
         (("step.pb", "--graph", "no.pb"), 2, "cannot read no.pb"),
         (("step.pb", "--graph", "other.pbtxt", "--machine", "cpu"), 2, "step.pb is not of other.pbtxt"),
         (("step.pb", "--svg", "no/where.svg"), 2, "cannot write no/where.svg: No such file"),

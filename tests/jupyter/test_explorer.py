@@ -789,7 +789,7 @@ def test_a_parsed_log_can_be_explored():
     assert "Tesla K20m" in words(explorer._views.devices.blocks)
     assert explorer._views.copies.view.empty == "A log does not list copies."
     assert ["MatMul_1", "MatMul_1: /job:localhost/replica:0/task:0/gpu:3"] in rows(explorer, "Log")
-    with pytest.raises(tf.errors.FailedPreconditionError, match="A log tells where nodes were"):
+    with pytest.raises(tf.errors.FailedPreconditionError, match="A log says where nodes were"):
         explorer.soft_placement = True
     explorer.compare(tf.place(towers(), machine="4x Tesla K20m"))
     assert explorer.moves.rows == ()

@@ -1,4 +1,4 @@
-"""Logs as they lie about: encodings, compressed files, what a terminal left, and what is no log."""
+"""Logs as they lie about: encodings, compressed files, what a terminal left, and what is not a log."""
 
 import gzip
 import random

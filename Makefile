@@ -1,6 +1,7 @@
 # make demo              JupyterLab on the index of the lessons
 # make demo HEADLESS=1   the first lesson executed, as HTML, in build/
 # make test              lint, types, doctests, unit tests, notebooks and browser tests
+# make docs              the reference, the lessons and how placement works as a site, in build/docs
 # make lint | types | bench | venv | clean
 #
 # Everything lives in .venv; stamps in it make a second run quick.
@@ -28,10 +29,10 @@ TEST_PACKAGES := chromium libatomic1 graphviz fonts-dejavu-core fonts-liberation
 # Runs a program as if the environment were activated, so that what it starts finds `graphviz-pure` and the like.
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: help demo test lint types unit bench venv system clean
+.PHONY: help demo docs test lint types unit bench venv system clean
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | sed -n '1,6p'
+	@sed -n 's/^# \{0,1\}//p' Makefile | sed -n '1,7p'
 
 $(VENV)/stamp-venv:
 	@test -n "$(PYTHON)" || { echo "make: no Python from 3.11 on was found; install one, or name it with PYTHON=..." >&2; exit 1; }
@@ -47,6 +48,10 @@ $(VENV)/stamp-test: $(VENV)/stamp-venv pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lab,test]'
 	@touch $(VENV)/stamp-lab $@
 
+$(VENV)/stamp-docs: $(VENV)/stamp-venv pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
 venv: $(VENV)/stamp-test
 
 system:
@@ -61,6 +66,12 @@ demo: $(VENV)/stamp-lab
 		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.news_url=None \
 		"$(INDEX)"
 endif
+
+# Notebooks are shown as they are stored; a warning, such as a broken reference, fails the build.
+docs: $(VENV)/stamp-docs
+	$(ACTIVATED) python -m sphinx --builder html --fail-on-warning --keep-going --quiet \
+		--conf-dir notebooks/site --doctree-dir build/doctrees notebooks build/docs
+	@echo "build/docs/index.html"
 
 lint: $(VENV)/stamp-test
 	$(BIN)/ruff check .

@@ -456,7 +456,7 @@ def as_array(
 
     Args:
         value: scalar, nested lists or tuples, or an array.
-        dtype: the element type; inferred where None (int32, or int64 for large values; float32; bool; string;
+        dtype: the element type; inferred if None (int32, or int64 for large values; float32; bool; string;
             complex128).
         shape: where given and larger than the value, the last element fills the rest.
         verify_shape: refuse a value of another shape than ``shape``.

@@ -85,7 +85,7 @@ class OpError(Exception):
 
     Args:
         node_def: the ``NodeDef`` that failed, or None.
-        op: the ``Operation`` that failed, or None where it is not known (for example a copy).
+        op: the ``Operation`` that failed, or None if it is not known (for example a copy).
         message: TensorFlow's sentence.
         error_code: one of the codes of this module, 1 to 16.
         facts: label to text, shown below the sentence; None: none.

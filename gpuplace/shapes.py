@@ -233,7 +233,7 @@ class TensorShape:
 
     @property
     def sizes(self) -> tuple[int | None, ...] | None:
-        """The sizes as a plain tuple, or None where the rank is unknown."""
+        """The sizes as a plain tuple, or None if the rank is unknown."""
         return self._sizes
 
     @property
@@ -244,7 +244,7 @@ class TensorShape:
 
     @property
     def dims(self) -> list[Dimension] | None:
-        """The dimensions, or None where the rank is unknown."""
+        """The dimensions, or None if the rank is unknown."""
         return None if self._sizes is None else [Dimension(size) for size in self._sizes]
 
     @property
@@ -307,13 +307,13 @@ class TensorShape:
             raise ValueError(f"Shape {self} is not fully defined")
 
     def as_list(self) -> list[int | None]:
-        """The sizes as a list; ValueError where the rank is unknown."""
+        """The sizes as a list; ValueError if the rank is unknown."""
         if self._sizes is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return list(self._sizes)
 
     def num_elements(self) -> int | None:
-        """Number of elements; None where it is not known, or where no tensor can have so many dimensions."""
+        """Number of elements; None if it is not known, or where no tensor can have so many dimensions."""
         if self._sizes is None or None in self._sizes or len(self._sizes) > MAX_DIMENSIONS:
             return None
         count = 1

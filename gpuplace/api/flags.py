@@ -52,7 +52,7 @@ def _truth(text: str) -> bool:
 class FlagValues:
     """The flags and their values.
 
-    A flag that is defined once more starts anew: a notebook's cell may run again.
+    A flag that is defined once more starts over: the cell of a notebook may run again.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class FlagValues:
             The words that are left.
 
         Raises:
-            IllegalFlagValueError: a value is of the wrong kind, missing, or required and not there.
+            IllegalFlagValueError: a value is of the wrong kind, or missing although it is required.
         """
         left = list(argv[:1])
         words = list(argv[1:])

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
         os.environ[releases.ENVIRONMENT_VARIABLE] = arguments.release
     release_of(arguments)
     if arguments.trace_step is not None and not arguments.trace:
-        raise UsageError("--trace-step N: of use with --trace FILE alone")
+        raise UsageError("--trace-step N: only with --trace FILE")
     if not arguments.trace:
         return _run_script(arguments)
     runs = TracedRuns(arguments.trace, arguments.trace_step)

@@ -31,7 +31,7 @@ class Collections:
         self._collections: dict[Any, list[Any]] = {}
 
     def _check_not_finalized(self) -> None:
-        """RuntimeError where the graph can no longer be changed."""
+        """RuntimeError if the graph can no longer be changed."""
         raise NotImplementedError
 
     def add_to_collection(self, name: Hashable, value: object) -> None:

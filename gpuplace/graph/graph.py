@@ -119,11 +119,11 @@ class Graph(Collections):
         Args:
             op_type: its type.
             inputs: tensors of this graph, in the order of the signature, lists flattened.
-            dtypes: types of the outputs; from the signature where None.
+            dtypes: types of the outputs; from the signature if None.
             input_types: ignored; kept for TensorFlow's argument order.
             name: its name, made unique; taken as it is, without the slash, where it ends in one. None: the type.
             attrs: attribute values in their Python form; defaults are filled in.
-            op_def: its signature; looked up where None.
+            op_def: its signature; looked up if None.
             compute_shapes: infer the shapes of the outputs.
             compute_device: apply the device scopes.
 
@@ -667,7 +667,7 @@ def _check_same_graph(graph: Graph, inputs: Sequence[Tensor]) -> None:
 
 
 def require_same_graph(elements: Sequence[Any], graph: Graph | None = None) -> Graph | None:
-    """The one graph that these tensors and operations belong to, or ``graph``; ValueError where there are several."""
+    """The one graph that these tensors and operations belong to, or ``graph``; ValueError if there are several."""
     first: Any = None
     for element in elements:
         if isinstance(element, (Tensor, Operation)):

@@ -482,7 +482,7 @@ class Operation:
 
 
 def _session_for(graph: Graph, session: Any, action: str, method: str) -> Any:
-    """The session to use, checked; ValueError where there is none or it has another graph."""
+    """The session to use, checked; ValueError if there is none or it has another graph."""
     if session is None:
         session = get_default_session()
         if session is None:

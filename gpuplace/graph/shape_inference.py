@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from gpuplace.graph.operation import Operation
 
 ShapeFunction = Callable[["Operation"], Sequence[TensorShape]]
-"""Gives the shape of each output from the operation's inputs and attributes; ValueError where they do not fit."""
+"""Gives the shape of each output from the operation's inputs and attributes; ValueError if they do not fit."""
 
 _functions: dict[str, ShapeFunction] = {}
 
 
 def shape_function(*op_types: str) -> Callable[[ShapeFunction], ShapeFunction]:
-    """Registers the decorated function for these op types; ValueError where one has a function already."""
+    """Registers the decorated function for these op types; ValueError if one has a function already."""
 
     def register(function: ShapeFunction) -> ShapeFunction:
         for op_type in op_types:

@@ -23,7 +23,7 @@ class LogMove(NamedTuple):
 
     node: str
     type: str
-    """Op type; "" where neither tells it."""
+    """Op type; "" where neither says it."""
     logged: str
     """Full name in the form of 1.15."""
     other: str
@@ -60,10 +60,10 @@ class LogDiff:
         ]
         kinds = Counter((device_label(move.logged), device_label(move.other)) for move in self.moves)
         lines[0] += "".join(
-            f"; {count} logged {here}, else {there}" for (here, there), count in kinds.items()
+            f"; {count} logged {here}, compared with {there}" for (here, there), count in kinds.items()
         )
         lines += [
-            f"  {move.node}: logged {move.logged}, else {move.other}{f' ({move.rule})' if move.rule else ''}"
+            f"  {move.node}: logged {move.logged}, compared with {move.other}{f' ({move.rule})' if move.rule else ''}"
             for move in self.moves[:_SHOWN]
         ]
         if len(self.moves) > _SHOWN:

@@ -1,4 +1,4 @@
-"""The placement that a log tells.
+"""The placement that a log says.
 
 `LoggedPlacement` is a mapping from node name to the full name of its device, as printed, and knows whatever else the
 log says: sessions, the devices behind the names, ops that ran eagerly, and the text that says nothing of the kind.
@@ -77,18 +77,18 @@ class LoggedDevice(NamedTuple):
     description: str
     """As printed: `device: 0, name: Tesla K40c, pci bus id: 0000:05:00.0`."""
     physical_id: int | None
-    """Number of the GPU, None for what is no GPU."""
+    """Number of the GPU, None for what is not a GPU."""
     name: str
-    """Model; "" where it is not told."""
+    """Model; "" where it is not given."""
     pci_bus_id: str
     compute_capability: str
-    """"" where it is not told (until 1.4)."""
+    """"" where it is not given (until 1.4)."""
     session: int
     line: int
 
 
 class LoggedGPU(NamedTuple):
-    """What the log tells of a GPU besides: found, made a device of, or not used."""
+    """What the log says of a GPU besides: found, made a device of, or not used."""
 
     told: str
     """`"found"`, `"created"` or `"ignored"`."""
@@ -162,7 +162,7 @@ class LoggedPlacement(Mapping[str, str]):
 
     @cached_property
     def sessions(self) -> tuple[LoggedPlacement, ...]:
-        """The same for each session alone; a session begins where "Device mapping" is printed anew."""
+        """The same for each session alone; a session begins where "Device mapping" is printed again."""
         if len(self.numbers) == 1:
             return (self,)
         rows, devices = _by_session(self.rows), _by_session(self.devices)
@@ -182,7 +182,7 @@ class LoggedPlacement(Mapping[str, str]):
 
     @cached_property
     def types(self) -> dict[str, str]:
-        """Node name -> op type, "" where it is not told."""
+        """Node name -> op type, "" where it is not given."""
         return {row.name: row.type for row in self.rows}
 
     @cached_property
@@ -267,10 +267,10 @@ class LoggedPlacement(Mapping[str, str]):
 
         Args:
             graph: what `gpuplace.place` takes.
-            machine: a `Machine` or its text; a machine with the log's devices where None.
+            machine: a `Machine` or its text; a machine with the log's devices if None.
             config: a `ConfigProto`.
-            release: which TensorFlow to place as; the process's release where None.
-            session: number of the session to compare; all of them, the last one counting, where None.
+            release: which TensorFlow to place as; the process's release if None.
+            session: number of the session to compare; all of them, the last one counting, if None.
 
         Raises:
             InvalidArgumentError: the graph cannot be placed on the machine.

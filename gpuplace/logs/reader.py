@@ -265,7 +265,7 @@ class _Reader:
     def _wrapped_number(
         self, part: LogText, start: int, statement: Statement, breaks: set[int], before: int
     ) -> Doubt | None:
-        """The readings of a statement, the last of a text, whose device's number goes on behind a line break.
+        """The readings of a statement, the last of a text, whose device's number continues after a line break.
 
         Args:
             part: text up to the statement's end.

@@ -66,7 +66,7 @@ class Piece(NamedTuple):
     """Counted from 0."""
     text: str
     statement: Statement | None
-    """None where the characters were not understood, or are a further piece of a statement."""
+    """None if the characters were not understood, or are a further piece of a statement."""
     is_understood: bool
     """Part of a statement, or blank."""
 

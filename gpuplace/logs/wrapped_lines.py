@@ -21,7 +21,7 @@ from gpuplace.progress import track
 __all__ = ["WrappedLines"]
 
 _NEAR = 20
-"""Lines before and behind that are compared."""
+"""Number of lines before and after it that are compared."""
 _LONG = 40
 """Characters of a name that stands alone on a line, from which on it counts."""
 _DIGITS = 4

@@ -162,7 +162,7 @@ def _broadcast_weights(weights: Tensor, values: Tensor) -> Tensor:
 
 
 def _check_broadcastable(weights: Any, values: Any) -> Operation:
-    """An operation after which ``weights`` is known to broadcast to ``values``; ValueError where it does not."""
+    """An operation after which ``weights`` is known to broadcast to ``values``; ValueError if it does not."""
     with name_scope(None, "assert_broadcastable", [weights, values]) as scope:
         with name_scope(None, "weights", [weights]) as weights_scope:
             weights = convert_to_tensor(weights, name=weights_scope)
@@ -275,7 +275,7 @@ def get_total_loss(
 
 
 def _compatible(predictions: Any, labels: Any) -> tuple[Tensor, Tensor]:
-    """Both as float32; ValueError where their shapes differ."""
+    """Both as float32; ValueError if their shapes differ."""
     predictions, labels = cast.cast(predictions, "float32"), cast.cast(labels, "float32")
     predictions.shape.assert_is_compatible_with(labels.shape)
     return predictions, labels

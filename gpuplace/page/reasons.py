@@ -82,7 +82,7 @@ class Reasons:
 
 
 def reasons_of(placement: Any, *, exact_nodes: int = EXACT_NODES) -> Reasons | None:
-    """The reasons of all nodes; None where what is shown cannot be explained.
+    """The reasons of all nodes; None if what is shown cannot be explained.
 
     Args:
         placement: a `Placement`, or something without ``explain``.

@@ -99,7 +99,7 @@ class Colouring:
     category: np.ndarray
     """[nodes] position in `categories`."""
     values: np.ndarray | None = None
-    """[nodes] the number behind it, NaN where unknown; None where there is none."""
+    """[nodes] the number behind it, NaN where unknown; None if there is none."""
     scale: Scale | None = None
     """Steps and unit of the number."""
     texts: Callable[[int], str] = field(default=lambda node: "", repr=False)
@@ -111,7 +111,7 @@ class Colouring:
         return np.bincount(box_of * width + self.category, minlength=boxes * width).reshape(boxes, width)
 
     def totals(self, box_of: np.ndarray, boxes: int) -> list[float] | None:
-        """[boxes] sum of the known numbers; None where there are none."""
+        """[boxes] sum of the known numbers; None if there are none."""
         if self.values is None:
             return None
         return np.bincount(box_of, weights=np.nan_to_num(self.values), minlength=boxes).tolist()
@@ -254,7 +254,7 @@ def _time(view: PlacementView, run_metadata: Any) -> Colouring:
 
 
 def _number(name: str, title: str, values: np.ndarray, scale: Scale) -> Colouring:
-    """The steps of a scale as categories, behind them zero and unknown where there is any."""
+    """The steps of a scale as categories, followed by zero and unknown if there are any."""
     steps = len(scale.bounds) - 1
     category = np.clip(np.searchsorted(scale.bounds, values, side="right") - 1, 0, max(0, steps - 1))
     labels = [scale.step_text(step) for step in range(steps)]

@@ -41,7 +41,7 @@ from gpuplace.web.rules import words
 __all__ = ["draw", "dot_text", "escape", "quote"]
 
 FONT = "Arial"
-"""Named alone, since its widths are known wherever a picture is laid out; pages put further families behind it."""
+"""Named alone, since its widths are known wherever a picture is laid out; pages add further families."""
 LIMITS = "nslimit=2 nslimit1=2 mclimit=0.5"
 """Keeps Graphviz from trying too long."""
 NOTE_ROLES = {
@@ -54,7 +54,7 @@ NOTE_ROLES = {
     "moved": "ink",
     "plain": "faint",
 }
-"""Colours of the notes behind the legend."""
+"""Colours of the notes after the legend."""
 BAR_WIDTH = 96
 """Width of a device-share bar in points."""
 _DIM = 0.72

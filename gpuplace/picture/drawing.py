@@ -103,7 +103,7 @@ class Link:
     copies: int
     """Tensors that cross between devices, each counted once a device that it goes to."""
     nbytes: int | None
-    """Bytes of the copies, None where a size is unknown."""
+    """Bytes of the copies, None if a size is unknown."""
     tensor: TensorFact | None
     """The tensor, where there is exactly one."""
     name: str

@@ -1,6 +1,6 @@
 """Where the labels of lines go: beside their line, where they cover the least.
 
-Labels are no part of the layout, so that a line may get one, or lose it, with every box staying where it is. Of some
+Labels are not part of the layout, so that a line may get one, or lose it, with every box staying where it is. Of some
 places along the line, on all its sides, the one is taken that covers least of boxes, earlier labels and lines.
 
 >>> line = sampled([(0, 0), (0, 10), (0, 20), (0, 30)])

@@ -1,6 +1,6 @@
 r"""Where the boxes of a picture go: Graphviz is given sizes and edges alone, and gives places and curves.
 
-Colours, words and line styles are no part of the question, so that a picture whose boxes and edges stay is not laid out
+Colours, words and line styles are not part of it, so that a picture whose boxes and edges stay is not laid out
 again: another colouring, a dark page, or a switch that moves ops between devices keeps every box where it is.
 
 >>> from gpuplace.picture.drawing import draw

@@ -191,7 +191,7 @@ def sheet_of(drawing: Drawing, colour: Colouring | None = None, marks: Marks = N
 
     Args:
         drawing: what to show.
-        colour: what the colours mean; the assigned device where None.
+        colour: what the colours mean; the assigned device if None.
         marks: what to point out.
     """
     colour = colour or colouring(drawing.view, "assigned")

@@ -35,7 +35,7 @@ class AmbiguousKernel:
 
 @dataclass(frozen=True, slots=True)
 class MalformedDevice:
-    """A node's requested device is no device name."""
+    """A node's requested device is not a device name."""
 
     node: int
 

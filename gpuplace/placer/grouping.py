@@ -49,7 +49,7 @@ class Merge:
     before_second: Member
     """Constraints of the second node's group before."""
     after: Member | None
-    """Constraints of the common group after; None where the merge was given up."""
+    """Constraints of the common group after; None if the merge was given up."""
     yielded: bool = False
     """The consumer's request was replaced by the source's."""
     conflict: str | None = None

@@ -44,7 +44,7 @@ _LIST_MAKERS = frozenset(
 )
 """Those whose result says what it holds."""
 _MAX_VISITS = 1 << 23
-"""Nodes that are visited for all nodes together, each search counting anew."""
+"""Nodes that are visited for all nodes together, each search counting again."""
 
 _HOST_TYPES = frozenset({"string", "resource"})
 _FORWARDING_OPS = frozenset({"Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch"})
@@ -104,7 +104,7 @@ def host_readers(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> list[int]
 
 
 def _element_type(fact: NodeFacts) -> str | None:
-    """What a list op's lists hold; None where the node does not say so."""
+    """What a list op's lists hold; None if the node does not say so."""
     dtype = fact.attrs.get("element_dtype")
     return dtype.name if isinstance(dtype, DType) else None
 
@@ -169,7 +169,7 @@ def _makes_host_data(fact: NodeFacts) -> bool:
 class _Search:
     """Element types of what the variant inputs of nodes carry.
 
-    A node that only hands one variant on carries what its producer carries, so that a chain is walked once.
+    A node that only passes one variant on carries what its producer carries, so that a chain is walked once.
     """
 
     def __init__(self, graph: PlacementGraph, facts: Sequence[NodeFacts], elements: list[str | None]) -> None:

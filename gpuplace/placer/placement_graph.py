@@ -69,7 +69,7 @@ class TensorInfo(NamedTuple):
     dtype: Any
     """The `DType`, or None."""
     shape: tuple[int | None, ...] | None
-    """The sizes, None where a size is unknown; None when the rank is."""
+    """The sizes, None if a size is unknown; None when the rank is."""
     nbytes: int | None
     """Size in bytes when everything is known."""
 
@@ -88,7 +88,7 @@ _MAX_ELEMENTS = (1 << 63) - 1
 
 
 def known_bytes(dtype: DType | None, sizes: tuple[int | None, ...] | None) -> int | None:
-    """Bytes of a tensor; None where something is unknown, or where TensorFlow has no such tensor.
+    """Bytes of a tensor; None if something is unknown, or where TensorFlow has no such tensor.
 
     >>> from gpuplace.dtypes import float32
     >>> known_bytes(float32, (2, 3)), known_bytes(float32, (None, 3)), known_bytes(float32, (1 << 62,) * 3)
@@ -151,7 +151,7 @@ class PlacementGraph:
     replaced: frozenset[str] = frozenset()
     """The nodes that others now stand for, one of them with its name: devices that they were assigned are gone."""
     leads_to_sink: np.ndarray | None = None
-    """[nodes] bool: which have an edge to TensorFlow's sink; all that nobody consumes where None. Added nodes have
+    """[nodes] bool: which have an edge to TensorFlow's sink; all that nobody consumes if None. Added nodes have
     none, and a node that got consumers later keeps its own."""
 
     def __len__(self) -> int:

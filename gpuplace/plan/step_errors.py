@@ -144,7 +144,7 @@ def failed_step_error(
         device: full name of the device it ran on.
         inputs: the values it was given, as far as they are known.
         release: whose format.
-        node: name to blame; the node's own where None.
+        node: name to blame; the node's own if None.
     """
     inputs = list(inputs)
     if not isinstance(error, OpError):

@@ -284,7 +284,7 @@ class BaseSession:
         return session_stack.push(self)
 
     def _check_not_cancelled(self, error: OpError) -> None:
-        """CancelledError where the error comes from a session that was closed while it ran."""
+        """CancelledError if the error comes from a session that was closed while it ran."""
         if self._closed:
             message = with_lines("Run call was cancelled", self._graph, self._release)
             raise CancelledError(None, None, message) from error

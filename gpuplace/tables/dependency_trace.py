@@ -2,7 +2,7 @@
 
 ::
 
-    a ──> b ──> c ──> d       trace of c by "inputs":    a, b, c      (e is no part of it)
+    a ──> b ──> c ──> d       trace of c by "inputs":    a, b, c      (e is not part of it)
           └──> e              trace of b by "consumers": b, c, d, e
                               trace of c by "both":      a, b, c, d
 
@@ -92,7 +92,7 @@ class Trace:
 
     @cached_property
     def nbytes(self) -> int | None:
-        """Bytes of the copies whose size is known; None where none is."""
+        """Bytes of the copies whose size is known; None if none is."""
         sizes = [self.view.tensor_of(node, output).nbytes for node, output, _ in self.copies]
         known = [size for size in sizes if size is not None]
         return sum(known) if known or not sizes else None

@@ -42,9 +42,9 @@ class TensorFact:
     dtype: str
     """``float32``; ``""`` where unknown."""
     shape: tuple[int | None, ...] | None
-    """Sizes, None where a size or all are unknown."""
+    """Sizes, None if a size or all are unknown."""
     nbytes: int | None
-    """Size in bytes, None where unknown."""
+    """Size in bytes, None if unknown."""
 
     @property
     def shape_text(self) -> str:
@@ -201,7 +201,7 @@ class PlacementView:
         """``(node, output, device)`` of each tensor sent to another device: once for all its consumers there.
 
         Args:
-            edges: [edges] bool, the edges to look at; all where None.
+            edges: [edges] bool, the edges to look at; all if None.
         """
         chosen = np.flatnonzero(self.is_copy if edges is None else self.is_copy & edges)
         rows = zip(

@@ -41,7 +41,7 @@ class NodeRow(NamedTuple):
     device: str
     """Short name of `assigned`."""
     is_met: bool | None
-    """Whether the device is what was asked for; None where nothing was asked or there is no device."""
+    """Whether the device is what was asked for; None if nothing was asked or there is no device."""
     scope: str
     """Name scope that it lies in."""
     source: str
@@ -147,7 +147,7 @@ def scope_rows(placement: Any, depth: int = 1) -> list[ScopeRow]:
 
 
 def mapping_cells(rows: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """`(GPU, name, PCI bus id, visible id, device, memory limit in bytes, reason)` of mapping rows, None where there
+    """`(GPU, name, PCI bus id, visible id, device, memory limit in bytes, reason)` of mapping rows, None if there
     is none."""
     return [
         (

@@ -157,7 +157,7 @@ def _summary_text(view: PlacementView) -> str:
     sizes = [fact.nbytes for fact in view.tensors_of([copy[:2] for copy in copies])]
     known = sum(size for size in sizes if size is not None)
     unknown = sum(size is None for size in sizes)
-    told = "nothing is copied between devices" if view.knows_edges else "a log does not tell copies"
+    told = "nothing is copied between devices" if view.knows_edges else "a log does not list copies"
     if copies:
         told = f"{counted(len(copies), 'copy', 'copies')} between devices, "
         told += bytes_text(known) if unknown < len(copies) else "of unknown size"

@@ -208,7 +208,7 @@ class _Search:
         return float(self.timeline.weight_us[chosen].sum())
 
     def _placed(self, node: int, device: str) -> Placement | None:
-        """The graph with another request at one node; None where that cannot be placed."""
+        """The graph with another request at one node; None if that cannot be placed."""
         placement, graph = self.placement, self.placement.graph
         requests = graph.device.copy()
         requests[node] = len(graph.devices)

@@ -58,7 +58,7 @@ class Copy(NamedTuple):
     end_us: float
     """When it was there."""
     nbytes: int | None
-    """Size in bytes, None where nothing tells."""
+    """Size in bytes, None if nothing tells."""
     sent: int
     """Event that sent or made it."""
     received: int
@@ -93,7 +93,7 @@ class Gap(NamedTuple):
     node: str
     """What ran next; ``""`` at the end of the step."""
     waits_for: str
-    """What came last of that node's inputs: ``copy of a from CPU:0``, or ``b on CPU:0``; ``""`` where nothing tells."""
+    """What came last of that node's inputs: ``copy of a from CPU:0``, or ``b on CPU:0``; ``""`` where it is unknown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +114,9 @@ class StepTimeline:
     weight_us: np.ndarray
     """[events] float64: how long it took; of a node with kernels on streams, all of them where that is longer."""
     nbytes: np.ndarray
-    """[events] int64: bytes of its outputs; -1 where nothing tells."""
+    """[events] int64: bytes of its outputs; -1 where it is unknown."""
     thread: np.ndarray
-    """[events] int64: number of the thread that did it; 0 where nothing tells."""
+    """[events] int64: number of the thread that did it; 0 where it is unknown."""
     src: np.ndarray
     """[edges] event that had to be over first."""
     dst: np.ndarray
@@ -280,7 +280,7 @@ class StepTimeline:
         return {(copy.sent, copy.received): copy for copy in self.copies}
 
     def copy_between(self, before: int, after: int) -> Copy | None:
-        """The copy that an event received, or made another one wait for; None where there is none."""
+        """The copy that an event received, or made another one wait for; None if there is none."""
         if self.ops[before] in ("_Recv", "_HostRecv"):
             sends = self.inputs(before)
             return next(
@@ -290,7 +290,7 @@ class StepTimeline:
 
     @cached_property
     def last_input(self) -> np.ndarray:
-        """[events] of the events that each waited for, the one that was over last; -1 where there is none."""
+        """[events] of the events that each waited for, the one that was over last; -1 if there is none."""
         found = np.full(len(self), -1, dtype=np.int64)
         order = np.lexsort((np.arange(len(self.src)), -self.end_us[self.src], self.dst))
         after, first = np.unique(self.dst[order], return_index=True)

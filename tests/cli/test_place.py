@@ -180,7 +180,7 @@ def test_a_config_that_is_none(gpuplace, tmp_path):
     (tmp_path / "config.pbtxt").write_text("allow_soft: maybe")
     result = gpuplace("devices", "--config", "config.pbtxt")
     assert result.returncode == 2
-    assert "config.pbtxt is no ConfigProto: 1:1" in result.stderr and "allow_soft" in result.stderr
+    assert "config.pbtxt is not a ConfigProto: 1:1" in result.stderr and "allow_soft" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ class Rows:
         self.size = size
         self._chosen: np.ndarray | None = None
         self.kept: np.ndarray | None = None
-        """[size] bool: the rows to arrange; all where None."""
+        """[size] bool: the rows to arrange; all if None."""
 
     def within(self, lit: Lit) -> np.ndarray | None:
         """[size] bool: the rows of what is lit; None for rows of other things."""

@@ -38,7 +38,7 @@ class GraphView(anywidget.AnyWidget):
     legend: Any = traitlets.List().tag(sync=True)
     """Looks of the devices, with ``count``."""
     notes: Any = traitlets.List().tag(sync=True)
-    """``[kind, text]`` behind the legend; kind is ``"copy"``, ``"alarm"`` or ``"plain"``."""
+    """``[kind, text]`` after the legend; kind is ``"copy"``, ``"alarm"`` or ``"plain"``."""
     detail = traitlets.Dict().tag(sync=True)
     """The card."""
     stale = traitlets.Bool(False).tag(sync=True)

@@ -192,7 +192,7 @@ def strided_slice(
 def _key(
     sizes: tuple[int | None, ...], begin: Any, end: Any, strides: Any, masks: dict[str, int]
 ) -> list[Any]:
-    """What NumPy would be indexed with: ``None``, integers and slices; InvalidArgumentError where impossible.
+    """What NumPy would be indexed with: ``None``, integers and slices; InvalidArgumentError if impossible.
 
     A slice over a dimension of unknown size keeps its given bounds.
     """

@@ -50,7 +50,7 @@ class ArrayOfTensors:
         name: for messages.
         dtype: NumPy's type.
         size: number of places.
-        is_dynamic: whether it grows when something is written behind its end.
+        is_dynamic: whether it grows when something is written after its end.
         clears: whether a value can be read once.
         shape: what is known of the shape of elements.
         has_one_shape: whether all have the same.

@@ -54,7 +54,7 @@ class TensorArray:
 
     Raises:
         ValueError: neither or both of ``size`` and ``handle``, or what does not go with a handle.
-        TypeError: a handle that is no tensor.
+        TypeError: a handle that is not a tensor.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class TensorArray:
         self._dynamic_size = bool(dynamic_size)
         self.dtype = as_dtype(dtype).base_dtype
         self._beside: list[Tensor] | None = [] if colocate_with_first_write_call else None
-        """What it is placed with, once something was written; None where it stays where it is."""
+        """What it is placed with, once something was written; None if it stays where it is."""
         self._known_shape = [as_shape(element_shape)]
         """Shared with all that stand for the same array."""
         self._infer_shape = infer_shape

@@ -53,7 +53,7 @@ def global_norm(t_list: TensorsLike, name: str | None = None) -> Tensor:
         A scalar of their type.
 
     Raises:
-        TypeError: ``t_list`` is no sequence.
+        TypeError: ``t_list`` is not a sequence.
     """
     with name_scope(name, "global_norm", list(t_list)):
         halves = []
@@ -82,7 +82,7 @@ def clip_by_global_norm(
         A list like ``t_list``, and the norm before, a scalar.
 
     Raises:
-        TypeError: ``t_list`` is no sequence.
+        TypeError: ``t_list`` is not a sequence.
     """
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError("t_list should be a sequence")

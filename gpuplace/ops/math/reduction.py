@@ -80,7 +80,7 @@ def _axes(x: Tensor, axis: Any) -> Any:
 
 
 def _dimensions(axes: Any, rank: int) -> tuple[int, ...]:
-    """The reduced dimensions, counted from the front; InvalidArgumentError where they are not valid."""
+    """The reduced dimensions, counted from the front; InvalidArgumentError if they are not valid."""
     found: list[int] = []
     for axis in axes.reshape(-1).tolist():
         if not -rank <= axis < rank:
@@ -302,7 +302,7 @@ def _prod(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> An
 
 @gradient("Prod")
 def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """The product of all others: those before times those behind, also right where elements are 0."""
+    """The product of all others: those before it times those after it, which is right even if elements are 0."""
     x, axes = op.inputs[0], constant_value(op.inputs[1])
     rank = x.shape.ndims
     if rank is None or axes is None:

@@ -313,7 +313,7 @@ def image_sizes(sizes: Any, data_format: str) -> tuple[int, ...]:
 
 
 def _check_gradient(ctx: KernelContext, window: Window, shape: tuple[int, ...], grad: Any) -> None:
-    """InvalidArgumentError where the gradient is not shaped like the output of the convolution."""
+    """InvalidArgumentError if the gradient is not shaped like the output of the convolution."""
     height, width, _ = window.geometry(shape[1], shape[2])
     if grad.shape[1:3] != (height, width):
         raise InvalidArgumentError(

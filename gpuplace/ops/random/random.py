@@ -293,7 +293,7 @@ def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None 
 
 @compute("RandomShuffle")
 def _random_shuffle(xp: Any, value: Any, *, seed: int, seed2: int, ctx: Any) -> Any:
-    """Exchanges each row, from the first on, with one of those not behind it."""
+    """Exchanges each row, from the first on, with one of those at or before it."""
     generator = _generator(ctx, seed, seed2)
     if not value.ndim or value.shape[0] <= 1:
         return value

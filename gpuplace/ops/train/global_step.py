@@ -44,7 +44,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
         A variable or tensor, an integer scalar; None where there is none, or more than one.
 
     Raises:
-        TypeError: what has its name is no integer scalar.
+        TypeError: what has its name is not an integer scalar.
     """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)

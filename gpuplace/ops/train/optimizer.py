@@ -241,7 +241,7 @@ class Optimizer:
         if variable.constraint is None:
             return update
         with variable.graph.control_dependencies([update]):
-            # a reference variable is read anew: what its ``read`` gave belongs to the time before the update
+            # a reference variable is read again: what its ``read`` gave belongs to the time before the update
             current = variable if resource else variable.read_value()
             return variable.assign(variable.constraint(current))
 

@@ -4,7 +4,7 @@
                                        |
     v (VarHandleOp) -------------------+--> v/IsInitialized/VarIsInitializedOp, v/Read/ReadVariableOp
 
-Each use reads the variable anew, so a value seen after a control dependency on an assignment is the new one.
+Each use reads the variable again, so a value seen after a control dependency on an assignment is the new one.
 
 Source: tensorflow/python/ops/resource_variable_ops.py, release 1.15.
 """

@@ -100,7 +100,7 @@ def _one_by_one(xp: Any, how: str, array: Any, index: Any, updates: Any) -> None
 
 
 def check_indices(xp: Any, indices: Any, limit: int) -> None:
-    """InvalidArgumentError where an index is negative or not below ``limit``."""
+    """InvalidArgumentError if an index is negative or not below ``limit``."""
     if not indices.size or (int(indices.min()) >= 0 and int(indices.max()) < limit):
         return
     position = int(xp.argmax((indices < 0) | (indices >= limit)))

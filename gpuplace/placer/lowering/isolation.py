@@ -1,4 +1,4 @@
-"""Calls that give back resources, between Identity nodes: what they take and give is bound, they are not.
+"""Calls that return resources, between Identity nodes: what they take and give is bound, they are not.
 
     x ─> x_f ─> f ─┬─> f_reader ─> reader           f   (StatefulPartitionedCall, stays a call)
                    └─> f_0                              an output that nobody reads
@@ -29,7 +29,7 @@ from gpuplace.placer.placement_graph import CONTROL, Inspection, PlacementGraph,
 
 
 def isolate_all(graph: FlowGraph, bodies: Bodies) -> list[FlowNode]:
-    """Puts Identity nodes around all calls that give back resources; gives those calls."""
+    """Puts Identity nodes around all calls that return resources; gives those calls."""
     found = [node for node in graph.nodes() if guarded(node, lambda node: gives_resource(node, bodies))]
     if found:
         names = {node.name for node in graph.nodes()}

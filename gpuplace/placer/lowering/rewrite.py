@@ -48,10 +48,10 @@ def lower(
 
     Args:
         graph: a graph as the user made it.
-        load: gives a function of its library by name, None where there is none.
+        load: gives a function of its library by name, None if there is none.
         catalogue: the ops.
         rules: "1.15" or "2.21".
-        inline_all: whether every call is written out, not only the marked ones: `do_function_inlining` of the session's
+        inline_all: whether every call is inlined, not only the marked ones: `do_function_inlining` of the session's
             optimizer options.
 
     Raises:

@@ -70,6 +70,7 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.timelines.step_timeline": {
         "gpuplace.jupyter.frames.timeline_frames",
         "gpuplace.jupyter.timeline_view",
+        "gpuplace.timelines.svg",
         "gpuplace.timelines.text",
     },
 }

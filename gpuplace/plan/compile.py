@@ -21,8 +21,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from gpuplace.backends.select import make_backend
 from gpuplace.backends.workers import Workers, intra_op_threads, process_workers
@@ -31,26 +30,21 @@ from gpuplace.kernels.registry import KernelRegistry
 from gpuplace.memory.process_state import SessionDevices
 from gpuplace.numerics import threads
 from gpuplace.numerics.threads import available_cores
-from gpuplace.plan.codegen.functions import PlanBuilder, PlanCode
-from gpuplace.plan.codegen.lanes import LaneBuilder, ParallelPlan, TracedLaneBuilder, lane_schedules
-from gpuplace.plan.codegen.streams import PlanOnGPU, StreamPlanBuilder
-from gpuplace.plan.cuda_graphs import (
-    CapturingPlan,
-    DeviceBuilder,
-    DevicePart,
-    captures_are_on,
-    device_part,
-)
+from gpuplace.plan.codegen.functions import LanePart, PlanCode, PlanForm, plan_code
+from gpuplace.plan.codegen.kernel_calls import Target
+from gpuplace.plan.cuda_graphs import CapturingPlan, DevicePart, captures_are_on, device_part
 from gpuplace.plan.executor import ConstantPlan, Plan
 from gpuplace.plan.fused_elementwise import fusion_is_on
+from gpuplace.plan.gpu_plan import PlanOnGPU
+from gpuplace.plan.parallel_plan import ParallelPlan
 from gpuplace.plan.schedule.constant_folding import Folder
 from gpuplace.plan.schedule.elementwise_groups import fused
-from gpuplace.plan.schedule.lanes import Arrangement, arrange, estimated_costs
-from gpuplace.plan.schedule.partition import PartitionOptions, Schedule, Step, make_schedule
+from gpuplace.plan.schedule.lanes import Arrangement, arrange, estimated_costs, lane_schedules
+from gpuplace.plan.schedule.liveness import find_liveness
+from gpuplace.plan.schedule.partition import PartitionOptions, Schedule, make_schedule
 from gpuplace.plan.schedule.queue_order import in_queue_order
 from gpuplace.session.run_options import pools_of_threads
 from gpuplace.tracing.partition_graphs import count_transfers
-from gpuplace.tracing.step_stats import TracedPlanBuilder
 
 __all__ = ["PLAIN", "PlanKind", "PlanMaker", "Signature"]
 
@@ -184,9 +178,7 @@ class PlanMaker:
         if kind == PLAIN and self._fuses:
             schedule = fused(schedule, backends)
         schedule = in_queue_order(schedule, backends)
-        code = StreamPlanBuilder(
-            schedule, backends, self._resources, self._constant, is_timed=kind.is_timed
-        ).build()
+        code = self._code(schedule, backends, PlanForm(is_timed=kind.is_timed, queues_copies=True))
         part = device_part(schedule, backends) if kind == PLAIN and captures_are_on() else None
         if part is None:
             return PlanOnGPU(schedule, code, self._release, first, gpus=gpus)
@@ -202,8 +194,10 @@ class PlanMaker:
         )
 
     def _line(self, schedule: Schedule, backends: Mapping[str, Any], kind: PlanKind) -> PlanCode:
-        builder = TracedPlanBuilder if kind.is_traced else PlanBuilder
-        return builder(schedule, backends, self._resources, self._constant, is_timed=kind.is_timed).build()
+        return self._code(schedule, backends, PlanForm(is_timed=kind.is_timed, is_traced=kind.is_traced))
+
+    def _code(self, schedule: Schedule, backends: Mapping[str, Any], form: PlanForm) -> PlanCode:
+        return plan_code(schedule, Target(backends, self._resources, self._constant), form)
 
     def _backends_of(self, schedule: Schedule) -> dict[str, Any]:
         used = {step.device for step in schedule.steps}
@@ -235,19 +229,16 @@ class PlanMaker:
         first: int,
         kind: PlanKind,
     ) -> Plan:
-        whole = PlanBuilder(schedule, backends, self._resources, self._constant).uses()
-        builder = TracedLaneBuilder if kind.is_traced else LaneBuilder
+        whole = find_liveness(schedule, lambda step: False)
         schedules = lane_schedules(schedule, arrangement)
         codes = [
-            builder(
+            self._code(
                 part,
                 backends,
-                self._resources,
-                self._constant,
-                is_timed=kind.is_timed,
-                numbers=lane.numbers,
-                whole=whole,
-            ).build()
+                PlanForm(
+                    is_timed=kind.is_timed, is_traced=kind.is_traced, lane=LanePart(lane.numbers, whole)
+                ),
+            )
             for part, lane in zip(schedules, arrangement.lanes, strict=True)
         ]
         return ParallelPlan(
@@ -277,13 +268,13 @@ class PlanMaker:
         """The function of what can be captured."""
         with self._lock:
             backends = self._backends_of(part.schedule)
-            return DeviceBuilder(part.schedule, backends, self._resources, self._constant).build()
+            return self._code(part.schedule, backends, PlanForm(stays_on_device=True))
 
     def measuring_code(self, schedule: Schedule) -> PlanCode:
         """A function that notes when each step began and ended."""
         with self._lock:
             backends = self._backends_of(schedule)
-            return _MeasuringBuilder(schedule, backends, self._resources, self._constant).build()
+            return self._code(schedule, backends, PlanForm(is_traced=True))
 
     def remade(
         self, signature: Signature, schedule: Schedule, costs: Sequence[float], first: int
@@ -299,20 +290,6 @@ class PlanMaker:
             for key in [key for key in self._other_plans if key[0] == signature]:
                 del self._other_plans[key]
             return self._parallel(schedule, self._backends_of(schedule), arrangement, first, PLAIN)
-
-
-@dataclass
-class _MeasuringBuilder(PlanBuilder):
-    """Makes the code of a schedule with a note of every step's time."""
-
-    parameters: ClassVar[tuple[str, ...]] = ("note",)
-    retires_early: ClassVar[bool] = False
-
-    def add(self, number: int, step: Step) -> None:
-        self.namespace["clock"] = time.perf_counter_ns
-        self.emit(step, "s = clock()")
-        super().add(number, step)
-        self.emit(step, f"note({number}, s)")
 
 
 class _MeasuringPlan(Plan):
@@ -348,11 +325,11 @@ class _MeasuringPlan(Plan):
         code = self._maker.measuring_code(self.schedule)
         costs = [0.0] * len(self.schedule.steps)
 
-        def note(number: int, started: int) -> None:
+        def record(number: int, started: int, outputs: tuple[Any, ...]) -> None:
             costs[number] = (time.perf_counter_ns() - started) / 1000
 
         plan = Plan(self.schedule, code, self.release)
-        fetched = plan.run([note, *feeds])
+        fetched = plan.run([record, *feeds])
         self._measures = False
         self._other = self._maker.remade(self._signature, self.schedule, costs, self.first_transfer)
         return fetched

@@ -37,13 +37,13 @@ from gpuplace.backends.cupy_backend import CupyBackend
 from gpuplace.backends.float_errors import restore, silence
 from gpuplace.dtypes import resource
 from gpuplace.errors import InternalError, OpError
-from gpuplace.plan.codegen.functions import PlanBuilder, PlanCode
-from gpuplace.plan.codegen.streams import PlanOnGPU
+from gpuplace.plan.codegen.functions import PlanCode
 from gpuplace.plan.fused_elementwise import FailedMember
+from gpuplace.plan.gpu_plan import PlanOnGPU
 from gpuplace.plan.schedule.loop_frames import LOOP_OPS
 from gpuplace.plan.schedule.partition import HOLDERS, MERGES, SWITCHES, Schedule, Slot, Step
 
-__all__ = ["CapturingPlan", "DeviceBuilder", "DevicePart", "captures_are_on", "device_part"]
+__all__ = ["CapturingPlan", "DevicePart", "captures_are_on", "device_part"]
 
 MIN_KERNELS = 16
 """Steps with fewer kernels gain nothing."""
@@ -140,20 +140,6 @@ def _is_pure(step: Step) -> bool:
         reads or not (slot.is_ref or slot.tensor.dtype.base_dtype is resource)
         for slot, reads in zip(step.inputs, step.reads, strict=True)
     )
-
-
-@dataclass
-class DeviceBuilder(PlanBuilder):
-    """Makes the code of what is captured: inputs are not copied, and results stay where they are."""
-
-    def enter(self, step: Step, backend: Any) -> None:
-        """Nothing: kernels go to the stream that captures them."""
-
-    def _makes_new(self, step: Step) -> bool:
-        return True
-
-    def _fetched(self, slot: Slot, position: int) -> str:
-        return self.names[slot]
 
 
 class _TooLarge(Exception):

@@ -22,14 +22,22 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gpuplace.dtypes import resource
 from gpuplace.graph.operation import Operation
 from gpuplace.plan.schedule.costs import copy_cost_us, operation_cost_us
 from gpuplace.plan.schedule.partition import HOLDERS, MERGES, SWITCHES, Schedule, Slot, Step
 
-__all__ = ["Arrangement", "Handoff", "Lane", "arrange", "dependencies", "estimated_costs"]
+__all__ = [
+    "Arrangement",
+    "Handoff",
+    "Lane",
+    "arrange",
+    "dependencies",
+    "estimated_costs",
+    "lane_schedules",
+]
 
 HANDOFF_US = 40.0
 """What it costs that one thread wakes another."""
@@ -337,3 +345,17 @@ class _Arranger:
                 lane.steps.append(give)
                 lane.numbers.append(-1)
         return lane
+
+
+def lane_schedules(schedule: Schedule, arrangement: Arrangement) -> list[Schedule]:
+    """The schedule of each lane: its steps and handoffs, and the feeds it uses; the first one has the fetches."""
+    fed = set(schedule.feeds)
+    found = []
+    for position, lane in enumerate(arrangement.lanes):
+        used = {slot for step in lane.steps for slot in step.inputs if slot in fed}
+        if position == 0:
+            used.update(slot for slot in schedule.fetches if slot in fed)
+        feeds = tuple(slot for slot in schedule.feeds if slot in used)
+        fetches = schedule.fetches if position == 0 else ()
+        found.append(replace(schedule, feeds=feeds, steps=tuple(lane.steps), fetches=fetches))
+    return found

@@ -33,7 +33,6 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from gpuplace import release as releases
-from gpuplace.backends.workers import intra_op_threads
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.machine import PREFIX, Machine, default_machine
@@ -43,7 +42,7 @@ from gpuplace.errors import AlreadyExistsError, InternalError
 from gpuplace.memory.bfc_allocator import BFCAllocator, reset_warning_counts
 from gpuplace.memory.device_memory import DeviceMemory
 from gpuplace.memory.gpu_options import allow_growth_value
-from gpuplace.numerics import threads
+from gpuplace.numerics import blas_threads, threads
 
 __all__ = [
     "GPUMemoryLimit",
@@ -174,7 +173,7 @@ class ProcessState:
             self._forget_gpus()
             self._default = None
             threads.reset()
-            intra_op_threads.reset()
+            blas_threads.reset()
             reset_warning_counts()
 
     @contextlib.contextmanager

@@ -24,11 +24,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpuplace.backends.select import make_backend
-from gpuplace.backends.workers import Workers, intra_op_threads, process_workers
+from gpuplace.backends.workers import Workers, process_workers
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.registry import KernelRegistry
 from gpuplace.memory.process_state import SessionDevices
-from gpuplace.numerics import threads
+from gpuplace.numerics import blas_threads, threads
 from gpuplace.numerics.threads import available_cores
 from gpuplace.plan.codegen.functions import LanePart, PlanCode, PlanForm, plan_code
 from gpuplace.plan.codegen.kernel_calls import Target
@@ -43,8 +43,7 @@ from gpuplace.plan.schedule.lanes import Arrangement, arrange, estimated_costs, 
 from gpuplace.plan.schedule.liveness import find_liveness
 from gpuplace.plan.schedule.partition import PartitionOptions, Schedule, make_schedule
 from gpuplace.plan.schedule.queue_order import in_queue_order
-from gpuplace.session.run_options import pools_of_threads
-from gpuplace.tracing.partition_graphs import count_transfers
+from gpuplace.plan.schedule.transfers import count_transfers
 
 __all__ = ["PLAIN", "PlanKind", "PlanMaker", "Signature"]
 
@@ -81,6 +80,7 @@ class PlanMaker:
         resources: the session's, for kernels.
         lock: the session's.
         other_plans: the session's plans of other kinds; they are dropped when their plain one is made anew.
+        most_lanes: the most lanes beside the caller's.
     """
 
     def __init__(
@@ -92,6 +92,7 @@ class PlanMaker:
         resources: Any,
         lock: threading.RLock,
         other_plans: dict[tuple[Signature, PlanKind], Plan],
+        most_lanes: int,
     ) -> None:
         self.backends: dict[str, Any] = {}
         self._devices = devices
@@ -108,10 +109,10 @@ class PlanMaker:
         self._measured: dict[Signature, Sequence[float]] = {}
         self._transfers = 0
         self._is_closed = False
-        self._most_lanes = pools_of_threads(config)[0]
+        self._most_lanes = most_lanes
         in_an_op = int(getattr(config, "intra_op_parallelism_threads", 0) or 0)
         threads.configure(in_an_op)
-        intra_op_threads.ask(in_an_op)
+        blas_threads.limit(in_an_op)
         self._own_workers = Workers() if getattr(config, "use_per_session_threads", False) else None
 
     def close(self) -> None:

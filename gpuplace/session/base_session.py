@@ -124,6 +124,7 @@ class BaseSession:
             self._resources,
             self._lock,
             self._other_plans,
+            self._pools[0],
         )
         self._placer = SessionPlacement(
             self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned

@@ -30,13 +30,8 @@ from gpuplace.graph.operation import Operation
 from gpuplace.kernels.resources import VariableStorage
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
 from gpuplace.plan.schedule.pruning import arg_name
-from gpuplace.tracing.partition_graphs import (
-    control_numbers,
-    end_names,
-    transfer_names,
-    transfer_ops,
-    value_name,
-)
+from gpuplace.plan.schedule.transfers import control_numbers, transfer_names
+from gpuplace.tracing.partition_graphs import end_names, transfer_ops, value_name
 from gpuplace.tracing.tracer_stats import add_tracer_stats
 
 __all__ = [

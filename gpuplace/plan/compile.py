@@ -3,8 +3,8 @@
 A plan runs in lanes where at least two devices have work that takes much longer than it takes to wake a thread,
 which is judged by shapes when the plan is made. Where shapes are unknown it starts as a single line that looks
 at the clock; when a run was slow enough the next one measures every step, and from then on the measured times
-decide. Everything else is one straight line in the calling thread, with nothing added. With real GPUs that line
-queues work for all of them before it waits for any (``queue_order``, ``stream_plan``).
+decide. Everything else is one straight line in the calling thread, with nothing added. So is a plan with real GPUs;
+where copies are queued beside kernels it queues work for all GPUs before it waits for any (``queue_order``, ``waits``).
 
 ``ConfigProto.inter_op_parallelism_threads`` is the most lanes beside the caller's (1: the single line, always;
 0: as many as there are devices), or the number of the step's own pool of threads (``run_options``);
@@ -23,8 +23,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gpuplace.backends.cupy_backend import CupyBackend
 from gpuplace.backends.select import make_backend
 from gpuplace.backends.workers import Workers, process_workers
+from gpuplace.device.gpu_experiments import gpu_experiments
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.registry import KernelRegistry
 from gpuplace.memory.process_state import SessionDevices
@@ -32,7 +34,7 @@ from gpuplace.numerics import blas_threads, threads
 from gpuplace.numerics.threads import available_cores
 from gpuplace.plan.codegen.functions import LanePart, PlanCode, PlanForm, plan_code
 from gpuplace.plan.codegen.kernel_calls import Target
-from gpuplace.plan.cuda_graphs import CapturingPlan, DevicePart, captures_are_on, device_part
+from gpuplace.plan.cuda_graphs import CapturingPlan, DevicePart, device_part
 from gpuplace.plan.executor import ConstantPlan, Plan
 from gpuplace.plan.fused_elementwise import fusion_is_on
 from gpuplace.plan.gpu_plan import PlanOnGPU
@@ -166,7 +168,7 @@ class PlanMaker:
         self,
         schedule: Schedule,
         backends: Mapping[str, Any],
-        gpus: Sequence[Any],
+        gpus: Sequence[CupyBackend],
         first: int,
         kind: PlanKind,
     ) -> Plan:
@@ -174,13 +176,15 @@ class PlanMaker:
 
         One that is traced, or has loops, keeps the order of the graph and waits for each copy.
         """
-        if kind.is_traced or schedule.loops:
-            return PlanOnGPU(schedule, self._line(schedule, backends, kind), self._release, first, gpus=gpus)
-        if kind == PLAIN and self._fuses:
+        is_straight = not kind.is_traced and not schedule.loops
+        if is_straight and kind == PLAIN and self._fuses:
             schedule = fused(schedule, backends)
-        schedule = in_queue_order(schedule, backends)
-        code = self._code(schedule, backends, PlanForm(is_timed=kind.is_timed, queues_copies=True))
-        part = device_part(schedule, backends) if kind == PLAIN and captures_are_on() else None
+        queues_copies = is_straight and all(gpu.queued is not None for gpu in gpus)
+        if queues_copies:
+            schedule = in_queue_order(schedule, backends)
+        code = self._code(schedule, backends, PlanForm(kind.is_timed, kind.is_traced, None, queues_copies))
+        captures = is_straight and kind == PLAIN and "graphs" in gpu_experiments()
+        part = device_part(schedule, backends) if captures else None
         if part is None:
             return PlanOnGPU(schedule, code, self._release, first, gpus=gpus)
         return CapturingPlan(

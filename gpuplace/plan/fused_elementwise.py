@@ -1,7 +1,7 @@
 """A group of elementwise steps as one kernel, or one by one where it has to be: then errors name the step.
 
-``GPUPLACE_FUSION=0`` turns groups off, and so do the options by which TensorFlow's users turn off its own fusions:
-``rewrite_options.remapping`` or the whole meta optimizer, and ``global_jit_level = OFF``.
+Groups are an experiment, ``fusion`` (``gpu_experiments``); the options by which TensorFlow's users turn off its own
+fusions turn them off: ``rewrite_options.remapping`` or the whole meta optimizer, and ``global_jit_level = OFF``.
 
 Source: tensorflow/core/protobuf/config.proto and rewriter_config.proto, release 2.21 (the options).
 """
@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gpuplace.device.gpu_experiments import gpu_experiments
 from gpuplace.kernels.compute import bind
-from gpuplace.numerics.one_kernel import OneKernel, environment_allows_fusion
+from gpuplace.numerics.one_kernel import OneKernel
 from gpuplace.numerics.recording import NotRecorded, Recorded, Recorder
 from gpuplace.plan.schedule.elementwise_groups import FusedStep
 from gpuplace.plan.schedule.partition import Step
@@ -34,7 +35,7 @@ def fusion_is_on(config: Any) -> bool:
     graph_options = getattr(config, "graph_options", None)
     rewriter = getattr(graph_options, "rewrite_options", None)
     optimizer = getattr(graph_options, "optimizer_options", None)
-    return environment_allows_fusion() and not (
+    return "fusion" in gpu_experiments() and not (
         getattr(rewriter, "remapping", 0) == _OFF_IN_REWRITER
         or getattr(rewriter, "disable_meta_optimizer", False)
         or getattr(optimizer, "global_jit_level", 0) == _OFF_FOR_JIT

@@ -34,10 +34,10 @@ def queueing_copier(
 ) -> tuple[Callable[[Any], Any], Any]:
     """Copies that are queued when they return; see ``kernel_calls.Copier``."""
     if source.location.on_host:
-        return receiver.start_from_host, receiver
+        return receiver.queued.start_from_host, receiver
     if target.location.on_host:
-        return sender.start_to_host, sender
-    return receiver.starter_from(sender), receiver
+        return sender.queued.start_to_host, sender
+    return receiver.queued.starter_from(sender.queued), receiver
 
 
 class Waits:

@@ -10,6 +10,8 @@ from gpuplace.plan.schedule import elementwise_groups
 from gpuplace.plan.schedule.elementwise_groups import ELEMENTWISE_OPS, FusedStep, calls_of, fused
 from tests.stand_ins.elementwise_ops import operations
 
+pytestmark = pytest.mark.usefixtures("elementwise_ops_are_fused")
+
 
 @pytest.fixture
 def groups(fake, monkeypatch):

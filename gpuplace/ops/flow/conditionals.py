@@ -191,17 +191,27 @@ def cond(
 ) -> Any:
     """What ``true_fn`` gives where ``pred`` is true, else what ``false_fn`` gives.
 
+    >>> import gpuplace as tf
+    >>> is_large = tf.constant(3) > 2
+    >>> int(tf.Session().run(tf.cond(is_large, lambda: tf.constant(1), lambda: tf.constant(0))))
+    1
+
     Args:
-        pred: a scalar bool.
-        true_fn: gives tensors, in any structure; operations count as tensors that are there when they are done.
-        false_fn: gives the same structure, of the same types.
-        strict: whether a list of one stays a list.
+        pred: a scalar bool tensor.
+        true_fn: takes nothing and gives tensors, in any structure of lists, tuples and dicts; operations count as
+            tensors that are there when they are done.
+        false_fn: gives the same structure, of the same dtypes; shapes may differ.
+        strict: whether a list or tuple of one stays one; otherwise its item is returned.
         name: name of the scope.
-        fn1: the older name of ``true_fn``.
-        fn2: the older name of ``false_fn``.
+        fn1: deprecated name of ``true_fn``; one of the two is given.
+        fn2: deprecated name of ``false_fn``; one of the two is given.
+
+    Returns:
+        The structure that the functions give, with tensors that are there whichever of them ran.
 
     Raises:
-        TypeError: something that cannot be called, a Python bool, or structures of different types.
+        TypeError: a function is missing, given twice or cannot be called, ``pred`` is a Python bool or a tensor of
+            another dtype, or structures of different types.
         ValueError: different structures or types of tensors, or nothing is returned.
     """
     true_fn, false_fn = _checked_functions(true_fn, false_fn, fn1, fn2)
@@ -253,15 +263,28 @@ def case(
 ) -> Any:
     """What the function of the first predicate that is true gives.
 
+    >>> import gpuplace as tf
+    >>> x, two, one, zero = tf.constant(5), lambda: tf.constant(2), lambda: tf.constant(1), lambda: tf.constant(0)
+    >>> size = tf.case([(x > 9, two), (x > 4, one)], default=zero)
+    >>> int(tf.Session().run(size))
+    1
+
     Args:
-        pred_fn_pairs: pairs of a scalar bool tensor and a function, or a dict of them.
-        default: the function where none is true; without it that is an error in the run.
-        exclusive: whether more than one that is true is an error.
+        pred_fn_pairs: pairs of a scalar bool tensor and a function without arguments, or a dict of them, taken in the
+            order of the tensors' names (an ``OrderedDict`` in its own order).
+        default: the function where none is true; None: that is an error in the run.
+        exclusive: whether more than one that is true is an error in the run.
         strict: as in ``cond``.
         name: name of the scope.
 
+    Returns:
+        The structure that the functions give, as ``cond`` returns it.
+
     Raises:
         TypeError: no pairs, or something that is no predicate or cannot be called.
+        ValueError: the functions give different structures or types of tensors.
+        InvalidArgumentError: at run time, no predicate is true and there is no ``default``, or several are and
+            ``exclusive`` is set.
     """
     predicates, actions = _checked_pairs(pred_fn_pairs)
     with name_scope(name, "case", [predicates]):

@@ -30,7 +30,14 @@ _TUPLE = (list, tuple)
 
 
 def no_op(name: str | None = None) -> Operation:
-    """Returns an operation that does nothing: a place for control inputs."""
+    """Adds an operation that does nothing: a place for control inputs.
+
+    Args:
+        name: name of the operation.
+
+    Returns:
+        The ``NoOp`` operation.
+    """
     return apply_op("NoOp", name)
 
 
@@ -54,7 +61,10 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
 
     Args:
         *inputs: operations and tensors, also nested lists of them.
-        name: name of the operation.
+        **kwargs: only ``name``: name of the operation.
+
+    Returns:
+        A ``NoOp`` operation.
 
     Raises:
         ValueError: an unknown keyword argument.
@@ -92,7 +102,16 @@ def _group_on(members: Sequence[Any], device: str, name: str | None) -> Operatio
 
 
 def with_dependencies(dependencies: Sequence[Any], output_tensor: Tensor, name: str | None = None) -> Tensor:
-    """Returns ``output_tensor`` once all ``dependencies`` are done."""
+    """Returns ``output_tensor`` once all ``dependencies`` are done.
+
+    Args:
+        dependencies: operations and tensors to wait for.
+        output_tensor: what is passed on, of any dtype and shape.
+        name: name of the operation, an ``Identity`` that is colocated with ``output_tensor``.
+
+    Returns:
+        A tensor of the dtype and shape of ``output_tensor``.
+    """
     with name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope:
         graph = get_default_graph()
         with graph.colocate_with(output_tensor), graph.control_dependencies(dependencies):
@@ -101,6 +120,14 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Tensor, name: 
 
 def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
     """Returns the tensors, each available only once all of them are; None stays None.
+
+    Args:
+        tensors: a list of tensors, operations and None.
+        name: name of the scope.
+        control_inputs: operations and tensors to wait for as well; None: none.
+
+    Returns:
+        A list as long as ``tensors``: tensors of the same dtypes and shapes, ``NoOp`` operations for operations.
 
     Raises:
         ValueError: nothing but None is given.
@@ -137,14 +164,21 @@ def Assert(  # noqa: N802 - TensorFlow's name
 ) -> Operation:
     """Returns an operation that fails with InvalidArgumentError, showing ``data``, if ``condition`` is False.
 
+    The operation has to run: fetch it, or name it in ``control_dependencies``.
+
     Args:
         condition: a scalar bool.
-        data: tensors and texts.
-        summarize: how many elements of each are shown; 3 by default.
+        data: tensors and texts that the message shows; any dtypes and shapes.
+        summarize: how many elements of each are shown, all where negative; None: 3.
         name: name of the scope and of the op in it.
 
+    Returns:
+        The ``Assert`` operation; where ``data`` has other dtypes than int32 and string, the ``Merge`` of a ``cond``
+        around it, so that the data is copied to the host only when it is shown.
+
     Raises:
-        InvalidArgumentError: ``condition`` is the Python value False.
+        TypeError: ``condition`` is no bool.
+        InvalidArgumentError: ``condition`` is the Python value False; at run time, the tensor is False or no scalar.
     """
     if condition is False:
         raise InvalidArgumentError(
@@ -229,12 +263,15 @@ def Print(  # noqa: N802 - TensorFlow's name
     """Returns ``input_``; running it prints ``message`` and ``data`` to standard error.
 
     Args:
-        input_: what is passed on.
-        data: tensors to print.
-        message: printed before them.
-        first_n: print only so many times; always by default.
-        summarize: how many elements of each; 3 by default.
+        input_: what is passed on, of any dtype and shape.
+        data: tensors to print, of any dtypes and shapes.
+        message: printed before them; None: nothing.
+        first_n: print only the first so many times in a session; None or negative: always.
+        summarize: how many elements of each, all where negative; None: 3.
         name: name of the op.
+
+    Returns:
+        A tensor of the dtype and shape of ``input_``.
     """
     return new(
         "Print", name, input=input_, data=list(data), message=message, first_n=first_n, summarize=summarize
@@ -321,12 +358,25 @@ def py_func(
 ) -> Any:
     """Returns what a Python function makes of arrays, run in this process.
 
+    The function lives as long as the graph. There is no gradient, and the graph cannot run in another process.
+
+    >>> import gpuplace as tf
+    >>> float(tf.Session().run(tf.py_func(lambda x: x + x, [1.5], tf.float32)))
+    3.0
+
     Args:
-        func: takes one array per tensor of ``inp``; returns an array or a list of them.
-        inp: tensors.
-        Tout: type of the result, or a list of types.
+        func: takes one NumPy array per tensor of ``inp``; returns an array or a list of them.
+        inp: tensors, of any dtypes and shapes.
+        Tout: dtype of the result, or a list of dtypes.
         stateful: whether equal inputs may give different results (op ``PyFunc`` instead of ``PyFuncStateless``).
         name: name of the op.
+
+    Returns:
+        A tensor of unknown shape, or a list of them where ``Tout`` is a list; the operation where that is empty.
+
+    Raises:
+        InvalidArgumentError: at run time, the function returns another number of values, or other dtypes.
+        OpError: at run time, the function raises an exception.
     """
     several = isinstance(Tout, _TUPLE)
     token = _functions.add(func, get_default_graph())

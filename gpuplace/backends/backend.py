@@ -26,7 +26,7 @@ class Backend(Protocol):
     enter: Callable[[], None] | None
     """Makes the device the thread's current one; None where there is no such thing."""
     owns_arrays: bool
-    """Whether its arrays are of another kind than the host's."""
+    """Whether its arrays are of another class than the host's."""
 
     def from_host(self, value: Any) -> Any:
         """A copy in the device's memory."""

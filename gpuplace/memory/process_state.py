@@ -267,12 +267,12 @@ class ProcessState:
                 f"{before} (visible_device_list={listed}). TensorFlow {release} does so silently; later ones refuse.",
             )
             return
-        kind, gap = ("CUDA devices", "  ") if release == "1.15" else ("devices", " ")
+        devices, gap = ("CUDA devices", "  ") if release == "1.15" else ("devices", " ")
         raise AlreadyExistsError(
             None,
             None,
-            f"TensorFlow device (GPU:{device.tf_id}) is being mapped to multiple {kind} ({device.visible_id} now, and "
-            f"{before} previously), which is not supported. This may be the result of providing different GPU "
+            f"TensorFlow device (GPU:{device.tf_id}) is being mapped to multiple {devices} ({device.visible_id} now, "
+            f"and {before} previously), which is not supported. This may be the result of providing different GPU "
             "configurations (ConfigProto.gpu_options, for example different visible_device_list) when creating "
             f"multiple Sessions in the same process. This is not{gap}currently supported, see "
             "https://github.com/tensorflow/tensorflow/issues/19083",

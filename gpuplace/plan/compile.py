@@ -33,7 +33,7 @@ from gpuplace.memory.process_state import SessionDevices
 from gpuplace.numerics import blas_threads, threads
 from gpuplace.numerics.threads import available_cores
 from gpuplace.plan.codegen.functions import LanePart, PlanCode, PlanForm, plan_code
-from gpuplace.plan.codegen.kernel_calls import Target
+from gpuplace.plan.codegen.kernel_calls import Environment
 from gpuplace.plan.cuda_graphs import CapturingPlan, DevicePart, device_part
 from gpuplace.plan.executor import ConstantPlan, Plan
 from gpuplace.plan.fused_elementwise import fusion_is_on
@@ -47,7 +47,7 @@ from gpuplace.plan.schedule.partition import PartitionOptions, Schedule, make_sc
 from gpuplace.plan.schedule.queue_order import in_queue_order
 from gpuplace.plan.schedule.transfers import count_transfers
 
-__all__ = ["PLAIN", "PlanKind", "PlanMaker", "Signature"]
+__all__ = ["PLAIN", "PlanOptions", "PlanMaker", "Signature"]
 
 Signature = tuple[tuple[Tensor, ...], tuple[Operation, ...], tuple[Tensor, ...]]
 """Fetched tensors, target operations, fed tensors."""
@@ -56,7 +56,7 @@ WORTH_MEASURING_NS = 1_000_000
 """A run of unknown shapes that takes longer than this, in nanoseconds, may be worth lanes."""
 
 
-class PlanKind(NamedTuple):
+class PlanOptions(NamedTuple):
     """What the plan of a signature does besides computing."""
 
     is_traced: bool = False
@@ -67,7 +67,7 @@ class PlanKind(NamedTuple):
     """The most lanes beside the caller's; None: as the session says."""
 
 
-PLAIN = PlanKind()
+PLAIN = PlanOptions()
 """The plan that only computes."""
 
 
@@ -81,7 +81,7 @@ class PlanMaker:
         release: whose error texts to use.
         resources: the session's, for kernels.
         lock: the session's.
-        other_plans: the session's plans of other kinds; they are dropped when their plain one is made anew.
+        other_plans: the session's plans with other options; they are dropped when their plain one is made anew.
         most_lanes: the most lanes beside the caller's.
     """
 
@@ -93,7 +93,7 @@ class PlanMaker:
         release: str,
         resources: Any,
         lock: threading.RLock,
-        other_plans: dict[tuple[Signature, PlanKind], Plan],
+        other_plans: dict[tuple[Signature, PlanOptions], Plan],
         most_lanes: int,
     ) -> None:
         self.backends: dict[str, Any] = {}
@@ -130,7 +130,7 @@ class PlanMaker:
         self,
         signature: Signature,
         device_of: Callable[[Operation], str],
-        kind: PlanKind = PLAIN,
+        options: PlanOptions = PLAIN,
         done: frozenset[Operation] = frozenset(),
     ) -> Plan:
         """The plan of a signature.
@@ -138,7 +138,7 @@ class PlanMaker:
         Args:
             signature: what to fetch, run and feed.
             device_of: the placement.
-            kind: what it does besides computing.
+            options: what it does besides computing.
             done: what has run already, in an earlier part of the step.
 
         Raises:
@@ -146,21 +146,21 @@ class PlanMaker:
             UnimplementedError: a node cannot be computed.
             ResourceExhaustedError: a constant does not fit on its simulated GPU.
         """
-        folder = None if done or kind.is_traced else self._folder
-        options = PartitionOptions(device_of, self._types, self._kernels, self._client, folder, done)
-        schedule = make_schedule(*signature, options)
+        folder = None if done or options.is_traced else self._folder
+        partition = PartitionOptions(device_of, self._types, self._kernels, self._client, folder, done)
+        schedule = make_schedule(*signature, partition)
         backends = self._backends_of(schedule)
         first, self._transfers = self._transfers, self._transfers + count_transfers(schedule)
         gpus = [backend for backend in backends.values() if backend.owns_arrays]
         if gpus:
-            return self._on_gpus(schedule, backends, gpus, first, kind)
-        arrangement, is_known = self._arrangement(signature, schedule, len(backends), kind)
+            return self._on_gpus(schedule, backends, gpus, first, options)
+        arrangement, is_known = self._arrangement(signature, schedule, len(backends), options)
         if arrangement is not None:
-            return self._parallel(schedule, backends, arrangement, first, kind)
-        code = self._line(schedule, backends, kind)
-        if all(step.op_type == "Const" for step in schedule.steps) and kind == PLAIN:
+            return self._parallel(schedule, backends, arrangement, first, options)
+        code = self._line(schedule, backends, options)
+        if all(step.op_type == "Const" for step in schedule.steps) and options == PLAIN:
             return ConstantPlan(schedule, code, self._release, first)
-        if is_known or kind != PLAIN:
+        if is_known or options != PLAIN:
             return Plan(schedule, code, self._release, first)
         return _MeasuringPlan(schedule, code, self._release, first, maker=self, signature=signature)
 
@@ -170,20 +170,22 @@ class PlanMaker:
         backends: Mapping[str, Any],
         gpus: Sequence[CupyBackend],
         first: int,
-        kind: PlanKind,
+        options: PlanOptions,
     ) -> Plan:
         """The plan of a schedule with real GPUs.
 
         One that is traced, or has loops, keeps the order of the graph and waits for each copy.
         """
-        is_straight = not kind.is_traced and not schedule.loops
-        if is_straight and kind == PLAIN and self._fuses:
+        is_straight = not options.is_traced and not schedule.loops
+        if is_straight and options == PLAIN and self._fuses:
             schedule = fused(schedule, backends)
         queues_copies = is_straight and all(gpu.queued is not None for gpu in gpus)
         if queues_copies:
             schedule = in_queue_order(schedule, backends)
-        code = self._code(schedule, backends, PlanForm(kind.is_timed, kind.is_traced, None, queues_copies))
-        captures = is_straight and kind == PLAIN and "graphs" in gpu_experiments()
+        code = self._code(
+            schedule, backends, PlanForm(options.is_timed, options.is_traced, None, queues_copies)
+        )
+        captures = is_straight and options == PLAIN and "graphs" in gpu_experiments()
         part = device_part(schedule, backends) if captures else None
         if part is None:
             return PlanOnGPU(schedule, code, self._release, first, gpus=gpus)
@@ -198,11 +200,13 @@ class PlanMaker:
             compile_part=self._compiled_part,
         )
 
-    def _line(self, schedule: Schedule, backends: Mapping[str, Any], kind: PlanKind) -> PlanCode:
-        return self._code(schedule, backends, PlanForm(is_timed=kind.is_timed, is_traced=kind.is_traced))
+    def _line(self, schedule: Schedule, backends: Mapping[str, Any], options: PlanOptions) -> PlanCode:
+        return self._code(
+            schedule, backends, PlanForm(is_timed=options.is_timed, is_traced=options.is_traced)
+        )
 
     def _code(self, schedule: Schedule, backends: Mapping[str, Any], form: PlanForm) -> PlanCode:
-        return plan_code(schedule, Target(backends, self._resources, self._constant), form)
+        return plan_code(schedule, Environment(backends, self._resources, self._constant), form)
 
     def _backends_of(self, schedule: Schedule) -> dict[str, Any]:
         used = {step.device for step in schedule.steps}
@@ -213,10 +217,10 @@ class PlanMaker:
         return {name: self.backends[name] for name in self._types if name in used}
 
     def _arrangement(
-        self, signature: Signature, schedule: Schedule, devices: int, kind: PlanKind
+        self, signature: Signature, schedule: Schedule, devices: int, options: PlanOptions
     ) -> tuple[Arrangement | None, bool]:
         """The lanes of a schedule, if it gets any, and whether enough is known to say so."""
-        most = self._most_lanes if kind.most_lanes is None else kind.most_lanes
+        most = self._most_lanes if options.most_lanes is None else options.most_lanes
         if devices < 2 or not most or available_cores() < 2 or schedule.loops:
             return None, True
         costs: Sequence[float | None] | None = self._measured.get(signature)
@@ -232,7 +236,7 @@ class PlanMaker:
         backends: Mapping[str, Any],
         arrangement: Arrangement,
         first: int,
-        kind: PlanKind,
+        options: PlanOptions,
     ) -> Plan:
         whole = find_liveness(schedule, lambda step: False)
         schedules = lane_schedules(schedule, arrangement)
@@ -241,7 +245,7 @@ class PlanMaker:
                 part,
                 backends,
                 PlanForm(
-                    is_timed=kind.is_timed, is_traced=kind.is_traced, lane=LanePart(lane.numbers, whole)
+                    is_timed=options.is_timed, is_traced=options.is_traced, lane=LanePart(lane.numbers, whole)
                 ),
             )
             for part, lane in zip(schedules, arrangement.lanes, strict=True)

@@ -35,7 +35,7 @@ from gpuplace.backends.float_errors import restore, silence
 from gpuplace.dtypes import resource
 from gpuplace.errors import InternalError, OpError
 from gpuplace.plan.codegen.functions import PlanCode
-from gpuplace.plan.fused_elementwise import FailedMember
+from gpuplace.plan.fused_elementwise import FailedStep
 from gpuplace.plan.gpu_plan import PlanOnGPU
 from gpuplace.plan.schedule.loop_frames import LOOP_OPS
 from gpuplace.plan.schedule.partition import HOLDERS, MERGES, SWITCHES, Schedule, Slot, Step
@@ -304,7 +304,7 @@ class CapturingPlan(PlanOnGPU):
                 self._compiled = self._compile_part(self._part)
             return _Graph(self._backend, self._part, self._compiled, feeds)
         except Exception as error:
-            reason = error.__cause__ if isinstance(error, FailedMember) else error
+            reason = error.__cause__ if isinstance(error, FailedStep) else error
             if isinstance(reason, OpError):  # the node fails: kernel by kernel the step says so in full
                 self._graphs.clear()
             else:  # what CUDA or a library does not allow in captures: the plan runs without

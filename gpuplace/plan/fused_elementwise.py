@@ -18,7 +18,7 @@ from gpuplace.numerics.recording import NotRecorded, Recorded, Recorder
 from gpuplace.plan.schedule.elementwise_groups import FusedStep
 from gpuplace.plan.schedule.partition import Step
 
-__all__ = ["FailedMember", "fused_function", "fusion_is_on", "recorded"]
+__all__ = ["FailedStep", "fused_function", "fusion_is_on", "recorded"]
 
 _OFF_IN_REWRITER = 2
 """``RewriterConfig.OFF``."""
@@ -42,7 +42,7 @@ def fusion_is_on(config: Any) -> bool:
     )
 
 
-class FailedMember(Exception):
+class FailedStep(Exception):
     """A step of a group failed; its error is the cause.
 
     Args:
@@ -66,28 +66,26 @@ def fused_function(step: FusedStep, xp: Any, functions: Sequence[Callable[..., A
 
     def one_by_one(*arrays: Any) -> Any:
         values = dict(zip(step.inputs, arrays, strict=True))
-        for member, function in zip(step.members, functions, strict=True):
-            given = [values[slot] for slot in member.inputs]
+        for one, function in zip(step.steps, functions, strict=True):
+            given = [values[slot] for slot in one.inputs]
             try:
-                values[member.outputs[0]] = function(*given)
+                values[one.outputs[0]] = function(*given)
             except Exception as error:
-                raise FailedMember(member, given) from error
+                raise FailedStep(one, given) from error
         made = tuple([values[slot] for slot in step.outputs])
         return made if len(made) > 1 else made[0]
 
-    name = "fused_" + "_".join([member.op_type for member in step.members])
+    name = "fused_" + "_".join([one.op_type for one in step.steps])
     return OneKernel(xp, name, lambda *given: recorded(step, *given), one_by_one, step.launches)
 
 
 def recorded(step: FusedStep, recorder: Recorder, inputs: Sequence[Recorded]) -> list[Recorded]:
     """The outputs of a group whose steps are written down."""
     values = dict(zip(step.inputs, inputs, strict=True))
-    for member in step.members:
-        op, output = member.op, member.outputs[0]
+    for one in step.steps:
+        op, output = one.op, one.outputs[0]
         assert op is not None
-        made = bind(op.type, "GPU", recorder, op, None, step.device)(
-            *[values[slot] for slot in member.inputs]
-        )
+        made = bind(op.type, "GPU", recorder, op, None, step.device)(*[values[slot] for slot in one.inputs])
         if made.dtype != output.tensor.dtype.base_dtype.numpy_dtype:
             raise NotRecorded(f"{op.type} gives {made.dtype}")
         values[output] = made

@@ -485,7 +485,7 @@ def test_any_graph_gives_the_same_bits(fake, monkeypatch, program, seed, wanted)
 def assert_is_in_order(before, after):
     """Every step comes behind what it takes and waits for, effects keep their order, and no step is lost."""
     done, seen = set(after.feeds), set()
-    members = [list(step.members) if isinstance(step, FusedStep) else [step] for step in after.steps]
+    members = [list(step.steps) if isinstance(step, FusedStep) else [step] for step in after.steps]
     assert sorted(map(id, sum(members, []))) == sorted(map(id, before.steps))
     ops = {step.op for step in before.steps if step.op is not None}
     for step, parts in zip(after.steps, members, strict=True):

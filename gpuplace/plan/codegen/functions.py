@@ -29,7 +29,7 @@ import numpy as np
 
 from gpuplace.dtypes import resource
 from gpuplace.plan.codegen.branches import Branches
-from gpuplace.plan.codegen.kernel_calls import CurrentDevice, KernelCalls, Target, plain_copier
+from gpuplace.plan.codegen.kernel_calls import CurrentDevice, Environment, KernelCalls, plain_copier
 from gpuplace.plan.codegen.loops import Loops
 from gpuplace.plan.codegen.pieces import Compiler, Crossings, piece_starts
 from gpuplace.plan.codegen.source import Source
@@ -100,12 +100,12 @@ class PlanForm:
         ]
 
 
-def plan_code(schedule: Schedule, target: Target, form: PlanForm | None = None) -> PlanCode:
+def plan_code(schedule: Schedule, environment: Environment, form: PlanForm | None = None) -> PlanCode:
     """The compiled function of a schedule.
 
     Args:
         schedule: what to do.
-        target: what the code is for.
+        environment: what the code is bound to.
         form: what it does besides; nothing where None.
 
     Raises:
@@ -114,8 +114,8 @@ def plan_code(schedule: Schedule, target: Target, form: PlanForm | None = None) 
     """
     form = form or PlanForm()
     if form.is_traced:
-        target = replace(target, shows_every_op=True)
-    return _Writer(schedule, target, form).plan_code()
+        environment = replace(environment, shows_every_op=True)
+    return _Writer(schedule, environment, form).plan_code()
 
 
 class _Writer:
@@ -123,35 +123,35 @@ class _Writer:
 
     Args:
         schedule: what to do.
-        target: what the code is for.
+        environment: what the code is bound to.
         form: what it does besides.
     """
 
-    def __init__(self, schedule: Schedule, target: Target, form: PlanForm) -> None:
+    def __init__(self, schedule: Schedule, environment: Environment, form: PlanForm) -> None:
         self._schedule = schedule
         self._form = form
-        self._retires_early = target.retires_early
+        self._retires_early = environment.retires_early
         self._starts = [0] if schedule.loops else piece_starts(schedule.steps)
         self._compiler = Compiler()
         self._places: dict[Slot, str] = {}
         self._source = source = Source()
-        self._liveness = liveness = find_liveness(schedule, target.may_be_alias)
+        self._liveness = liveness = find_liveness(schedule, environment.may_be_alias)
         self._whole = liveness if form.lane is None else form.lane.whole
         names = {slot: f"f{slot.index}" for slot in schedule.feeds}
         self._waits = Waits(source, names, liveness) if form.queues_copies else None
         wait_for = None if self._waits is None else self._waits.wait_for
         self._names = ValueNames(source, liveness, names, wait_for)
-        device = CurrentDevice(source, target.backends, form.stays_on_device)
+        device = CurrentDevice(source, environment.backends, form.stays_on_device)
         copier = queueing_copier if form.queues_copies else plain_copier
         self._kernels = KernelCalls(
-            target, schedule, source, self._names, device, liveness, self._whole, copier
+            environment, schedule, source, self._names, device, liveness, self._whole, copier
         )
         guard_form = "g{}" if len(self._starts) == 1 else "g[{}]"
         self._branches = Branches(source, self._names, device, liveness.roots, guard_form)
         self._loops: Loops | None = None
         if schedule.loops:
             self._loops = Loops(
-                schedule, target.resources, source, self._names, device, self._branches, liveness
+                schedule, environment.resources, source, self._names, device, self._branches, liveness
             )
 
     def plan_code(self) -> PlanCode:

@@ -37,7 +37,7 @@ from gpuplace.plan.schedule.partition import HOLDERS, Schedule, Slot, Step, retv
 from gpuplace.plan.schedule.pruning import PLACEHOLDERS
 from gpuplace.plan.step_errors import missing_feed_error
 
-__all__ = ["Constants", "Copier", "CurrentDevice", "KernelCalls", "Target", "plain_copier"]
+__all__ = ["Constants", "Copier", "CurrentDevice", "Environment", "KernelCalls", "plain_copier"]
 
 _ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
 
@@ -70,8 +70,8 @@ def plain_copier(sender: Any, receiver: Any, source: Slot, target: Slot) -> tupl
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """What the code of a plan is generated for."""
+class Environment:
+    """What the code of a plan is bound to."""
 
     backends: Mapping[str, Any]
     """Full device name to the device."""
@@ -140,7 +140,7 @@ class KernelCalls:
     """Writes the lines of one step.
 
     Args:
-        target: what the code is for.
+        environment: what the code is bound to.
         schedule: what the plan does.
         source: what is written to.
         names: the names of values.
@@ -152,7 +152,7 @@ class KernelCalls:
 
     def __init__(
         self,
-        target: Target,
+        environment: Environment,
         schedule: Schedule,
         source: Source,
         names: ValueNames,
@@ -161,7 +161,7 @@ class KernelCalls:
         whole: Liveness,
         copier: Copier = plain_copier,
     ) -> None:
-        self._target = target
+        self._environment = environment
         self._schedule = schedule
         self._source = source
         self._names = names
@@ -172,7 +172,7 @@ class KernelCalls:
         self._ends_chain: dict[int, bool] = {}
         """Id of a step that is computed together with others to whether it is the last one."""
         last_use, count = liveness.last_use, liveness.end
-        combining = target.combining
+        combining = environment.combining
         for chain in convolution_chains(
             schedule,
             liveness.readers,
@@ -195,7 +195,7 @@ class KernelCalls:
         elif self.is_silent(step):
             if step.outputs:
                 names.of[step.outputs[0]] = names.of[step.inputs[0]]
-        elif op.type in _PASSING and step.device in self._target.combining:
+        elif op.type in _PASSING and step.device in self._environment.combining:
             names.assign(step, names.expressions(step)[0], step.outputs, names.arguments(step))
         else:
             self._add_kernel(number, step, op)
@@ -206,13 +206,13 @@ class KernelCalls:
         if op is None:
             return False
         return self._liveness.is_alias(step) or (
-            op.type in _WITHOUT_EFFECT and step.device in self._target.combining
+            op.type in _WITHOUT_EFFECT and step.device in self._environment.combining
         )
 
     def _add_constant(self, step: Step, slot: Slot) -> None:
-        target = self._target
-        backend, on_host = target.backends[step.device], slot.location.on_host
-        value = target.constants(slot.tensor, step.constant_value, backend, on_host)
+        environment = self._environment
+        backend, on_host = environment.backends[step.device], slot.location.on_host
+        value = environment.constants(slot.tensor, step.constant_value, backend, on_host)
         self._names.name_global(slot, value)
 
     def _add_copy(self, step: Step) -> None:
@@ -223,7 +223,7 @@ class KernelCalls:
             names.of[target] = names.of[source]
             return
         if not is_host_copy(step):
-            backends = self._target.backends
+            backends = self._environment.backends
             sender, receiver = backends[source.location.device], backends[target.location.device]
             copier, backend = self._copier(sender, receiver, source, target)
             self._device.enter(step, backend.device)
@@ -239,9 +239,9 @@ class KernelCalls:
 
     def _kernel(self, step: Step, op: Operation) -> Callable[..., Any]:
         """The bound function of a node."""
-        backend = self._target.backends[step.device]
+        backend = self._environment.backends[step.device]
         if isinstance(step, FusedStep):
-            functions = [self._kernel(one, one.op) for one in step.members if one.op is not None]
+            functions = [self._kernel(one, one.op) for one in step.steps if one.op is not None]
             return fused_function(step, backend.xp, functions)
         if op.type in PLACEHOLDERS:
             error = missing_feed_error(op)
@@ -253,12 +253,12 @@ class KernelCalls:
         xp = backend.xp
         if xp is not np and is_on_host(step):
             xp = np
-        return bind(op.type, backend.device_type, xp, op, self._target.resources, step.device)
+        return bind(op.type, backend.device_type, xp, op, self._environment.resources, step.device)
 
     def _add_kernel(self, number: int, step: Step, op: Operation) -> None:
         source, names = self._source, self._names
         arguments, values = names.arguments(step), names.expressions(step)
-        backend = self._target.backends[step.device]
+        backend = self._environment.backends[step.device]
         memory = backend.memory
         if memory is not None and op.type in _ASSIGNMENTS:
             producer = self._whole.producers.get(step.inputs[1])
@@ -299,13 +299,13 @@ class KernelCalls:
 
     def _reused(self, number: int, step: Step, op: Operation, function: Any) -> Slot | None:
         """The input whose array the result is written to: one that is large, made in this step and read by it alone."""
-        if step.device not in self._target.combining or len(step.outputs) != 1:
+        if step.device not in self._environment.combining or len(step.outputs) != 1:
             return None
         result = step.outputs[0].tensor
         if is_known_small(result):
             return None
         if not isinstance(function, np.ufunc):
-            entry = find_compute(op.type, self._target.backends[step.device].device_type)
+            entry = find_compute(op.type, self._environment.backends[step.device].device_type)
             if entry is None or not entry.takes_out:
                 return None
         liveness, whole = self._liveness, self._whole

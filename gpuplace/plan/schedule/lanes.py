@@ -116,12 +116,12 @@ def dependencies(schedule: Schedule) -> list[set[int]]:
     """For each step the positions of those that have to be done before, constants left out."""
     producers: dict[Slot, int] = {}
     positions: dict[Operation, int] = {}
-    needed: list[set[int]] = []
+    sources: list[set[int]] = []
     touched = _Touched()
     stateful = -1
     for number, step in enumerate(schedule.steps):
         before: set[int] = set()
-        needed.append(before)
+        sources.append(before)
         if _is_free(step):
             continue
         before.update([producers[slot] for slot in step.inputs if slot in producers])
@@ -137,7 +137,7 @@ def dependencies(schedule: Schedule) -> list[set[int]]:
                 stateful = number
         for slot in step.outputs:
             producers[slot] = number
-    return needed
+    return sources
 
 
 class _Touched:
@@ -198,13 +198,13 @@ def arrange(
     if len(heavy) < 2 or min(most + 1, cores) < 2:
         return None
     lane_of = _lane_of(schedule, work, [name for name in heavy if name != client], most)
-    needed = dependencies(schedule)
-    order, lanes_us = _simulated(schedule, costs, lane_of, needed)
+    sources = dependencies(schedule)
+    order, lanes_us = _simulated(schedule, costs, lane_of, sources)
     serial_us = sum(costs)
     lanes_us = max(lanes_us, serial_us / cores)
     if lanes_us > MIN_GAIN * serial_us:
         return None
-    return _Arranger(schedule, lane_of, needed).arranged(order, serial_us, lanes_us)
+    return _Arranger(schedule, lane_of, sources).arranged(order, serial_us, lanes_us)
 
 
 def _lane_of(
@@ -226,13 +226,13 @@ def _simulated(
     schedule: Schedule,
     costs: Sequence[float],
     lane_of: Mapping[str, int],
-    needed: Sequence[set[int]],
+    sources: Sequence[set[int]],
 ) -> tuple[list[int], float]:
     """Positions of all steps in the order in which lanes would begin them, and when the last one is done."""
     lanes = [lane_of[step.device] for step in schedule.steps]
     consumers: list[list[int]] = [[] for _ in lanes]
-    waiting = [len(before) for before in needed]
-    for number, before in enumerate(needed):
+    waiting = [len(before) for before in sources]
+    for number, before in enumerate(sources):
         for source in before:
             consumers[source].append(number)
     ready_at = [0.0] * len(lanes)
@@ -268,10 +268,10 @@ def _simulated(
 class _Arranger:
     """Puts steps into lanes and handoffs between them."""
 
-    def __init__(self, schedule: Schedule, lane_of: Mapping[str, int], needed: Sequence[set[int]]) -> None:
+    def __init__(self, schedule: Schedule, lane_of: Mapping[str, int], sources: Sequence[set[int]]) -> None:
         self._schedule = schedule
         self._lane_of = lane_of
-        self._needed = needed
+        self._sources = sources
         count = max(lane_of.values()) + 1
         self._lanes: list[list[int | Handoff | Step]] = [[] for _ in range(count)]
         self._gives: dict[int, list[Handoff]] = {}
@@ -291,7 +291,7 @@ class _Arranger:
             lane = self._lane_of[step.device]
             for slot in step.inputs:
                 self._bring(slot, lane)
-            for source in sorted(self._needed[number], key=self._places.__getitem__, reverse=True):
+            for source in sorted(self._sources[number], key=self._places.__getitem__, reverse=True):
                 self._wait(source, lane)
             self._lanes[lane].append(number)
             self._has.update((slot, lane) for slot in step.outputs)

@@ -24,7 +24,7 @@ def groups(fake, monkeypatch):
             inputs = [op.outputs[0] for op in session.graph.get_operations() if op.type == "Placeholder"]
             session._plan((fetches, (), tuple(inputs)))
         steps = found[-1].steps
-        return [[member.name for member in step.members] for step in steps if isinstance(step, FusedStep)]
+        return [[member.name for member in step.steps] for step in steps if isinstance(step, FusedStep)]
 
     with tf.device("/gpu:0"):
         yield groups_of

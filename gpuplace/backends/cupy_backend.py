@@ -80,7 +80,7 @@ class CupyBackend:
 
     Args:
         device: the device; its ``visible_id`` is CUDA's number for it in this process.
-        settings: the GPU options.
+        settings: the GPU options of the process's first session that had it.
 
     Raises:
         UnimplementedError: CuPy is not installed.

@@ -29,7 +29,6 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, overload
 
 from gpuplace import release as releases
@@ -41,11 +40,9 @@ from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility
 from gpuplace.errors import AlreadyExistsError, InternalError
 from gpuplace.memory.bfc_allocator import BFCAllocator, reset_warning_counts
 from gpuplace.memory.device_memory import DeviceMemory
-from gpuplace.memory.gpu_options import allow_growth_value
 from gpuplace.numerics import blas_threads, threads
 
 __all__ = [
-    "GPUMemoryLimit",
     "GPUOptionsWarning",
     "ProcessState",
     "SessionDevices",
@@ -55,7 +52,6 @@ __all__ = [
     "reset_runtime",
     "session_allocators",
     "session_devices",
-    "set_allocation_retry_wait",
     "use_machine",
 ]
 
@@ -69,16 +65,6 @@ _MEMORY_OPTIONS = ("per_process_gpu_memory_fraction", "allow_growth", "allocator
 
 class GPUOptionsWarning(UserWarning):
     """A setting of GPUs has no effect because this process made its GPU devices earlier with another one."""
-
-
-@dataclass(frozen=True, slots=True)
-class GPUMemoryLimit:
-    """How a device may take memory of its GPU."""
-
-    limit_bytes: int
-    """Most bytes, by fraction, virtual device or what was free."""
-    allow_growth: bool
-    """False: take all of it at the first allocation; true: as needed."""
 
 
 class SessionDevices(DeviceSet):
@@ -110,16 +96,6 @@ class SessionDevices(DeviceSet):
         self.mapping = mapping
         self.settings = settings
         self.memory_settings = dict(memory_settings)
-
-    def gpu_memory_limit(self, name: str) -> GPUMemoryLimit:
-        """Bounds for the memory of the GPU device ``name``, simulated or real.
-
-        Raises:
-            KeyError: there is no such GPU of the machine.
-        """
-        device = self.by_name[name]
-        growth = allow_growth_value(self.memory_settings[name].allow_growth, os.environ)
-        return GPUMemoryLimit(device.memory_limit, growth)
 
 
 class ProcessState:
@@ -457,12 +433,3 @@ def session_allocators(machine: Machine, session: Any = None) -> dict[str, BFCAl
     if session is not None:
         return dict(getattr(session.placement.device_set, "allocators", {}))
     return process_state.allocators() if machine == process_state.current_machine() else {}
-
-
-def set_allocation_retry_wait(milliseconds: float) -> None:
-    """Sets how long allocations on simulated GPUs wait for other threads to free memory.
-
-    Args:
-        milliseconds: the time, for GPUs made from now on.
-    """
-    process_state.retry_wait_ms = milliseconds

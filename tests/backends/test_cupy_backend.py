@@ -118,6 +118,18 @@ def test_with_growth_nothing_is_taken_in_advance(fake):
     assert not [event for event in fake.events if event[0] == "alloc"]
 
 
+def test_the_first_session_says_whether_memory_grows_also_if_it_runs_later(fake):
+    with tf.device("/gpu:1"):
+        total = tf.add(tf.constant([1.0]), 1.0)
+    tf.Session(config=tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))).close()
+    with (
+        pytest.warns(UserWarning, match="allow_growth: True stays, False is ignored"),
+        tf.Session() as session,
+    ):
+        session.run(total)
+    assert not [event for event in fake.events if event[0] == "alloc"]
+
+
 def test_out_of_memory_on_a_real_gpu(fake):
     x = tf.placeholder(tf.float32, [2])
     with tf.device("/gpu:0"):

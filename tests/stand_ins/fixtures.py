@@ -30,7 +30,7 @@ def fake(monkeypatch, request):
         return (
             NumpyBackend(name, "CPU")
             if device.device_type == "CPU"
-            else CupyBackend(device, devices.settings)
+            else CupyBackend(device, devices.memory_settings[name])
         )
 
     monkeypatch.setattr(plan_maker, "make_backend", make)

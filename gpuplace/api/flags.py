@@ -52,7 +52,7 @@ def _truth(text: str) -> bool:
 class FlagValues:
     """The flags and their values.
 
-    A flag that is defined once more starts anew: a notebook's cell may run again.
+    A flag that is defined once more starts over: the cell of a notebook may run again.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class FlagValues:
             The words that are left.
 
         Raises:
-            IllegalFlagValueError: a value is of the wrong kind, missing, or required and not there.
+            IllegalFlagValueError: a value is of the wrong kind, or missing although it is required.
         """
         left = list(argv[:1])
         words = list(argv[1:])
@@ -237,7 +237,7 @@ def DEFINE_enum(  # noqa: N802
     FLAGS.define(name, default, help, word)
 
 
-def DEFINE_list(name: str, default: Any, help: str | None) -> None:  # noqa: N802
+def DEFINE_list(name: str, default: str | list[str] | None, help: str | None) -> None:  # noqa: N802
     """Adds a flag that holds words, on the command line with commas between them.
 
     Args:

@@ -24,7 +24,7 @@ class Backend(Protocol):
     memory: SimulatedMemory | None
     """Accounting of a simulated GPU's memory."""
     enter: Callable[[], None] | None
-    """Makes the device the thread's current one; None where there is no such thing."""
+    """Makes the device the thread's current one; None if there is no such thing."""
     owns_arrays: bool
     """Whether its arrays are of another class than the host's."""
 

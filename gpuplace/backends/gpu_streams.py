@@ -2,7 +2,7 @@
 
 CuPy's pool keeps free memory apart by the stream that was current when it was taken, and gives a block out again as
 soon as the last array over it is gone, while work that uses it may still be queued: right for work on that stream,
-which comes behind. So all memory of a GPU is taken with its one stream as the current one, and its kernels and copies
+which comes later. So all memory of a GPU is taken with its one stream as the current one, and its kernels and copies
 are queued there. (Without ``allow_growth`` the whole limit is taken in advance; a second store would find nothing.)
 
 Source: tensorflow/core/common_runtime/gpu/gpu_device.cc (StreamGroupFactory), release 1.15; CuPy's ``cuda/memory.pyx``

@@ -105,5 +105,5 @@ def copy_error(described: str, error: Exception) -> InternalError:
         None,
         None,
         f"{described} failed: {error}",
-        hint="it may be a kernel queued before that failed: CUDA_LAUNCH_BLOCKING=1 tells which",
+        hint="a kernel queued earlier may have failed: CUDA_LAUNCH_BLOCKING=1 shows which",
     )

@@ -32,7 +32,7 @@ def gpu_experiments(environ: Mapping[str, str] | None = None) -> frozenset[str]:
     """Those that are on.
 
     Args:
-        environ: environment variables; the process's where None.
+        environ: environment variables; the process's if None.
 
     Raises:
         InvalidArgumentError: one is asked for that does not exist.

@@ -1,4 +1,4 @@
-"""An order in which everything comes behind its sources.
+"""An order in which everything comes after its sources.
 
 >>> ready_order([1, 2, 3, 4], {1: [3], 2: [], 3: [2], 4: []}.__getitem__)
 [2, 3, 1, 4]
@@ -16,11 +16,11 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 def ready_order(items: Sequence[Item], sources: Callable[[Item], Iterable[Item]]) -> list[Item]:
-    """Items, each behind its sources; of those that may come next, the one that is first in ``items``.
+    """Items, each after its sources; of those that may come next, the one that is first in ``items``.
 
     Args:
         items: what is ordered.
-        sources: gives the items that an item comes behind, once for each edge.
+        sources: gives the items that an item comes after, once for each edge.
 
     Returns:
         The order, without the items that wait for each other.

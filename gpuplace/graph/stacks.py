@@ -33,7 +33,7 @@ class DefaultStack(threading.local, Generic[T]):
         return self.stack[-1] if self.stack else None
 
     def push(self, default: T) -> Pushed[T]:
-        """Makes ``default`` the innermost one within a ``with`` block; AssertionError where blocks are not nested."""
+        """Makes ``default`` the innermost one within a ``with`` block; AssertionError if blocks are not nested."""
         return Pushed(self, default)
 
     def drop(self, default: T) -> None:
@@ -115,7 +115,7 @@ def reset_default_graph() -> None:
 
 @contextlib.contextmanager
 def fresh_defaults() -> Iterator[None]:
-    """A ``with`` block of this thread without a default graph or session; those from before come back behind it."""
+    """A ``with`` block of this thread without a default graph or session; those from before come back after it."""
     global _global_graph
     graphs, sessions, outermost = graph_stack.stack, session_stack.stack, _global_graph
     nesting = graph_stack.enforce_nesting, session_stack.enforce_nesting

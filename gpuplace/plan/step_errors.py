@@ -29,7 +29,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
 from gpuplace.memory.allocator_text import OOM_HINT, oom_message
 from gpuplace.numerics.complaints import tensorflow_sentence
-from gpuplace.ops.shape_rules import brackets
+from gpuplace.shapes import brackets
 
 __all__ = [
     "error_with_lines",
@@ -144,7 +144,7 @@ def failed_step_error(
         device: full name of the device it ran on.
         inputs: the values it was given, as far as they are known.
         release: whose format.
-        node: name to blame; the node's own where None.
+        node: name to blame; the node's own if None.
     """
     inputs = list(inputs)
     if not isinstance(error, OpError):

@@ -5,6 +5,7 @@ Source: tensorflow/python/ops/control_flow_ops.py, logging_ops.py, script_ops.py
 
 from __future__ import annotations
 
+import builtins
 import itertools
 import sys
 import threading
@@ -22,10 +23,11 @@ from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.support import new
 from gpuplace.shapes import UNKNOWN_SHAPE
+from gpuplace.typing import TensorLike
 
 __all__ = ["no_op", "group", "tuple", "with_dependencies", "Assert", "Print", "py_func"]
 
-_TUPLE = (list, tuple)
+_TUPLE = (list, builtins.tuple)
 """What nests: this module has a function named ``tuple``."""
 
 
@@ -160,7 +162,7 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
 
 
 def Assert(  # noqa: N802 - TensorFlow's name
-    condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
+    condition: TensorLike, data: Sequence[Any], summarize: int | None = None, name: str | None = None
 ) -> Operation:
     """Returns an operation that fails with InvalidArgumentError, showing ``data``, if ``condition`` is False.
 
@@ -257,7 +259,7 @@ def _rows(parts: list[str], shape: Sequence[int], axis: int, taken: int, pieces:
 
 
 def Print(  # noqa: N802 - TensorFlow's name
-    input_: Any, data: Sequence[Any], message: str | None = None, first_n: int | None = None,
+    input_: TensorLike, data: Sequence[Any], message: str | None = None, first_n: int | None = None,
     summarize: int | None = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns ``input_``; running it prints ``message`` and ``data`` to standard error.

@@ -17,6 +17,7 @@ from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.flow.control import Assert, no_op
 from gpuplace.ops.support import new
+from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = [
     "assert_equal", "assert_none_equal", "assert_less", "assert_less_equal", "assert_greater", "assert_greater_equal",
@@ -77,7 +78,12 @@ def _assert_all(holds: Tensor, data: Any, summarize: Any) -> Operation:
 
 
 def assert_equal(
-    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x == y`` everywhere.
 
@@ -102,7 +108,12 @@ def assert_equal(
 
 
 def assert_none_equal(
-    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x != y`` everywhere.
 
@@ -127,7 +138,12 @@ def assert_none_equal(
 
 
 def assert_less(
-    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x < y`` everywhere.
 
@@ -152,7 +168,12 @@ def assert_less(
 
 
 def assert_less_equal(
-    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x <= y`` everywhere.
 
@@ -177,7 +198,12 @@ def assert_less_equal(
 
 
 def assert_greater(
-    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x > y`` everywhere.
 
@@ -202,7 +228,12 @@ def assert_greater(
 
 
 def assert_greater_equal(
-    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x >= y`` everywhere.
 
@@ -248,7 +279,11 @@ def _against_zero(
 
 
 def assert_positive(
-    x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless every element is greater than 0.
 
@@ -271,7 +306,11 @@ def assert_positive(
 
 
 def assert_negative(
-    x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless every element is less than 0.
 
@@ -294,7 +333,11 @@ def assert_negative(
 
 
 def assert_non_negative(
-    x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless every element is 0 or greater.
 
@@ -317,7 +360,11 @@ def assert_non_negative(
 
 
 def assert_non_positive(
-    x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless every element is 0 or less.
 
@@ -340,7 +387,9 @@ def assert_non_positive(
 
 
 def assert_near(
-    x: Any, y: Any, rtol: Any = None, atol: Any = None, data: Any = None, summarize: Any = None, message: Any = None,
+    x: TensorLike, y: TensorLike, rtol: TensorLike | None = None, atol: TensorLike | None = None, data:
+    TensorLike | None = None,
+    summarize: int | None = None, message: str | None = None,
     name: str | None = None,
 ) -> Operation:  # fmt: skip
     """Returns an operation that fails unless ``|x - y| <= atol + rtol * |y|`` everywhere, always checked when it runs.
@@ -414,7 +463,12 @@ def _rank_check(
 
 
 def assert_rank(
-    x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    rank: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x`` has ``rank`` dimensions.
 
@@ -439,7 +493,12 @@ def assert_rank(
 
 
 def assert_rank_at_least(
-    x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    rank: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x`` has ``rank`` dimensions or more.
 
@@ -473,7 +532,12 @@ def assert_rank_at_least(
 
 
 def assert_rank_in(
-    x: Any, ranks: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    ranks: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless the number of dimensions of ``x`` is among ``ranks``.
 
@@ -513,7 +577,9 @@ def assert_rank_in(
         return Assert(any_match, shown if data is None else data, summarize=summarize)
 
 
-def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: str | None = None) -> Operation:
+def assert_type(
+    tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
+) -> Operation:
     """Checks the type of a tensor now; the operation returned does nothing.
 
     Args:
@@ -533,7 +599,7 @@ def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: str | None
         return no_op("statically_determined_correct_type")
 
 
-def assert_integer(x: Any, message: Any = None, name: str | None = None) -> Operation:
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
     """Checks that a tensor holds integers, now; the operation returned does nothing.
 
     Args:
@@ -551,7 +617,7 @@ def assert_integer(x: Any, message: Any = None, name: str | None = None) -> Oper
         return no_op("statically_determined_was_integer")
 
 
-def assert_scalar(tensor: Any, name: str | None = None, message: Any = None) -> Tensor:
+def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:
     """Returns ``tensor`` after a check, now, that its shape is ``[]``.
 
     Args:
@@ -571,7 +637,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: Any = None) -> 
         return tensor
 
 
-def assert_proper_iterable(values: Any) -> None:
+def assert_proper_iterable(values: TensorLike) -> None:
     """Checks that ``values`` can be iterated over and is neither tensor, array, text nor bytes.
 
     Args:
@@ -586,7 +652,7 @@ def assert_proper_iterable(values: Any) -> None:
         raise TypeError(f"Expected argument 'values' to be iterable.  Found: {type(values)}")
 
 
-def is_numeric_tensor(tensor: Any) -> bool:
+def is_numeric_tensor(tensor: TensorLike) -> bool:
     """Whether ``tensor`` is a tensor of numbers, quantized ones included.
 
     Args:
@@ -607,7 +673,7 @@ def _differences(x: Tensor) -> Tensor:
     return upper - lower
 
 
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Tells whether no element, in row-major order, is less than the one before it.
 
     Args:
@@ -623,7 +689,7 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
         return new("All", input=holds, reduction_indices=[0])
 
 
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Tells whether every element, in row-major order, is greater than the one before it.
 
     Args:

@@ -106,7 +106,7 @@ def plan_code(schedule: Schedule, environment: Environment, form: PlanForm | Non
     Args:
         schedule: what to do.
         environment: what the code is bound to.
-        form: what it does besides; nothing where None.
+        form: what it does besides; nothing if None.
 
     Raises:
         UnimplementedError: a node has no function that computes it.

@@ -24,7 +24,7 @@ class ValueNames:
         source: what is written to.
         liveness: how long values are needed.
         of: value to its name; the caller may add to it.
-        before_use: adds the lines that a value needs before it is used; None where there are none.
+        before_use: adds the lines that a value needs before it is used; None if there are none.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ class Liveness:
     readers: dict[Slot, list[Step]] = field(default_factory=dict)
     """Value to the steps that take it."""
     last_use: dict[Slot, int] = field(default_factory=dict)
-    """Value to the position of the last step that takes it or an alias of it; -1 where a loop keeps it to its end."""
+    """Value to the position of the last step that takes it or an alias of it; -1 if a loop keeps it to its end."""
     roots: dict[Slot, Slot] = field(default_factory=dict)
     """Alias to the value it stands for."""
 

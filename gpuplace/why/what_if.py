@@ -156,7 +156,7 @@ class WhatIf:
             if lacking and lacking.isdisjoint(dict(self.constraints(node).supported)):
                 whose = "it" if member == node else f"{names[member]}, tied to it,"
                 return f"{whose} has no {' or '.join(sorted(lacking))} kernel"
-        return "the first choice of its group" if len(group) > 1 else "its first choice"
+        return _first_choice(group)
 
     def _member(self, node: int) -> Member:
         """The constraints of one node before merging."""
@@ -245,6 +245,10 @@ class WhatIf:
         return found.first if found.devices else NOWHERE
 
 
+def _first_choice(group: list[int]) -> str:
+    return "the first choice of its group" if len(group) > 1 else "its first choice"
+
+
 def _host_readers(placed: Placed) -> frozenset[int]:
     """The nodes that keep their groups on the CPU because of what they read; worked out once."""
     found: frozenset[int] | None = placed.__dict__.get("_host_readers")
@@ -275,7 +279,7 @@ def anyway(placed: Placed, node: int) -> str:
     elif rule is Rule.DEFAULT_DEVICE:
         by_itself = chooser.without_default().candidates(member)
     if by_itself is not None:
-        return "the first choice of its group" if by_itself.first == device else ""
+        return _first_choice(placed.group_of(node)) if by_itself.first == device else ""
     if rule is Rule.ASSIGNED:
         return "the placer's own choice" if _without_assignment(placed, culprit, node) == device else ""
     changed = undone(placed, rule, culprit)

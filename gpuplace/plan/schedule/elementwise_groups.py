@@ -19,7 +19,7 @@ A step joins the group of one of its inputs, if
   memory, and of a shape that may be the group's: one element of the result for one of the group's;
 - it does not come after a ``Switch``, and touches no variable;
 - nothing outside lies on a way from the group to the step (the group is *convex*), so that the group can run at once.
-  Ways follow data, control edges and the order of the steps that have effects, which stays as it was.
+  Ways follow data, control edges and the order of the uses of each variable (``lanes.dependencies``).
 
 The search goes once through the schedule and keeps, as bits, which groups lie before each step and each group.
 
@@ -32,12 +32,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpuplace.dtypes import resource
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.ready_order import ready_order
 from gpuplace.kernels.compute import bind, find_compute
 from gpuplace.numerics.cuda_text import TYPE_NAMES
 from gpuplace.numerics.recording import NotRecorded, Recorder
+from gpuplace.plan.schedule.lanes import dependencies
 from gpuplace.plan.schedule.partition import MERGES, SWITCHES, Schedule, Slot, Step
 
 __all__ = ["ELEMENTWISE_OPS", "FusedStep", "calls_of", "fused"]
@@ -68,6 +68,11 @@ class FusedStep(Step):
     """The steps, in their order."""
     launches: dict[Any, Any] = field(default_factory=dict)
     """Shapes of the inputs to what is called with them; None if the steps run one by one."""
+
+    @property
+    def operations(self) -> Sequence[Operation]:
+        """What runs."""
+        return [step.op for step in self.steps if step.op is not None]
 
     @property
     def control_inputs(self) -> Sequence[Operation]:
@@ -149,7 +154,7 @@ class _Search:
         for number, step in enumerate(self._steps):
             for slot in step.inputs:
                 self._readers.setdefault(slot, []).append(number)
-        self.sources = self._all_sources()
+        self.sources = [sorted(before) for before in dependencies(schedule)]
         """Number of a step to those of the steps that have to run before."""
         self._group_of: dict[int, _Group] = {}
         self._groups: list[_Group] = []
@@ -166,23 +171,6 @@ class _Search:
             if number not in guarded and self._is_wanted(step):
                 self._place(number, step)
         return [group for group in self._groups if group.numbers]
-
-    def _all_sources(self) -> list[list[int]]:
-        steps_of: dict[Operation, list[int]] = {}
-        found: list[list[int]] = []
-        last_effect = None
-        for number, step in enumerate(self._steps):
-            before = {self._producers[slot] for slot in step.inputs if slot in self._producers}
-            for control in step.control_inputs:
-                before.update(steps_of.get(control, ()))
-            if _has_effect(step):
-                if last_effect is not None:
-                    before.add(last_effect)
-                last_effect = number
-            if step.op is not None:
-                steps_of.setdefault(step.op, []).append(number)
-            found.append(sorted(before))
-        return found
 
     def _guarded(self) -> set[int]:
         """Steps that may not run: those after a ``Switch``."""
@@ -325,13 +313,3 @@ class _Search:
                 if slot in self._fetched or not inside.issuperset(self._readers.get(slot, ()))
             )
         return tuple(inputs), tuple(outputs) or step.outputs
-
-
-def _has_effect(step: Step) -> bool:
-    """Whether a step must keep its place among others that have to do with state."""
-    op = step.op
-    if op is not None and step.folded is None and (op.op_def is None or op.op_def.is_stateful):
-        return True
-    return any(step.reads) or any(
-        slot.is_ref or slot.tensor.dtype.base_dtype is resource for slot in (*step.inputs, *step.outputs)
-    )

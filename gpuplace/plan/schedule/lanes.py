@@ -129,7 +129,7 @@ def dependencies(schedule: Schedule) -> list[set[int]]:
         touches = touched.note(number, step, before)
         op = step.op
         if op is not None:
-            positions[op] = number
+            positions.update(dict.fromkeys(step.operations, number))
             is_stateful = op.op_def is not None and op.op_def.is_stateful and step.folded is None
             if is_stateful and not touches and op.type not in _RANDOM and op.type not in HOLDERS:
                 if stateful >= 0:

@@ -119,6 +119,11 @@ class Step:
         return self.op.attrs["value"].array if self.folded is None else self.folded.value
 
     @property
+    def operations(self) -> Sequence[Operation]:
+        """What runs; nothing for a copy."""
+        return () if self.op is None else (self.op,)
+
+    @property
     def control_inputs(self) -> Sequence[Operation]:
         """Operations that have to run before."""
         if self.folded is not None:

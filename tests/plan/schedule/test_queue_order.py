@@ -119,3 +119,20 @@ def test_dependencies_are_kept_and_every_step_is_there_once(fake):
         position = {name: at for at, name in enumerate(names(schedule))}
         order = [read.op.name, host.op.name, assigned.op.name, again.op.name]
         assert sorted(order, key=position.__getitem__) == order
+
+
+def test_a_control_edge_from_within_a_group_is_kept(fake, monkeypatch):
+    monkeypatch.setenv("GPUPLACE_GPU_EXPERIMENTS", "fusion,copy_streams")
+    x = tf.placeholder(tf.float32, [4])
+    with tf.device("/gpu:0"):
+        inner = tf.tanh(x)
+        product = tf.matmul(x[None], x[:, None], name="product")
+    with tf.device("/cpu:0"):
+        waits = tf.negative(product, name="waits")
+    with tf.device("/gpu:0"):
+        last = tf.add(inner, waits[0], name="last")
+    with tf.device("/cpu:0"), tf.control_dependencies([inner]):
+        behind = tf.add(x, 1.0, name="behind")
+    with tf.Session() as session:
+        order = names(plan_of(session, [last, behind], [x]).schedule)
+    assert order.index("waits") < order.index("last") < order.index("behind")

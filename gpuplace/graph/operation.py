@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from gpuplace.display import notebook_view
+from gpuplace.display import above, notebook_view
 from gpuplace.dtypes import DType
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.source_text import source_text
@@ -471,7 +471,7 @@ class Operation:
     @property
     def node_def(self) -> NodeDef:
         """The operation as a ``NodeDef``."""
-        from gpuplace.graphdef.export import node_def
+        node_def = above("gpuplace.graphdef.export", "node_def")
 
         return node_def(self)
 

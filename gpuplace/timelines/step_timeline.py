@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace.display import above
 from gpuplace.tables.palette import device_label, device_style
 from gpuplace.tables.scale import time_text
 from gpuplace.tables.text import bytes_text, counted
@@ -339,7 +340,7 @@ class StepTimeline:
         return f"<StepTimeline of {self.text}>"
 
     def __str__(self) -> str:
-        from gpuplace.timelines.text import timeline_text
+        timeline_text = above("gpuplace.timelines.text", "timeline_text")
 
         return timeline_text(self)
 
@@ -352,7 +353,7 @@ class StepTimeline:
         Raises:
             ValueError: there is no such table.
         """
-        from gpuplace.jupyter.frames.timeline_frames import timeline_frame
+        timeline_frame = above("gpuplace.jupyter.frames.timeline_frames", "timeline_frame")
 
         return timeline_frame(self, table)
 
@@ -366,12 +367,12 @@ class StepTimeline:
         Raises:
             ValueError: an unknown theme.
         """
-        from gpuplace.timelines.svg import timeline_svg
+        timeline_svg = above("gpuplace.timelines.svg", "timeline_svg")
 
         return timeline_svg(self, theme, width)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """The view to zoom, a still picture and text."""
-        from gpuplace.jupyter.timeline_view import timeline_bundle
+        timeline_bundle = above("gpuplace.jupyter.timeline_view", "timeline_bundle")
 
         return timeline_bundle(self, **kwargs)

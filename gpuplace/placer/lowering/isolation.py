@@ -16,7 +16,8 @@ from __future__ import annotations
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError, UnimplementedError
 from gpuplace.graph.attr_value import FunctionRef
-from gpuplace.placer.lowering.bodies import CALL_OPS, Bodies
+from gpuplace.graph.op_sets import CALL_OPS
+from gpuplace.placer.lowering.bodies import Bodies
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, guarded
 
 

@@ -22,10 +22,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.op_sets import MERGES, SWITCHES
 from gpuplace.graph.operation import Operation
 from gpuplace.plan.codegen.kernel_calls import KernelLines
 from gpuplace.plan.schedule.guards import Guards
-from gpuplace.plan.schedule.partition import MERGES, SWITCHES, Slot, Step
+from gpuplace.plan.schedule.partition import Slot, Step
 
 __all__ = ["BranchLines"]
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.graph.op_sets import ASSIGNMENTS, PLACEHOLDERS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import bind, find_compute
 from gpuplace.ops.nn.fused_conv import chain_function
@@ -22,13 +23,10 @@ from gpuplace.plan.fused_elementwise import fused_function
 from gpuplace.plan.schedule.chains import convolution_chains
 from gpuplace.plan.schedule.elementwise_groups import FusedStep
 from gpuplace.plan.schedule.fresh_ops import has_room_for_result, is_known_small
-from gpuplace.plan.schedule.partition import HOLDERS, Slot, Step, retval_name
-from gpuplace.plan.schedule.pruning import PLACEHOLDERS
+from gpuplace.plan.schedule.partition import Slot, Step, retval_name
 from gpuplace.plan.step_errors import missing_feed_error
 
 __all__ = ["KernelLines"]
-
-_ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
 
 _PASSING = frozenset({"Identity", "StopGradient", "Snapshot", "GuaranteeConst"})
 """Ops that hand on what they get."""
@@ -54,7 +52,7 @@ class KernelLines(MemoryLines):
             for slot in step.outputs:
                 if self.is_used(slot):
                     self._add_constant(step, slot)
-        elif op.type in HOLDERS:
+        elif op.type in VARIABLE_OPS:
             self._name_global(step.outputs[0], self.kernel(step, op)())
         elif self.is_silent(step):
             if step.outputs:
@@ -164,7 +162,7 @@ class KernelLines(MemoryLines):
         backend = self.backends[step.device]
         memory = backend.memory
         values = self.expressions(step)
-        if memory is not None and op.type in _ASSIGNMENTS:
+        if memory is not None and op.type in ASSIGNMENTS:
             values[1] = self._own_value(step, values[1], memory)
         function = self._in_chain(step, op) if id(step) in self._chained else self.kernel(step, op)
         if (reused := self._reused(number, step, op, function)) is not None:

@@ -40,10 +40,11 @@ from typing import Any
 import numpy as np
 
 from gpuplace.errors import CancelledError, InternalError
+from gpuplace.graph.op_sets import EXITS, LOOP_OPS, SWITCHES
 from gpuplace.plan.codegen.branches import BranchLines
 from gpuplace.plan.schedule.loop_facts import LoopFacts
-from gpuplace.plan.schedule.loop_frames import DECIDING, EXITS, GOING_ON, LEAVING, LOOP_OPS
-from gpuplace.plan.schedule.partition import SWITCHES, Loop, Slot, Step, retval_name
+from gpuplace.plan.schedule.loop_frames import DECIDING, GOING_ON, LEAVING
+from gpuplace.plan.schedule.partition import Loop, Slot, Step, retval_name
 
 __all__ = ["LoopLines"]
 

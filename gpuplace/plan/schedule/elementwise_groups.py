@@ -34,11 +34,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpuplace.dtypes import resource
+from gpuplace.graph.op_sets import MERGES, SWITCHES
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import bind, find_compute
 from gpuplace.numerics.cuda_text import TYPE_NAMES
 from gpuplace.numerics.recording import NotRecorded, Recorder
-from gpuplace.plan.schedule.partition import MERGES, SWITCHES, Schedule, Slot, Step
+from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
 __all__ = ["ELEMENTWISE_OPS", "FusedStep", "calls_of", "fused"]
 

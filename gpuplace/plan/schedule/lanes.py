@@ -25,9 +25,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpuplace.dtypes import resource
+from gpuplace.graph.op_sets import MERGES, SWITCHES, VARIABLE_OPS
 from gpuplace.graph.operation import Operation
 from gpuplace.plan.schedule.costs import copy_cost_us, operation_cost_us
-from gpuplace.plan.schedule.partition import HOLDERS, MERGES, SWITCHES, Schedule, Slot, Step
+from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
 __all__ = ["Arrangement", "Handoff", "Lane", "arrange", "dependencies", "estimated_costs"]
 
@@ -123,7 +124,7 @@ def dependencies(schedule: Schedule) -> list[set[int]]:
         if op is not None:
             positions[op] = number
             is_stateful = op.op_def is not None and op.op_def.is_stateful and step.folded is None
-            if is_stateful and not touches and op.type not in _RANDOM and op.type not in HOLDERS:
+            if is_stateful and not touches and op.type not in _RANDOM and op.type not in VARIABLE_OPS:
                 if stateful >= 0:
                     before.add(stateful)
                 stateful = number
@@ -143,7 +144,7 @@ class _Touched:
     def note(self, number: int, step: Step, before: set[int]) -> bool:
         """Adds the steps that have to come before because of variables; returns whether there are variables."""
         op = step.op
-        if op is not None and op.type in HOLDERS:
+        if op is not None and op.type in VARIABLE_OPS:
             name = op.attrs.get("shared_name") or op.name.encode()
             self._roots[step.outputs[0]] = name, op.attrs.get("container"), step.device
             return True

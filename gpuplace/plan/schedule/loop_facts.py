@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gpuplace.graph.op_sets import ENTERS, EXITS, MERGES
 from gpuplace.graph.operation import Operation
 from gpuplace.plan.codegen.branches import guard_of_step
 from gpuplace.plan.schedule.guards import Guards
-from gpuplace.plan.schedule.loop_frames import DECIDING, ENTERS, EXITS, GOING_ON, LEAVING
-from gpuplace.plan.schedule.partition import MERGES, Loop, Schedule, Slot, Step
+from gpuplace.plan.schedule.loop_frames import DECIDING, GOING_ON, LEAVING
+from gpuplace.plan.schedule.partition import Loop, Schedule, Slot, Step
 
 __all__ = ["LoopFacts"]
 

@@ -183,7 +183,8 @@ def tensor_value(proto: Any) -> TensorValue:
 def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False) -> Any:
     """A ``TensorProto`` of a Python value or array; arguments and errors as ``tf.constant``."""
     wanted = None if dtype is None else as_dtype(dtype).base_dtype
-    return encode_tensor(TensorValue.of_array(as_array(values, wanted, shape, verify_shape), wanted))
+    array = as_array(values, wanted, shape, verify_shape)
+    return encode_tensor(TensorValue.of_array(array.view(), wanted))
 
 
 def make_ndarray(tensor: Any) -> np.ndarray[Any, Any]:

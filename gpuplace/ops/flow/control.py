@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from gpuplace.dtypes import as_array, as_dtype
+from gpuplace.dtypes import as_dtype, own_array
 from gpuplace.errors import InvalidArgumentError, UnknownError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, get_default_graph, name_scope
@@ -342,15 +342,19 @@ def py_func(
     return list(op.outputs) if several else op.outputs[0]
 
 
-@compute("PyFunc", "PyFuncStateless")
+@compute("PyFunc", "PyFuncStateless", fresh=True)
 def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
-    result = _functions.find(token.decode())(*input)
+    """The function gets copies, scalars for rank 0, and what it returns is copied: it may keep both and write to them.
+
+    Source: tensorflow/python/lib/core/py_func.cc, release 1.15 (``PyArray_Return``).
+    """
+    result = _functions.find(token.decode())(*[xp.array(value)[()] for value in input])
     values = [] if result is None else list(result) if isinstance(result, _TUPLE) else [result]
     if len(values) != len(Tout):
         raise InvalidArgumentError(
             None, None, f"pyfunc_{token.decode()} returns {len(values)} values, expects {len(Tout)}"
         )
-    arrays = [as_array(value) for value in values]
+    arrays = [own_array(value) for value in values]
     for index, (array, wanted) in enumerate(zip(arrays, Tout, strict=True)):
         if as_dtype(array.dtype) is not wanted:
             raise InvalidArgumentError(

@@ -46,7 +46,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
         return x if x.dtype.base_dtype is wanted else new("Cast", scope, x=x, DstT=wanted)
 
 
-@binder("Cast")
+@binder("Cast", elementwise=True)
 def _cast(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     wanted = attrs["DstT"].as_numpy_dtype
     if attrs["SrcT"].is_complex and not attrs["DstT"].is_complex:

@@ -90,7 +90,7 @@ def _reciprocal_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("ReciprocalGrad" if op.type == "Reciprocal" else "InvGrad", y=op.outputs[0], dy=grad)
 
 
-@compute("ReciprocalGrad", "InvGrad")
+@compute("ReciprocalGrad", "InvGrad", elementwise=True)
 def _reciprocal_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     inverse = xp.conjugate(y)
     return -dy * inverse * inverse
@@ -117,7 +117,7 @@ def sqrt(x: Any, name: str | None = None) -> Tensor:
     return new("Sqrt", name, x=x)
 
 
-unary_ufunc("sqrt", "Sqrt")
+unary_ufunc("sqrt", "Sqrt", slow=True)
 
 
 @gradient("Sqrt")
@@ -125,7 +125,7 @@ def _sqrt_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("SqrtGrad", y=op.outputs[0], dy=grad)
 
 
-@compute("SqrtGrad")
+@compute("SqrtGrad", elementwise=True)
 def _sqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     return xp.true_divide(dy * y.dtype.type(0.5), xp.conjugate(y))
 
@@ -135,7 +135,7 @@ def rsqrt(x: Any, name: str | None = None) -> Tensor:
     return new("Rsqrt", name, x=x)
 
 
-@compute("Rsqrt")
+@compute("Rsqrt", elementwise=True, slow=True)
 def _rsqrt(xp: Any, x: Any) -> Any:
     return mapped(lambda x: xp.reciprocal(xp.sqrt(x)), x)
 
@@ -145,7 +145,7 @@ def _rsqrt_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("RsqrtGrad", y=op.outputs[0], dy=grad)
 
 
-@compute("RsqrtGrad")
+@compute("RsqrtGrad", elementwise=True)
 def _rsqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     inverse = xp.conjugate(y)
     return y.dtype.type(-0.5) * (dy * inverse) * (inverse * inverse)
@@ -162,7 +162,7 @@ def exp(x: Any, name: str | None = None) -> Tensor:
     return new("Exp", name, x=x)
 
 
-unary_ufunc("exp", "Exp")
+unary_ufunc("exp", "Exp", slow=True)
 
 
 @gradient("Exp")
@@ -176,7 +176,7 @@ def expm1(x: Any, name: str | None = None) -> Tensor:
     return new("Expm1", name, x=x)
 
 
-unary_ufunc("expm1", "Expm1")
+unary_ufunc("expm1", "Expm1", slow=True)
 
 
 @gradient("Expm1")
@@ -190,7 +190,7 @@ def log(x: Any, name: str | None = None) -> Tensor:
     return new("Log", name, x=x)
 
 
-unary_ufunc("log", "Log")
+unary_ufunc("log", "Log", slow=True)
 
 
 @gradient("Log")
@@ -204,7 +204,7 @@ def log1p(x: Any, name: str | None = None) -> Tensor:
     return new("Log1p", name, x=x)
 
 
-unary_ufunc("log1p", "Log1p")
+unary_ufunc("log1p", "Log1p", slow=True)
 
 
 @gradient("Log1p")
@@ -222,7 +222,7 @@ def sin(x: Any, name: str | None = None) -> Tensor:
     return new("Sin", name, x=x)
 
 
-unary_ufunc("sin", "Sin")
+unary_ufunc("sin", "Sin", slow=True)
 
 
 @gradient("Sin")
@@ -236,7 +236,7 @@ def cos(x: Any, name: str | None = None) -> Tensor:
     return new("Cos", name, x=x)
 
 
-unary_ufunc("cos", "Cos")
+unary_ufunc("cos", "Cos", slow=True)
 
 
 @gradient("Cos")
@@ -250,7 +250,7 @@ def tan(x: Any, name: str | None = None) -> Tensor:
     return new("Tan", name, x=x)
 
 
-unary_ufunc("tan", "Tan")
+unary_ufunc("tan", "Tan", slow=True)
 
 
 @gradient("Tan")
@@ -343,7 +343,7 @@ def tanh(x: Any, name: str | None = None) -> Tensor:
     return new("Tanh", name, x=x)
 
 
-unary_ufunc("tanh", "Tanh")
+unary_ufunc("tanh", "Tanh", slow=True)
 
 
 @gradient("Tanh")
@@ -352,7 +352,7 @@ def _tanh_grad(op: Operation, grad: Tensor) -> Tensor:
         return new("TanhGrad", y=conjugate(op.outputs[0]), dy=grad)
 
 
-@compute("TanhGrad")
+@compute("TanhGrad", elementwise=True)
 def _tanh_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     return dy * (y.dtype.type(1) - y * y)
 
@@ -413,7 +413,7 @@ def sigmoid(x: Any, name: str | None = None) -> Tensor:
         return new("Sigmoid", scope, x=convert_to_tensor(x, name="x"))
 
 
-@compute("Sigmoid")
+@compute("Sigmoid", elementwise=True, slow=True)
 def _sigmoid(xp: Any, x: Any) -> Any:
     one = x.dtype.type(1)
     return mapped(lambda x: xp.true_divide(one, one + xp.exp(-x)), x)
@@ -425,7 +425,7 @@ def _sigmoid_grad(op: Operation, grad: Tensor) -> Tensor:
         return new("SigmoidGrad", y=conjugate(op.outputs[0]), dy=grad)
 
 
-@compute("SigmoidGrad")
+@compute("SigmoidGrad", elementwise=True)
 def _sigmoid_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     return mapped(lambda dy, y: dy * y * (y.dtype.type(1) - y), dy, y)
 
@@ -479,7 +479,7 @@ unary_ufunc("rint", "Rint")
 shape_function("Round")(same_shape)
 
 
-@binder("Round")
+@binder("Round", elementwise=True)
 def _round(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     return xp.positive if attrs["T"].is_integer else xp.rint
 

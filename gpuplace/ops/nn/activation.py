@@ -75,7 +75,7 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
     return new("Relu6", name, features=features)
 
 
-@binder("Relu")
+@binder("Relu", elementwise=True)
 def _relu(xp: Any, attrs: Mapping[str, Any], op: Operation, *, out: Any = None) -> Callable[..., Any]:
     if xp is np and is_whole(op.outputs[0]):
         zero = np.zeros((), op.outputs[0].dtype.as_numpy_dtype)
@@ -83,7 +83,7 @@ def _relu(xp: Any, attrs: Mapping[str, Any], op: Operation, *, out: Any = None) 
     return lambda x, out=None: by_element(xp, xp.maximum, x, _typed(0, x), out)
 
 
-@binder("ReluGrad")
+@binder("ReluGrad", elementwise=True)
 def _bind_relu_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     elements = op.outputs[0].shape.num_elements()
     if xp is np and elements is not None and elements <= FEW:
@@ -96,13 +96,13 @@ def _relu_grad(xp: Any, grad: Any, x: Any) -> Any:
     return kept(xp, grad, x > 0)
 
 
-@compute("Relu6")
+@compute("Relu6", elementwise=True)
 def _relu6(xp: Any, x: Any) -> Any:
     positive = by_element(xp, xp.maximum, x, _typed(0, x), None)
     return by_element(xp, xp.minimum, positive, _typed(6, x), positive if positive.ndim else None)
 
 
-@compute("Relu6Grad")
+@compute("Relu6Grad", elementwise=True)
 def _relu6_grad(xp: Any, grad: Any, x: Any) -> Any:
     return kept(xp, grad, (x > 0) & (x < 6))
 
@@ -141,14 +141,14 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
         return new("LeakyRelu", scope, features=features, alpha=float(alpha))
 
 
-@compute("LeakyRelu")
+@compute("LeakyRelu", elementwise=True)
 def _leaky_relu(xp: Any, x: Any, *, alpha: float) -> Any:
     if 0 < alpha <= 1:
         return mapped(lambda x: xp.maximum(x, x * _typed(alpha, x)), x)
     return mapped(lambda x: chosen(xp, x > 0, x, x * _typed(alpha, x)), x)
 
 
-@compute("LeakyReluGrad")
+@compute("LeakyReluGrad", elementwise=True)
 def _leaky_relu_grad(xp: Any, grad: Any, x: Any, *, alpha: float) -> Any:
     return mapped(lambda grad, x: chosen(xp, x > 0, grad, grad * _typed(alpha, grad)), grad, x)
 
@@ -192,25 +192,25 @@ def _up_to(xp: Any, x: Any, most: Any) -> Any:
     return xp.clip(x, x.dtype.type(-xp.inf), most)
 
 
-@compute("Elu")
+@compute("Elu", elementwise=True, slow=True)
 def _elu(xp: Any, x: Any) -> Any:
     zero = _typed(0, x)
     return mapped(lambda x: xp.expm1(_up_to(xp, x, zero)) + _from(xp, x, zero), x)
 
 
-@compute("EluGrad")
+@compute("EluGrad", elementwise=True)
 def _elu_grad(xp: Any, grad: Any, out: Any) -> Any:
     zero, one = _typed(0, out), _typed(1, out)
     return mapped(lambda grad, out: (xp.fmin(out, zero) + one) * grad, grad, out)
 
 
-@compute("Selu")
+@compute("Selu", elementwise=True, slow=True)
 def _selu(xp: Any, x: Any) -> Any:
     zero, scale, below = _typed(0, x), _typed(_SELU_SCALE, x), _typed(_SELU_SCALE_ALPHA, x)
     return mapped(lambda x: below * xp.expm1(_up_to(xp, x, zero)) + scale * _from(xp, x, zero), x)
 
 
-@compute("SeluGrad")
+@compute("SeluGrad", elementwise=True)
 def _selu_grad(xp: Any, grad: Any, out: Any) -> Any:
     scale, below = _typed(_SELU_SCALE, out), _typed(_SELU_SCALE_ALPHA, out)
 
@@ -255,22 +255,22 @@ def softsign(features: Any, name: str | None = None) -> Tensor:
     return new("Softsign", name, features=features)
 
 
-@compute("Softplus")
+@compute("Softplus", elementwise=True, slow=True)
 def _softplus(xp: Any, x: Any) -> Any:
     return mapped(lambda x: _from(xp, x, _typed(0, x)) + xp.log1p(xp.exp(-xp.abs(x))), x)
 
 
-@compute("SoftplusGrad")
+@compute("SoftplusGrad", elementwise=True)
 def _softplus_grad(xp: Any, grad: Any, x: Any) -> Any:
     return mapped(lambda grad, x: grad / (xp.exp(-x) + _typed(1, x)), grad, x)
 
 
-@compute("Softsign")
+@compute("Softsign", elementwise=True)
 def _softsign(xp: Any, x: Any) -> Any:
     return mapped(lambda x: x / (xp.abs(x) + _typed(1, x)), x)
 
 
-@compute("SoftsignGrad")
+@compute("SoftsignGrad", fresh=True)
 def _softsign_grad(xp: Any, grad: Any, x: Any) -> Any:
     return mapped(lambda grad, x: grad / xp.square(xp.abs(x) + _typed(1, x)), grad, x)
 
@@ -328,7 +328,7 @@ def _softmax_shape(op: Operation) -> list[TensorShape]:
     return [require_rank_at_least(op.inputs[0].shape, 1)]
 
 
-@compute("Softmax")
+@compute("Softmax", fresh=True, slow=True)
 def _softmax(xp: Any, logits: Any) -> Any:
     def rows(some: Any, result: Any) -> None:
         xp.subtract(some, some.max(axis=-1, keepdims=True), out=result)
@@ -338,7 +338,7 @@ def _softmax(xp: Any, logits: Any) -> Any:
     return _by_rows(xp, rows, logits)
 
 
-@compute("LogSoftmax")
+@compute("LogSoftmax", fresh=True, slow=True)
 def _log_softmax(xp: Any, logits: Any) -> Any:
     def rows(some: Any, result: Any) -> None:
         xp.subtract(some, some.max(axis=-1, keepdims=True), out=result)

@@ -115,7 +115,7 @@ def _depthwise_shape(op: Operation) -> list[TensorShape]:
     return [image_shape(op, images, rows, columns, filters)]
 
 
-@compute("DepthwiseConv2dNative")
+@compute("DepthwiseConv2dNative", fresh=True)
 def _depthwise(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
     require_nhwc_on_cpu(ctx, "DepthwiseConv2dNative")
     data_format = format_of(ctx.op.attrs)
@@ -123,7 +123,7 @@ def _depthwise(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
     return from_nhwc(xp, depthwise(xp, to_nhwc(images, data_format), filter, window), data_format)
 
 
-@compute("DepthwiseConv2dNativeBackpropInput")
+@compute("DepthwiseConv2dNativeBackpropInput", fresh=True)
 def _depthwise_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: KernelContext) -> Any:
     data_format = format_of(ctx.op.attrs)
     shape, grad = image_sizes(input_sizes, data_format), to_nhwc(grad, data_format)
@@ -131,7 +131,7 @@ def _depthwise_input(xp: Any, input_sizes: Any, filter: Any, grad: Any, *, ctx: 
     return from_nhwc(xp, depthwise_images_gradient(xp, shape, filter, grad, window), data_format)
 
 
-@compute("DepthwiseConv2dNativeBackpropFilter")
+@compute("DepthwiseConv2dNativeBackpropFilter", fresh=True)
 def _depthwise_filter(xp: Any, images: Any, filter_sizes: Any, grad: Any, *, ctx: KernelContext) -> Any:
     data_format = format_of(ctx.op.attrs)
     shape = tuple(int(size) for size in filter_sizes)

@@ -132,7 +132,7 @@ def _softmax_entropy_shape(op: Operation) -> list[TensorShape]:
     return [both[:1], both]
 
 
-@compute("SoftmaxCrossEntropyWithLogits")
+@compute("SoftmaxCrossEntropyWithLogits", fresh=True)
 def _softmax_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
     shifted = logits - logits.max(axis=1, keepdims=True)
     powers = xp.exp(shifted)
@@ -233,7 +233,7 @@ def _sparse_entropy_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((rows,)), TensorShape.of((rows, features.sizes[1]))]
 
 
-@compute("SparseSoftmaxCrossEntropyWithLogits")
+@compute("SparseSoftmaxCrossEntropyWithLogits", fresh=True)
 def _sparse_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
     classes = logits.shape[1]
     if labels.size and (int(labels.min()) < 0 or int(labels.max()) >= classes):
@@ -270,7 +270,7 @@ def _prevent_gradient_shape(op: Operation) -> list[TensorShape]:
     return [op.inputs[0].shape]
 
 
-@compute("PreventGradient")
+@compute("PreventGradient", shares=True)
 def _prevent_gradient(xp: Any, x: Any) -> Any:
     return x
 

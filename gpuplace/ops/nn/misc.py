@@ -91,7 +91,7 @@ def _bias_add_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((*value.sizes[:axis], size, *value.sizes[axis + 1 :]))]
 
 
-@binder("BiasAdd")
+@binder("BiasAdd", elementwise=True)
 def _bias_add(
     xp: Any, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes, out: Any = None
 ) -> Callable[..., Any]:
@@ -116,7 +116,7 @@ def _bias_add_grad_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((sizes[_channel_axis(op.attrs["data_format"], len(sizes))],))]
 
 
-@binder("BiasAddGrad")
+@binder("BiasAddGrad", fresh=True)
 def _bias_add_grad(
     xp: Any, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes
 ) -> Callable[[Any], Any]:
@@ -158,7 +158,7 @@ def _l2_loss_shape(op: Operation) -> list[TensorShape]:
     return [SCALAR_SHAPE]
 
 
-@compute("L2Loss")
+@compute("L2Loss", fresh=True)
 def _l2_loss(xp: Any, t: Any) -> Any:
     return xp.sum(t * t, dtype=t.dtype) * t.dtype.type(0.5)
 
@@ -200,7 +200,7 @@ def _top_k_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((*shape.sizes[:-1], None if k is None else int(k)))] * 2
 
 
-@compute("TopKV2")
+@compute("TopKV2", fresh=True, slow=True)
 def _top_k(xp: Any, x: Any, k: Any) -> tuple[Any, Any]:
     count = int(k)
     if count > x.shape[-1]:

@@ -301,7 +301,7 @@ def _over_channels(xp: Any, values: Any, radius: int) -> Any:
     return values @ band.astype(values.dtype)
 
 
-@binder("LRN")
+@binder("LRN", fresh=True)
 def _lrn(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     radius, bias, alpha, beta = (attrs[name] for name in ("depth_radius", "bias", "alpha", "beta"))
 

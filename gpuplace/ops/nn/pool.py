@@ -134,7 +134,7 @@ def _window(attrs: Mapping[str, Any]) -> tuple[Window, str]:
     return window_of(attrs, rows, columns), data_format
 
 
-@binder("MaxPool")
+@binder("MaxPool", fresh=True)
 def _max_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     window, data_format = _window(attrs)
 
@@ -144,7 +144,7 @@ def _max_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[...,
     return run
 
 
-@binder("MaxPoolGrad")
+@binder("MaxPoolGrad", fresh=True)
 def _max_pool_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     window, data_format = _window(attrs)
 
@@ -156,7 +156,7 @@ def _max_pool_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable
     return run
 
 
-@binder("MaxPoolGradGrad")
+@binder("MaxPoolGradGrad", fresh=True)
 def _max_pool_grad_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     window, data_format = _window(attrs)
 
@@ -168,7 +168,7 @@ def _max_pool_grad_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Cal
     return run
 
 
-@binder("AvgPool")
+@binder("AvgPool", fresh=True)
 def _avg_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     window, data_format = _window(attrs)
 
@@ -178,7 +178,7 @@ def _avg_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[...,
     return run
 
 
-@binder("AvgPoolGrad")
+@binder("AvgPoolGrad", fresh=True)
 def _avg_pool_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     window, data_format = _window(attrs)
 

@@ -137,7 +137,7 @@ def random_uniform(
         return new("Add", scope, x=new("Mul", "mul", x=unit, y=high - low), y=low)
 
 
-@compute("RandomUniform")
+@compute("RandomUniform", fresh=True, slow=True, own_state=True)
 def _random_uniform(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
     sizes = _sizes(shape)
     count = math.prod(sizes)
@@ -145,7 +145,7 @@ def _random_uniform(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, c
     return philox.uniform(xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
 
 
-@compute("RandomUniformInt")
+@compute("RandomUniformInt", fresh=True, own_state=True)
 def _random_uniform_int(
     xp: Any, shape: Any, minval: Any, maxval: Any, *, Tout: Any, seed: int, seed2: int, ctx: Any
 ) -> Any:
@@ -206,7 +206,7 @@ def _scaled(
         return new("Add", scope, x=new("Mul", "mul", x=standard, y=stddev), y=mean)
 
 
-@compute("RandomStandardNormal")
+@compute("RandomStandardNormal", fresh=True, slow=True, own_state=True)
 def _random_standard_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
     sizes = _sizes(shape)
     count = math.prod(sizes)
@@ -214,7 +214,7 @@ def _random_standard_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2
     return philox.normal(xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
 
 
-@compute("TruncatedNormal")
+@compute("TruncatedNormal", fresh=True, slow=True, own_state=True)
 def _truncated_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
     sizes = _sizes(shape)
     count = math.prod(sizes)
@@ -228,7 +228,7 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
     return new("RandomShuffle", name, value=value, seed=seed1, seed2=seed2)
 
 
-@compute("RandomShuffle")
+@compute("RandomShuffle", own_state=True)
 def _random_shuffle(xp: Any, value: Any, *, seed: int, seed2: int, ctx: Any) -> Any:
     """Exchanges each row, from the first on, with one of those not behind it."""
     generator = _generator(ctx, seed, seed2)
@@ -276,7 +276,7 @@ def _multinomial(logits: Any, num_samples: Any, dtype: Any, seed: int | None) ->
     )  # fmt: skip
 
 
-@compute("Multinomial")
+@compute("Multinomial", fresh=True, own_state=True)
 def _multinomial_kernel(
     xp: Any, logits: Any, num_samples: Any, *, seed: int, seed2: int, output_dtype: Any, ctx: Any
 ) -> Any:

@@ -83,7 +83,7 @@ def _read_shape(op: Operation) -> list[TensorShape]:
     return [handle_shape(op.inputs[0])]
 
 
-@compute("ReadVariableOp")
+@compute("ReadVariableOp", reads_only=True)
 def _read(xp: Any, resource: ResourceHandle) -> Any:
     return resource.variable.value
 
@@ -106,7 +106,7 @@ def _variable_shape_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((handle_shape(op.inputs[0]).ndims,))]
 
 
-@compute("VariableShape")
+@compute("VariableShape", reads_only=True)
 def _variable_shape(xp: Any, resource: ResourceHandle, *, out_type: Any) -> Any:
     return np.asarray(resource.variable.value.shape, out_type.as_numpy_dtype)
 
@@ -121,7 +121,7 @@ def _is_initialized_shape(op: Operation) -> list[TensorShape]:
     return [SCALAR_SHAPE]
 
 
-@compute("VarIsInitializedOp")
+@compute("VarIsInitializedOp", reads_only=True)
 def _var_is_initialized(xp: Any, resource: ResourceHandle) -> Any:
     return np.asarray(resource.variable.is_initialized)
 
@@ -218,7 +218,7 @@ def _gather_shape(op: Operation) -> list[TensorShape]:
     return [op.inputs[1].shape.concatenate(shape[1:]) if shape.ndims else UNKNOWN_SHAPE]
 
 
-@compute("ResourceGather")
+@compute("ResourceGather", reads_only=True)
 def _gather(xp: Any, resource: ResourceHandle, indices: Any) -> Any:
     value = resource.variable.value
     check_indices(xp, indices, value.shape[0])

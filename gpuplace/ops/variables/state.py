@@ -62,7 +62,7 @@ def _old_variable_shape(op: Operation) -> list[TensorShape]:
     return [shape if shape.ndims else TensorShape(None)]
 
 
-@binder("VariableV2", "Variable")
+@binder("VariableV2", "Variable", shares=True)
 def _variable(
     xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[[], VariableStorage]:

@@ -16,20 +16,17 @@ import numpy as np
 
 from gpuplace.graph.op_sets import ASSIGNMENTS, PLACEHOLDERS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation
-from gpuplace.kernels.compute import bind, find_compute
+from gpuplace.kernels.compute import bind, find_compute, traits_of
 from gpuplace.ops.nn.fused_conv import chain_function
 from gpuplace.plan.codegen.memory_accounting import MemoryLines
 from gpuplace.plan.fused_elementwise import fused_function
 from gpuplace.plan.schedule.chains import convolution_chains
 from gpuplace.plan.schedule.elementwise_groups import FusedStep
-from gpuplace.plan.schedule.fresh_ops import has_room_for_result, is_known_small
 from gpuplace.plan.schedule.partition import Slot, Step, retval_name
+from gpuplace.plan.schedule.reused_memory import has_room_for_result, is_known_small
 from gpuplace.plan.step_errors import missing_feed_error
 
 __all__ = ["KernelLines"]
-
-_PASSING = frozenset({"Identity", "StopGradient", "Snapshot", "GuaranteeConst"})
-"""Ops that hand on what they get."""
 
 _WITHOUT_EFFECT = frozenset({"NoOp"})
 """Ops that are there for the edges."""
@@ -57,7 +54,7 @@ class KernelLines(MemoryLines):
         elif self.is_silent(step):
             if step.outputs:
                 self.names[step.outputs[0]] = self.names[step.inputs[0]]
-        elif op.type in _PASSING and self._is_free(step):
+        elif traits_of(op.type).forwards and self._is_free(step):
             self.call(number, step, self.expressions(step)[0], step.outputs, (self.names[step.inputs[0]],))
         else:
             self._add_kernel(number, step, op)
@@ -67,7 +64,7 @@ class KernelLines(MemoryLines):
         if step.op is None:
             return super().is_alias(step)
         return (
-            step.op.type in _PASSING
+            traits_of(step.op.type).forwards
             and step.folded is None
             and not step.reads[0]
             and step.inputs[0].location == step.outputs[0].location

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import resource
+from gpuplace.kernels.compute import traits_of
 from gpuplace.memory.simulated_memory import Reservation, SimulatedMemory
 from gpuplace.plan.codegen.source_lines import PlanLines
-from gpuplace.plan.schedule.fresh_ops import SHARING_OPS
 from gpuplace.plan.schedule.partition import Slot, Step
 
 __all__ = ["RESERVE_BYTES", "MemoryLines"]
@@ -68,7 +68,7 @@ class MemoryLines(PlanLines):
 
     def _reserve(self, step: Step, memory: SimulatedMemory | None) -> str:
         """Takes the memory of a large output before it is computed; returns the name of the reservation, or ""."""
-        if memory is None or len(step.outputs) != 1 or step.op is None or step.op.type in SHARING_OPS:
+        if memory is None or len(step.outputs) != 1 or step.op is None or traits_of(step.op.type).shares:
             return ""
         slot = step.outputs[0]
         tensor = slot.tensor

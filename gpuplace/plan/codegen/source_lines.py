@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from gpuplace.dtypes import resource
+from gpuplace.kernels.compute import traits_of
 from gpuplace.memory.simulated_memory import SimulatedMemory
-from gpuplace.plan.schedule.fresh_ops import FRESH_OPS
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
 __all__ = ["Backend", "Constants", "PlanLines"]
@@ -180,7 +180,7 @@ class PlanLines:
     def _makes_new(self, step: Step) -> bool:
         """Whether the step's results share no memory with its inputs, nor keep them."""
         if step.op is not None:
-            return step.op_type in FRESH_OPS
+            return traits_of(step.op_type).fresh
         return self.copier(step.inputs[0], step.outputs[0])[0] is not None
 
     def _may_be_kept(self, slot: Slot) -> bool:
@@ -218,6 +218,6 @@ def _keeps_inputs(step: Step) -> bool:
     op = step.op
     if op is None:
         return False
-    if op.op_def is None or op.op_def.is_stateful or op.type == "PyFuncStateless":
+    if op.op_def is None or op.op_def.is_stateful:
         return True
     return any(slot.is_ref or slot.tensor.dtype.base_dtype is resource for slot in step.inputs)

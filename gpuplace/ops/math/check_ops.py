@@ -28,19 +28,20 @@ __all__ = [
 ]  # fmt: skip
 
 _KNOWN: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
-    "Equal": ("==", np.equal),
-    "NotEqual": ("!=", np.not_equal),
-    "Less": ("<", np.less),
-    "LessEqual": ("<=", np.less_equal),
-    "Greater": (">", np.greater),
-    "GreaterEqual": (">=", np.greater_equal),
+    "==": ("Equal", np.equal),
+    "!=": ("NotEqual", np.not_equal),
+    "<": ("Less", np.less),
+    "<=": ("LessEqual", np.less_equal),
+    ">": ("Greater", np.greater),
+    ">=": ("GreaterEqual", np.greater_equal),
 }
+"""What compares, in a graph and of known values."""
 
 
 def _compare(
-    op_type: str, default_name: str, x: Any, y: Any, data: Any, summarize: Any, message: Any, name: str | None
+    symbol: str, default_name: str, x: Any, y: Any, data: Any, summarize: Any, message: Any, name: str | None
 ) -> Operation:
-    symbol, known = _KNOWN[op_type]
+    op_type, known = _KNOWN[symbol]
     with name_scope(name, default_name, [x, y, data]):
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x.dtype.base_dtype if not isinstance(y, Tensor) else None, name="y")
@@ -94,46 +95,46 @@ def assert_equal(
     Raises:
         InvalidArgumentError: both are known, and differ.
     """
-    return _compare("Equal", "assert_equal", x, y, data, summarize, message, name)
+    return _compare("==", "assert_equal", x, y, data, summarize, message, name)
 
 
 def assert_none_equal(
     x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
     """Fails unless ``x != y`` everywhere. See ``assert_equal``."""
-    return _compare("NotEqual", "assert_none_equal", x, y, data, summarize, message, name)
+    return _compare("!=", "assert_none_equal", x, y, data, summarize, message, name)
 
 
 def assert_less(
     x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
     """Fails unless ``x < y`` everywhere. See ``assert_equal``."""
-    return _compare("Less", "assert_less", x, y, data, summarize, message, name)
+    return _compare("<", "assert_less", x, y, data, summarize, message, name)
 
 
 def assert_less_equal(
     x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
     """Fails unless ``x <= y`` everywhere. See ``assert_equal``."""
-    return _compare("LessEqual", "assert_less_equal", x, y, data, summarize, message, name)
+    return _compare("<=", "assert_less_equal", x, y, data, summarize, message, name)
 
 
 def assert_greater(
     x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
     """Fails unless ``x > y`` everywhere. See ``assert_equal``."""
-    return _compare("Greater", "assert_greater", x, y, data, summarize, message, name)
+    return _compare(">", "assert_greater", x, y, data, summarize, message, name)
 
 
 def assert_greater_equal(
     x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
     """Fails unless ``x >= y`` everywhere. See ``assert_equal``."""
-    return _compare("GreaterEqual", "assert_greater_equal", x, y, data, summarize, message, name)
+    return _compare(">=", "assert_greater_equal", x, y, data, summarize, message, name)
 
 
 def _against_zero(
-    op_type: str,
+    symbol: str,
     default_name: str,
     sentence: str,
     x: Any,
@@ -146,10 +147,10 @@ def _against_zero(
         x = convert_to_tensor(x, name="x")
         zero = make_constant(0, x.dtype.base_dtype)
         shown = [message or "", f"Condition {sentence} did not hold element-wise:", f"x ({x.name}) = ", x]
-        inner = {"Less": "assert_less", "LessEqual": "assert_less_equal"}[op_type]
+        inner = "assert_less" if symbol == "<" else "assert_less_equal"
         first, second = (zero, x) if sentence in ("x > 0", "x >= 0") else (x, zero)
         return _compare(
-            op_type, inner, first, second, shown if data is None else data, summarize, message, None
+            symbol, inner, first, second, shown if data is None else data, summarize, message, None
         )
 
 
@@ -157,28 +158,28 @@ def assert_positive(
     x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
     """Fails unless every element is greater than 0. See ``assert_equal``."""
-    return _against_zero("Less", "assert_positive", "x > 0", x, data, summarize, message, name)
+    return _against_zero("<", "assert_positive", "x > 0", x, data, summarize, message, name)
 
 
 def assert_negative(
     x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
     """Fails unless every element is less than 0. See ``assert_equal``."""
-    return _against_zero("Less", "assert_negative", "x < 0", x, data, summarize, message, name)
+    return _against_zero("<", "assert_negative", "x < 0", x, data, summarize, message, name)
 
 
 def assert_non_negative(
     x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
     """Fails unless every element is 0 or greater. See ``assert_equal``."""
-    return _against_zero("LessEqual", "assert_non_negative", "x >= 0", x, data, summarize, message, name)
+    return _against_zero("<=", "assert_non_negative", "x >= 0", x, data, summarize, message, name)
 
 
 def assert_non_positive(
     x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
     """Fails unless every element is 0 or less. See ``assert_equal``."""
-    return _against_zero("LessEqual", "assert_non_positive", "x <= 0", x, data, summarize, message, name)
+    return _against_zero("<=", "assert_non_positive", "x <= 0", x, data, summarize, message, name)
 
 
 def assert_near(

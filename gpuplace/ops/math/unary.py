@@ -445,8 +445,9 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
         return new("Neg", scope, x=new("Softplus", features=-x))
 
 
-for _op_type in ("Sigmoid", "SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"):
-    shape_function(_op_type)(same_shape)
+shape_function("Sigmoid", "SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad")(
+    same_shape
+)
 
 
 # Rounding

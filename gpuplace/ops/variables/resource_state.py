@@ -13,6 +13,7 @@ import numpy as np
 from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import make_constant
+from gpuplace.graph.op_sets import SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, binder, compute
@@ -23,7 +24,7 @@ from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.shape_rules import brackets, merge_shapes
 from gpuplace.ops.support import new
-from gpuplace.ops.variables.scatter import check_indices, scattered
+from gpuplace.ops.variables.scatter import HOWS, check_indices, scattered
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape
 
 __all__ = ["resource_gather", "variable_shape"]
@@ -61,10 +62,14 @@ def _var_handle(
     return lambda: handle
 
 
+_PASSING = SWITCHES | {"Identity", "Enter"}
+"""Ops through which handles come."""
+
+
 def handle_shape(handle: Tensor) -> TensorShape:
     """What is known of the shape of the variable that a handle points at."""
     op = handle.op
-    while op.type in ("Identity", "Switch", "Enter", "RefSwitch"):
+    while op.type in _PASSING:
         op = op.inputs[0].op
     shape = op.attrs.get("shape") if op.type == "VarHandleOp" else None
     return shape if isinstance(shape, TensorShape) else UNKNOWN_SHAPE
@@ -242,7 +247,7 @@ def resource_scatter(
     return apply_op(op_type, name, resource=resource, indices=indices, updates=updates)
 
 
-_SCATTER_OPS = tuple(f"ResourceScatter{how}" for how in ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max"))
+_SCATTER_OPS = tuple(f"ResourceScatter{how.capitalize()}" for how in HOWS)
 
 
 @shape_function(*_SCATTER_OPS)

@@ -55,9 +55,12 @@ from gpuplace.ops.array.rearranging import *
 from gpuplace.ops.array.reshaping import *
 from gpuplace.ops.array.sequence import *
 from gpuplace.ops.array.slicing import *
+from gpuplace.ops.flow.assert_and_print import *
+from gpuplace.ops.flow.case import *
 from gpuplace.ops.flow.conditionals import *
 from gpuplace.ops.flow.control import *
 from gpuplace.ops.flow.higher_order import *
+from gpuplace.ops.flow.python_functions import *
 from gpuplace.ops.flow.tensor_arrays import *
 from gpuplace.ops.flow.while_loops import *
 from gpuplace.ops.gradients.gradients import *

@@ -562,13 +562,14 @@ def _check_same_graph(graph: Graph, inputs: Sequence[Tensor]) -> None:
 
 def require_same_graph(elements: Sequence[Any], graph: Graph | None = None) -> Graph | None:
     """The one graph that these tensors and operations belong to, or ``graph``; ValueError where there are several."""
+    found: Any = graph
     first: Any = None
     for element in elements:
         if isinstance(element, (Tensor, Operation)):
-            if graph is None:
-                graph, first = element.graph, element
-            elif element.graph is not graph:
+            if found is None:
+                found, first = element.graph, element
+            elif element.graph is not found:
                 raise ValueError(
-                    f"{element!r} must be from the same graph as {first if first is not None else graph!r}."
+                    f"{element!r} must be from the same graph as {first if first is not None else found!r}."
                 )
-    return graph
+    return found

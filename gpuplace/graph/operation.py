@@ -16,13 +16,11 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from gpuplace.dtypes import DType
+from gpuplace.graph.graph_like import GraphLike
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.source_text import source_text
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.shapes import TensorShape, as_shape
-
-if TYPE_CHECKING:
-    from gpuplace.graph.graph import Graph
 
 _PACKAGE = str(Path(__file__).parent.parent) + "/"
 _MAX_FRAMES = 12
@@ -183,7 +181,7 @@ class Tensor:
         return f"{self.op.name}:{self.value_index}"
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> GraphLike:
         """The graph that holds the operation."""
         return self.op.graph
 
@@ -282,7 +280,7 @@ class Operation:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GraphLike,
         name: str,
         op_type: str,
         op_def: OpDef | None,
@@ -415,7 +413,7 @@ class Operation:
         return f"<tf.Operation '{self.name}' type={self.type}>"
 
 
-def _session_for(graph: Graph, session: Any, action: str, method: str) -> Any:
+def _session_for(graph: GraphLike, session: Any, action: str, method: str) -> Any:
     """The session to use, checked; ValueError where there is none or it has another graph."""
     if session is None:
         session = get_default_session()

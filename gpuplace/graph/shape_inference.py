@@ -8,14 +8,11 @@ Source: tensorflow/python/framework/common_shapes.py, release 1.15 (wording of t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from gpuplace.graph.operation import Operation
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 
-if TYPE_CHECKING:
-    from gpuplace.graph.operation import Operation
-
-ShapeFunction = Callable[["Operation"], Sequence[TensorShape]]
+ShapeFunction = Callable[[Operation], Sequence[TensorShape]]
 """Gives the shape of each output from the operation's inputs and attributes; ValueError where they do not fit."""
 
 _functions: dict[str, ShapeFunction] = {}

@@ -12,10 +12,9 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from gpuplace.graph.graph import Graph
+from gpuplace.graph.graph_like import GraphLike
 
 T = TypeVar("T")
 
@@ -77,7 +76,7 @@ _global_graph: Any = None
 _lock = threading.Lock()
 
 
-def get_default_graph(make: Callable[[], Graph] | None = None) -> Graph:
+def get_default_graph(make: Callable[[], GraphLike] | None = None) -> Any:
     """The graph that new operations of this thread go to; ``make`` makes the process's one where there is none."""
     global _global_graph
     innermost = graph_stack.get()
@@ -90,7 +89,7 @@ def get_default_graph(make: Callable[[], Graph] | None = None) -> Graph:
         return _global_graph
 
 
-def is_default_graph(graph: Graph) -> bool:
+def is_default_graph(graph: GraphLike) -> bool:
     """Whether new operations of this thread go to ``graph``."""
     stack = graph_stack.stack
     return (stack[-1] if stack else _global_graph) is graph

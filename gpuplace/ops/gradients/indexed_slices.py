@@ -17,7 +17,7 @@ from gpuplace.dtypes import DType
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value_as_shape
 from gpuplace.graph.convert import convert_to_tensor, name_scope, register_tensor_conversion_function
-from gpuplace.graph.graph import Graph
+from gpuplace.graph.graph_like import GraphLike
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 
@@ -79,7 +79,7 @@ class IndexedSlices:
         return self.values.dtype
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> GraphLike:
         """The graph of the rows."""
         return self.values.graph
 

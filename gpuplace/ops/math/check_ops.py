@@ -17,7 +17,8 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops.flow.control import Assert, no_op
+from gpuplace.ops.flow.assert_and_print import Assert
+from gpuplace.ops.flow.control import no_op
 from gpuplace.ops.support import new
 
 __all__ = [

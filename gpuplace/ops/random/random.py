@@ -22,7 +22,8 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array.reshaping import shape as shape_of
-from gpuplace.ops.flow.control import Assert, with_dependencies
+from gpuplace.ops.flow.assert_and_print import Assert
+from gpuplace.ops.flow.control import with_dependencies
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.math.reduction import reduce_all
 from gpuplace.ops.random import philox

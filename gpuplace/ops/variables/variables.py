@@ -25,6 +25,7 @@ from gpuplace.graph.convert import (
 )
 from gpuplace.graph.graph import Graph, name_from_scope_name
 from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.graph_like import GraphLike
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.ops.array import reshaping as array
@@ -210,7 +211,7 @@ class Variable:
         raise NotImplementedError
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> GraphLike:
         """The graph that holds it."""
         return self.op.graph
 

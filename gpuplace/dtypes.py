@@ -472,6 +472,9 @@ def as_array(
 _PLAIN_TYPES: frozenset[type] = frozenset({_python_bool, *map(type, (0, 0.0, 0j, "", b"", [], ()))})
 """Of these NumPy makes new arrays."""
 
+_NUMBERS = frozenset(np.dtype(code) for code in "?bBhHiIlLefdFD")
+"""Types of arrays that need no second look."""
+
 
 def own_array(
     value: Any, dtype: DType | None = None, shape: Any = None, verify_shape: Any = False
@@ -480,10 +483,12 @@ def own_array(
 
     It is copied where ``as_array`` has not made a new one, and then once.
     """
+    if type(value) is np.ndarray and dtype is None and shape is None and value.dtype in _NUMBERS:
+        return value.copy()
     array = as_array(value, dtype, shape, verify_shape)
     if type(value) in _PLAIN_TYPES:
         return array
-    if isinstance(value, np.ndarray) and not np.may_share_memory(array, value):
+    if isinstance(value, np.ndarray) and array is not value and not np.may_share_memory(array, value):
         return array
     return array.copy()
 

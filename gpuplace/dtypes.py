@@ -63,6 +63,15 @@ class DType:
         name: TensorFlow's name, such as ``"float32"``.
         as_datatype_enum: its number in ``types.proto``.
         as_numpy_dtype: NumPy's scalar type (``object`` for string, resource and variant).
+        size: bytes of an element (1 for string, resource and variant).
+
+    Args:
+        name: TensorFlow's name.
+        number: its number in ``types.proto``; above 100 for a reference type.
+        numpy_type: NumPy's scalar type.
+        kind: ``"f"`` floating, ``"c"`` complex, ``"i"`` or ``"u"`` integer, ``"b"`` bool, ``"q"`` quantized; others
+            have no arithmetic.
+        size: bytes of an element.
     """
 
     __slots__ = (
@@ -161,7 +170,11 @@ class DType:
         raise TypeError(f"Cannot find minimum value of {self}.")
 
     def is_compatible_with(self, other: Any) -> _python_bool:
-        """True where a value of type ``other`` can be used as one of this type."""
+        """True where a value of another type can be used as one of this type: of the same, or a reference to it.
+
+        Args:
+            other: what ``as_dtype`` takes.
+        """
         other = as_dtype(other)
         return self is other or self is other.base_dtype
 
@@ -253,7 +266,11 @@ DTYPES_OF_1_15: tuple[DType, ...] = ALL_DTYPES[: ALL_DTYPES.index(uint64) + 1]
 
 
 class UnknownDType(DType):
-    """Stands where a file has a number that is no type: compared by it, good for texts and nothing else."""
+    """Stands where a file has a number that is no type: compared by it, good for texts and nothing else.
+
+    Args:
+        number: the number.
+    """
 
     __slots__ = ()
 
@@ -298,12 +315,26 @@ INVALID = UnknownDType(0)
 
 
 def dtype_of_number(number: int) -> DType:
-    """The type with that number, an `UnknownDType` where there is none."""
+    """Returns the type with a number of ``types.proto``, an `UnknownDType` where there is none.
+
+    Args:
+        number: such as 1 for float32.
+    """
     return _BY_NUMBER.get(number) or UnknownDType(number)
 
 
 def as_dtype(type_value: Any) -> DType:
-    """The type that a ``DType``, enum number, name, NumPy type or Python type stands for; TypeError if none does."""
+    """Returns the type that something stands for.
+
+    >>> as_dtype("float32") is as_dtype(float) is as_dtype(1)
+    True
+
+    Args:
+        type_value: a ``DType``, enum number, name, NumPy type or Python type.
+
+    Raises:
+        TypeError: it stands for none.
+    """
     if isinstance(type_value, DType):
         return type_value
     if isinstance(type_value, str):

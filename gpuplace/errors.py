@@ -46,9 +46,9 @@ class OpError(Exception):
         node_def: the ``NodeDef`` that failed, or None.
         op: the ``Operation`` that failed, or None where it is not known (for example a copy).
         message: TensorFlow's sentence.
-        error_code: one of the codes of this module.
-        facts: label to text, shown below the sentence.
-        hint: what to try.
+        error_code: one of the codes of this module, 1 to 16.
+        facts: label to text, shown below the sentence; None: none.
+        hint: what to try, shown last; None: nothing.
     """
 
     def __init__(
@@ -125,6 +125,15 @@ class _CodedError(OpError):
         facts: Mapping[str, str] | None = None,
         hint: str | None = None,
     ) -> None:
+        """Makes the error; arguments as of ``OpError``, but the code.
+
+        Args:
+            node_def: the ``NodeDef`` that failed, or None.
+            op: the ``Operation`` that failed, or None.
+            message: TensorFlow's sentence.
+            facts: label to text, shown below the sentence; None: none.
+            hint: what to try, shown last; None: nothing.
+        """
         super().__init__(node_def, op, message, self.code, facts=facts, hint=hint)
 
 
@@ -228,14 +237,27 @@ _CLASS_OF_CODE: dict[int, type[_CodedError]] = {cls.code: cls for cls in _CodedE
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
-    """The class for a numeric code; KeyError for a code that TensorFlow does not have.
+    """Returns the error class for a numeric code.
 
     >>> exception_type_from_error_code(8).__name__
     'ResourceExhaustedError'
+
+    Args:
+        error_code: such as ``tf.errors.NOT_FOUND``, from 1 to 16.
+
+    Raises:
+        KeyError: a code that TensorFlow does not have.
     """
     return _CLASS_OF_CODE[error_code]
 
 
 def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """The numeric code of an error class; KeyError for a class that has none."""
+    """Returns the numeric code of an error class.
+
+    Args:
+        cls: such as ``NotFoundError``.
+
+    Raises:
+        KeyError: a class that has none.
+    """
     return {known: code for code, known in _CLASS_OF_CODE.items()}[cls]  # type: ignore[index]

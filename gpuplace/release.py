@@ -34,7 +34,14 @@ def _is_not_set() -> bool:
 
 
 def resolve(release: str | None = None) -> str:
-    """Returns ``release``, or the process's release where it is None; ValueError for one that does not exist."""
+    """Returns a release, checked, or the process's release.
+
+    Args:
+        release: one of ``RELEASES``; None: the process's.
+
+    Raises:
+        ValueError: there is no such release.
+    """
     if release is None:
         return get_release()
     if release not in RELEASES:
@@ -60,7 +67,14 @@ def chosen_release() -> str | None:
 
 
 def set_release(release: str | None) -> None:
-    """Chooses the release of this process; None goes back to the environment's or the default one."""
+    """Chooses the release of this process: which TensorFlow to behave and speak as.
+
+    Args:
+        release: one of ``RELEASES``; None goes back to the environment's or the default one.
+
+    Raises:
+        ValueError: there is no such release.
+    """
     global _chosen
     _chosen = None if release is None else resolve(release)
 

@@ -18,7 +18,15 @@ from typing import Any
 
 
 class Dimension:
-    """The size of one axis, in elements; ``value`` is None where it is unknown."""
+    """The size of one axis, in elements; ``value`` is None where it is unknown.
+
+    Args:
+        value: an integer from 0 up, a ``Dimension``, or None.
+
+    Raises:
+        TypeError: it is nothing of the kind.
+        ValueError: it is negative.
+    """
 
     __slots__ = ("_value",)
     _value: int | None
@@ -77,17 +85,35 @@ class Dimension:
         return equal if equal is NotImplemented or equal is None else not equal
 
     def is_compatible_with(self, other: Any) -> bool:
-        """True where some one size satisfies both."""
+        """True where some one size satisfies both.
+
+        Args:
+            other: a ``Dimension``, an integer, or None.
+        """
         that = as_dimension(other)._value
         return self._value is None or that is None or self._value == that
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """ValueError unless the two are compatible."""
+        """Checks that some one size satisfies both.
+
+        Args:
+            other: a ``Dimension``, an integer, or None.
+
+        Raises:
+            ValueError: none does.
+        """
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
 
     def merge_with(self, other: Any) -> Dimension:
-        """The known one of the two; ValueError where they differ."""
+        """Returns the known one of the two.
+
+        Args:
+            other: a ``Dimension``, an integer, or None.
+
+        Raises:
+            ValueError: both are known and differ.
+        """
         other = as_dimension(other)
         self.assert_is_compatible_with(other)
         return other if self._value is None else self
@@ -147,7 +173,11 @@ class Dimension:
 
 
 def as_dimension(value: Any) -> Dimension:
-    """Returns ``value`` as a ``Dimension``."""
+    """Returns ``value`` as a ``Dimension``.
+
+    Args:
+        value: a ``Dimension``, an integer, or None.
+    """
     return value if isinstance(value, Dimension) else Dimension(value)
 
 
@@ -159,9 +189,12 @@ class TensorShape:
     """A shape of known or unknown rank, each dimension known or unknown.
 
     Args:
-        dims: None (unknown rank), an iterable of sizes (int, None or ``Dimension``), one integer, a
-        ``TensorShape``, or a
-            ``TensorShapeProto`` (anything with ``dim`` and ``unknown_rank``), in which a size of -1 is unknown.
+        dims: None (unknown rank), an iterable of sizes (int, None or ``Dimension``), one integer, a ``TensorShape``, or
+            a ``TensorShapeProto`` (anything with ``dim`` and ``unknown_rank``), in which a size of -1 is unknown.
+
+    Raises:
+        TypeError: it is nothing of the kind.
+        ValueError: a size is negative.
     """
 
     __slots__ = ("_sizes",)
@@ -187,7 +220,11 @@ class TensorShape:
 
     @classmethod
     def of(cls, sizes: tuple[int | None, ...] | None) -> TensorShape:
-        """Makes a shape from a tuple that is known to be right, without checks."""
+        """Makes a shape from a tuple that is known to be right, without checks.
+
+        Args:
+            sizes: a size or None per dimension; None for an unknown rank.
+        """
         shape = cls.__new__(cls)
         shape._sizes = sizes
         return shape
@@ -283,7 +320,11 @@ class TensorShape:
         return count
 
     def is_compatible_with(self, other: Any) -> bool:
-        """True where some one shape satisfies both."""
+        """True where some one shape satisfies both.
+
+        Args:
+            other: a ``TensorShape``, or what makes one: sizes, None, an integer.
+        """
         that = as_shape(other)._sizes
         if self._sizes is None or that is None:
             return True
@@ -292,18 +333,42 @@ class TensorShape:
         )
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """ValueError unless the two are compatible."""
+        """Checks that some one shape satisfies both.
+
+        Args:
+            other: a ``TensorShape``, or what makes one: sizes, None, an integer.
+
+        Raises:
+            ValueError: none does.
+        """
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
     def assert_same_rank(self, other: Any) -> None:
-        """ValueError where both ranks are known and differ."""
+        """Checks that both have the same number of dimensions, as far as that is known.
+
+        Args:
+            other: a ``TensorShape``, or what makes one: sizes, None, an integer.
+
+        Raises:
+            ValueError: both are known and differ.
+        """
         that = as_shape(other)
         if self.ndims is not None and that.ndims is not None and self.ndims != that.ndims:
             raise ValueError(f"Shapes {self} and {that} must have the same rank")
 
     def merge_with(self, other: Any) -> TensorShape:
-        """The shape that satisfies both; ValueError where there is none."""
+        """Returns the shape that satisfies both.
+
+        >>> TensorShape([None, 3]).merge_with([2, None]).as_list()
+        [2, 3]
+
+        Args:
+            other: a ``TensorShape``, or what makes one: sizes, None, an integer.
+
+        Raises:
+            ValueError: there is none.
+        """
         that = as_shape(other)
         if self._sizes is None:
             return that
@@ -316,7 +381,14 @@ class TensorShape:
         )
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
-        """The least general shape of which both are instances."""
+        """Returns the least general shape of which both are instances.
+
+        >>> TensorShape([2, 3]).most_specific_compatible_shape([2, 4]).as_list()
+        [2, None]
+
+        Args:
+            other: a ``TensorShape``, or what makes one: sizes, None, an integer.
+        """
         that = as_shape(other)
         if self._sizes is None or that._sizes is None or len(self._sizes) != len(that._sizes):
             return TensorShape(None)
@@ -325,7 +397,11 @@ class TensorShape:
         )
 
     def concatenate(self, other: Any) -> TensorShape:
-        """The dimensions of this shape followed by those of ``other``."""
+        """Returns the dimensions of this shape followed by those of another; unknown where one of them is.
+
+        Args:
+            other: a ``TensorShape``, or what makes one: sizes, None, an integer.
+        """
         that = as_shape(other)
         return (
             TensorShape(None)
@@ -340,20 +416,41 @@ class TensorShape:
         return as_shape(other).concatenate(self)
 
     def with_rank(self, rank: int) -> TensorShape:
-        """This shape, known to have ``rank`` dimensions; ValueError where it has another number."""
+        """Returns this shape, known to have so many dimensions.
+
+        Args:
+            rank: number of dimensions.
+
+        Raises:
+            ValueError: it has another number.
+        """
         try:
             return self.merge_with(unknown_shape(rank))
         except ValueError:
             raise ValueError(f"Shape {self} must have rank {rank}") from None
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """This shape; ValueError where it has fewer dimensions than ``rank``."""
+        """Returns this shape after a check of its rank, as far as that is known.
+
+        Args:
+            rank: least number of dimensions.
+
+        Raises:
+            ValueError: it has fewer.
+        """
         if self.ndims is not None and self.ndims < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """This shape; ValueError where it has more dimensions than ``rank``."""
+        """Returns this shape after a check of its rank, as far as that is known.
+
+        Args:
+            rank: greatest number of dimensions.
+
+        Raises:
+            ValueError: it has more.
+        """
         if self.ndims is not None and self.ndims > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self
@@ -364,20 +461,35 @@ SCALAR_SHAPE = TensorShape.of(())
 
 
 def as_shape(value: Any) -> TensorShape:
-    """Returns ``value`` as a ``TensorShape``."""
+    """Returns ``value`` as a ``TensorShape``.
+
+    Args:
+        value: a ``TensorShape``, or what makes one: sizes, None, an integer.
+    """
     return value if isinstance(value, TensorShape) else TensorShape(value)
 
 
 def unknown_shape(ndims: int | None = None) -> TensorShape:
-    """A shape about which nothing is known but, perhaps, its rank."""
+    """Returns a shape about which nothing is known but, perhaps, its rank.
+
+    Args:
+        ndims: number of dimensions; None: unknown.
+    """
     return UNKNOWN_SHAPE if ndims is None else TensorShape.of((None,) * ndims)
 
 
 def broadcast_shapes(left: TensorShape, right: TensorShape) -> TensorShape:
-    """The shape of an elementwise result; ValueError where the shapes cannot be broadcast.
+    """Returns the shape of an elementwise result.
 
     >>> str(broadcast_shapes(TensorShape([None, 1]), TensorShape([3])))
     '(?, 3)'
+
+    Args:
+        left: a shape.
+        right: a shape.
+
+    Raises:
+        ValueError: the shapes cannot be broadcast.
     """
     a, b = left.sizes, right.sizes
     if a is not None and a == b and None not in a:

@@ -54,7 +54,7 @@ class ToyGraph:
     """A graph written node by node; what `place` takes.
 
     Args:
-        catalogue: ops that nodes may be of; the process's own where None.
+        catalogue: ops that nodes may be of; None: the process's own.
     """
 
     def __init__(self, catalogue: Catalogue | None = None) -> None:
@@ -76,12 +76,15 @@ class ToyGraph:
 
         Args:
             name: the node's name.
-            op_type: an op of the catalogue.
+            op_type: an op of the catalogue; what is not there is found when the graph is placed.
             *inputs: names of tensors (`"a"`, `"a:1"`); of nodes that come later too.
-            device: requested device.
+            device: requested device, a device name; empty: any.
             colocate_with: names of nodes, or of colocation groups.
             control_inputs: names of nodes.
             **attrs: attribute values; types may be written as names.
+
+        Returns:
+            This graph, so that calls can follow each other.
         """
         op_def = self._catalogue.ops.get(op_type)
         known = {} if op_def is None else op_def.attr_defs
@@ -115,6 +118,9 @@ def fake_machine(type_priority: Mapping[str, int] | None = None, job: str = LOCA
             arguments, so that `FakeCPU=1, FakeGPU=2` prefers the GPU.
         job: the task's name, `/job:.../replica:.../task:...`.
         **counts: device type -> number of devices; the first device is the client's own.
+
+    Returns:
+        The machine.
     """
     names = [f"{job}/device:{kind}:{i}" for kind, count in counts.items() for i in range(count)]
     priority = dict(type_priority or {kind: 10 * (i + 1) for i, kind in enumerate(counts)})
@@ -122,13 +128,27 @@ def fake_machine(type_priority: Mapping[str, int] | None = None, job: str = LOCA
 
 
 def where(placement: Placement) -> dict[str, str]:
-    """Node -> device without job and task (`GPU:0`); with them where the machine has several tasks."""
+    """Node -> device without job and task (`GPU:0`); with them where the machine has several tasks.
+
+    Args:
+        placement: what `place` returned; nodes without a device are left out.
+
+    Returns:
+        A dict, in the order of the nodes.
+    """
     labels = placement.device_labels
     placed = zip(placement.graph.names, placement.devices.tolist(), strict=True)
     return {name: labels[device] for name, device in placed if device >= 0}
 
 
 def devices_in_error(error: Exception) -> list[str]:
-    """The available devices that an error of `place` lists."""
+    """The available devices that an error of `place` lists.
+
+    Args:
+        error: the error.
+
+    Returns:
+        Full device names; none where it lists none.
+    """
     listed: str = getattr(error, "facts", {}).get("available devices", "")
     return listed.split(", ") if listed else []

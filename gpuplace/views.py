@@ -24,7 +24,12 @@ from gpuplace.why.placement import Placement
 
 
 def _as_graph_def(self: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
-    """The graph as a ``GraphDef``; see ``gpuplace.graphdef.export.as_graph_def``."""
+    """Returns the graph as a ``GraphDef``.
+
+    Args:
+        from_version: leave out the operations that were there at this ``graph.version``; None: all are in.
+        add_shapes: give every node an ``_output_shapes`` attribute.
+    """
     from gpuplace.graphdef.export import as_graph_def
 
     return as_graph_def(self, from_version, add_shapes)
@@ -56,14 +61,31 @@ def _mimebundle(self: Any, include: Any = None, exclude: Any = None) -> Any:
 
 
 def _picture(self: Any, **options: Any) -> Any:
-    """The graph in colours; see ``gpuplace.jupyter.pictures.placement_picture``."""
+    """The graph in colours; see ``gpuplace.jupyter.pictures.placement_picture``.
+
+    Args:
+        **options: as for ``placement_picture``.
+
+    Returns:
+        What a notebook shows as a picture.
+    """
     from gpuplace.jupyter.pictures import placement_picture
 
     return placement_picture(self, **options)
 
 
 def _diff_picture(self: PlacementDiff, **options: Any) -> Any:
-    """The later placement with what moved; see ``gpuplace.jupyter.pictures.placement_picture``."""
+    """The later placement with what moved; see ``gpuplace.jupyter.pictures.placement_picture``.
+
+    Args:
+        **options: as for ``placement_picture``.
+
+    Returns:
+        What a notebook shows as a picture.
+
+    Raises:
+        ValueError: the difference does not say between which placements it is.
+    """
     from gpuplace.jupyter.pictures import placement_picture
 
     if self.later is None:
@@ -79,7 +101,7 @@ def _frame(self: Placement, table: str = "nodes", **options: Any) -> Any:
     Args:
         table: ``"nodes"``, ``"devices"``, ``"edges"``, ``"copies"``, ``"groups"``, ``"scopes"``, ``"kernels"``,
             ``"memory"`` or ``"errors"``.
-        options: ``depth=`` of ``"scopes"``.
+        **options: ``depth=`` of ``"scopes"``.
 
     Raises:
         ValueError: there is no such table.
@@ -90,14 +112,23 @@ def _frame(self: Placement, table: str = "nodes", **options: Any) -> Any:
 
 
 def _machine_frame(self: Machine, config: Any = None, **options: Any) -> Any:
-    """The chain physical -> visible -> virtual as a ``DataFrame``; see ``mapping_frame`` in ``jupyter.frames``."""
+    """The chain from physical GPUs to devices as a pandas ``DataFrame``, hidden ones and reasons included.
+
+    Args:
+        config: ``ConfigProto``; None for the defaults.
+        **options: further arguments of ``Machine.mapping``, such as ``environ``.
+    """
     from gpuplace.jupyter.frames.frames import mapping_frame
 
     return mapping_frame(self, config, **options)
 
 
 def _session_frame(self: BaseSession, table: str = "nodes", **options: Any) -> Any:
-    """A table of the session's placement, or ``"memory"`` and ``"chunks"``: what its GPUs' allocators hold now.
+    """Returns a table of the session's placement, or of what its GPUs' allocators hold now, as a pandas ``DataFrame``.
+
+    Args:
+        table: as of ``Placement.frame``; or ``"memory"`` or ``"chunks"``, of the allocators.
+        **options: as of ``Placement.frame``.
 
     Raises:
         ValueError: there is no such table.
@@ -113,6 +144,9 @@ def _trace(self: Placement, of: Any, direction: str = "inputs") -> Any:
     Args:
         of: an `Operation`, a `Tensor`, or the name of an op or a name scope.
         direction: ``"inputs"``, ``"consumers"`` (all that depends on it) or ``"both"``.
+
+    Returns:
+        The `Trace`.
 
     Raises:
         KeyError: there is no such op; says which names are like it.
@@ -167,7 +201,7 @@ def _diff_frame(self: PlacementDiff) -> Any:
 
 
 def parse_log(log: Any) -> Any:
-    """The placement in what TensorFlow printed with ``log_device_placement``; see ``gpuplace.logs.parser``.
+    """Returns the placement in what TensorFlow printed with ``log_device_placement``; see ``gpuplace.logs.parser``.
 
     Args:
         log: text, bytes, path, open file, or what ``%%capture`` kept of a cell.
@@ -191,10 +225,16 @@ def explore(x: Any = None, machine: Any = None, config: Any = None, release: str
     """The interactive explorer of a graph, session, placement, GraphDef, file or log.
 
     Args:
-        x: what to explore, a file of a graph or of a log among others; the default graph where None.
-        machine: a ``Machine`` or its text; the current one where None.
+        x: what to explore, a file of a graph or of a log among others; None: the default graph.
+        machine: a ``Machine`` or its text; None: the current one.
         config: a ``ConfigProto`` with the settings to begin with.
-        release: see ``gpuplace.release``.
+        release: which TensorFlow to behave as, such as ``"1.15"``; None: the process's, see ``gpuplace.release``.
+
+    Returns:
+        A widget that a notebook shows.
+
+    Raises:
+        OpError: the file cannot be read, or the machine's text is not understood.
     """
     from gpuplace.graph.convert import get_default_graph
     from gpuplace.jupyter.explorer.explorer import explore as make_explorer
@@ -270,6 +310,12 @@ def _session_timeline(self: BaseSession, fetches: Any, feed_dict: Any = None) ->
     Args:
         fetches: as for ``run``.
         feed_dict: as for ``run``.
+
+    Returns:
+        A `gpuplace.timelines.step_timeline.StepTimeline`.
+
+    Raises:
+        OpError: as for ``run``.
     """
     from gpuplace.graphdef.messages import RunMetadata, RunOptions
 
@@ -280,14 +326,22 @@ def _session_timeline(self: BaseSession, fetches: Any, feed_dict: Any = None) ->
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext gpuplace``: the magics ``%%placement`` and ``%placement``; see ``gpuplace.jupyter.magics``."""
+    """``%load_ext gpuplace``: adds the magics ``%%placement`` and ``%placement``; see ``gpuplace.jupyter.magics``.
+
+    Args:
+        shell: IPython's shell.
+    """
     from gpuplace.jupyter.magics import load
 
     load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """``%unload_ext gpuplace``."""
+    """``%unload_ext gpuplace``: takes the magics away.
+
+    Args:
+        shell: IPython's shell.
+    """
     from gpuplace.jupyter.magics import unload
 
     unload(shell)
@@ -349,7 +403,17 @@ MESSAGES = (
 
 
 def lazy_attribute(name: str) -> Any:
-    """A message class that ``gpuplace`` offers, loaded when it is first asked for; AttributeError for other names."""
+    """A message class that ``gpuplace`` offers, loaded when it is first asked for.
+
+    Args:
+        name: one of ``MESSAGES``.
+
+    Returns:
+        The class.
+
+    Raises:
+        AttributeError: another name.
+    """
     if name not in MESSAGES:
         raise AttributeError(f"module 'gpuplace' has no attribute {name!r}")
     from gpuplace.graphdef import messages
@@ -367,35 +431,93 @@ def import_graph_def(
     op_dict: Any = None,
     producer_op_list: Any = None,
 ) -> list[Any] | None:
-    """Adds the nodes of a ``GraphDef`` to the default graph; see ``gpuplace.graphdef.importer.import_graph_def``."""
+    """Adds the nodes of a ``GraphDef`` to the default graph.
+
+    Args:
+        graph_def: a ``GraphDef``.
+        input_map: ``"node:output"``, ``"node"`` or ``"^node"`` to the tensor (or operation) to use in its place.
+        return_elements: a list of names of nodes (``"a"``) and tensors (``"a:0"``) to return; None: none.
+        name: prefix for the names; ``"import"`` where None, none where empty.
+        op_dict: ignored, as in TensorFlow; deprecated.
+        producer_op_list: ignored: which attributes newer releases added with which defaults is known.
+
+    Returns:
+        The operations and tensors named by ``return_elements``, or None.
+
+    Raises:
+        TypeError: an argument is of the wrong type.
+        ValueError: the graph is invalid (a cycle, a name twice, an unknown input, types that do not fit, ...).
+        NotFoundError: an op type is not registered.
+
+    Source: tensorflow/python/framework/importer.py, release 1.15.
+    """
     from gpuplace.graphdef.importer import import_graph_def as run
 
     return run(graph_def, input_map, return_elements, name, op_dict, producer_op_list)
 
 
 def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False) -> Any:
-    """A ``TensorProto``; see ``gpuplace.graphdef.tensor_proto.make_tensor_proto``."""
+    """Returns a Python value or array as a ``TensorProto``.
+
+    Args:
+        values: a scalar, nested lists, or an array.
+        dtype: its type; None: what the value suggests, as for ``tf.constant``.
+        shape: its shape; the last element fills what the value leaves. None: the value's.
+        verify_shape: refuse a value of another shape.
+
+    Raises:
+        TypeError: the value does not fit the type, or, with ``verify_shape``, the shape.
+        ValueError: the value is ragged or has too many elements.
+
+    Source: tensorflow/python/framework/tensor_util.py, release 1.15.
+    """
     from gpuplace.graphdef.tensor_proto import make_tensor_proto as run
 
     return run(values, dtype, shape, verify_shape)
 
 
 def make_ndarray(tensor: Any) -> Any:
-    """The array in a ``TensorProto``."""
+    """Returns the elements of a ``TensorProto`` as a writable NumPy array.
+
+    Args:
+        tensor: a ``TensorProto``.
+
+    Source: tensorflow/python/framework/tensor_util.py, release 1.15.
+    """
     from gpuplace.graphdef.tensor_proto import make_ndarray as run
 
     return run(tensor)
 
 
 def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool = True) -> str:
-    """Writes a graph to a file and returns its path; see ``gpuplace.graphdef.export.write_graph``."""
+    """Writes a graph to the file ``logdir/name``.
+
+    Args:
+        graph_or_graph_def: a ``Graph`` or ``GraphDef``.
+        logdir: its folder, made where it is missing.
+        name: its name.
+        as_text: protobuf's text format, else binary.
+
+    Returns:
+        The file's path.
+
+    Source: tensorflow/python/framework/graph_io.py, release 1.15.
+    """
     from gpuplace.graphdef.export import write_graph as run
 
     return run(graph_or_graph_def, logdir, name, as_text)
 
 
 def kernels(op: str, release: str | None = None) -> Any:
-    """The kernels registered for an op type as a ``DataFrame``; see ``kernels_frame`` in ``jupyter.frames``."""
+    """Returns the kernels of an op type as a pandas ``DataFrame``: device type, attribute values, host memory.
+
+    Args:
+        op: an op type, such as ``"MatMul"``.
+        release: whose catalogue; None: the process's release.
+
+    Raises:
+        NotFoundError: there is no such op.
+    """
     from gpuplace.jupyter.frames.frames import kernels_frame
 
     return kernels_frame(op, release)

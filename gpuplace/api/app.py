@@ -18,6 +18,9 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None =
     Args:
         main: a function of the command line; that of the script where None.
         argv: the command line; ``sys.argv`` where None.
+
+    Raises:
+        SystemExit: always: with the result of ``main``, or 1 where a flag is wrong.
     """
     function = main if main is not None else sys.modules["__main__"].main
     try:

@@ -9,7 +9,18 @@ from typing import Any
 
 
 def as_bytes(bytes_or_text: bytes | bytearray | str, encoding: str = "utf-8") -> bytes:
-    """Text encoded, bytes as they are; TypeError for anything else."""
+    """Returns text encoded, bytes as they are.
+
+    Args:
+        bytes_or_text: ``str``, ``bytes`` or ``bytearray``.
+        encoding: of the text.
+
+    Returns:
+        ``bytes``.
+
+    Raises:
+        TypeError: it is anything else.
+    """
     if isinstance(bytes_or_text, bytearray):
         return bytes(bytes_or_text)
     if isinstance(bytes_or_text, str):
@@ -20,7 +31,18 @@ def as_bytes(bytes_or_text: bytes | bytearray | str, encoding: str = "utf-8") ->
 
 
 def as_text(bytes_or_text: bytes | str, encoding: str = "utf-8") -> str:
-    """Bytes decoded, text as it is; TypeError for anything else."""
+    """Returns bytes decoded, text as it is.
+
+    Args:
+        bytes_or_text: ``str`` or ``bytes``.
+        encoding: of the bytes.
+
+    Returns:
+        ``str``.
+
+    Raises:
+        TypeError: it is anything else.
+    """
     if isinstance(bytes_or_text, str):
         return bytes_or_text
     if isinstance(bytes_or_text, bytes):
@@ -32,7 +54,11 @@ as_str = as_text
 
 
 def as_str_any(value: Any) -> str:
-    """Text of anything: bytes decoded, the rest through ``str``."""
+    """Returns anything as text: bytes decoded as UTF-8, the rest through ``str``.
+
+    Args:
+        value: anything.
+    """
     return as_text(value) if isinstance(value, bytes) else str(value)
 
 

@@ -68,7 +68,7 @@ class FlagValues:
         Args:
             name: without hyphens before it.
             default: its value where the command line does not give one.
-            help: one line about it.
+            help: one line about it. None: nothing.
             kind: makes a value from text; ``bool`` for a flag that may stand alone.
         """
         self._parsers[name] = kind
@@ -77,7 +77,13 @@ class FlagValues:
         self.__dict__["_is_parsed"] = False
 
     def __call__(self, argv: Sequence[str]) -> list[str]:
-        """Takes the flags out of a command line, program name first; returns what is left.
+        """Takes the flags out of a command line.
+
+        Args:
+            argv: its words, program name first.
+
+        Returns:
+            The words that are left.
 
         Raises:
             IllegalFlagValueError: a value is of the wrong kind, missing, or required and not there.
@@ -165,22 +171,46 @@ FLAGS = FlagValues()
 
 
 def DEFINE_string(flag_name: str, default_value: str | None, docstring: str | None) -> None:  # noqa: N802
-    """A flag that holds text."""
+    """Adds a flag that holds text.
+
+    Args:
+        flag_name: its name, without hyphens.
+        default_value: a text, its value where the command line gives none; None for no value.
+        docstring: one line about it.
+    """
     FLAGS.define(flag_name, default_value, docstring, str)
 
 
 def DEFINE_integer(flag_name: str, default_value: int | None, docstring: str | None) -> None:  # noqa: N802
-    """A flag that holds an integer."""
+    """Adds a flag that holds an integer, also written as ``0x10``.
+
+    Args:
+        flag_name: its name, without hyphens.
+        default_value: an integer, its value where the command line gives none; None for no value.
+        docstring: one line about it.
+    """
     FLAGS.define(flag_name, default_value, docstring, lambda text: int(text, 0))
 
 
 def DEFINE_float(flag_name: str, default_value: float | None, docstring: str | None) -> None:  # noqa: N802
-    """A flag that holds a number."""
+    """Adds a flag that holds a number.
+
+    Args:
+        flag_name: its name, without hyphens.
+        default_value: a number, its value where the command line gives none; None for no value.
+        docstring: one line about it.
+    """
     FLAGS.define(flag_name, None if default_value is None else float(default_value), docstring, float)
 
 
 def DEFINE_boolean(flag_name: str, default_value: bool | None, docstring: str | None) -> None:  # noqa: N802
-    """A flag that is set by ``--name`` and cleared by ``--noname``."""
+    """Adds a flag that is set by ``--name`` and cleared by ``--noname``.
+
+    Args:
+        flag_name: its name, without hyphens.
+        default_value: a bool, its value where the command line gives none; None for no value.
+        docstring: one line about it.
+    """
     FLAGS.define(flag_name, default_value, docstring, bool)
 
 
@@ -190,7 +220,14 @@ DEFINE_bool = DEFINE_boolean
 def DEFINE_enum(  # noqa: N802
     name: str, default: str | None, enum_values: Sequence[str], help: str | None
 ) -> None:
-    """A flag that holds one of a few words."""
+    """Adds a flag that holds one of a few words.
+
+    Args:
+        name: its name, without hyphens.
+        default: one of them, its value where the command line gives none; None for no value.
+        enum_values: the words.
+        help: one line about it.
+    """
 
     def word(text: str) -> str:
         if text not in enum_values:
@@ -201,11 +238,21 @@ def DEFINE_enum(  # noqa: N802
 
 
 def DEFINE_list(name: str, default: Any, help: str | None) -> None:  # noqa: N802
-    """A flag that holds words between commas."""
+    """Adds a flag that holds words, on the command line with commas between them.
+
+    Args:
+        name: its name, without hyphens.
+        default: a list or such a text, its value where the command line gives none; None for no value.
+        help: one line about it.
+    """
     parts = default.split(",") if isinstance(default, str) else default
     FLAGS.define(name, parts, help, lambda text: [word.strip() for word in text.split(",")] if text else [])
 
 
 def mark_flag_as_required(flag_name: str) -> None:
-    """Makes reading the command line fail where the flag stays None."""
+    """Makes reading the command line fail where a flag stays None.
+
+    Args:
+        flag_name: a flag that was defined.
+    """
     FLAGS._required.add(flag_name)

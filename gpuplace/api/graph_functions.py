@@ -24,51 +24,112 @@ __all__ = [
 
 
 def device(device_name_or_function: Any) -> Any:
-    """Operations made in the ``with`` block request this device; see ``Graph.device``.
+    """Operations made in the ``with`` block request this device.
 
     >>> import gpuplace as tf
     >>> with tf.Graph().as_default(), tf.device("/gpu:1"):
     ...     tf.no_op().device
     '/device:GPU:1'
+
+    Args:
+        device_name_or_function: a name such as ``"/gpu:1"``, a ``DeviceSpec``, a function, or None; see
+            ``Graph.device``.
+
+    Raises:
+        ValueError: the name is malformed.
+        TypeError: it is nothing of the kind.
     """
     return get_default_graph()._with_device_scope(make_device_scope(device_name_or_function, 2))
 
 
 def control_dependencies(control_inputs: Any) -> ControlDependenciesScope:
-    """Operations made in the ``with`` block run after ``control_inputs``; see ``Graph.control_dependencies``."""
+    """Operations made in the ``with`` block run after others; see ``Graph.control_dependencies``.
+
+    Args:
+        control_inputs: a list of operations and tensors; None ends outer blocks.
+
+    Raises:
+        TypeError: an element is neither operation nor tensor.
+    """
     return get_default_graph().control_dependencies(control_inputs)
 
 
 def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
-    """Operations made in the ``with`` block are placed where ``op`` is; see ``Graph.colocate_with``."""
+    """Operations made in the ``with`` block are placed where ``op`` is; see ``Graph.colocate_with``.
+
+    Args:
+        op: an operation, tensor or variable; None, together with ``ignore_existing``, ends outer colocations.
+        ignore_existing: forget outer colocations.
+
+    Raises:
+        ValueError: ``op`` is None without ``ignore_existing``.
+    """
     return get_default_graph().colocate_with(op, ignore_existing)
 
 
 def container(container_name: str) -> Any:
-    """Stateful operations made in the ``with`` block keep their state in this container."""
+    """Stateful operations made in the ``with`` block keep their state in this container; see ``Session.reset``.
+
+    Args:
+        container_name: its name; ``""`` is the default one.
+    """
     return get_default_graph().container(container_name)
 
 
 def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Any:
-    """``name_scope`` with its arguments in the order of TensorFlow 0.x."""
+    """``name_scope`` with its arguments in the order of TensorFlow 0.x. Deprecated.
+
+    Args:
+        values: the op's arguments, which have to be of one graph.
+        name: the caller's name, or None.
+        default_name: the name where ``name`` is None.
+
+    Raises:
+        ValueError: neither name is given, or the values are of several graphs.
+    """
     return name_scope(name, default_name, values)
 
 
 def add_to_collection(name: Any, value: Any) -> None:
-    """Appends ``value`` to a collection of the default graph."""
+    """Appends ``value`` to a collection of the default graph.
+
+    Args:
+        name: of the collection, such as one of ``GraphKeys``.
+        value: anything.
+
+    Raises:
+        RuntimeError: the graph is finalised.
+    """
     get_default_graph().add_to_collection(name, value)
 
 
 def add_to_collections(names: Any, value: Any) -> None:
-    """Appends ``value`` to several collections of the default graph."""
+    """Appends ``value`` to several collections of the default graph, each once.
+
+    Args:
+        names: of the collections; one text is one name.
+        value: anything.
+
+    Raises:
+        RuntimeError: the graph is finalised.
+    """
     get_default_graph().add_to_collections(names, value)
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """A copy of a collection of the default graph; see ``Graph.get_collection``."""
+    """Returns a copy of a collection of the default graph; an empty list where there is none.
+
+    Args:
+        key: name of the collection.
+        scope: a regular expression: only items with a ``name`` that begins with a match. None: all.
+    """
     return get_default_graph().get_collection(key, scope)
 
 
 def get_collection_ref(key: Any) -> list[Any]:
-    """A collection of the default graph itself."""
+    """Returns a collection of the default graph itself; what is done to the list is done to it.
+
+    Args:
+        key: name of the collection, which is made where it does not exist.
+    """
     return get_default_graph().get_collection_ref(key)

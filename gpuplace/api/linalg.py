@@ -1,4 +1,7 @@
-"""``tf.linalg``: matrices under their shorter names."""
+"""``tf.linalg``: matrices under their shorter names.
+
+Source: tensorflow/_api/v1/linalg, release 1.15 (names).
+"""
 
 from gpuplace.ops.array.constant import eye
 from gpuplace.ops.array.reshaping import matrix_transpose

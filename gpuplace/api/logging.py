@@ -22,10 +22,14 @@ log = _logger.log
 
 
 def set_verbosity(v: int) -> None:
-    """Shows messages of this level and above."""
+    """Shows messages of this level and above.
+
+    Args:
+        v: ``DEBUG``, ``INFO``, ``WARN``, ``ERROR`` or ``FATAL``: the numbers of Python's ``logging``.
+    """
     _logger.setLevel(v)
 
 
 def get_verbosity() -> int:
-    """The level from which on messages are shown."""
+    """Returns the level from which on messages are shown, as ``set_verbosity`` takes it."""
     return _logger.getEffectiveLevel()

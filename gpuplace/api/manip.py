@@ -1,4 +1,7 @@
-"""``tf.manip``: rearranging tensors."""
+"""``tf.manip``: rearranging tensors.
+
+Source: tensorflow/_api/v1/manip, release 1.15 (names).
+"""
 
 from gpuplace.ops.array.gather import gather_nd, scatter_nd
 from gpuplace.ops.array.padding import tile

@@ -1,4 +1,7 @@
-"""``tf.math``: arithmetic, comparisons, reductions, and what else counts as mathematics."""
+"""``tf.math``: arithmetic, comparisons, reductions, and what else counts as mathematics.
+
+Source: tensorflow/_api/v1/math, release 1.15 (names).
+"""
 
 from gpuplace.ops.array.sequence import argmax, argmin, bincount, cumprod, cumsum, invert_permutation
 from gpuplace.ops.gradients.indexed_slices import unsorted_segment_sum

@@ -1,4 +1,7 @@
-"""``tf.random``: random tensors under their shorter names."""
+"""``tf.random``: random tensors under their shorter names.
+
+Source: tensorflow/_api/v1/random, release 1.15 (names).
+"""
 
 from gpuplace.ops.random.random import categorical, get_seed, multinomial, set_random_seed, truncated_normal
 from gpuplace.ops.random.random import random_normal as normal

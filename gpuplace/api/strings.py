@@ -1,4 +1,7 @@
-"""``tf.strings``: operations on text under their shorter names."""
+"""``tf.strings``: operations on text under their shorter names.
+
+Source: tensorflow/_api/v1/strings, release 1.15 (names).
+"""
 
 from gpuplace.ops.text.strings import as_string, reduce_join, substr
 from gpuplace.ops.text.strings import string_join as join

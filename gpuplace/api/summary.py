@@ -1,4 +1,7 @@
-"""``tf.summary``: event files for TensorBoard, loaded when first used."""
+"""``tf.summary``: event files for TensorBoard, loaded when first used.
+
+Source: tensorflow/_api/v1/summary, release 1.15 (names).
+"""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""``tf.test``: which GPUs there are."""
+"""``tf.test``: which GPUs there are.
+
+Source: tensorflow/_api/v1/test, release 1.15 (names).
+"""
 
 from gpuplace.session.device_lib import gpu_device_name, is_gpu_available
 

@@ -64,11 +64,15 @@ class Machine:
 
     @classmethod
     def parse(cls, text: str) -> Machine:
-        """The machine that ``text`` describes; see the module for the grammar.
+        """Returns the machine that a text describes; see the module for the grammar.
+
+        Args:
+            text: such as ``"2 CPU, 4x K40c"``, ``"cpu"`` or ``"local"``.
 
         Raises:
             InvalidArgumentError: not understood, or an unknown model; says what is allowed.
             ResourceExhaustedError: more devices than are simulated.
+            InternalError: for ``"local"``, there is a driver, but it or a GPU fails.
         """
         return _parse(text)
 
@@ -80,16 +84,17 @@ class Machine:
         gpu: str | GPUModel = "Tesla K40c",
         pci_bus_ids: Iterable[str] | None = None,
     ) -> Machine:
-        """A machine with equal GPUs of the catalogue.
+        """Returns a machine with equal GPUs of the catalogue.
 
         Args:
-            gpus: How many GPUs.
-            cpus: How many CPU devices.
-            gpu: Name, alias or model.
-            pci_bus_ids: Slots of the GPUs; by rule where not given.
+            gpus: how many GPUs.
+            cpus: how many CPU devices.
+            gpu: name, alias or model.
+            pci_bus_ids: slots of the GPUs; None: by rule (see the module).
 
         Raises:
             InvalidArgumentError: unknown model, negative numbers, or not as many slots as GPUs.
+            ResourceExhaustedError: more devices than are simulated.
         """
         if gpus < 0 or cpus < 1:
             raise InvalidArgumentError(
@@ -120,7 +125,14 @@ class Machine:
 
     @classmethod
     def from_devices(cls, names: Iterable[str], type_priority: Mapping[str, int] | None = None) -> Machine:
-        """A machine with exactly these devices, of any job, task and type, the first being the client's own.
+        """Returns a machine with exactly these devices, of any job, task and type.
+
+        >>> Machine.from_devices([f"/job:{job}/replica:0/task:0/cpu:0" for job in ("worker", "ps")]).device_set().names
+        ['/job:worker/replica:0/task:0/device:CPU:0', '/job:ps/replica:0/task:0/device:CPU:0']
+
+        Args:
+            names: full device names, the first being the client's own.
+            type_priority: priorities of device types, higher preferred; None: TensorFlow's.
 
         Raises:
             InvalidArgumentError: a name is not a full device name, or occurs twice.
@@ -129,7 +141,11 @@ class Machine:
         return cls(cpus=0, extra_devices=tuple(devices.names), type_priority=dict(type_priority or {}))
 
     def visibility(self, environ: Mapping[str, str] | None = None) -> Visibility:
-        """What CUDA shows a process whose environment is ``environ`` (None: this process's)."""
+        """Returns what CUDA shows a process.
+
+        Args:
+            environ: environment to read CUDA_VISIBLE_DEVICES from; None for this process's.
+        """
         return visible_gpus(self.gpus, os.environ if environ is None else environ)
 
     def virtual_gpus(
@@ -138,7 +154,17 @@ class Machine:
         environ: Mapping[str, str] | None = None,
         visibility: Visibility | None = None,
     ) -> list[VirtualGPU]:
-        """The GPU devices that a session with ``config`` makes; ``visibility`` where CUDA has already decided."""
+        """Returns the GPU devices that a session makes.
+
+        Args:
+            config: ``ConfigProto`` or anything with its attributes; None for the defaults.
+            environ: environment to read CUDA_VISIBLE_DEVICES from; None for this process's.
+            visibility: what CUDA decided earlier; then ``environ`` is not read.
+
+        Raises:
+            InvalidArgumentError: ``config`` or the environment are wrong; TensorFlow's sentences.
+            ResourceExhaustedError: ``config`` wants more devices than are simulated.
+        """
         return map_gpus(visibility or self.visibility(environ), GPUSettings.from_config(config))
 
     def device_set(
@@ -147,12 +173,12 @@ class Machine:
         environ: Mapping[str, str] | None = None,
         visibility: Visibility | None = None,
     ) -> DeviceSet:
-        """The devices of a session with ``config``.
+        """Returns the devices of a session.
 
         Args:
             config: ``ConfigProto`` or anything with its attributes; None for the defaults.
-            environ: Environment to read CUDA_VISIBLE_DEVICES from; None for this process's.
-            visibility: What CUDA decided earlier; then ``environ`` is not read.
+            environ: environment to read CUDA_VISIBLE_DEVICES from; None for this process's.
+            visibility: what CUDA decided earlier; then ``environ`` is not read.
 
         Raises:
             InvalidArgumentError: ``config`` or the environment are wrong; TensorFlow's sentences.
@@ -177,7 +203,17 @@ class Machine:
         environ: Mapping[str, str] | None = None,
         visibility: Visibility | None = None,
     ) -> tuple[MappingRow, ...]:
-        """The chain from GPUs to devices as rows, hidden ones and reasons included."""
+        """Returns the chain from physical GPUs to devices as rows, hidden ones and reasons included.
+
+        Args:
+            config: ``ConfigProto`` or anything with its attributes; None for the defaults.
+            environ: environment to read CUDA_VISIBLE_DEVICES from; None for this process's.
+            visibility: what CUDA decided earlier; then ``environ`` is not read.
+
+        Raises:
+            InvalidArgumentError: ``config`` or the environment are wrong; TensorFlow's sentences.
+            ResourceExhaustedError: ``config`` wants more devices than are simulated.
+        """
         settings = GPUSettings.from_config(config)
         seen = visibility or self.visibility(environ)
         return mapping_rows(self.gpus, seen, map_gpus(seen, settings), settings)
@@ -204,7 +240,10 @@ class Machine:
 
 
 def default_machine(environ: Mapping[str, str] | None = None) -> Machine:
-    """The machine GPUPLACE_MACHINE names, else the real one: a simulated GPU never stands in unasked.
+    """Returns the machine GPUPLACE_MACHINE names, else the real one: a simulated GPU never stands in unasked.
+
+    Args:
+        environ: environment to read it from; None for this process's.
 
     Raises:
         InvalidArgumentError: GPUPLACE_MACHINE is not understood.

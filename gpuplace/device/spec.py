@@ -130,7 +130,10 @@ class DeviceSpec:
 
     @classmethod
     def from_string(cls, spec: str | None) -> DeviceSpec:
-        """A new specification from text; None and ``""`` give the empty one.
+        """Returns a new specification from text.
+
+        Args:
+            spec: such as ``"/job:ps/gpu:0"``; None and ``""`` give the empty one.
 
         Raises:
             ValueError: unknown part, two device types, or an index that is not a number.
@@ -138,7 +141,10 @@ class DeviceSpec:
         return cls(*_parts_of(spec or "", release.rules()))
 
     def parse_from_string(self, spec: str | None) -> DeviceSpec:
-        """Replace every part of this specification by what ``spec`` says, and return it.
+        """Replaces every part of this specification by what a text says, and returns it.
+
+        Args:
+            spec: such as ``"/job:ps/gpu:0"``; None and ``""`` clear all parts.
 
         Raises:
             ValueError: as for ``from_string``; this specification is then unchanged.
@@ -147,15 +153,26 @@ class DeviceSpec:
         return self
 
     def merge_from(self, dev: DeviceSpec) -> None:
-        """Take over every part that ``dev`` sets."""
+        """Takes over every part that another specification sets.
+
+        Args:
+            dev: the other one.
+        """
         self._set(*self._merged_parts(dev))
 
     def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
-        """A new specification: ``dev``'s parts where it sets them, this one's elsewhere."""
+        """Returns a new specification: another's parts where it sets them, this one's elsewhere.
+
+        Args:
+            dev: the other one.
+        """
         return type(self)(*self._merged_parts(dev))
 
     def replace(self, **kwargs: Any) -> DeviceSpec:
-        """A new specification with the named parts replaced (``None`` clears a part).
+        """Returns a new specification with the named parts replaced.
+
+        Args:
+            **kwargs: ``job``, ``replica``, ``task``, ``device_type``, ``device_index``; None clears a part.
 
         Raises:
             TypeError: a keyword that is not one of the five parts.
@@ -257,12 +274,22 @@ def _refuse_second_type(device_type: str | None, spec: str, rules: str) -> None:
 
 
 def check_valid(spec: str) -> None:
-    """Raise ValueError unless the Python side of TensorFlow would take ``spec``."""
+    """Checks that the Python side of TensorFlow would take a device name.
+
+    Args:
+        spec: the name.
+
+    Raises:
+        ValueError: it would not.
+    """
     DeviceSpec.from_string(spec)
 
 
 def canonical_name(device: DeviceSpec | str | None) -> str:
-    """What ``tf.device(device)`` asks for, spelled in full; ``""`` for None.
+    """Returns what ``tf.device(device)`` asks for, spelled in full.
+
+    Args:
+        device: a name or ``DeviceSpec``; None gives ``""``.
 
     Raises:
         ValueError: as for ``DeviceSpec.from_string``.
@@ -308,12 +335,15 @@ class MergeDevice:
 
 
 def merge_device(spec: DeviceSpec | MergeDevice | str | None) -> MergeDevice:
-    """The device function of ``with tf.device(spec)``; parts set by an inner scope win.
+    """Returns the device function of ``with tf.device(spec)``; parts set by an inner scope win.
 
     >>> class Node:
     ...     device = "/job:ps"
     >>> merge_device("/gpu:1").shortcut_string_merge(Node)
     '/job:ps/device:GPU:1'
+
+    Args:
+        spec: a name or ``DeviceSpec``; a device function is returned as it is; None changes nothing.
 
     Raises:
         ValueError: as for ``DeviceSpec.from_string``.

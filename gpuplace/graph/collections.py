@@ -34,23 +34,48 @@ class Collections:
         raise NotImplementedError
 
     def add_to_collection(self, name: Any, value: Any) -> None:
-        """Appends ``value`` to a collection."""
+        """Appends ``value`` to a collection.
+
+        Args:
+            name: of the collection, such as one of ``GraphKeys``.
+            value: anything.
+
+        Raises:
+            RuntimeError: the graph is finalised.
+        """
         self._check_not_finalized()
         with self._lock:
             self._collections.setdefault(name, []).append(value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
-        """Appends ``value`` to each of several collections, each once."""
+        """Appends ``value`` to several collections, each once.
+
+        Args:
+            names: of the collections; one text is one name.
+            value: anything.
+
+        Raises:
+            RuntimeError: the graph is finalised.
+        """
         for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
             self.add_to_collection(name, value)
 
     def get_collection_ref(self, name: Any) -> list[Any]:
-        """The collection's own list, made where it does not exist."""
+        """Returns a collection itself; what is done to the list is done to it.
+
+        Args:
+            name: of the collection, which is made where it does not exist.
+        """
         with self._lock:
             return self._collections.setdefault(name, [])
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """A copy of a collection; with ``scope``, a regular expression, only items whose names begin with a match."""
+        """Returns a copy of a collection; an empty list where there is none.
+
+        Args:
+            name: of the collection.
+            scope: a regular expression: only items with a ``name`` that begins with a match. None: all.
+        """
         items = list(self._collections.get(name, ()))
         if scope is None:
             return items
@@ -64,6 +89,13 @@ class Collections:
     collections = property(get_all_collection_keys)
 
     def clear_collection(self, name: Any) -> None:
-        """Removes a collection."""
+        """Removes a collection.
+
+        Args:
+            name: of the collection.
+
+        Raises:
+            RuntimeError: the graph is finalised.
+        """
         self._check_not_finalized()
         self._collections.pop(name, None)

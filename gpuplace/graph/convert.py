@@ -40,12 +40,15 @@ def get_default_graph() -> Graph:
 def register_tensor_conversion_function(
     base_type: Any, conversion_func: Conversion, priority: int = 100
 ) -> None:
-    """Converts instances of ``base_type``, a type or tuple of types; lower ``priority`` is tried first.
+    """Makes instances of a type convertible to tensors, wherever an op takes one.
 
     Args:
-        base_type: the type or types converted.
+        base_type: the type or tuple of types converted.
         conversion_func: ``(value, dtype=None, name=None, as_ref=False)`` to a tensor, or NotImplemented.
-        priority: the order of trying; the earlier registered first on a tie.
+        priority: lower ones are tried first; the earlier registered first on a tie.
+
+    Raises:
+        TypeError: ``conversion_func`` cannot be called.
     """
     if not callable(conversion_func):
         raise TypeError("conversion_func must be callable.")
@@ -56,7 +59,15 @@ def register_tensor_conversion_function(
 def make_constant(
     value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: Any = False
 ) -> Tensor:
-    """Adds a ``Const`` holding ``value``, of arrays a copy; arguments and errors are those of ``dtypes.as_array``."""
+    """Adds a ``Const``; arguments and errors are those of ``dtypes.as_array``. It holds a copy of an array.
+
+    Args:
+        value: a scalar, nested lists, or an array.
+        dtype: its type; None: what the value suggests.
+        shape: its shape; None: the value's.
+        name: name of the op.
+        verify_shape: refuse a value of another shape.
+    """
     wanted = None if dtype is None else as_dtype(dtype)
     array = own_array(value, wanted, shape, verify_shape)
     tensor = TensorValue.of_array(array, wanted.base_dtype if wanted is not None else None)
@@ -80,11 +91,14 @@ def convert_to_tensor(
 
     Args:
         value: a tensor, variable, array, Python value, or nested list of these.
-        dtype: required element type.
+        dtype: required element type; None for any.
         name: name of a constant that is made.
         preferred_dtype: element type to use where the value fits it.
         dtype_hint: the newer name of ``preferred_dtype``.
         as_ref: keep a reference to a variable.
+
+    Returns:
+        A tensor; ``value`` itself where it is one.
 
     Raises:
         TypeError: the value cannot be converted to ``dtype``.
@@ -165,7 +179,17 @@ def _packed_part(value: Any, dtype: DType | None, name: str) -> Tensor:
 def convert_n_to_tensor(
     values: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None, as_ref: bool = False
 ) -> list[Tensor]:
-    """Converts each of a list of values; constants are named ``name_0``, ``name_1``, ...
+    """Converts each of a list of values.
+
+    Args:
+        values: a list or tuple of what ``convert_to_tensor`` takes.
+        dtype: required element type; None for any.
+        name: constants are named ``name_0``, ``name_1``, ...
+        preferred_dtype: element type to use where a value fits it.
+        as_ref: keep references to variables.
+
+    Returns:
+        A list of tensors.
 
     Raises:
         TypeError: ``values`` is not a list, or an element cannot be converted.
@@ -183,7 +207,12 @@ def convert_n_to_tensor(
 def name_scope(
     name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None
 ) -> OpScope:
-    """A name scope for an op's Python function.
+    """A name scope for an op's Python function, as a ``with`` block or decorator; gives the scope's name.
+
+    >>> import gpuplace as tf
+    >>> with tf.name_scope("tower") as scope:
+    ...     scope, tf.constant(1).name
+    ('tower/', 'tower/Const:0')
 
     Args:
         name: the caller's name, or None.
@@ -191,7 +220,7 @@ def name_scope(
         values: the op's arguments; they have to be of one graph, which becomes the default one inside.
 
     Raises:
-        ValueError: neither name is given although ``values`` are, or the values are of several graphs.
+        ValueError: when entered: neither name is given although ``values`` are, or the values are of several graphs.
     """
     return OpScope(name, default_name, values)
 

@@ -119,11 +119,14 @@ class Graph(Collections):
             inputs: tensors of this graph, in the order of the signature, lists flattened.
             dtypes: types of the outputs; from the signature where None.
             input_types: ignored; kept for TensorFlow's argument order.
-            name: its name, made unique; taken as it is, without the slash, where it ends in one.
+            name: its name, made unique; taken as it is, without the slash, where it ends in one. None: the type.
             attrs: attribute values in their Python form; defaults are filled in.
             op_def: its signature; looked up where None.
             compute_shapes: infer the shapes of the outputs.
             compute_device: apply the device scopes.
+
+        Returns:
+            The operation.
 
         Raises:
             gpuplace.errors.NotFoundError: no op of this type is registered.
@@ -282,19 +285,42 @@ class Graph(Collections):
         return list(self._operations)
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """The operation of that name; KeyError where there is none."""
+        """Returns the operation of that name.
+
+        Args:
+            name: such as ``"tower/MatMul"``.
+
+        Raises:
+            KeyError: there is none.
+            TypeError: ``name`` is not a string.
+            ValueError: it is the name of a tensor.
+        """
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_tensor=False, allow_operation=True)
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor ``"<operation>:<output>"``; KeyError where there is none."""
+        """Returns the tensor of that name.
+
+        Args:
+            name: ``"<operation>:<output>"``.
+
+        Raises:
+            KeyError: there is none.
+            TypeError: ``name`` is not a string.
+            ValueError: it is not the name of a tensor.
+        """
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_tensor=True, allow_operation=False)
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
-        """The tensor or operation of this graph that ``obj``, a name or something convertible, stands for.
+        """Returns the tensor or operation of this graph that something stands for.
+
+        Args:
+            obj: a name (``"op"``, ``"op:0"``), a tensor, an operation, or something convertible such as a variable.
+            allow_tensor: whether it may be a tensor.
+            allow_operation: whether it may be an operation.
 
         Raises:
             KeyError: no such name.
@@ -358,8 +384,15 @@ class Graph(Collections):
     # Names
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """``name`` within the current name scope, with ``_1``, ``_2``, ... where it is taken; case does not
-        distinguish.
+        """Returns a name within the current name scope that no operation has.
+
+        >>> graph = Graph()
+        >>> graph.unique_name("x"), graph.unique_name("X")
+        ('x', 'X_1')
+
+        Args:
+            name: the name wanted; ``_1``, ``_2``, ... is added where it is taken. Case does not distinguish.
+            mark_as_used: take the name, so that nobody else gets it.
         """
         with self._lock:
             if self._name_stack:
@@ -379,12 +412,22 @@ class Graph(Collections):
             return name
 
     def name_scope(self, name: str | None) -> NameScope:
-        """Prefixes the names of operations made inside; gives the scope's own name, with a slash at its end.
+        """Prefixes the names of operations made in the ``with`` block.
 
-        A name that ends in a slash re-enters a scope; None or ``""`` goes back to the outermost one.
+        >>> graph = Graph()
+        >>> with graph.name_scope("tower") as scope:
+        ...     scope, graph.unique_name("x")
+        ('tower/', 'tower/x')
+
+        Args:
+            name: the scope's, made unique; one that ends in a slash re-enters a scope; None or ``""`` goes back to the
+                outermost one.
+
+        Returns:
+            A context manager that gives the scope's own name, with a slash at its end.
 
         Raises:
-            ValueError: the name has characters that TensorFlow does not allow.
+            ValueError: when entered: the name has characters that TensorFlow does not allow.
         """
         return NameScope(self, name)
 
@@ -424,6 +467,7 @@ class Graph(Collections):
 
         Raises:
             ValueError: the name is malformed.
+            TypeError: it is nothing of the kind.
         """
         return self._with_device_scope(make_device_scope(device_name_or_function, 2))
 
@@ -433,6 +477,9 @@ class Graph(Collections):
         Args:
             op: an operation, tensor or variable; None, together with ``ignore_existing``, ends outer colocations.
             ignore_existing: forget outer colocations.
+
+        Raises:
+            ValueError: ``op`` is None without ``ignore_existing``, or of another graph.
         """
         if op is None and not ignore_existing:
             raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
@@ -442,7 +489,15 @@ class Graph(Collections):
         return ColocationBlock(self, [] if op is None else [op], ignore_existing)
 
     def control_dependencies(self, control_inputs: Any) -> ControlDependenciesScope:
-        """Operations made in the ``with`` block run after all of ``control_inputs``; None ends outer blocks."""
+        """Operations made in the ``with`` block run after others.
+
+        Args:
+            control_inputs: a list of operations and tensors of this graph; None ends outer blocks.
+
+        Raises:
+            TypeError: an element is neither operation nor tensor.
+            ValueError: one is of another graph.
+        """
         if control_inputs is None:
             return ControlDependenciesScope(self, None)
         current = {op for scope in self._control_stack for op in scope.control_inputs}
@@ -458,7 +513,11 @@ class Graph(Collections):
 
     @contextlib.contextmanager
     def container(self, container_name: str) -> Iterator[str]:
-        """Stateful operations made in the ``with`` block keep their state in this container."""
+        """Stateful operations made in the ``with`` block keep their state in this container.
+
+        Args:
+            container_name: its name; ``""`` is the default one.
+        """
         outer, self._container = self._container, container_name
         try:
             yield container_name
@@ -487,7 +546,11 @@ class Graph(Collections):
 
     @contextlib.contextmanager
     def gradient_override_map(self, overrides: Mapping[str, str]) -> Iterator[None]:
-        """Other gradient functions, per op type, for operations made inside."""
+        """Operations made in the ``with`` block get other gradient functions.
+
+        Args:
+            overrides: op type to the name that the function was registered under.
+        """
         outer = self._gradient_overrides
         self._gradient_overrides = {**outer, **overrides}
         try:
@@ -516,7 +579,7 @@ class Graph(Collections):
         return self._finalized
 
     def finalize(self) -> None:
-        """Makes every further change an error."""
+        """Makes every further change an error (RuntimeError)."""
         self._finalized = True
 
     def _unsafe_unfinalize(self) -> None:
@@ -527,19 +590,35 @@ class Graph(Collections):
             raise RuntimeError("Graph is finalized and cannot be modified.")
 
     def prevent_feeding(self, tensor: Tensor) -> None:
-        """Makes feeding ``tensor`` an error."""
+        """Makes feeding a tensor an error.
+
+        Args:
+            tensor: of this graph.
+        """
         self._unfeedable.add(tensor)
 
     def is_feedable(self, tensor: Tensor) -> bool:
-        """Whether ``tensor`` may be fed."""
+        """Whether a tensor may be fed.
+
+        Args:
+            tensor: of this graph.
+        """
         return tensor not in self._unfeedable
 
     def prevent_fetching(self, op: Operation) -> None:
-        """Makes fetching ``op`` and its outputs an error."""
+        """Makes fetching an operation and its outputs an error.
+
+        Args:
+            op: of this graph.
+        """
         self._unfetchable.add(op)
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
-        """Whether a tensor or operation may be fetched."""
+        """Whether a tensor or operation may be fetched.
+
+        Args:
+            tensor_or_op: of this graph.
+        """
         op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
         return op not in self._unfetchable
 

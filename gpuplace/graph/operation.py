@@ -90,6 +90,12 @@ class Tensor:
         op: the operation that produces it.
         value_index: which of its outputs this is.
         dtype: element type; a reference type for the output of a reference variable.
+
+    Args:
+        op: the operation that produces it.
+        value_index: which of its outputs, from 0.
+        dtype: element type.
+        shape: what is known of the shape.
     """
 
     __slots__ = ("op", "value_index", "dtype", "_shape", "_consumers", "__weakref__")
@@ -200,7 +206,14 @@ class Tensor:
         return self._shape
 
     def set_shape(self, shape: Any) -> None:
-        """Adds knowledge about the shape; ValueError where it contradicts what is known."""
+        """Adds knowledge about the shape.
+
+        Args:
+            shape: a partially known shape, such as ``[None, 10]``.
+
+        Raises:
+            ValueError: it contradicts what is known.
+        """
         self._shape = self._shape.merge_with(as_shape(shape))
 
     def consumers(self) -> list[Operation]:
@@ -214,7 +227,19 @@ class Tensor:
         self._consumers.append(operation)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """Runs the graph for this tensor in ``session`` or the default session."""
+        """Runs the graph for this tensor.
+
+        Args:
+            feed_dict: tensor to value for this run; None: nothing is fed.
+            session: a ``Session`` on this graph; None: the default one.
+
+        Returns:
+            Its value: a NumPy array or scalar.
+
+        Raises:
+            ValueError: there is no session, or it has another graph.
+            OpError: as ``Session.run``.
+        """
         return _session_for(self.graph, session, "evaluate tensor", "eval").run(self, feed_dict)
 
     def __repr__(self) -> str:
@@ -258,7 +283,7 @@ class Tensor:
 
 
 class Operation:
-    """A node of a graph.
+    """A node of a graph; made by ``Graph.create_op``.
 
     Attributes:
         graph: the graph that holds it.
@@ -271,6 +296,15 @@ class Operation:
         device_scopes: the ``tf.device`` scopes around it, innermost first.
         extra_fields: what an imported ``NodeDef`` held besides all this (types inferred by newer releases, debug
             information), serialised; empty for others.
+
+    Args:
+        graph: the graph that holds it.
+        name: unique in the graph.
+        op_type: its op type.
+        op_def: its signature, or None.
+        inputs: the tensors it takes.
+        control_inputs: operations that run before it.
+        attrs: attribute name to Python value, complete.
     """
 
     __slots__ = (
@@ -329,7 +363,14 @@ class Operation:
         return self.outputs
 
     def get_attr(self, name: str) -> Any:
-        """The value of an attribute; ValueError where the operation has none of that name."""
+        """Returns the value of an attribute.
+
+        Args:
+            name: such as ``"T"``.
+
+        Raises:
+            ValueError: the operation has none of that name.
+        """
         try:
             value = self.attrs[name]
         except KeyError:
@@ -360,7 +401,16 @@ class Operation:
         return source_text(code.co_filename, _line_at(code, position))
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
-        """Runs this operation in ``session`` or the default session."""
+        """Runs this operation.
+
+        Args:
+            feed_dict: tensor to value for this run; None: nothing is fed.
+            session: a ``Session`` on this graph; None: the default one.
+
+        Raises:
+            ValueError: there is no session, or it has another graph.
+            OpError: as ``Session.run``.
+        """
         _session_for(self.graph, session, "execute operation", "run").run(self, feed_dict)
 
     def _update_input(self, index: int, tensor: Tensor) -> None:

@@ -77,7 +77,11 @@ _lock = threading.Lock()
 
 
 def get_default_graph(make: Callable[[], GraphLike] | None = None) -> Any:
-    """The graph that new operations of this thread go to; ``make`` makes the process's one where there is none."""
+    """Returns the graph that new operations of this thread go to.
+
+    Args:
+        make: makes the process's graph where there is none yet.
+    """
     global _global_graph
     innermost = graph_stack.get()
     if innermost is not None:

@@ -27,9 +27,16 @@ _MAX_DEPTH = 33
 
 
 def decode_attr(proto: Any, depth: int = 0) -> Any:
-    """The Python form of an ``AttrValue``; None for one without a value.
+    """The Python form of an ``AttrValue``.
 
     A type number that does not exist gives an `UnknownDType`.
+
+    Args:
+        proto: the message.
+        depth: how many functions it is in already.
+
+    Returns:
+        The value; None for a message without one.
 
     Raises:
         InvalidArgumentError: functions nested without end, or a tensor of no known type.
@@ -75,7 +82,14 @@ def _decode_function(proto: Any, depth: int) -> FunctionRef:
 
 
 def encode_attr(value: Any, proto: Any = None) -> Any:
-    """Writes an attribute's Python value to ``proto``, a new ``AttrValue`` where None, and returns it.
+    """Writes an attribute's Python value to an ``AttrValue``.
+
+    Args:
+        value: the value.
+        proto: the message to fill in; None: a new one.
+
+    Returns:
+        The message.
 
     Raises:
         TypeError: no attribute can hold such a value.

@@ -17,7 +17,15 @@ from gpuplace.graphdef.node_bytes import node_chunks
 
 
 def node_def(op: Operation, proto: Any = None) -> Any:
-    """Writes an operation to ``proto``, a new ``NodeDef`` where None, and returns it."""
+    """Writes an operation to a ``NodeDef``.
+
+    Args:
+        op: the operation.
+        proto: the message to fill in; None: a new one.
+
+    Returns:
+        The message.
+    """
     proto = NodeDef() if proto is None else proto
     proto.name = op.name
     proto.op = op.type
@@ -57,8 +65,11 @@ def as_graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool
 
     Args:
         graph: the graph.
-        from_version: leave out what was there at this ``graph.version``.
+        from_version: leave out what was there at this ``graph.version``; None: nothing is left out.
         add_shapes: give every node an ``_output_shapes`` attribute.
+
+    Returns:
+        The message, with the graph's functions and versions.
     """
     result = GraphDef(versions=version_def(graph))
     operations = graph.get_operations()[from_version or 0 :]
@@ -74,13 +85,19 @@ def as_graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool
 def write_graph(
     graph_or_graph_def: Any, logdir: str | os.PathLike[str], name: str, as_text: bool = True
 ) -> str:
-    """Writes a graph to the file ``logdir/name``, whose folder is made where it is missing, and returns its path.
+    """Writes a graph to the file ``logdir/name``, whose folder is made where it is missing.
 
     Args:
         graph_or_graph_def: a ``Graph`` or ``GraphDef``.
         logdir: folder.
         name: file name.
         as_text: protobuf's text format, else binary.
+
+    Returns:
+        The path of the file, as text.
+
+    Raises:
+        OSError: the file cannot be written.
     """
     message = (
         as_graph_def(graph_or_graph_def) if isinstance(graph_or_graph_def, Graph) else graph_or_graph_def

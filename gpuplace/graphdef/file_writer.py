@@ -22,11 +22,14 @@ class FileWriter:
 
     Args:
         logdir: folder, made where it is missing.
-        graph: a ``Graph`` to write at once.
+        graph: a ``Graph`` to write at once; None: none.
         max_queue: events that wait before adding one blocks.
         flush_secs: seconds between writes to disk.
-        graph_def: a ``GraphDef`` to write at once, as TensorFlow 0.x had it.
-        filename_suffix: end of the file's name.
+        graph_def: a ``GraphDef`` to write at once, as TensorFlow 0.x had it; ignored where ``graph`` is given.
+        filename_suffix: end of the file's name; None: nothing.
+
+    Raises:
+        TypeError: ``graph`` is neither.
     """
 
     def __init__(
@@ -58,13 +61,29 @@ class FileWriter:
             self._writer = EventFileWriter(self._logdir, *self._arguments)
 
     def add_event(self, event: Any) -> None:
-        """Writes an ``Event`` message; RuntimeError after ``close``."""
+        """Writes an ``Event`` message.
+
+        Args:
+            event: the message.
+
+        Raises:
+            RuntimeError: the writer is closed.
+        """
         if self._writer is None:
             raise RuntimeError("The FileWriter is closed: call reopen() first")
         self._writer.add_event(event)
 
     def add_graph(self, graph: Any, global_step: int | None = None) -> None:
-        """Writes a ``Graph`` with its shapes, or a ``GraphDef``; TypeError for anything else."""
+        """Writes a ``Graph`` with its shapes, or a ``GraphDef``.
+
+        Args:
+            graph: the graph.
+            global_step: the step that it is shown at, an integer; None: 0.
+
+        Raises:
+            TypeError: ``graph`` is neither.
+            RuntimeError: the writer is closed.
+        """
         if isinstance(graph, Graph):
             graph = as_graph_def(graph, add_shapes=True)
         elif not hasattr(graph, "SerializeToString"):
@@ -74,7 +93,17 @@ class FileWriter:
         self.add_event(self._event(global_step, graph_def=graph.SerializeToString()))
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: int | None = None) -> None:
-        """Writes the ``RunMetadata`` of a step under a tag; ValueError for a tag used before."""
+        """Writes the ``RunMetadata`` of a step.
+
+        Args:
+            run_metadata: the message.
+            tag: a name of its own.
+            global_step: the step that it is shown at, an integer; None: 0.
+
+        Raises:
+            ValueError: the tag was used before.
+            RuntimeError: the writer is closed.
+        """
         if tag in self._tags:
             raise ValueError("The provided tag was already used for this event type")
         self._tags.add(tag)
@@ -82,7 +111,15 @@ class FileWriter:
         self.add_event(self._event(global_step, tagged_run_metadata=tagged))
 
     def add_summary(self, summary: Any, global_step: int | None = None) -> None:
-        """Writes a ``Summary`` message, or a serialised one."""
+        """Writes a ``Summary``.
+
+        Args:
+            summary: the message, or its bytes.
+            global_step: the step that it is shown at, an integer; None: 0.
+
+        Raises:
+            RuntimeError: the writer is closed.
+        """
         message = Summary.FromString(summary) if isinstance(summary, bytes) else summary
         self.add_event(self._event(global_step, summary=message))
 

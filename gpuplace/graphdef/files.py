@@ -58,6 +58,13 @@ def file_error(path: Path, error: OSError | ValueError) -> OpError:
 
     A ValueError comes from a name that no file can have; an OSError from one too long, a loop of links, no permission,
     a failing disk.
+
+    Args:
+        path: the file.
+        error: what reading it raised.
+
+    Returns:
+        A ``NotFoundError``, ``PermissionDeniedError`` or ``FailedPreconditionError``.
     """
     if isinstance(error, FileNotFoundError | ValueError):
         return NotFoundError(
@@ -97,7 +104,16 @@ def decompressed(data: bytes, what: str, kind: str = "graph") -> bytes:
 
 
 def too_large(what: str, size: str, kind: str = "graph") -> ResourceExhaustedError:
-    """The error for more than can be read."""
+    """The error for more than can be read.
+
+    Args:
+        what: name of the file, or what it is.
+        size: what is too much, with its unit.
+        kind: what it should hold.
+
+    Returns:
+        The error.
+    """
     is_graph = kind == "graph"
     return ResourceExhaustedError(
         None,

@@ -13,7 +13,14 @@ from gpuplace.placer.lowering import BodyNode, FunctionBody
 
 
 def functions_by_name(functions: Iterable[Any], ops: OpRegistry) -> dict[str, Any]:
-    """The functions of a library (`FunctionDef` messages) by name; one may be there twice.
+    """The functions of a library by name; one may be there twice.
+
+    Args:
+        functions: `FunctionDef` messages.
+        ops: the ops that there are.
+
+    Returns:
+        A dict from name to message.
 
     Raises:
         InvalidArgumentError: one has the name of an op, or two different ones share a name.

@@ -54,20 +54,21 @@ def import_graph_def(
     """Adds the nodes of ``graph_def`` to the default graph.
 
     Args:
-        graph_def: a ``GraphDef``.
-        input_map: ``"node:output"``, ``"node"`` or ``"^node"`` to the tensor (or operation) to use in its place.
-        return_elements: names of nodes (``"a"``) and tensors (``"a:0"``) to return.
+        graph_def: a ``GraphDef``, ours or TensorFlow's.
+        input_map: from ``"node:output"``, ``"node"`` or ``"^node"`` to the tensor (or operation) to use in its place;
+            None: nothing is replaced.
+        return_elements: names of nodes (``"a"``) and tensors (``"a:0"``) to return; None: none.
         name: prefix for the names; ``"import"`` where None, none where empty.
         op_dict: ignored, as in TensorFlow.
         producer_op_list: ignored: which attributes newer releases added with which defaults is known.
 
     Returns:
-        The operations and tensors named by ``return_elements``, or None.
+        A list of the operations and tensors named by ``return_elements``, or None.
 
     Raises:
         TypeError: an argument is of the wrong type.
         ValueError: the graph is invalid (a cycle, a name twice, an unknown input, types that do not fit, ...).
-        gpuplace.errors.NotFoundError: an op type is not registered.
+        NotFoundError: an op type is not registered.
     """
     message = _as_graph_def(graph_def)
     mapping = dict(input_map or {})

@@ -57,9 +57,12 @@ def load_graph_def(
     Args:
         source: ``GraphDef``, ``MetaGraphDef`` or ``SavedModel`` message (TensorFlow's own too), serialised
             bytes, or a path.
-        tags: which MetaGraphDef of a SavedModel; that of ``serve`` where None.
-        signature: key of a signature: only what it needs, its calls marked to be written out.
+        tags: which MetaGraphDef of a SavedModel, by all its tags; None: that of ``serve``.
+        signature: key of a signature: only what it needs, its calls marked to be inlined; None: the whole graph.
         clear_devices: whether the nodes lose the devices that they ask for.
+
+    Returns:
+        A ``GraphDef``.
 
     Raises:
         NotFoundError: no such file, no such tags or signature, or a folder without a SavedModel.

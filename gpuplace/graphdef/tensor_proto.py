@@ -42,7 +42,15 @@ AS_BYTES = frozenset(
 
 
 def encode_tensor(value: TensorValue, proto: Any = None) -> Any:
-    """Writes a tensor to ``proto``, a new ``TensorProto`` where None, and returns it."""
+    """Writes a tensor to a ``TensorProto``.
+
+    Args:
+        value: the tensor.
+        proto: the message to fill in; None: a new one.
+
+    Returns:
+        The message.
+    """
     proto = TensorProto() if proto is None else proto
     if value.encoded is not None:
         proto.CopyFrom(value.encoded)
@@ -181,14 +189,39 @@ def tensor_value(proto: Any) -> TensorValue:
 
 
 def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False) -> Any:
-    """A ``TensorProto`` of a Python value or array; arguments and errors as ``tf.constant``."""
+    """A ``TensorProto`` of a Python value or array.
+
+    Args:
+        values: a number, text, bool, array, or nested lists of them.
+        dtype: dtype of the elements; None: as ``tf.constant`` finds it (float32 for Python floats, int32 for integers).
+        shape: shape of the tensor; None: that of ``values``. Its last element fills a larger one.
+        verify_shape: whether ``values`` must have that shape already.
+
+    Returns:
+        The message.
+
+    Raises:
+        TypeError: the values are not of that dtype, of no dtype at all, or of another shape with ``verify_shape``.
+        ValueError: None, more elements than the shape has, or rows of different lengths.
+    """
     wanted = None if dtype is None else as_dtype(dtype).base_dtype
     array = as_array(values, wanted, shape, verify_shape)
     return encode_tensor(TensorValue.of_array(array.view(), wanted))
 
 
 def make_ndarray(tensor: Any) -> np.ndarray[Any, Any]:
-    """A writable array of a ``TensorProto``'s elements; errors as ``decode_tensor``."""
+    """The array in a ``TensorProto``.
+
+    Args:
+        tensor: the message.
+
+    Returns:
+        A writable array of its elements; of objects that are bytes for string.
+
+    Raises:
+        InvalidArgumentError: type, shape and values do not fit each other.
+        ResourceExhaustedError: a few values that are to be continued to more than fits into memory.
+    """
     array = decode_tensor(tensor)
     if array.nbytes > _MAX_CONTINUED_BYTES:
         raise _too_large("few", array.shape, tensor_type(tensor)[0])

@@ -268,6 +268,10 @@ class Catalogue:
     >>> _ = toys.register_kernel("TestInput", "FakeGPU", priority=1)
     >>> toys.kernels.find("TestInput", {}, "FakeGPU")[0].priority
     1
+
+    Args:
+        ops: the ops; None: none yet.
+        kernels: the kernels; None: none yet.
     """
 
     def __init__(self, ops: OpRegistry | None = None, kernels: KernelRegistry | None = None) -> None:
@@ -276,7 +280,17 @@ class Catalogue:
 
     @classmethod
     def load(cls, release: str | None = None) -> Catalogue:
-        """A new catalogue of what ``release`` registers."""
+        """A new catalogue of what a release registers.
+
+        Args:
+            release: such as ``"1.15"``; None: the process's release.
+
+        Returns:
+            The catalogue; additions to it change no other.
+
+        Raises:
+            ValueError: an unknown release.
+        """
         return cls(OpRegistry.load(release), KernelRegistry.load(release))
 
     @property
@@ -297,7 +311,17 @@ class Catalogue:
         attrs: Iterable[str] = (),
         **properties: Any,
     ) -> OpDef:
-        """Adds an op in TensorFlow's notation; further fields of ``OpDef``, such as ``is_stateful``, by keyword.
+        """Adds an op.
+
+        Args:
+            name: the op type.
+            inputs: in TensorFlow's notation, such as ``"x: T"``.
+            outputs: in TensorFlow's notation, such as ``"y: T"``.
+            attrs: in TensorFlow's notation, such as ``"T: {float, int32} = DT_FLOAT"``.
+            **properties: further fields of ``OpDef``, such as ``is_stateful``.
+
+        Returns:
+            The op.
 
         Raises:
             ValueError: the signature is malformed.
@@ -326,6 +350,9 @@ class Catalogue:
             label: serves only nodes whose ``_kernel`` attribute is this.
             host_memory: names of inputs and outputs that stay in host memory.
             **type_constraints: attribute name to a type (or its name), or to several.
+
+        Returns:
+            The row.
 
         Raises:
             NotFoundError: the op is not in this catalogue.
@@ -380,7 +407,17 @@ def session_catalogue(release: str | None = None) -> Catalogue:
 
 
 def default_catalogue(release: str | None = None) -> Catalogue:
-    """The process's catalogue for a release; one object per set of rules."""
+    """The process's catalogue for a release; one object per set of rules.
+
+    Args:
+        release: such as ``"1.15"``; None: the process's release.
+
+    Returns:
+        The catalogue, in which additions stay.
+
+    Raises:
+        ValueError: an unknown release.
+    """
     return _catalogue(rules(release))
 
 
@@ -395,13 +432,42 @@ def register_op(
     attrs: Iterable[str] = (),
     **properties: Any,
 ) -> OpDef:
-    """Adds an op to the default catalogues of all releases, for this process (see ``Catalogue.register_op``)."""
+    """Adds an op to the default catalogues of all releases, for this process.
+
+    Args:
+        name: the op type.
+        inputs: in TensorFlow's notation, such as ``"x: T"``.
+        outputs: in TensorFlow's notation, such as ``"y: T"``.
+        attrs: in TensorFlow's notation, such as ``"T: {float, int32} = DT_FLOAT"``.
+        **properties: further fields of ``OpDef``, such as ``is_stateful``.
+
+    Returns:
+        The op.
+
+    Raises:
+        ValueError: the signature is malformed.
+        AlreadyExistsError: the name belongs to an op with another signature.
+    """
     return [
         catalogue.register_op(name, inputs, outputs, attrs, **properties) for catalogue in _every_default()
     ][0]
 
 
 def register_kernel(op: str, device_type: str, priority: int = 0, **options: Any) -> KernelDef:
-    """Adds a row to the default catalogues of all releases that have the op (see ``Catalogue.register_kernel``)."""
+    """Adds a row to the default catalogues of all releases that have the op, for this process.
+
+    Args:
+        op: the op type.
+        device_type: any name; ``DEFAULT`` serves device types without a matching row of their own.
+        priority: higher goes first.
+        **options: ``label``, ``host_memory`` and type constraints, as for ``Catalogue.register_kernel``.
+
+    Returns:
+        The row.
+
+    Raises:
+        NotFoundError: no catalogue has the op.
+        ValueError: the op has no such attribute or argument.
+    """
     holders = [catalogue for catalogue in _every_default() if op in catalogue.ops] or [default_catalogue()]
     return [catalogue.register_kernel(op, device_type, priority, **options) for catalogue in holders][0]

@@ -143,9 +143,13 @@ class ProcessState:
         self._made: dict[tuple[int, int], tuple[GPUSettings, int]] = {}  # settings and limit it was made with
 
     def use_machine(self, machine: Machine | str | None) -> Machine | None:
-        """Choose the machine of the sessions made from now on; forgets the GPU state of the one before.
+        """Chooses the machine of the sessions made from now on; forgets the GPU state of the one before.
 
-        None goes back to the default machine.
+        Args:
+            machine: a ``Machine`` or its text; None goes back to the default machine.
+
+        Returns:
+            The machine, or None.
 
         Raises:
             InvalidArgumentError: the text is not understood.
@@ -379,13 +383,18 @@ def use_machine(machine: None) -> None: ...
 @overload
 def use_machine(machine: Machine | str) -> Machine: ...
 def use_machine(machine: Machine | str | None) -> Machine | None:
-    """Choose the machine, by text or as an object, for the sessions made from now on, and return it.
+    """Chooses the machine for the sessions made from now on.
 
     Args:
-        machine: None goes back to the default: GPUPLACE_MACHINE's, else the real one.
+        machine: a ``Machine``, or its text, such as ``"4x Tesla K20m"``; None goes back to the default:
+            GPUPLACE_MACHINE's, else the real one.
+
+    Returns:
+        The machine, or None.
 
     Raises:
         InvalidArgumentError: the text is not understood.
+        TypeError: it is neither a machine nor text.
     """
     return process_state.use_machine(machine)
 
@@ -396,31 +405,65 @@ def current_machine() -> Machine:
 
 
 def reset_runtime() -> None:
-    """Forget GPU devices and their options, and the limit of threads: what TensorFlow needs a new process for.
+    """Forgets GPU devices and their options, and the limit of threads: what TensorFlow needs a new process for.
 
-    Open sessions keep theirs, and the choice of ``use_machine`` stays.
+    Environment variables are read anew. Open sessions keep their devices, and the choice of ``use_machine`` stays.
     """
     process_state.reset()
 
 
 def session_devices(config: Any = None) -> SessionDevices:
-    """The devices of a new session with ``config``; see ``ProcessState.session_devices``."""
+    """The devices of a new session; see ``ProcessState.session_devices``.
+
+    Args:
+        config: a ``ConfigProto``, or anything with its attributes; None: its defaults.
+
+    Returns:
+        The devices, with their allocators.
+
+    Raises:
+        InvalidArgumentError: wrong options; TensorFlow's sentences.
+        AlreadyExistsError: a GPU device would move to another GPU than in an earlier session.
+        InternalError: unknown ``allocator_type``.
+    """
     return process_state.session_devices(config)
 
 
 def device_mapping(config: Any = None) -> tuple[MappingRow, ...]:
-    """The chain from the machine's GPUs to devices as this process's sessions get it, hidden GPUs included."""
+    """The chain from the machine's GPUs to devices as this process's sessions get it, hidden GPUs included.
+
+    Args:
+        config: a ``ConfigProto``, or anything with its attributes; None: its defaults.
+
+    Returns:
+        A row for each step of each GPU.
+
+    Raises:
+        InvalidArgumentError: wrong options; TensorFlow's sentences.
+    """
     state = process_state
     return state.current_machine().mapping(config, visibility=state.visibility())
 
 
 def session_allocators(machine: Machine, session: Any = None) -> dict[str, BFCAllocator]:
-    """Full device name to allocator of the simulated GPUs that a session, or this process on that machine, has made."""
+    """The allocators of simulated GPUs that a session, or this process on that machine, has made.
+
+    Args:
+        machine: the machine; for another one than the process's there are none.
+        session: the session; None: all sessions of the process.
+
+    Returns:
+        A dict from full device name to allocator.
+    """
     if session is not None:
         return dict(getattr(session.placement.device_set, "allocators", {}))
     return process_state.allocators() if machine == process_state.current_machine() else {}
 
 
 def set_allocation_retry_wait(milliseconds: float) -> None:
-    """How long allocations on simulated GPUs wait for other threads to free memory; for GPUs made from now on."""
+    """Sets how long allocations on simulated GPUs wait for other threads to free memory.
+
+    Args:
+        milliseconds: the time, for GPUs made from now on.
+    """
     process_state.retry_wait_ms = milliseconds

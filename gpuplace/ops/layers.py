@@ -118,21 +118,32 @@ def dense(
 ) -> Tensor:
     """``activation(matmul(inputs, kernel) + bias)``.
 
+    >>> import gpuplace as tf
+    >>> hidden = tf.layers.dense(tf.zeros([8, 784]), 100, tf.nn.relu, name="hidden")
+    >>> [(variable.name, variable.shape.as_list()) for variable in tf.trainable_variables("hidden")]
+    [('hidden/kernel:0', [784, 100]), ('hidden/bias:0', [100])]
+
     Args:
-        inputs: ``[..., size]``.
+        inputs: ``[..., size]``, two axes or more, of a type that ``matmul`` takes.
         units: size of the output's last axis.
-        activation: a function, or None.
+        activation: a function from tensor to tensor; None: nothing more is done.
         use_bias: add a bias.
-        kernel_initializer: the scope's where None.
-        bias_initializer: of the bias.
-        kernel_regularizer: from the kernel to a loss.
-        bias_regularizer: from the bias to a loss.
-        activity_regularizer: from the output to a loss.
-        kernel_constraint: applied by optimizers.
-        bias_constraint: applied by optimizers.
+        kernel_initializer: of the kernel, ``[size, units]``; None: the scope's.
+        bias_initializer: of the bias, ``[units]``; None: the scope's.
+        kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
+        bias_regularizer: from the bias to a scalar loss; None: the scope's.
+        activity_regularizer: from the output to a scalar loss.
+        kernel_constraint: a function from the value to a value, applied by optimizers after an update.
+        bias_constraint: the same for the bias.
         trainable: collect the variables among the trainable ones.
-        name: of the layer.
+        name: name of the layer; None: ``dense``, made unique.
         reuse: share the variables of a layer of that name.
+
+    Returns:
+        A tensor of the dtype of ``inputs``, ``[..., units]``.
+
+    Raises:
+        ValueError: the size of the last axis is not known, there is only one axis, or variables may not be shared.
     """
     inputs = convert_to_tensor(inputs)
     with _layer(name, "dense", reuse):
@@ -199,26 +210,40 @@ def conv2d(
 ) -> Tensor:
     """``activation(conv2d(inputs, kernel) + bias)``.
 
+    >>> import gpuplace as tf
+    >>> tf.layers.conv2d(tf.zeros([8, 32, 32, 3]), filters=16, kernel_size=5).shape
+    TensorShape([Dimension(8), Dimension(28), Dimension(28), Dimension(16)])
+
     Args:
-        inputs: images.
+        inputs: ``[batch, height, width, in_channels]``, or ``[batch, in_channels, height, width]`` for
+            ``"channels_first"``, of float16, bfloat16, float32 or float64.
         filters: number of output channels.
-        kernel_size: one or two integers.
-        strides: one or two integers.
-        padding: ``"valid"`` or ``"same"``.
+        kernel_size: rows and columns of the window, one or two integers.
+        strides: how far the window moves, in pixels: one or two integers.
+        padding: ``"valid"`` or ``"same"``, in either case.
         data_format: ``"channels_last"`` or ``"channels_first"``.
-        dilation_rate: one or two integers.
-        activation: a function, or None.
+        dilation_rate: distance of the window's rows and columns in pixels: one or two integers.
+        activation: a function from tensor to tensor; None: nothing more is done.
         use_bias: add a bias.
-        kernel_initializer: the scope's where None.
-        bias_initializer: of the bias.
-        kernel_regularizer: from the kernel to a loss.
-        bias_regularizer: from the bias to a loss.
-        activity_regularizer: from the output to a loss.
-        kernel_constraint: applied by optimizers.
-        bias_constraint: applied by optimizers.
+        kernel_initializer: of the kernel, ``[rows, columns, in_channels, filters]``; None: the scope's.
+        bias_initializer: of the bias, ``[filters]``; None: the scope's.
+        kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
+        bias_regularizer: from the bias to a scalar loss; None: the scope's.
+        activity_regularizer: from the output to a scalar loss.
+        kernel_constraint: a function from the value to a value, applied by optimizers after an update.
+        bias_constraint: the same for the bias.
         trainable: collect the variables among the trainable ones.
-        name: of the layer.
+        name: name of the layer; None: ``conv2d``, made unique.
         reuse: share the variables of a layer of that name.
+
+    Returns:
+        A tensor of the dtype of ``inputs``: ``[batch, out_height, out_width, filters]``, or with the channels first.
+
+    Raises:
+        TypeError: ``inputs`` has another dtype.
+        ValueError: the number of channels is not known, the window does not fit, an argument has another value, or
+            variables may not be shared.
+        UnimplementedError: at run time, ``"channels_first"`` on a CPU.
     """
     inputs = convert_to_tensor(inputs)
     order = _order(data_format)
@@ -273,7 +298,24 @@ def max_pooling2d(
     data_format: str = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window."""
+    """The largest element of each window, channel by channel.
+
+    Args:
+        inputs: ``[batch, height, width, channels]``, or ``[batch, channels, height, width]`` for ``"channels_first"``,
+            of a type that ``tf.nn.max_pool`` takes.
+        pool_size: rows and columns of the window, one or two integers.
+        strides: how far the window moves, in pixels: one or two integers.
+        padding: ``"valid"`` or ``"same"``, in either case.
+        data_format: ``"channels_last"`` or ``"channels_first"``.
+        name: name of the layer; None: ``max_pooling2d``, made unique.
+
+    Returns:
+        A tensor of the dtype of ``inputs``: ``[batch, out_height, out_width, channels]``, or with the channels first.
+
+    Raises:
+        TypeError: ``inputs`` has another dtype.
+        ValueError: the rank is not 4, the window does not fit, or an argument has another value.
+    """
     return _pooling(max_pool, "max_pooling2d", inputs, pool_size, strides, padding, data_format, name)
 
 
@@ -285,7 +327,24 @@ def average_pooling2d(
     data_format: str = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window."""
+    """The mean of each window, channel by channel; pixels of the border do not count.
+
+    Args:
+        inputs: ``[batch, height, width, channels]``, or ``[batch, channels, height, width]`` for ``"channels_first"``,
+            of float16, bfloat16, float32 or float64.
+        pool_size: rows and columns of the window, one or two integers.
+        strides: how far the window moves, in pixels: one or two integers.
+        padding: ``"valid"`` or ``"same"``, in either case.
+        data_format: ``"channels_last"`` or ``"channels_first"``.
+        name: name of the layer; None: ``average_pooling2d``, made unique.
+
+    Returns:
+        A tensor of the dtype of ``inputs``: ``[batch, out_height, out_width, channels]``, or with the channels first.
+
+    Raises:
+        TypeError: ``inputs`` has another dtype.
+        ValueError: the rank is not 4, the window does not fit, or an argument has another value.
+    """
     return _pooling(avg_pool, "average_pooling2d", inputs, pool_size, strides, padding, data_format, name)
 
 
@@ -306,7 +365,23 @@ def _pooling(
 
 
 def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
-    """All axes but the first one in one."""
+    """All axes but the first one in one.
+
+    >>> import gpuplace as tf
+    >>> tf.layers.flatten(tf.zeros([8, 28, 28, 1])).shape
+    TensorShape([Dimension(8), Dimension(784)])
+
+    Args:
+        inputs: ``[batch, ...]``, of any dtype.
+        name: name of the layer; None: ``flatten``, made unique.
+        data_format: ``"channels_last"``, or ``"channels_first"``, which first moves the second axis to the end.
+
+    Returns:
+        A tensor of the dtype of ``inputs``, ``[batch, size]``.
+
+    Raises:
+        ValueError: neither the batch size nor all other sizes are known, or another ``data_format``.
+    """
     inputs = convert_to_tensor(inputs)
     with _layer(name, "flatten", None):
         if _order(data_format) == "NCHW" and inputs.shape.ndims is not None and inputs.shape.ndims > 1:
@@ -337,8 +412,21 @@ def dropout(
 ) -> Tensor:
     """``tf.nn.dropout`` while training, else the identity.
 
+    Args:
+        inputs: float16, bfloat16, float32 or float64, of any shape.
+        rate: the share of elements set to zero, from 0 to below 1.
+        noise_shape: shape of the random decisions, which broadcasts to that of ``inputs``; None: the shape of
+            ``inputs``.
+        seed: seed of the random op; None: see ``set_random_seed``.
+        training: a Python bool.
+        name: name of the layer; None: ``dropout``, made unique.
+
+    Returns:
+        A tensor of the dtype and shape of ``inputs``.
+
     Raises:
         TypeError: ``training`` is a tensor, which needs ``tf.cond``.
+        ValueError: while training, ``rate`` is out of range, or ``inputs`` of another type.
     """
     if isinstance(training, Tensor):
         raise TypeError("training has to be True or False: a choice made at run time needs tf.cond")
@@ -375,29 +463,33 @@ def batch_normalization(
     The operations that move the averages are collected under ``tf.GraphKeys.UPDATE_OPS``; nothing runs them by itself.
 
     Args:
-        inputs: a tensor.
-        axis: the axis of the channels.
-        momentum: how much of the moving averages is kept.
-        epsilon: added to the variance.
-        center: add a learnt offset ``beta``.
-        scale: multiply by a learnt factor ``gamma``.
+        inputs: float16, bfloat16, float32 or float64, of a known rank; images, four axes with channels as the second or
+            the last, are normalised in one op, which knows no float64.
+        axis: the axis of the channels; negative ones count from the end.
+        momentum: how much of the moving averages is kept, a number from 0 to 1.
+        epsilon: added to the variance against division by zero.
+        center: add a learnt offset ``beta``, ``[channels]``.
+        scale: multiply by a learnt factor ``gamma``, ``[channels]``.
         beta_initializer: initial offset.
         gamma_initializer: initial factor.
         moving_mean_initializer: initial moving mean.
         moving_variance_initializer: initial moving variance.
-        beta_regularizer: from the offset to a loss.
-        gamma_regularizer: from the factor to a loss.
-        beta_constraint: applied by optimizers.
-        gamma_constraint: applied by optimizers.
-        training: normalise by the batch.
+        beta_regularizer: from the offset to a scalar loss; None: the scope's.
+        gamma_regularizer: from the factor to a scalar loss; None: the scope's.
+        beta_constraint: a function from the value to a value, applied by optimizers after an update.
+        gamma_constraint: the same for the factor.
+        training: normalise by the batch, a Python bool.
         trainable: collect the variables among the trainable ones.
-        name: of the layer.
+        name: name of the layer; None: ``batch_normalization``, made unique.
         reuse: share the variables of a layer of that name.
-        fused: use one op, for images only; where possible if None.
+        fused: use one op, for images only; None: where possible.
+
+    Returns:
+        A tensor of the dtype and shape of ``inputs``.
 
     Raises:
-        TypeError: ``training`` is a tensor, which needs ``tf.cond``.
-        ValueError: the rank, or the number of channels, is not known.
+        TypeError: ``training`` is a tensor, which needs ``tf.cond``, or ``inputs`` has another dtype.
+        ValueError: the rank, or the number of channels, is not known, or ``fused`` for something else than images.
     """
     if isinstance(training, Tensor):
         raise TypeError("training has to be True or False: a choice made at run time needs tf.cond")

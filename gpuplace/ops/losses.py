@@ -66,7 +66,14 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """ValueError where ``key`` is none of the ways."""
+        """Checks the name of a way.
+
+        Args:
+            key: the name.
+
+        Raises:
+            ValueError: it is none of the ways.
+        """
         if key not in cls.all():
             raise ValueError(f"Invalid Reduction Key {key}.")
 
@@ -84,11 +91,15 @@ def compute_weighted_loss(
     """Weights ``losses``, reduces them and collects the result.
 
     Args:
-        losses: a tensor.
-        weights: a number, or a tensor that broadcasts to ``losses`` with sizes of 1.
-        scope: name scope.
-        loss_collection: where the result is collected, or None.
-        reduction: one of ``Reduction``.
+        losses: numbers of any shape; computed in float32.
+        weights: a number, or a tensor of the rank of ``losses`` whose sizes are 1 or those of ``losses``.
+        scope: name scope; None: ``weighted_loss``.
+        loss_collection: name of the collection that gets the result, or None.
+        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
+            zero.
+
+    Returns:
+        A scalar of the dtype of ``losses``; for ``Reduction.NONE`` a tensor of their shape.
 
     Raises:
         ValueError: ``weights`` does not broadcast, or there is no such reduction.
@@ -183,23 +194,55 @@ def _check_broadcastable(weights: Any, values: Any) -> Operation:
 
 
 def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> None:
-    """Collects a loss."""
+    """Collects a loss.
+
+    Args:
+        loss: the loss, a scalar.
+        loss_collection: name of the collection; None: nothing is done.
+    """
     if loss_collection:
         get_default_graph().add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Tensor]:
-    """The losses collected, those whose names begin with a match of ``scope``."""
+    """The losses collected.
+
+    Args:
+        scope: a regular expression that the beginning of their names matches; None: all.
+        loss_collection: name of the collection.
+
+    Returns:
+        A list of tensors.
+    """
     return get_default_graph().get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
-    """The losses that regularizers made."""
+    """The losses that regularizers made.
+
+    Args:
+        scope: a regular expression that the beginning of their names matches; None: all.
+
+    Returns:
+        A list of tensors.
+    """
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
-    """The sum of the losses that regularizers made."""
+    """The sum of the losses that regularizers made.
+
+    Args:
+        scope: a regular expression that the beginning of their names matches; None: all.
+        name: name of the operation that adds up.
+
+    Returns:
+        A scalar; a float32 zero without such losses.
+
+    Raises:
+        TypeError: the losses differ in dtype.
+        ValueError: the losses differ in shape.
+    """
     losses = get_regularization_losses(scope)
     return elementwise.add_n(losses, name=name) if losses else constant.constant(0.0)
 
@@ -207,7 +250,20 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Tensor:
-    """The sum of all losses collected."""
+    """The sum of all losses collected.
+
+    Args:
+        add_regularization_losses: whether those of regularizers count.
+        name: name of the operation that adds up.
+        scope: a regular expression that the beginning of their names matches; None: all.
+
+    Returns:
+        A scalar.
+
+    Raises:
+        TypeError: the losses differ in dtype.
+        ValueError: there is no loss, or the losses differ in shape.
+    """
     losses = get_losses(scope)
     if add_regularization_losses:
         losses += get_regularization_losses(scope)
@@ -238,7 +294,24 @@ def absolute_difference(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of ``abs(predictions - labels)``."""
+    """The mean of ``abs(predictions - labels)``.
+
+    Args:
+        labels: numbers of any shape, cast to float32.
+        predictions: numbers of the same shape, cast to float32.
+        weights: a number, or a tensor of the rank of ``labels`` whose sizes are 1 or those of ``labels``.
+        scope: name scope; None: ``absolute_difference``.
+        loss_collection: name of the collection that gets the loss, or None.
+        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
+            zero.
+
+    Returns:
+        A float32 scalar; for ``Reduction.NONE`` a tensor of the shape of ``labels``.
+
+    Raises:
+        ValueError: ``labels`` or ``predictions`` is None, the shapes do not fit, ``weights`` does not broadcast, or
+            there is no such reduction.
+    """
     _require(labels=labels, predictions=predictions)
     with name_scope(scope, "absolute_difference", [predictions, labels, weights]) as name:
         predictions, labels = _compatible(predictions, labels)
@@ -254,7 +327,28 @@ def mean_squared_error(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of ``(predictions - labels) ** 2``."""
+    """The mean of ``(predictions - labels) ** 2``.
+
+    >>> import gpuplace as tf
+    >>> float(tf.Session().run(tf.losses.mean_squared_error([1.0, 2.0], [1.0, 4.0])))
+    2.0
+
+    Args:
+        labels: numbers of any shape, cast to float32.
+        predictions: numbers of the same shape, cast to float32.
+        weights: a number, or a tensor of the rank of ``labels`` whose sizes are 1 or those of ``labels``.
+        scope: name scope; None: ``mean_squared_error``.
+        loss_collection: name of the collection that gets the loss, or None.
+        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
+            zero.
+
+    Returns:
+        A float32 scalar; for ``Reduction.NONE`` a tensor of the shape of ``labels``.
+
+    Raises:
+        ValueError: ``labels`` or ``predictions`` is None, the shapes do not fit, ``weights`` does not broadcast, or
+            there is no such reduction.
+    """
     _require(labels=labels, predictions=predictions)
     with name_scope(scope, "mean_squared_error", [predictions, labels, weights]) as name:
         predictions, labels = _compatible(predictions, labels)
@@ -271,7 +365,25 @@ def log_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of the negative log likelihood of ``labels`` between 0 and 1."""
+    """The mean of the negative log likelihood of ``labels`` between 0 and 1.
+
+    Args:
+        labels: probabilities of any shape, cast to float32.
+        predictions: probabilities of the same shape, cast to float32.
+        weights: a number, or a tensor of the rank of ``labels`` whose sizes are 1 or those of ``labels``.
+        epsilon: added to a probability before its logarithm is taken, a number.
+        scope: name scope; None: ``log_loss``.
+        loss_collection: name of the collection that gets the loss, or None.
+        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
+            zero.
+
+    Returns:
+        A float32 scalar; for ``Reduction.NONE`` a tensor of the shape of ``labels``.
+
+    Raises:
+        ValueError: ``labels`` or ``predictions`` is None, the shapes do not fit, ``weights`` does not broadcast, or
+            there is no such reduction.
+    """
     _require(labels=labels, predictions=predictions)
     with name_scope(scope, "log_loss", [predictions, labels, weights]) as name:
         predictions, labels = _compatible(predictions, labels)
@@ -289,7 +401,24 @@ def hinge_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of ``max(0, 1 - logits)`` with the sign of each label, which is 0 or 1."""
+    """The mean of ``max(0, 1 - sign * logits)``, the sign being 1 for a label of 1 and -1 for one of 0.
+
+    Args:
+        labels: zeros and ones of any shape, cast to float32.
+        logits: numbers of the same shape, cast to float32.
+        weights: a number, or a tensor of the rank of ``labels`` whose sizes are 1 or those of ``labels``.
+        scope: name scope; None: ``hinge_loss``.
+        loss_collection: name of the collection that gets the loss, or None.
+        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
+            zero.
+
+    Returns:
+        A float32 scalar; for ``Reduction.NONE`` a tensor of the shape of ``labels``.
+
+    Raises:
+        ValueError: ``labels`` or ``logits`` is None, the shapes do not fit, ``weights`` does not broadcast, or there is
+            no such reduction.
+    """
     _require(labels=labels, logits=logits)
     with name_scope(scope, "hinge_loss", [logits, labels, weights]) as name:
         logits, labels = _compatible(logits, labels)
@@ -308,7 +437,25 @@ def huber_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of half the squared errors up to ``delta``, growing in proportion above it."""
+    """The mean of half the squared errors up to ``delta``, growing in proportion above it.
+
+    Args:
+        labels: numbers of any shape, cast to float32.
+        predictions: numbers of the same shape, cast to float32.
+        weights: a number, or a tensor of the rank of ``labels`` whose sizes are 1 or those of ``labels``.
+        delta: the error from which the loss is linear, a Python float.
+        scope: name scope; None: ``huber_loss``.
+        loss_collection: name of the collection that gets the loss, or None.
+        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
+            zero.
+
+    Returns:
+        A float32 scalar; for ``Reduction.NONE`` a tensor of the shape of ``labels``.
+
+    Raises:
+        ValueError: ``labels`` or ``predictions`` is None, the shapes do not fit, ``weights`` does not broadcast, or
+            there is no such reduction.
+    """
     _require(labels=labels, predictions=predictions)
     with name_scope(scope, "huber_loss", [predictions, labels, weights]) as name:
         predictions, labels = _compatible(predictions, labels)
@@ -332,7 +479,26 @@ def sigmoid_cross_entropy(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of ``tf.nn.sigmoid_cross_entropy_with_logits``, labels moved towards 1/2 by ``label_smoothing``."""
+    """The mean of ``tf.nn.sigmoid_cross_entropy_with_logits``.
+
+    Args:
+        multi_class_labels: probabilities from 0 to 1, of the shape of ``logits``; cast to its dtype.
+        logits: float16, bfloat16, float32 or float64, of any shape.
+        weights: a number, or a tensor of the rank of ``logits`` whose sizes are 1 or those of ``logits``.
+        label_smoothing: how far labels are moved towards 1/2, from 0 to 1.
+        scope: name scope; None: ``sigmoid_cross_entropy_loss``.
+        loss_collection: name of the collection that gets the loss, or None.
+        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
+            zero.
+
+    Returns:
+        A scalar of the dtype of ``logits``; for ``Reduction.NONE`` a tensor of the shape of ``logits``.
+
+    Raises:
+        TypeError: ``logits`` are not of a floating type.
+        ValueError: ``multi_class_labels`` or ``logits`` is None, the shapes do not fit, ``weights`` does not broadcast,
+            or there is no such reduction.
+    """
     _require(multi_class_labels=multi_class_labels, logits=logits)
     with name_scope(scope, "sigmoid_cross_entropy_loss", [logits, multi_class_labels, weights]) as name:
         logits = convert_to_tensor(logits)
@@ -353,7 +519,27 @@ def softmax_cross_entropy(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of ``tf.nn.softmax_cross_entropy_with_logits_v2``, labels moved towards an even distribution."""
+    """The mean of ``tf.nn.softmax_cross_entropy_with_logits_v2``, without a gradient for the labels.
+
+    Args:
+        onehot_labels: probabilities that add up to one along the last axis, ``[batch, classes]``; cast to the dtype of
+            ``logits``.
+        logits: float16, bfloat16, float32 or float64, ``[batch, classes]``.
+        weights: a number, or a tensor of the rank of the losses whose sizes are 1 or theirs.
+        label_smoothing: how far labels are moved towards an even distribution, from 0 to 1.
+        scope: name scope; None: ``softmax_cross_entropy_loss``.
+        loss_collection: name of the collection that gets the loss, or None.
+        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
+            zero.
+
+    Returns:
+        A scalar of the dtype of ``logits``; for ``Reduction.NONE`` a tensor of the shape of the losses, ``[batch]``.
+
+    Raises:
+        TypeError: ``logits`` are not of a floating type.
+        ValueError: ``onehot_labels`` or ``logits`` is None, the shapes do not fit, ``weights`` does not broadcast, or
+            there is no such reduction.
+    """
     _require(onehot_labels=onehot_labels, logits=logits)
     with name_scope(scope, "softmax_cross_entropy_loss", [logits, onehot_labels, weights]) as name:
         logits = convert_to_tensor(logits)
@@ -376,7 +562,28 @@ def sparse_softmax_cross_entropy(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """The mean of ``tf.nn.sparse_softmax_cross_entropy_with_logits``; labels may have a last axis of size 1."""
+    """The mean of ``tf.nn.sparse_softmax_cross_entropy_with_logits``.
+
+    Args:
+        labels: the numbers of classes, int32 or int64, ``[batch, ...]``; there may be a last axis of size 1, which is
+            dropped.
+        logits: float16, bfloat16, float32 or float64, ``[batch, ..., classes]``.
+        weights: a number, or a tensor of the rank of the losses whose sizes are 1 or theirs.
+        scope: name scope; None: ``sparse_softmax_cross_entropy_loss``.
+        loss_collection: name of the collection that gets the loss, or None.
+        reduction: one of ``Reduction``; for the default one the sum is divided by the number of weights that are not
+            zero.
+
+    Returns:
+        A scalar of the dtype of ``logits``; for ``Reduction.NONE`` a tensor of the shape of the losses, ``[batch,
+        ...]``.
+
+    Raises:
+        TypeError: ``labels`` are not int32 or int64, or ``logits`` not of a floating type.
+        ValueError: ``labels`` or ``logits`` is None, the shapes do not fit, ``weights`` does not broadcast, or there is
+            no such reduction.
+        InvalidArgumentError: at run time, there is no class of that number.
+    """
     _require(labels=labels, logits=logits)
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as name:
         labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)

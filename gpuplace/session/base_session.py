@@ -87,11 +87,12 @@ class BaseSession:
 
     Args:
         target: execution engine; only ``""``, this process, exists.
-        graph: the graph to run; the default one where None.
-        config: a ``ConfigProto``, or anything with its attributes.
+        graph: the graph to run; None: the default one.
+        config: a ``ConfigProto``, or anything with its attributes; None: its defaults.
 
     Raises:
         TypeError: an argument of the wrong type.
+        NotFoundError: another ``target``.
         OpError: the devices cannot be made with this config.
     """
 
@@ -194,7 +195,14 @@ class BaseSession:
         return dict(self._devices.allocators)
 
     def list_devices(self) -> list[SessionDevice]:
-        """The session's devices; CancelledError after ``close``."""
+        """The session's devices.
+
+        Returns:
+            A list of ``SessionDevice``: full name, type, memory limit in bytes and incarnation.
+
+        Raises:
+            CancelledError: the session is closed.
+        """
         if self._closed:
             raise CancelledError(None, None, "Session has been closed.")
         return [
@@ -216,7 +224,11 @@ class BaseSession:
                     backend.memory.collect()
 
     def as_default(self) -> Any:
-        """Makes this the thread's default session within a ``with`` block, without closing it at the end."""
+        """Makes this the thread's default session within a ``with`` block, without closing it at the end.
+
+        Returns:
+            A context manager that gives the session.
+        """
         return session_stack.push(self)
 
     def _check_not_cancelled(self, error: OpError) -> None:
@@ -235,18 +247,24 @@ class BaseSession:
         """Runs what ``fetches`` need and returns their values.
 
         Args:
-            fetches: a tensor, operation or name, or lists, tuples, dicts and classes of them.
-            feed_dict: tensor (or name) to the value to use in its place.
-            options: ``RunOptions``, or anything with its attributes.
-            run_metadata: ``RunMetadata`` that is filled in.
+            fetches: a tensor, operation, variable or name, or lists, tuples, dicts and classes of them.
+            feed_dict: from tensor (or name) to the value to use in its place, an array of its dtype and shape or what
+                converts to one; None: nothing is fed.
+            options: ``RunOptions``, or anything with its attributes (``timeout_in_ms`` in milliseconds); None: its
+                defaults.
+            run_metadata: ``RunMetadata`` that is filled in; None: nothing is measured.
 
         Returns:
             The structure of ``fetches`` with a NumPy array or scalar for every tensor and None for every operation.
 
         Raises:
             RuntimeError: the session is closed or the graph is empty.
-            TypeError, ValueError: something that cannot be fetched or fed.
-            OpError: the graph cannot be placed, or a kernel failed.
+            TypeError: something that cannot be fetched or fed, or a ``feed_dict`` that is none.
+            ValueError: a fetch of another graph, or a fed value of another shape or type.
+            InvalidArgumentError: the graph cannot be placed, or a placeholder is not fed.
+            DeadlineExceededError: the run took longer than its time limit.
+            CancelledError: the session was closed meanwhile.
+            OpError: a kernel failed; the class says how.
         """
         if options is None and run_metadata is None:
             runner = self._runner_of(fetches, feed_dict)
@@ -361,11 +379,19 @@ class BaseSession:
             return plan
 
     def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
-        """Begins a step that feeds and fetches piece by piece; returns the handle that ``partial_run`` takes.
+        """Begins a step that feeds and fetches piece by piece.
 
         Args:
             fetches: all that will be fetched, as for ``run``.
-            feeds: the tensors that will be fed.
+            feeds: the tensors (or names) that will be fed; None: none.
+
+        Returns:
+            The handle that ``partial_run`` takes.
+
+        Raises:
+            RuntimeError: the session is closed.
+            TypeError: something that cannot be fetched or fed.
+            InvalidArgumentError: there is nothing to fetch.
         """
         self._check_open()
         structure = FetchStructure(self._graph, fetches, self._release)
@@ -374,6 +400,14 @@ class BaseSession:
 
     def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
         """Feeds and fetches a part of what ``partial_run_setup`` named; every node of the graph runs once.
+
+        Args:
+            handle: what ``partial_run_setup`` returned.
+            fetches: a part of its fetches, without operations.
+            feed_dict: from tensor (or name) to value, for a part of its feeds; None: nothing is fed.
+
+        Returns:
+            The structure of ``fetches`` with a NumPy array or scalar for every tensor.
 
         Raises:
             RuntimeError: the session is closed, or operations are among the fetches.
@@ -409,8 +443,15 @@ class BaseSession:
 
         Args:
             fetches: as for ``run``.
-            feed_list: the tensors that the function's positional arguments are fed to.
-            accept_options: whether it also takes ``options`` and ``run_metadata``.
+            feed_list: the tensors (or names) that the function's positional arguments are fed to; None: none.
+            accept_options: whether it also takes ``options`` and ``run_metadata``, by name.
+
+        Returns:
+            A function that returns what ``run`` would.
+
+        Raises:
+            RuntimeError: the session is closed.
+            TypeError: ``feed_list`` is no list or tuple, or something in it cannot be fed.
         """
         self._check_open()
         if feed_list is not None and not isinstance(feed_list, list | tuple):

@@ -96,7 +96,13 @@ def _locality_lines(locality: DeviceLocality) -> list[str]:
 
 
 def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
-    """The devices that a session with ``session_config`` gets; makes them, with all that this settles for the process.
+    """The devices that a session gets; makes them, with all that this settles for the process.
+
+    Args:
+        session_config: a ``ConfigProto``, or anything with its attributes; None: its defaults.
+
+    Returns:
+        A list of ``LocalDevice``.
 
     Raises:
         OpError: as for ``session_devices``.
@@ -107,11 +113,17 @@ def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
 def is_gpu_available(
     cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
 ) -> bool:
-    """True when a session has a GPU, of at least that compute capability if one is given.
+    """Whether a session has a GPU, of at least that compute capability if one is given.
 
     Args:
-        cuda_only: Kept for programs that pass it; all GPUs here are CUDA GPUs.
-        min_cuda_compute_capability: Major and minor number.
+        cuda_only: kept for programs that pass it; all GPUs here are CUDA GPUs.
+        min_cuda_compute_capability: major and minor number; None: any.
+
+    Returns:
+        A Python bool.
+
+    Raises:
+        OpError: as for ``session_devices``.
     """
     found = (device for device in list_local_devices() if device.device_type == "GPU")
     if min_cuda_compute_capability is None:
@@ -120,7 +132,11 @@ def is_gpu_available(
 
 
 def gpu_device_name() -> str:
-    """``/device:GPU:0`` where a session has a GPU, else ``""``."""
+    """``/device:GPU:0`` where a session has a GPU, else ``""``.
+
+    Raises:
+        OpError: as for ``session_devices``.
+    """
     return next((device.name for device in list_local_devices() if device.device_type == "GPU"), "")
 
 

@@ -68,8 +68,8 @@ def register_composite_fetch(
 
     Args:
         kind: the class.
-        parts: the tensors of an object.
-        build: what a fetch gives, from the values of the tensors.
+        parts: a function from an object to its tensors.
+        build: a function from the values of the tensors to what a fetch gives.
     """
     _composites.insert(0, (kind, parts, build))
 

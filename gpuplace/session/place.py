@@ -57,8 +57,11 @@ def place(
         default_local_device: full name of the device that goes before equally good ones.
         tags: which graph of a SavedModel, by all its tags; that of `serve` where None.
         signature: key of a signature of a SavedModel or MetaGraphDef: only the nodes that it needs are placed, with the
-            functions that they call written out. A session places the whole graph, as is done where this is None.
+            functions that they call inlined. A session places the whole graph, as is done where this is None.
         clear_devices: whether the nodes lose the devices that they ask for, as with `import_meta_graph`.
+
+    Returns:
+        A `Placement`: a mapping from node name to full device name that also explains, compares and draws itself.
 
     Raises:
         InvalidArgumentError: the graph cannot be placed, or is not sound; TensorFlow's sentence, then facts.

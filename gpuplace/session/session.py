@@ -20,7 +20,25 @@ __all__ = ["InteractiveSession", "Session"]
 
 
 class Session(BaseSession):
-    """Runs a graph; as a context manager it is the default session, with its graph the default graph, and closes."""
+    """Runs a graph; as a context manager it is the default session, with its graph the default graph, and closes.
+
+    >>> from gpuplace.graph.graph import Graph
+    >>> with Graph().as_default() as graph:
+    ...     go = graph.create_op("NoOp", [], [], name="go")
+    >>> with Session(graph=graph) as session:
+    ...     session.run([go])
+    [None]
+
+    Args:
+        target: execution engine; only ``""``, this process, exists.
+        graph: the graph to run; None: the default one.
+        config: a ``ConfigProto``, or anything with its attributes; None: its defaults.
+
+    Raises:
+        TypeError: an argument of the wrong type.
+        NotFoundError: another ``target``.
+        OpError: the devices cannot be made with this config.
+    """
 
     def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
@@ -39,7 +57,16 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str, containers: Any = None, config: Any = None) -> None:
-        """Resets resource containers of a remote engine; there is none, so InvalidArgumentError."""
+        """Resets resource containers of a remote engine; there is none, so this always fails.
+
+        Args:
+            target: the engine.
+            containers: names of the containers.
+            config: a ``ConfigProto``.
+
+        Raises:
+            InvalidArgumentError: always: sessions here keep their variables to themselves.
+        """
         raise InvalidArgumentError(
             None,
             None,
@@ -51,6 +78,16 @@ class InteractiveSession(BaseSession):
     """A session that is the default one from its creation on; for shells and notebooks.
 
     As in TensorFlow only what a run needs is placed, and without a config GPU memory grows.
+
+    Args:
+        target: execution engine; only ``""``, this process, exists.
+        graph: the graph to run, which becomes the default graph; None: the default one.
+        config: a ``ConfigProto``, or anything with its attributes; None: its defaults with ``allow_growth``.
+
+    Raises:
+        TypeError: an argument of the wrong type.
+        NotFoundError: another ``target``.
+        OpError: the devices cannot be made with this config.
     """
 
     _place_pruned = True

@@ -39,15 +39,23 @@ def constant(
 ) -> Tensor:
     """Returns a constant.
 
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.constant([1, 2], shape=[4])).tolist()
+    [1, 2, 2, 2]
+
     Args:
-        value: a scalar, nested lists, or an array.
-        dtype: its type; by default what the value suggests (int32, float32, ...).
-        shape: its shape; the last element fills what the value leaves.
+        value: a scalar, nested lists, or an array; numbers, bools, texts or bytes.
+        dtype: its type; by default what the value suggests: int32 for ``int`` (int64 where it does not fit), float32
+            for ``float``, bool, complex128, string; of an array its own.
+        shape: its shape; the last element fills what the value leaves. None: the value's.
         name: name of the op.
         verify_shape: refuse a value of another shape.
 
+    Returns:
+        A tensor of that type and shape.
+
     Raises:
-        TypeError: the value does not fit the type.
+        TypeError: the value does not fit the type, or, with ``verify_shape``, the shape.
         ValueError: the value is ragged or has too many elements.
     """
     return make_constant(value, dtype, shape, name, verify_shape)
@@ -65,7 +73,19 @@ def _const_shape(op: Operation) -> Any:
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """Returns a tensor that every run must feed, of the given type and partially known shape."""
+    """Returns a tensor that every run must feed.
+
+    Args:
+        dtype: its type.
+        shape: what is known of its shape, such as ``[None, 10]``. None: nothing.
+        name: name of the op.
+
+    Returns:
+        A tensor of that type and partially known shape.
+
+    Raises:
+        InvalidArgumentError: when it runs: it is needed and not fed.
+    """
     return new("Placeholder", name, dtype=dtype, shape=as_shape(shape))
 
 
@@ -86,7 +106,19 @@ def _placeholder_shape(op: Operation) -> Any:
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Returns ``input`` unless the run feeds something else of that partially known shape."""
+    """Returns ``input`` unless the run feeds something else.
+
+    Args:
+        input: the default, of any type.
+        shape: the partially known shape of what may be fed, to which that of ``input`` has to fit.
+        name: name of the op.
+
+    Returns:
+        A tensor of ``input``'s type and of that shape.
+
+    Raises:
+        ValueError: ``input``'s shape does not fit.
+    """
     return new("PlaceholderWithDefault", name, input=input, shape=as_shape(shape))
 
 
@@ -132,19 +164,51 @@ def _zero(dtype: Any) -> Any:
 
 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
-    """Returns zeros (False, empty strings) in a shape given as list or as tensor."""
+    """Returns zeros: a constant where there are fewer than 1000 elements, else a ``Fill``.
+
+    Args:
+        shape: sizes as a list, ``TensorShape``, or integer tensor.
+        dtype: number type, bool (False) or string (empty).
+        name: name of the op.
+
+    Returns:
+        A tensor of that type and shape.
+    """
     dtype = as_dtype(dtype).base_dtype
     return _filled(_zero(dtype), shape, dtype, name, "zeros")
 
 
 def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
-    """Returns ones (True) in a shape given as list or as tensor."""
+    """Returns ones: a constant where there are fewer than 1000 elements, else a ``Fill``.
+
+    Args:
+        shape: sizes as a list, ``TensorShape``, or integer tensor.
+        dtype: number type or bool (True).
+        name: name of the op.
+
+    Returns:
+        A tensor of that type and shape.
+
+    Raises:
+        TypeError: strings, which have no 1.
+    """
     dtype = as_dtype(dtype).base_dtype
     return _filled(True if dtype is bool_type else 1, shape, dtype, name, "ones")
 
 
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
-    """Returns zeros in the shape of ``tensor``: a constant where that is known and ``optimize`` is True."""
+    """Returns zeros in the shape of ``tensor``.
+
+    Args:
+        tensor: a tensor of any shape.
+        dtype: number type, bool or string; None: that of ``tensor``.
+        name: name of the op.
+        optimize: use what is known of the shape (a constant where all of it is),
+            so that the result depends on ``tensor`` less.
+
+    Returns:
+        A tensor of that type, in ``tensor``'s shape.
+    """
     with name_scope(name, "zeros_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         wanted = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
@@ -156,7 +220,18 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
 
 
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
-    """Returns ones in the shape of ``tensor``."""
+    """Returns ones in the shape of ``tensor``.
+
+    Args:
+        tensor: a tensor of any shape.
+        dtype: number type or bool; None: that of ``tensor``.
+        name: name of the op.
+        optimize: use what is known of the shape (a constant where all of it is),
+            so that the result depends on ``tensor`` less.
+
+    Returns:
+        A tensor of that type, in ``tensor``'s shape.
+    """
     with name_scope(name, "ones_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         wanted = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
@@ -181,7 +256,19 @@ not_differentiable("ZerosLike", "OnesLike")
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
-    """Returns a tensor of shape ``dims`` filled with a scalar."""
+    """Returns a tensor filled with one value.
+
+    Args:
+        dims: the sizes, an int32 or int64 vector.
+        value: a scalar of any type.
+        name: name of the op.
+
+    Returns:
+        A tensor of ``value``'s type, of shape ``dims``.
+
+    Raises:
+        InvalidArgumentError: when it runs: a size is negative, or ``value`` is not a scalar.
+    """
     return new("Fill", name, dims=dims, value=value)
 
 
@@ -214,7 +301,27 @@ def _fill_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor]:
 def range(
     start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range"
 ) -> Tensor:
-    """Returns ``start``, ``start + delta``, ... below ``limit``; with one argument, from 0 up to it."""
+    """Returns ``start``, ``start + delta``, ... below ``limit``; above it, if ``delta`` is negative.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run([tf.range(3), tf.range(3, 9, 2)])
+    [array([0, 1, 2], dtype=int32), array([3, 5, 7], dtype=int32)]
+
+    Args:
+        start: the first number, a scalar int32, int64, float32 or float64; with one argument the limit, from 0.
+        limit: the end, not included, a scalar.
+        delta: the step, a scalar other than 0.
+        dtype: their type. None: the last of int32, int64, float32, float64 that an argument has.
+        name: name of the op.
+
+    Returns:
+        A vector of that type.
+
+    Raises:
+        TypeError: another type.
+        ValueError: values are known and ``delta`` is 0 or leads away from ``limit``, or an argument is not a scalar.
+        InvalidArgumentError: when it runs: likewise.
+    """
     if limit is None:
         start, limit = 0, start
     with name_scope(name, "Range", [start, limit, delta]) as scope:
@@ -279,7 +386,26 @@ def _range_shape(op: Operation) -> Any:
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
-    """Returns ``num`` evenly spaced values from ``start`` to ``stop``, both included."""
+    """Returns evenly spaced values from ``start`` to ``stop``, both included.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.linspace(0.0, 1.0, 5)).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+
+    Args:
+        start: the first, a scalar float32 or float64.
+        stop: the last, of the same type.
+        num: how many, a scalar int32 or int64 above 0.
+        name: name of the op.
+
+    Returns:
+        ``[num]`` of that type.
+
+    Raises:
+        TypeError: types differ, or are integers.
+        ValueError: ``num`` is known not to be positive, or an argument not to be a scalar.
+        InvalidArgumentError: when it runs: ``num`` is not positive.
+    """
     return new("LinSpace", name, start=start, stop=stop, num=num)
 
 
@@ -322,7 +448,18 @@ def eye(
     dtype: Any = float32,
     name: str | None = None,
 ) -> Tensor:
-    """Returns an identity matrix, or ``batch_shape`` of them."""
+    """Returns an identity matrix, or a batch of them.
+
+    Args:
+        num_rows: a scalar integer.
+        num_columns: a scalar integer. None: as many as rows.
+        batch_shape: sizes of leading dimensions, a list or an integer vector. None: none.
+        dtype: number type.
+        name: name of the scope.
+
+    Returns:
+        ``[*batch_shape, num_rows, num_columns]`` of that type.
+    """
     with name_scope(name, "eye", [num_rows, num_columns, batch_shape]):
         batch = [] if batch_shape is None else batch_shape
         columns = num_rows if num_columns is None else num_columns
@@ -351,17 +488,26 @@ def one_hot(
 ) -> Tensor:
     """Returns rows with ``on_value`` at each index and ``off_value`` elsewhere.
 
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.one_hot([0, 2, -1], 3)).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
+
     Args:
-        indices: integers of any shape; one out of range gives a row without ``on_value``.
-        depth: length of a row.
-        on_value: 1 by default.
-        off_value: 0 by default.
-        axis: where the new dimension goes; the last by default.
-        dtype: type of the result; float32 unless the values say otherwise.
+        indices: uint8, int32 or int64 of any shape; one out of range gives a row without ``on_value``.
+        depth: length of a row, a scalar int32.
+        on_value: a scalar. None: 1.
+        off_value: a scalar of the same type. None: 0.
+        axis: where the new dimension goes, from 0. None or -1: last.
+        dtype: type of the result. None: that of the values, float32 where none is given.
         name: name of the op.
 
+    Returns:
+        A tensor of that type, with ``indices``' dimensions and one of size ``depth``.
+
     Raises:
-        TypeError: the values do not have the type ``dtype``.
+        TypeError: the values do not have the type ``dtype``, or indices are no integers.
+        ValueError: ``axis`` is out of range.
+        InvalidArgumentError: when it runs: ``depth`` is negative.
     """
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value, axis, dtype]) as scope:
         wanted = None if dtype is None else as_dtype(dtype).base_dtype

@@ -45,13 +45,25 @@ def gather(
 ) -> Tensor:
     """Returns the slices of ``params`` at ``indices`` along ``axis``.
 
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.gather([[1, 2], [3, 4], [5, 6]], [2, 0])).tolist()
+    [[5, 6], [1, 2]]
+
     Args:
-        params: a tensor, or a resource variable, of which only the slices are read.
-        indices: integers of any shape.
-        validate_indices: ignored.
+        params: a tensor of any type, or a resource variable, of which only the slices are read.
+        indices: int32 or int64 of any shape.
+        validate_indices: ignored; deprecated.
         name: name of the op.
-        axis: the dimension that the indices count; the first after the batch dimensions by default.
+        axis: the dimension that the indices count, a scalar integer. None: the first after the batch dimensions.
         batch_dims: how many leading dimensions ``params`` and ``indices`` share.
+
+    Returns:
+        ``params``' type, ``[*params.shape[:axis], *indices.shape[batch_dims:], *params.shape[axis + 1:]]``.
+
+    Raises:
+        TypeError: indices are no integers.
+        ValueError: ``axis`` is known to be out of range, or less than ``batch_dims``.
+        InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
     """
     axis = batch_dims if axis is None else axis
     if not isinstance(axis, Tensor) and axis == 0 and batch_dims == 0 and hasattr(params, "sparse_read"):
@@ -60,7 +72,20 @@ def gather(
 
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
-    """Returns slices of ``params``, whose leading dimensions are those of ``indices`` but for the last."""
+    """Returns slices of ``params`` by indices of their own for each batch. Deprecated; see ``gather``.
+
+    Args:
+        params: ``[*batch, n, ...]`` of any type.
+        indices: ``[*batch, k]``, int32 or int64.
+        name: name of the op.
+
+    Returns:
+        ``[*batch, k, ...]`` of ``params``' type.
+
+    Raises:
+        ValueError: the rank of ``indices`` is not known.
+        InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
+    """
     with name_scope(name, "BatchGather", [params, indices]) as scope:
         indices = convert_to_tensor(indices, name="indices")
         if indices.shape.ndims is None:
@@ -210,8 +235,22 @@ def _slices_grad(op: Operation, grad: Tensor) -> Any:
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
     """Returns the slices of ``params`` at the index vectors in the last dimension of ``indices``.
 
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]])).tolist()
+    [2, 3]
+
+    Args:
+        params: a tensor of any type.
+        indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions of ``params``.
+        name: name of the op.
+        batch_dims: 0; TensorFlow's batch dimensions are not available.
+
+    Returns:
+        ``params``' type, ``[*indices.shape[:-1], *params.shape[depth:]]``.
+
     Raises:
-        ValueError: ``batch_dims`` is not 0.
+        ValueError: ``batch_dims`` is not 0, or ``depth`` is known to exceed the rank of ``params``.
+        InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
     """
     if batch_dims:
         raise ValueError("gather_nd takes no batch dimensions here: batch_dims must be 0")
@@ -278,7 +317,26 @@ def _gather_nd_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Returns zeros of ``shape`` with ``updates`` added at the index vectors of ``indices``."""
+    """Returns zeros of ``shape`` with ``updates`` added at the index vectors of ``indices``.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.scatter_nd([[1], [3], [1]], [9, 8, 1], [5])).tolist()
+    [0, 10, 0, 8, 0]
+
+    Args:
+        indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions.
+        updates: ``[*indices.shape[:-1], *shape[depth:]]``, numbers.
+        shape: sizes of the result, a vector of ``indices``' type.
+        name: name of the op.
+
+    Returns:
+        A tensor of ``updates``' type, of shape ``shape``.
+
+    Raises:
+        TypeError: ``indices`` and ``shape`` differ in type.
+        InvalidArgumentError: when it runs: shapes do not fit, or, on the CPU, an index is out of range; a GPU leaves
+            such updates out.
+    """
     return new("ScatterNd", name, indices=indices, updates=updates, shape=shape)
 
 
@@ -329,12 +387,42 @@ def _scatter_nd_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, None]:
 
 
 def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Returns a copy of ``tensor`` with ``updates`` put at the index vectors of ``indices``."""
+    """Returns a copy of ``tensor`` with ``updates`` put at the index vectors of ``indices``.
+
+    Args:
+        tensor: numbers, bools or strings of rank 1 or more (on a GPU float32 or float64).
+        indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions.
+        updates: ``[*indices.shape[:-1], *tensor.shape[depth:]]``, of ``tensor``'s type.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``tensor``.
+
+    Raises:
+        TypeError: the types differ.
+        InvalidArgumentError: when it runs: shapes do not fit, or, on the CPU, an index is out of range; a GPU leaves
+            such updates out.
+    """
     return new("TensorScatterUpdate", name, tensor=tensor, indices=indices, updates=updates)
 
 
 def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Returns a copy of ``tensor`` with ``updates`` added at the index vectors of ``indices``."""
+    """Returns a copy of ``tensor`` with ``updates`` added at the index vectors of ``indices``.
+
+    Args:
+        tensor: numbers of rank 1 or more (on a GPU float32 or float64).
+        indices: ``[..., depth]``, int32 or int64: one number for each of the first ``depth`` dimensions.
+        updates: ``[*indices.shape[:-1], *tensor.shape[depth:]]``, of ``tensor``'s type.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``tensor``.
+
+    Raises:
+        TypeError: the types differ.
+        InvalidArgumentError: when it runs: shapes do not fit, or, on the CPU, an index is out of range; a GPU leaves
+            such updates out.
+    """
     return new("TensorScatterAdd", name, tensor=tensor, indices=indices, updates=updates)
 
 
@@ -363,7 +451,20 @@ def _tensor_scatter_add_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None,
 
 
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None) -> Tensor:
-    """Returns the slices of ``tensor`` where ``mask``, over dimensions from ``axis`` (0) on, is True.
+    """Returns the slices of ``tensor`` where ``mask`` is True.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.boolean_mask([1, 2, 3], [True, False, True])).tolist()
+    [1, 3]
+
+    Args:
+        tensor: a tensor of any type.
+        mask: bool, of known rank of at least 1, shaped like the dimensions of ``tensor`` from ``axis`` on.
+        name: name of the scope.
+        axis: the first dimension that the mask stands for. None: 0.
+
+    Returns:
+        ``tensor``'s type; one dimension in place of the mask's, as long as there are True elements.
 
     Raises:
         ValueError: the mask is a scalar, of unknown rank, or does not fit.
@@ -400,10 +501,24 @@ def _slice_of_shape(tensor: Tensor, part: slice) -> Tensor:
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Returns the coordinates of True elements, or ``x`` where ``condition`` is True and ``y`` elsewhere.
 
-    ``x`` and ``y`` have one shape, ``condition`` the same, or a vector's that chooses rows.
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.where([True, False], [1, 2], [3, 4])).tolist()
+    [1, 4]
+    >>> tf.Session().run(tf.where([False, True, True])).tolist()
+    [[1], [2]]
+
+    Args:
+        condition: bool, in ``x``'s shape; or a scalar, or a vector that chooses rows of ``x``.
+        x: a tensor of any type. None, together with ``y``: coordinates are wanted.
+        y: of the same type and shape.
+        name: name of the op.
+
+    Returns:
+        ``x``'s type and shape; or int64 ``[count, rank]``, in row-major order.
 
     Raises:
-        ValueError: only one of ``x`` and ``y`` is given.
+        ValueError: only one of ``x`` and ``y`` is given, or shapes are known and do not fit.
+        TypeError: ``condition`` is not bool, or the types differ.
     """
     if x is None and y is None:
         with name_scope(name, "Where", [condition]) as scope:
@@ -414,7 +529,21 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """As ``where``, but ``condition``, ``x`` and ``y`` broadcast as in NumPy."""
+    """Returns what ``where`` does, but ``condition``, ``x`` and ``y`` broadcast as in NumPy (op ``SelectV2``).
+
+    Args:
+        condition: bool, of any shape.
+        x: a tensor of any type. None, together with ``y``: coordinates are wanted.
+        y: of the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        ``x``'s type, in the broadcast shape; or int64 ``[count, rank]``, in row-major order.
+
+    Raises:
+        ValueError: only one of ``x`` and ``y`` is given, or shapes are known and do not fit.
+        TypeError: ``condition`` is not bool, or the types differ.
+    """
     if x is None and y is None:
         return where(condition, name=name)
     if x is None or y is None:

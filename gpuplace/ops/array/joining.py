@@ -31,10 +31,24 @@ def _axis_in(axis: int, rank: int, sentence: str) -> int:
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Returns tensors joined along an existing dimension; their other sizes have to be the same.
+    """Returns tensors joined along an existing dimension.
+
+    >>> import gpuplace as tf
+    >>> tf.concat([tf.zeros([2, 3]), tf.zeros([2, 1])], axis=1).shape.as_list()
+    [2, 4]
+
+    Args:
+        values: a list of tensors of one type and rank, at least 1, whose other sizes are the same.
+        axis: the dimension, a scalar int32 or int64; negative ones count from the end.
+        name: name of the op.
+
+    Returns:
+        A tensor of that type.
 
     Raises:
-        ValueError: ranks or sizes are known and do not fit.
+        ValueError: ranks or sizes are known and do not fit, or ``axis`` is out of range.
+        TypeError: the types differ.
+        InvalidArgumentError: when it runs: ranks or sizes do not fit.
     """
     if not isinstance(values, (list, tuple)):
         values = [values]
@@ -157,10 +171,24 @@ not_differentiable("ConcatOffset")
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Returns tensors of one shape joined along a new dimension; a list of plain values becomes a constant.
+    """Returns tensors joined along a new dimension; a list of plain values becomes a constant.
+
+    >>> import gpuplace as tf
+    >>> tf.stack([tf.zeros([2, 3])] * 5, axis=1).shape.as_list()
+    [2, 5, 3]
+
+    Args:
+        values: a list of tensors of one type and shape, one at least.
+        axis: where the new dimension goes; negative ones count from the end of the result's.
+        name: name of the op.
+
+    Returns:
+        A tensor of that type and of a rank greater by one.
 
     Raises:
-        ValueError: the shapes differ, or ``axis`` is out of range.
+        ValueError: the shapes are known and differ, or ``axis`` is out of range.
+        TypeError: the types differ.
+        InvalidArgumentError: when it runs: the shapes differ.
     """
     if axis == 0:
         try:
@@ -213,7 +241,15 @@ def _pack_grad(op: Operation, grad: Tensor) -> list[Tensor]:
 
 
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
-    """Returns tensors of one known shape joined along a new first dimension."""
+    """Returns tensors joined along a new first dimension (op ``ParallelConcat``).
+
+    Args:
+        values: a list of tensors of one type and known shape.
+        name: name of the scope.
+
+    Returns:
+        ``[len(values), ...]`` of that type.
+    """
     with name_scope(name, "parallel_stack", list(values)):
         first = convert_to_tensor(values[0])
         shape = TensorShape([len(values)]).concatenate(first.shape)
@@ -235,8 +271,18 @@ def _parallel_concat_shape(op: Operation) -> Any:
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
     """Returns the parts of a tensor along a dimension, which is gone in each.
 
+    Args:
+        value: a tensor of rank 1 or more, of any type.
+        num: the size of the dimension. None: as known from the shape.
+        axis: the dimension; negative ones count from the end.
+        name: name of the op.
+
+    Returns:
+        A list of ``num`` tensors of that type.
+
     Raises:
-        ValueError: the size of the dimension is neither known nor given by ``num``, or ``axis`` is out of range.
+        ValueError: the size of the dimension is neither known nor given by ``num``, or is another; or ``axis`` is out
+            of range.
     """
     if num is None:
         value = convert_to_tensor(value)
@@ -286,15 +332,23 @@ def split(
 ) -> list[Tensor]:
     """Returns the parts of a tensor along a dimension: a number of equal ones, or of the given sizes.
 
+    >>> import gpuplace as tf
+    >>> [part.shape.as_list() for part in tf.split(tf.zeros([2, 6]), [1, -1], axis=1)]
+    [[2, 1], [2, 5]]
+
     Args:
-        value: what is split.
-        num_or_size_splits: an integer, or a vector of sizes of which one may be -1.
-        axis: the dimension.
-        num: the number of sizes, where it is not known.
+        value: a tensor of any type.
+        num_or_size_splits: an integer, how many; or an integer vector of sizes, of which one may be -1: what is left.
+        axis: the dimension, a scalar int32; negative ones count from the end.
+        num: the number of sizes, where it is not known from their tensor.
         name: name of the op.
 
+    Returns:
+        A list of tensors of that type.
+
     Raises:
-        ValueError: the number of parts is not known, or does not divide the dimension.
+        ValueError: the number of parts is not known or does not divide the dimension, or the sizes do not add up.
+        InvalidArgumentError: when it runs: likewise.
     """
     size_splits = convert_to_tensor(num_or_size_splits)
     if isinstance(num_or_size_splits, (int, Dimension)) and not isinstance(num_or_size_splits, bool):

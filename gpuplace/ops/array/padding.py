@@ -27,7 +27,20 @@ __all__ = [
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Returns ``input`` repeated along its dimensions of size 1, and along new ones in front, to get ``shape``."""
+    """Returns ``input`` repeated along its dimensions of size 1, and along new ones in front, to get ``shape``.
+
+    Args:
+        input: a tensor of any type.
+        shape: the sizes wanted, an int32 or int64 vector.
+        name: name of the op.
+
+    Returns:
+        A tensor of ``input``'s type, of shape ``shape``.
+
+    Raises:
+        ValueError: the shapes are known and ``input`` does not broadcast to ``shape``.
+        InvalidArgumentError: when it runs: likewise.
+    """
     return new("BroadcastTo", name, input=input, shape=shape)
 
 
@@ -71,12 +84,38 @@ def _broadcast_to_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """Returns the shape two shapes broadcast to; ValueError where they do not."""
+    """Returns the shape that two shapes broadcast to.
+
+    >>> import gpuplace as tf
+    >>> tf.broadcast_static_shape([2, 1], [3]).as_list()
+    [2, 3]
+
+    Args:
+        shape_x: a ``TensorShape``, partially known or not, or a list of sizes.
+        shape_y: likewise.
+
+    Returns:
+        A ``TensorShape``.
+
+    Raises:
+        ValueError: they do not broadcast.
+    """
     return broadcast_shapes(as_shape(shape_x), as_shape(shape_y))
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """Returns the shape, as a vector, that two such vectors broadcast to."""
+    """Returns the shape that two shapes broadcast to, found when it runs.
+
+    Args:
+        shape_x: sizes, an int32 or int64 vector.
+        shape_y: sizes, of the same type.
+
+    Returns:
+        A vector of that type.
+
+    Raises:
+        InvalidArgumentError: when it runs: they do not broadcast.
+    """
     return new("BroadcastArgs", s0=shape_x, s1=shape_y)
 
 
@@ -133,7 +172,24 @@ not_differentiable("BroadcastArgs", "BroadcastGradientArgs")
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
-    """Returns ``input`` repeated ``multiples[d]`` times along each dimension ``d``."""
+    """Returns ``input`` repeated along each dimension.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.tile([[1, 2]], [2, 2])).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+
+    Args:
+        input: a tensor of any type.
+        multiples: how often along each dimension, an int32 or int64 vector as long as the rank.
+        name: name of the op.
+
+    Returns:
+        ``input``'s type, ``[input.shape[0] * multiples[0], ...]``.
+
+    Raises:
+        ValueError: ``multiples`` is known to have another length.
+        InvalidArgumentError: when it runs: it has, or holds a negative number.
+    """
     return new("Tile", name, input=input, multiples=multiples)
 
 
@@ -188,17 +244,26 @@ def _tile_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
 ) -> Tensor:
-    """Returns ``tensor`` with ``paddings[d] = [before, after]`` elements added along each dimension ``d``.
+    """Returns ``tensor`` with elements added before and after it along each dimension.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.pad([1, 2, 3], [[2, 1]], "REFLECT")).tolist()
+    [3, 2, 1, 2, 3, 2]
 
     Args:
-        tensor: what is padded.
-        paddings: ``[rank, 2]`` integers.
-        mode: ``"CONSTANT"``, ``"REFLECT"`` (without the border element) or ``"SYMMETRIC"`` (with it); any case.
+        tensor: a tensor of any type.
+        paddings: ``[rank, 2]``, int32 or int64: how many before and after, for each dimension.
+        mode: ``"CONSTANT"``, ``"REFLECT"`` (mirrored, without the border element) or ``"SYMMETRIC"`` (with it); in any
+            case.
         name: name of the op.
-        constant_values: what ``"CONSTANT"`` pads with.
+        constant_values: what ``"CONSTANT"`` pads with, a scalar of ``tensor``'s type.
+
+    Returns:
+        A tensor of that type.
 
     Raises:
-        ValueError: an unknown mode.
+        ValueError: an unknown mode, or ``paddings`` known not to fit.
+        InvalidArgumentError: when it runs: ``paddings`` do not fit, or mirror more than there is.
     """
     mode = mode.upper()
     if mode == "CONSTANT":
@@ -339,6 +404,18 @@ def _mirror_pad_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
     """Returns the coordinates of a grid: for vectors ``x`` and ``y`` two matrices of shape ``[len(y), len(x)]``.
+
+    >>> import gpuplace as tf
+    >>> [part.tolist() for part in tf.Session().run(tf.meshgrid([1, 2, 3], [4, 5]))]
+    [[[1, 2, 3], [1, 2, 3]], [[4, 4, 4], [5, 5, 5]]]
+
+    Args:
+        *args: vectors of one number type.
+        indexing: ``"xy"``: the first vector runs along the second dimension; ``"ij"``: along the first.
+        name: name of the scope.
+
+    Returns:
+        A list with a tensor per vector, of that type and of as many dimensions as there are vectors.
 
     Raises:
         ValueError: ``indexing`` is neither ``"xy"`` nor ``"ij"``.

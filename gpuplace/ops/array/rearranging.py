@@ -24,7 +24,25 @@ __all__ = ["dynamic_partition", "dynamic_stitch", "space_to_depth", "depth_to_sp
 def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
-    """Returns ``num_partitions`` tensors: slice ``data[i]`` goes to number ``partitions[i]``."""
+    """Returns the slices of a tensor sorted into several: ``data[i]`` goes to number ``partitions[i]``.
+
+    >>> import gpuplace as tf
+    >>> [part.tolist() for part in tf.Session().run(tf.dynamic_partition([10, 20, 30], [0, 1, 0], 2))]
+    [[10, 30], [20]]
+
+    Args:
+        data: a tensor of any type, whose shape begins with that of ``partitions``.
+        partitions: int32, from 0 up to ``num_partitions``.
+        num_partitions: how many results.
+        name: name of the op.
+
+    Returns:
+        A list of tensors of ``data``'s type, each ``[count, *data.shape[partitions.ndim:]]``.
+
+    Raises:
+        ValueError: the shapes are known and do not fit.
+        InvalidArgumentError: when it runs: they do not fit, or a partition is out of range.
+    """
     return new_list("DynamicPartition", name, data=data, partitions=partitions, num_partitions=num_partitions)
 
 
@@ -67,7 +85,24 @@ def _dynamic_partition_grad(op: Operation, *grads: Tensor) -> tuple[Tensor, None
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    """Returns one tensor in which slice ``indices[m][i]`` is ``data[m][i]``; the last of several wins."""
+    """Returns one tensor in which slice ``indices[m][i]`` is ``data[m][i]``: what ``dynamic_partition`` undoes.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.dynamic_stitch([[0, 2], [1]], [[10, 30], [20]])).tolist()
+    [10, 20, 30]
+
+    Args:
+        indices: a list of int32 tensors; of a position named twice, the last one wins.
+        data: a list of tensors of one type, the shape of each beginning with that of its ``indices``.
+        name: name of the op.
+
+    Returns:
+        That type, ``[greatest index + 1, *data[0].shape[indices[0].ndim:]]``; positions not named are 0.
+
+    Raises:
+        TypeError: types differ, or indices are not int32.
+        ValueError: the lists differ in length.
+    """
     return new("DynamicStitch", name, indices=indices, data=data)
 
 
@@ -107,12 +142,40 @@ def _dynamic_stitch_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
 
 
 def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
-    """Returns square blocks of ``[batch, height, width, depth]`` as depth: the inverse of ``depth_to_space``."""
+    """Returns square blocks of an image as depth: what ``depth_to_space`` undoes.
+
+    Args:
+        input: ``[batch, height, width, depth]`` of any type (on a GPU float16, float32 or uint8).
+        block_size: side of a block in pixels, at least 2.
+        name: name of the op.
+        data_format: ``"NHWC"``, or ``"NCHW"`` for depth in the second dimension.
+
+    Returns:
+        ``[batch, height / n, width / n, depth * n**2]`` of the same type, for block size ``n``.
+
+    Raises:
+        ValueError: the rank is not 4, a size is known and not divisible, or an argument is not one of these.
+        InvalidArgumentError: when it runs: a size is not divisible.
+    """
     return new("SpaceToDepth", name, input=input, block_size=block_size, data_format=data_format)
 
 
 def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
-    """Returns depth as square blocks: ``[b, h, w, d]`` becomes ``[b, h * n, w * n, d / n**2]`` for block size ``n``."""
+    """Returns the depth of an image as square blocks: what ``space_to_depth`` undoes.
+
+    Args:
+        input: ``[batch, height, width, depth]`` of any type (on a GPU float16 or float32).
+        block_size: side of a block in pixels, at least 2.
+        name: name of the op.
+        data_format: ``"NHWC"``, or ``"NCHW"`` for depth in the second dimension.
+
+    Returns:
+        ``[batch, height * n, width * n, depth / n**2]`` of the same type, for block size ``n``.
+
+    Raises:
+        ValueError: the rank is not 4, a size is known and not divisible, or an argument is not one of these.
+        InvalidArgumentError: when it runs: a size is not divisible.
+    """
     return new("DepthToSpace", name, input=input, block_size=block_size, data_format=data_format)
 
 

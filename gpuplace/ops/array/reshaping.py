@@ -27,7 +27,16 @@ __all__ = [
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
-    """Returns the shape as a vector: a constant where it is known when the graph is built."""
+    """Returns the shape as a vector: a constant where it is known when the graph is built.
+
+    Args:
+        input: a tensor of any type.
+        name: name of the op.
+        out_type: int32 or int64.
+
+    Returns:
+        ``[rank]`` of that type.
+    """
     with name_scope(name, "Shape", [input]) as scope:
         input = convert_to_tensor(input)
         if input.shape.is_fully_defined():
@@ -46,7 +55,16 @@ def _shape_shape(op: Operation) -> Any:
 
 
 def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Tensor]:
-    """Returns the shape of each of several tensors."""
+    """Returns the shape of each of several tensors.
+
+    Args:
+        input: a list of tensors of one type.
+        out_type: int32 or int64.
+        name: name of the op.
+
+    Returns:
+        A list of vectors of that type.
+    """
     return new_list("ShapeN", name, input=input, out_type=out_type)
 
 
@@ -61,7 +79,16 @@ def _shape_n_shape(op: Operation) -> Any:
 
 
 def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
-    """Returns the number of elements: a constant where it is known when the graph is built."""
+    """Returns the number of elements: a constant where it is known when the graph is built.
+
+    Args:
+        input: a tensor of any type.
+        name: name of the op.
+        out_type: int32 or int64.
+
+    Returns:
+        A scalar of that type.
+    """
     with name_scope(name, "Size", [input]) as scope:
         input = convert_to_tensor(input)
         count = input.shape.num_elements()
@@ -76,7 +103,15 @@ def _size(xp: Any, input: Any, *, out_type: Any) -> Any:
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """Returns the number of dimensions: a constant where it is known when the graph is built."""
+    """Returns the number of dimensions: a constant where it is known when the graph is built.
+
+    Args:
+        input: a tensor of any type.
+        name: name of the op.
+
+    Returns:
+        A scalar int32.
+    """
     with name_scope(name, "Rank", [input]) as scope:
         input = convert_to_tensor(input)
         if input.shape.ndims is not None:
@@ -97,10 +132,23 @@ not_differentiable("Shape", "ShapeN", "Size", "Rank")
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Returns the elements in another shape, of which one size may be -1: as many as are left.
+    """Returns the elements in another shape.
+
+    >>> import gpuplace as tf
+    >>> tf.reshape(tf.zeros([2, 6]), [3, -1]).shape.as_list()
+    [3, 4]
+
+    Args:
+        tensor: a tensor of any type.
+        shape: sizes, an int32 or int64 vector, of which one may be -1: as many as are left.
+        name: name of the op.
+
+    Returns:
+        A tensor of the same type.
 
     Raises:
         ValueError: the numbers of elements are known and differ.
+        InvalidArgumentError: when it runs: they differ, or two sizes are -1.
     """
     return new("Reshape", name, tensor=tensor, shape=shape)
 
@@ -175,10 +223,20 @@ def _reshape_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-    """Returns ``input`` with a dimension of size 1 put in at ``axis``; ``dim`` is its old name.
+    """Returns ``input`` with a dimension of size 1 put in.
+
+    Args:
+        input: a tensor of any type.
+        axis: where it goes, a scalar int32 or int64; negative ones count from the end of the result's dimensions.
+        name: name of the op.
+        dim: the old name of ``axis``, deprecated.
+
+    Returns:
+        A tensor of the same type.
 
     Raises:
-        ValueError: none or both of ``axis`` and ``dim`` are given.
+        ValueError: none or both of ``axis`` and ``dim`` are given, or it is known to be out of range.
+        InvalidArgumentError: when it runs: it is out of range.
     """
     return new("ExpandDims", name, input=input, dim=_one_of("axis", axis, "dim", dim, required=True))
 
@@ -224,7 +282,22 @@ def _expand_dims_shape(op: Operation) -> Any:
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
-    """Returns ``input`` without dimensions of size 1: all of them, or those in ``axis``."""
+    """Returns ``input`` without dimensions of size 1.
+
+    Args:
+        input: a tensor of any type.
+        axis: the dimensions to drop, an integer or a list of them; negative ones count from the end. None: all of
+            size 1.
+        name: name of the op.
+        squeeze_dims: the old name of ``axis``, deprecated.
+
+    Returns:
+        A tensor of the same type.
+
+    Raises:
+        ValueError: both ``axis`` and ``squeeze_dims`` are given, or a dimension is out of range or known not to be 1.
+        InvalidArgumentError: when it runs: likewise.
+    """
     axis = _one_of("axis", axis, "squeeze_dims", squeeze_dims)
     axes = [] if axis is None else [axis] if not isinstance(axis, (list, tuple)) else list(axis)
     return new("Squeeze", name, input=input, squeeze_dims=axes)
@@ -280,7 +353,25 @@ def _squeeze_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
-    """Returns ``a`` with its dimensions in the order ``perm``, by default reversed."""
+    """Returns ``a`` with its dimensions in another order.
+
+    >>> import gpuplace as tf
+    >>> tf.transpose(tf.zeros([2, 3, 4]), [2, 0, 1]).shape.as_list()
+    [4, 2, 3]
+
+    Args:
+        a: a tensor of any type.
+        perm: for each dimension of the result, which one of ``a`` it is: an int32 or int64 vector. None: reversed.
+        name: name of the op.
+        conjugate: also conjugate complex numbers (op ``ConjugateTranspose``).
+
+    Returns:
+        A tensor of the same type.
+
+    Raises:
+        ValueError: ``perm`` is known and has another length, or a number out of range.
+        InvalidArgumentError: when it runs: ``perm`` is no permutation.
+    """
     with name_scope(name, "transpose", [a]) as scope:
         op_type = "ConjugateTranspose" if conjugate else "Transpose"
         if perm is None:
@@ -336,7 +427,19 @@ def _transpose_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """Returns ``a`` with its last two dimensions exchanged; ValueError for a tensor of lower rank."""
+    """Returns ``a`` with its last two dimensions exchanged.
+
+    Args:
+        a: ``[..., rows, columns]`` of any type.
+        name: name of the scope.
+        conjugate: also conjugate complex numbers.
+
+    Returns:
+        ``[..., columns, rows]`` of the same type.
+
+    Raises:
+        ValueError: the rank is known to be below 2.
+    """
     with name_scope(name, "matrix_transpose", [a]):
         a = convert_to_tensor(a, name="a")
         dims = a.shape.ndims
@@ -361,7 +464,15 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:
-    """Returns a tensor with the same elements: a new node for the same value."""
+    """Returns a tensor with the same elements: a new node for the same value.
+
+    Args:
+        input: a tensor of any type; of a variable its value.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+    """
     result = new("Identity", name, input=input)
     if hasattr(input, "_handle_data"):
         result._handle_data = input._handle_data  # type: ignore[attr-defined]
@@ -369,12 +480,28 @@ def identity(input: Any, name: str | None = None) -> Tensor:
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """Returns ``input``, as a constant to gradients."""
+    """Returns ``input``, as a constant to gradients.
+
+    Args:
+        input: a tensor of any type.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+    """
     return new("StopGradient", name, input=input)
 
 
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
-    """Returns ``input`` and promises that it never changes."""
+    """Returns ``input`` and promises that it never changes; on the CPU only.
+
+    Args:
+        input: a tensor of any type.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+    """
     return new("GuaranteeConst", name, input=input)
 
 
@@ -396,7 +523,15 @@ not_differentiable("StopGradient")
 
 
 def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
-    """Returns each of several tensors: one node that passes on when all are there."""
+    """Returns each of several tensors: one node that passes on when all are there.
+
+    Args:
+        input: a list of tensors, of any types.
+        name: name of the op.
+
+    Returns:
+        A list of tensors like these.
+    """
     return new_list("IdentityN", name, input=convert_n_to_tensor(input))
 
 
@@ -416,7 +551,20 @@ def _identity_n_grad(op: Operation, *grads: Tensor) -> Any:
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Returns ``x``, whose shape is checked at run time against a partially known one."""
+    """Returns ``x``, whose shape is checked when it runs; what is known of it afterwards is known of the result.
+
+    Args:
+        x: a tensor of any type.
+        shape: a partially known shape, such as ``[None, 3]``.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``, of that shape.
+
+    Raises:
+        ValueError: the shape is known and does not fit.
+        InvalidArgumentError: when it runs: it does not fit.
+    """
     return new("EnsureShape", name, input=x, shape=as_shape(shape))
 
 
@@ -438,7 +586,20 @@ def _ensure_shape_shape(op: Operation) -> Any:
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
-    """Returns ``tensor``; InvalidArgumentError at run time where it holds NaN or infinity."""
+    """Returns ``tensor`` after a check for NaN and infinity.
+
+    Args:
+        tensor: floating, of any shape.
+        message: a text put in front of the error's.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``tensor``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: an element is NaN or infinite.
+    """
     return new("CheckNumerics", name, tensor=tensor, message=message)
 
 
@@ -461,7 +622,20 @@ def _check_numerics_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def verify_tensor_all_finite(t: Any, msg: str, name: str | None = None) -> Tensor:
-    """Returns ``t`` after a check that it holds neither NaN nor infinity."""
+    """Returns ``t`` after a check, placed with it, that it holds neither NaN nor infinity.
+
+    Args:
+        t: floating, of any shape.
+        msg: a text put in front of the error's.
+        name: name of the scope.
+
+    Returns:
+        A tensor like ``t``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: an element is NaN or infinite.
+    """
     with name_scope(name, "VerifyFinite", [t]):
         t = convert_to_tensor(t, name="t")
         with t.graph.colocate_with(t):

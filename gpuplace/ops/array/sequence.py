@@ -37,7 +37,20 @@ _LONG = 256
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Returns ``tensor`` with the order along each dimension in ``axis`` reversed."""
+    """Returns ``tensor`` with the order along some dimensions reversed.
+
+    Args:
+        tensor: numbers, bools or strings of any shape.
+        axis: the dimensions, an int32 or int64 vector; negative ones count from the end.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``tensor``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: a dimension is out of range, or named twice.
+    """
     return new("ReverseV2", name, tensor=tensor, axis=axis)
 
 
@@ -70,7 +83,28 @@ def reverse_sequence(
     input: Any, seq_lengths: Any, seq_axis: int | None = None, batch_axis: int | None = None, name: str | None = None,
     seq_dim: int | None = None, batch_dim: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns ``input`` with the first ``seq_lengths[i]`` elements along ``seq_axis`` reversed in slice ``i``."""
+    """Returns ``input`` with the beginning of each slice reversed, each as far as its length says.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1)).tolist()
+    [[2, 1, 3], [6, 5, 4]]
+
+    Args:
+        input: numbers or bools (on a GPU bools or floating).
+        seq_lengths: ``[input.shape[batch_axis]]``, int32 or int64: how many elements of each slice.
+        seq_axis: the dimension along which is reversed. None: 0.
+        batch_axis: the dimension that counts the slices. None: 0.
+        name: name of the op.
+        seq_dim: the old name of ``seq_axis``, deprecated.
+        batch_dim: the old name of ``batch_axis``, deprecated.
+
+    Returns:
+        A tensor like ``input``.
+
+    Raises:
+        InvalidArgumentError: when it runs: a dimension is out of range, there are not as many lengths as slices, or, on
+            the CPU, a length is negative or too large.
+    """
     sequence = seq_axis if seq_dim is None else seq_dim
     batch = batch_axis if batch_dim is None else batch_dim
     return new(
@@ -116,7 +150,24 @@ def _reverse_sequence_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Returns ``input`` moved by ``shift`` along ``axis``; what leaves at the end comes in at the start."""
+    """Returns ``input`` moved along some dimensions; what leaves at the end comes in at the start.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.roll([1, 2, 3], 1, 0)).tolist()
+    [3, 1, 2]
+
+    Args:
+        input: a tensor of rank 1 or more, of any type (on a GPU float16, float32, float64, complex, int32 or int64).
+        shift: by how many elements, an int32 or int64 scalar or vector.
+        axis: along which dimension, an integer per ``shift``.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+
+    Raises:
+        InvalidArgumentError: when it runs: ``shift`` and ``axis`` differ in length, or a dimension is out of range.
+    """
     return new("Roll", name, input=input, shift=shift, axis=axis)
 
 
@@ -147,14 +198,25 @@ def _roll_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
 def cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns running sums along ``axis``.
+    """Returns running sums along a dimension.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run([tf.cumsum([1, 2, 3]), tf.cumsum([1, 2, 3], exclusive=True)])
+    [array([1, 3, 6], dtype=int32), array([0, 1, 3], dtype=int32)]
 
     Args:
-        x: a number tensor.
-        axis: the dimension.
+        x: numbers of rank 1 or more.
+        axis: the dimension, a scalar int32 or int64; negative ones count from the end.
         exclusive: each sum leaves out its own element.
-        reverse: sum from the end.
+        reverse: run from the end.
         name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: ``axis`` is out of range.
     """
     with name_scope(name, "Cumsum", [x]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -164,7 +226,22 @@ def cumsum(
 def cumprod(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns running products along ``axis``. See ``cumsum``."""
+    """Returns running products along a dimension.
+
+    Args:
+        x: numbers of rank 1 or more.
+        axis: the dimension, a scalar int32 or int64; negative ones count from the end.
+        exclusive: each product leaves out its own element.
+        reverse: run from the end.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: ``axis`` is out of range.
+    """
     with name_scope(name, "Cumprod", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return new("Cumprod", scope, x=x, axis=axis, exclusive=exclusive, reverse=reverse)
@@ -231,24 +308,82 @@ def _cumprod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 def argmax(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
 ) -> Tensor:
-    """Returns the positions of the greatest elements along ``axis`` (the first dimension by default)."""
+    """Returns the positions of the greatest elements along a dimension, the first of several.
+
+    Args:
+        input: real numbers of rank 1 or more (on a GPU floating).
+        axis: the dimension, a scalar int32 or int64; negative ones count from the end. None: 0.
+        name: name of the op.
+        dimension: the old name of ``axis``, deprecated.
+        output_type: int32 or int64.
+
+    Returns:
+        Positions of type ``output_type``, in ``input``'s shape without that dimension.
+
+    Raises:
+        ValueError: both ``axis`` and ``dimension`` are given, or it is known to be out of range.
+        InvalidArgumentError: when it runs: the dimension is out of range, or has no elements.
+    """
     return _position("ArgMax", input, axis, name, dimension, output_type)
 
 
 def argmin(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
 ) -> Tensor:
-    """Returns the positions of the least elements along ``axis`` (the first dimension by default)."""
+    """Returns the positions of the least elements along a dimension, the first of several.
+
+    Args:
+        input: real numbers of rank 1 or more (on a GPU floating).
+        axis: the dimension, a scalar int32 or int64; negative ones count from the end. None: 0.
+        name: name of the op.
+        dimension: the old name of ``axis``, deprecated.
+        output_type: int32 or int64.
+
+    Returns:
+        Positions of type ``output_type``, in ``input``'s shape without that dimension.
+
+    Raises:
+        ValueError: both ``axis`` and ``dimension`` are given, or it is known to be out of range.
+        InvalidArgumentError: when it runs: the dimension is out of range, or has no elements.
+    """
     return _position("ArgMin", input, axis, name, dimension, output_type)
 
 
 def arg_max(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Tensor:
-    """Returns the positions of the greatest elements along ``dimension``."""
+    """Returns the positions of the greatest elements along a dimension. Deprecated; see ``argmax``.
+
+    Args:
+        input: real numbers of rank 1 or more (on a GPU floating).
+        dimension: the dimension, a scalar int32 or int64; negative ones count from the end.
+        output_type: int32 or int64.
+        name: name of the op.
+
+    Returns:
+        Positions of type ``output_type``, in ``input``'s shape without that dimension.
+
+    Raises:
+        ValueError: ``dimension`` is known to be out of range.
+        InvalidArgumentError: when it runs: the dimension is out of range, or has no elements.
+    """
     return _position("ArgMax", input, dimension, name, None, output_type)
 
 
 def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Tensor:
-    """Returns the positions of the least elements along ``dimension``."""
+    """Returns the positions of the least elements along a dimension. Deprecated; see ``argmin``.
+
+    Args:
+        input: real numbers of rank 1 or more (on a GPU floating).
+        dimension: the dimension, a scalar int32 or int64; negative ones count from the end.
+        output_type: int32 or int64.
+        name: name of the op.
+
+    Returns:
+        Positions of type ``output_type``, in ``input``'s shape without that dimension.
+
+    Raises:
+        ValueError: ``dimension`` is known to be out of range.
+        InvalidArgumentError: when it runs: the dimension is out of range, or has no elements.
+    """
     return _position("ArgMin", input, dimension, name, None, output_type)
 
 
@@ -300,13 +435,41 @@ not_differentiable("ArgMax", "ArgMin")
 
 
 def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Any:
-    """Returns the distinct values of a vector in the order they appear, and each element's place among them."""
+    """Returns the distinct values of a vector in the order they appear, and each element's place among them.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.unique([4, 4, 2]))
+    UniqueValues(y=array([4, 2], dtype=int32), idx=array([0, 0, 1], dtype=int32))
+
+    Args:
+        x: ``[n]``, numbers, bools or strings; in host memory, whatever the device.
+        out_idx: type of the places, int32 or int64.
+        name: name of the op.
+
+    Returns:
+        ``y``, ``[count]``, of ``x``'s type, and ``idx``, ``[n]``, of type ``out_idx``.
+
+    Raises:
+        InvalidArgumentError: when it runs: ``x`` is not a vector.
+    """
     op = apply_op("Unique", name, x=x, out_idx=out_idx)
     return UniqueValues(*op.outputs)
 
 
 def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> Any:
-    """Returns the distinct values of a vector, each element's place among them, and how often each appears."""
+    """Returns what ``unique`` does, and how often each value appears; on the CPU only.
+
+    Args:
+        x: ``[n]``, numbers, bools or strings.
+        out_idx: type of places and counts, int32 or int64.
+        name: name of the op.
+
+    Returns:
+        ``y``, ``[count]``, of ``x``'s type, ``idx``, ``[n]``, and ``count``, ``[count]``, of type ``out_idx``.
+
+    Raises:
+        InvalidArgumentError: when it runs: ``x`` is not a vector.
+    """
     op = apply_op("UniqueWithCounts", name, x=x, out_idx=out_idx)
     return UniqueCounts(*op.outputs)
 
@@ -355,7 +518,24 @@ def _unique_shape(op: Operation) -> Any:
 
 
 def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> Any:
-    """Returns the values of the vector ``x`` that are not in ``y``, and their positions."""
+    """Returns the values of a vector that are not in another, and their positions; on the CPU only.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.setdiff1d([1, 2, 3, 4], [2, 4])).out.tolist()
+    [1, 3]
+
+    Args:
+        x: ``[n]``, numbers or strings.
+        y: ``[m]``, of the same type: what is left out.
+        index_dtype: type of the positions, int32 or int64.
+        name: name of the op.
+
+    Returns:
+        ``out``, of ``x``'s type, and ``idx``, of type ``index_dtype``, equally long.
+
+    Raises:
+        TypeError: the types differ.
+    """
     return ListDifference(*apply_op("ListDiff", name, x=x, y=y, out_idx=index_dtype).outputs)
 
 
@@ -405,7 +585,23 @@ not_differentiable("Unique", "UniqueWithCounts", "ListDiff")
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """Returns the permutation that undoes ``x``."""
+    """Returns the permutation that undoes ``x``.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.invert_permutation([2, 0, 1])).tolist()
+    [1, 2, 0]
+
+    Args:
+        x: ``[n]``, int32 or int64: the numbers from 0 to n - 1 in some order.
+        name: name of the op.
+
+    Returns:
+        A vector like ``x``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: ``x`` is no permutation.
+    """
     return new("InvertPermutation", name, x=x)
 
 
@@ -431,7 +627,20 @@ not_differentiable("InvertPermutation")
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = bool_type, name: str | None = None
 ) -> Tensor:
-    """Returns rows of ``maxlen`` values, True for the first ``lengths[i]``.
+    """Returns rows that are True as far as a length says.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.sequence_mask([1, 3], 4, tf.int32)).tolist()
+    [[1, 0, 0, 0], [1, 1, 1, 0]]
+
+    Args:
+        lengths: integers of any shape.
+        maxlen: length of a row, a scalar integer. None: the greatest of ``lengths``.
+        dtype: type of the result; 1 and 0 for numbers.
+        name: name of the scope.
+
+    Returns:
+        ``[*lengths.shape, maxlen]`` of type ``dtype``.
 
     Raises:
         ValueError: ``maxlen`` is not a scalar.
@@ -464,10 +673,26 @@ def sequence_mask(
 def searchsorted(
     sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: str | None = None
 ) -> Tensor:
-    """Returns where ``values`` would go in the sorted last dimension of ``sorted_sequence``.
+    """Returns where values would go in sorted rows.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.searchsorted([1, 3, 5], [3, 4])).tolist()
+    [1, 2]
+
+    Args:
+        sorted_sequence: ``[..., n]``, real numbers, sorted along the last dimension.
+        values: ``[..., m]``, of the same type, with the same leading sizes.
+        side: ``"left"``: before equal elements; ``"right"``: behind them.
+        out_type: int32 or int64.
+        name: name of the op.
+
+    Returns:
+        Positions from 0 to ``n`` of type ``out_type``, in ``values``' shape.
 
     Raises:
         ValueError: ``side`` is neither ``"left"`` nor ``"right"``.
+        TypeError: the types differ.
+        InvalidArgumentError: when it runs: the numbers of rows differ.
     """
     if side not in ("left", "right"):
         raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
@@ -516,7 +741,26 @@ def bincount(
     dtype: Any = int32,
     name: str | None = None,
 ) -> Tensor:
-    """Returns how often (or with what total weight) each of 0, 1, ... appears."""
+    """Returns how often (or with what total weight) each of 0, 1, ... appears.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.bincount([1, 1, 3])).tolist()
+    [0, 2, 0, 1]
+
+    Args:
+        arr: int32 of any shape, none negative.
+        weights: what each element counts, int32, int64, float32 or float64 in ``arr``'s shape. None: 1.
+        minlength: the least length of the result, a scalar int32. None: any.
+        maxlength: its greatest length; greater numbers are not counted. None: any.
+        dtype: type of the counts where there are no weights, as theirs.
+        name: name of the scope.
+
+    Returns:
+        ``[greatest number + 1]`` within these limits; the type of the weights, or ``dtype``.
+
+    Raises:
+        InvalidArgumentError: when it runs: a negative number or length.
+    """
     with name_scope(name, "bincount"):
         arr = convert_to_tensor(arr, int32, name="arr")
         full = reduce_prod(_shape(arr)) > 0

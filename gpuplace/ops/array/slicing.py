@@ -39,7 +39,26 @@ _slice = slice
 
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """Returns ``size[d]`` elements from ``begin[d]`` on along each dimension ``d``; -1 stands for all that are left."""
+    """Returns a block of a tensor.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.slice([1, 2, 3, 4], [1], [2])).tolist()
+    [2, 3]
+
+    Args:
+        input_: a tensor of any type.
+        begin: the first position along each dimension, an int32 or int64 vector.
+        size: how many along each dimension, of the same type; -1: all that are left.
+        name: name of the op.
+
+    Returns:
+        A tensor of the same type and rank.
+
+    Raises:
+        ValueError: the block is known not to lie within the tensor.
+        TypeError: ``begin`` and ``size`` differ in type.
+        InvalidArgumentError: when it runs: it does not lie within the tensor.
+    """
     return new("Slice", name, input=input_, begin=begin, size=size)
 
 
@@ -132,7 +151,35 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the elements from ``begin`` to ``end`` (excluded) by ``strides``; the masks are explained above."""
+    """Returns every so many elements of a range: what ``tensor[begin:end:stride, ...]`` adds to the graph.
+
+    The masks have a bit per entry of ``begin``; bit ``i`` is ``1 << i``.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.strided_slice([1, 2, 3, 4], [0], [4], [2])).tolist()
+    [1, 3]
+
+    Args:
+        input_: a tensor of any type.
+        begin: the first position of each entry, an int32 or int64 vector; negative ones count from the end.
+        end: the position behind the last, of the same type.
+        strides: the steps, of the same type, none 0. None: 1.
+        begin_mask: entries that begin at the start, whatever ``begin`` says.
+        end_mask: entries that go to the end.
+        ellipsis_mask: the entry, one at most, that stands for all dimensions not named.
+        new_axis_mask: entries that add a dimension of size 1.
+        shrink_axis_mask: entries that take one element and drop the dimension.
+        var: ignored; in TensorFlow the variable that the slice is of.
+        name: name of the op.
+
+    Returns:
+        A tensor of the same type.
+
+    Raises:
+        ValueError: a step is known to be 0, an index out of bounds, or there are more entries than dimensions.
+        TypeError: the vectors differ in type.
+        InvalidArgumentError: when it runs: likewise.
+    """
     if strides is None:
         strides = ones_like(begin)
     return new(

@@ -29,14 +29,21 @@ def Assert(  # noqa: N802 - TensorFlow's name
 ) -> Operation:
     """Returns an operation that fails with InvalidArgumentError, showing ``data``, if ``condition`` is False.
 
+    The operation has to run: fetch it, or name it in ``control_dependencies``.
+
     Args:
         condition: a scalar bool.
-        data: tensors and texts.
-        summarize: how many elements of each are shown; 3 by default.
+        data: tensors and texts that the message shows; any dtypes and shapes.
+        summarize: how many elements of each are shown, all where negative; None: 3.
         name: name of the scope and of the op in it.
 
+    Returns:
+        The ``Assert`` operation; where ``data`` has other dtypes than int32 and string, the ``Merge`` of a ``cond``
+        around it, so that the data is copied to the host only when it is shown.
+
     Raises:
-        InvalidArgumentError: ``condition`` is the Python value False.
+        TypeError: ``condition`` is no bool.
+        InvalidArgumentError: ``condition`` is the Python value False; at run time, the tensor is False or no scalar.
     """
     if condition is False:
         raise InvalidArgumentError(
@@ -128,12 +135,15 @@ def Print(  # noqa: N802 - TensorFlow's name
     """Returns ``input_``; running it prints ``message`` and ``data`` to standard error.
 
     Args:
-        input_: what is passed on.
-        data: tensors to print.
-        message: printed before them.
-        first_n: print only so many times; always by default.
-        summarize: how many elements of each; 3 by default.
+        input_: what is passed on, of any dtype and shape.
+        data: tensors to print, of any dtypes and shapes.
+        message: printed before them; None: nothing.
+        first_n: print only the first so many times in a session; None or negative: always.
+        summarize: how many elements of each, all where negative; None: 3.
         name: name of the op.
+
+    Returns:
+        A tensor of the dtype and shape of ``input_``.
     """
     return new(
         "Print", name, input=input_, data=list(data), message=message, first_n=first_n, summarize=summarize

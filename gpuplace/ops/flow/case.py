@@ -29,15 +29,28 @@ def case(
 ) -> Any:
     """What the function of the first predicate that is true gives.
 
+    >>> import gpuplace as tf
+    >>> x, two, one, zero = tf.constant(5), lambda: tf.constant(2), lambda: tf.constant(1), lambda: tf.constant(0)
+    >>> size = tf.case([(x > 9, two), (x > 4, one)], default=zero)
+    >>> int(tf.Session().run(size))
+    1
+
     Args:
-        pred_fn_pairs: pairs of a scalar bool tensor and a function, or a dict of them.
-        default: the function where none is true; without it that is an error in the run.
-        exclusive: whether more than one that is true is an error.
+        pred_fn_pairs: pairs of a scalar bool tensor and a function without arguments, or a dict of them, taken in the
+            order of the tensors' names (an ``OrderedDict`` in its own order).
+        default: the function where none is true; None: that is an error in the run.
+        exclusive: whether more than one that is true is an error in the run.
         strict: as in ``cond``.
         name: name of the scope.
 
+    Returns:
+        The structure that the functions give, as ``cond`` returns it.
+
     Raises:
         TypeError: no pairs, or something that is no predicate or cannot be called.
+        ValueError: the functions give different structures or types of tensors.
+        InvalidArgumentError: at run time, no predicate is true and there is no ``default``, or several are and
+            ``exclusive`` is set.
     """
     predicates, actions = _checked_pairs(pred_fn_pairs)
     with name_scope(name, "case", [predicates]):

@@ -187,17 +187,27 @@ def cond(
 ) -> Any:
     """What ``true_fn`` gives where ``pred`` is true, else what ``false_fn`` gives.
 
+    >>> import gpuplace as tf
+    >>> is_large = tf.constant(3) > 2
+    >>> int(tf.Session().run(tf.cond(is_large, lambda: tf.constant(1), lambda: tf.constant(0))))
+    1
+
     Args:
-        pred: a scalar bool.
-        true_fn: gives tensors, in any structure; operations count as tensors that are there when they are done.
-        false_fn: gives the same structure, of the same types.
-        strict: whether a list of one stays a list.
+        pred: a scalar bool tensor.
+        true_fn: takes nothing and gives tensors, in any structure of lists, tuples and dicts; operations count as
+            tensors that are there when they are done.
+        false_fn: gives the same structure, of the same dtypes; shapes may differ.
+        strict: whether a list or tuple of one stays one; otherwise its item is returned.
         name: name of the scope.
-        fn1: the older name of ``true_fn``.
-        fn2: the older name of ``false_fn``.
+        fn1: deprecated name of ``true_fn``; one of the two is given.
+        fn2: deprecated name of ``false_fn``; one of the two is given.
+
+    Returns:
+        The structure that the functions give, with tensors that are there whichever of them ran.
 
     Raises:
-        TypeError: something that cannot be called, a Python bool, or structures of different types.
+        TypeError: a function is missing, given twice or cannot be called, ``pred`` is a Python bool or a tensor of
+            another dtype, or structures of different types.
         ValueError: different structures or types of tensors, or nothing is returned.
     """
     true_fn, false_fn = _checked_functions(true_fn, false_fn, fn1, fn2)

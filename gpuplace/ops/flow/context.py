@@ -51,14 +51,32 @@ def is_loop_invariant(op: Operation) -> bool:
 
 
 def switch(data: Any, pred: Any, name: str | None = None) -> Any:
-    """The outputs for false and true of a ``Switch``."""
+    """The outputs for false and true of a ``Switch``.
+
+    Args:
+        data: what is passed on, of any dtype and shape.
+        pred: a scalar bool.
+        name: name of the operation.
+
+    Returns:
+        Two tensors of the dtype and shape of ``data``, of which one is there: for false, for true.
+    """
     with name_scope(name, "Switch", [data, pred]) as scope:
         tensor = convert_to_tensor(data, name="data", as_ref=True)
         return apply_op("Switch", scope, data=tensor, pred=convert_to_tensor(pred, name="pred")).outputs
 
 
 def switch_beside(data: Any, pred: Tensor, name: str = "Switch") -> Any:
-    """The outputs of a ``Switch`` that is placed with its data; of a ``RefSwitch`` for a reference."""
+    """The outputs of a ``Switch`` that is placed with its data; of a ``RefSwitch`` for a reference.
+
+    Args:
+        data: what is passed on, of any dtype and shape.
+        pred: a scalar bool.
+        name: name of the operation.
+
+    Returns:
+        Two tensors of the dtype and shape of ``data``, of which one is there: for false, for true.
+    """
     tensor = convert_to_tensor(data, name="data")
     with get_default_graph().colocate_with(tensor.op, ignore_existing=True):
         if tensor.dtype.is_ref_dtype:
@@ -67,7 +85,15 @@ def switch_beside(data: Any, pred: Tensor, name: str = "Switch") -> Any:
 
 
 def merge(inputs: list[Any], name: str | None = None) -> Any:
-    """The value that is there, and its position among the inputs."""
+    """The value that is there, and its position among the inputs.
+
+    Args:
+        inputs: tensors of one dtype, of which one is there.
+        name: name of the operation.
+
+    Returns:
+        A tensor of their dtype, and an int32 scalar.
+    """
     with name_scope(name, "Merge", inputs) as scope:
         tensors = [convert_to_tensor(one, as_ref=True) for one in inputs]
         are_refs = all(tensor.dtype.is_ref_dtype for tensor in tensors)

@@ -23,7 +23,14 @@ _TUPLE = (list, tuple)
 
 
 def no_op(name: str | None = None) -> Operation:
-    """Returns an operation that does nothing: a place for control inputs."""
+    """Adds an operation that does nothing: a place for control inputs.
+
+    Args:
+        name: name of the operation.
+
+    Returns:
+        The ``NoOp`` operation.
+    """
     return apply_op("NoOp", name)
 
 
@@ -55,7 +62,10 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
 
     Args:
         *inputs: operations and tensors, also nested lists of them.
-        name: name of the operation.
+        **kwargs: only ``name``: name of the operation.
+
+    Returns:
+        A ``NoOp`` operation.
 
     Raises:
         ValueError: an unknown keyword argument.
@@ -93,7 +103,16 @@ def _group_on(members: Sequence[Any], device: str, name: str | None) -> Operatio
 
 
 def with_dependencies(dependencies: Sequence[Any], output_tensor: Tensor, name: str | None = None) -> Tensor:
-    """Returns ``output_tensor`` once all ``dependencies`` are done."""
+    """Returns ``output_tensor`` once all ``dependencies`` are done.
+
+    Args:
+        dependencies: operations and tensors to wait for.
+        output_tensor: what is passed on, of any dtype and shape.
+        name: name of the operation, an ``Identity`` that is colocated with ``output_tensor``.
+
+    Returns:
+        A tensor of the dtype and shape of ``output_tensor``.
+    """
     with name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope:
         graph = get_default_graph()
         with graph.colocate_with(output_tensor), graph.control_dependencies(dependencies):
@@ -102,6 +121,14 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Tensor, name: 
 
 def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
     """Returns the tensors, each available only once all of them are; None stays None.
+
+    Args:
+        tensors: a list of tensors, operations and None.
+        name: name of the scope.
+        control_inputs: operations and tensors to wait for as well; None: none.
+
+    Returns:
+        A list as long as ``tensors``: tensors of the same dtypes and shapes, ``NoOp`` operations for operations.
 
     Raises:
         ValueError: nothing but None is given.

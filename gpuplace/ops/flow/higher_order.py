@@ -74,19 +74,27 @@ def map_fn(
 ) -> Any:
     """What ``fn`` gives for each row of tensors, as rows of tensors.
 
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.map_fn(lambda row: row * row, tf.constant([1, 2, 3])))
+    array([1, 4, 9], dtype=int32)
+
     Args:
         fn: takes a row of each tensor, in the structure of ``elems``.
-        elems: a tensor, or a structure of them, with equally many rows.
-        dtype: the types of what ``fn`` gives, in its structure; those of ``elems`` by default.
-        parallel_iterations: as for ``while_loop``; 10 by default.
-        back_prop: as for ``while_loop``.
+        elems: a tensor ``[rows, ...]`` of any dtype, or a structure of them, with equally many rows.
+        dtype: the dtypes of what ``fn`` gives, in its structure; None: those of ``elems``.
+        parallel_iterations: kept in the nodes of the loop, see ``while_loop``; None: 10.
+        back_prop: whether there may be gradients.
         swap_memory: as for ``while_loop``.
-        infer_shape: whether all results have one shape.
+        infer_shape: whether all results have one shape, which is then known in the graph.
         name: name of the scope.
 
+    Returns:
+        A tensor ``[rows, ...]``, or the structure ``dtype`` of them.
+
     Raises:
-        TypeError: ``fn`` cannot be called, or gives another structure.
-        ValueError: a scalar, or another structure.
+        TypeError: ``fn`` cannot be called, or gives a structure of other types.
+        ValueError: a tensor of ``elems`` is a scalar, or ``fn`` gives another structure.
+        InvalidArgumentError: at run time, ``fn`` gives another dtype.
     """
     _check_callable(fn)
     with name_scope(name, "map", nest.flatten(elems)), _caching_variables():
@@ -180,14 +188,27 @@ def foldl(
 ) -> Any:
     """``fn(... fn(fn(initializer, first row), second row) ..., last row)``.
 
+    >>> import gpuplace as tf
+    >>> int(tf.Session().run(tf.foldl(lambda total, row: 10 * total + row, tf.constant([1, 2, 3]))))
+    123
+
     Args:
-        fn: takes what it gave before, and a row of each tensor.
-        elems: a tensor, or a structure of them.
-        initializer: the first value; the first row by default.
-        parallel_iterations: as for ``while_loop``.
-        back_prop: as for ``while_loop``.
+        fn: takes what it gave before, and a row of each tensor, in the structure of ``elems``.
+        elems: a tensor ``[rows, ...]`` of any dtype, or a structure of them, with equally many rows.
+        initializer: the first value, a tensor or a structure of them; None: the first row.
+        parallel_iterations: kept in the nodes of the loop, see ``while_loop``.
+        back_prop: whether there may be gradients.
         swap_memory: as for ``while_loop``.
         name: name of the scope.
+
+    Returns:
+        The last value of ``fn``, of the dtype and shape that ``initializer`` has.
+
+    Raises:
+        TypeError: ``fn`` cannot be called.
+        ValueError: ``fn`` gives another structure or shape than ``initializer``.
+        IndexError: a tensor of ``elems`` is a scalar.
+        InvalidArgumentError: at run time, ``fn`` gives another dtype.
     """
     options = {
         "parallel_iterations": parallel_iterations,
@@ -206,7 +227,26 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """As ``foldl``, from the last row to the first."""
+    """``fn(... fn(fn(initializer, last row), row before it) ..., first row)``.
+
+    Args:
+        fn: takes what it gave before, and a row of each tensor, in the structure of ``elems``.
+        elems: a tensor ``[rows, ...]`` of any dtype, or a structure of them, with equally many rows.
+        initializer: the first value, a tensor or a structure of them; None: the last row.
+        parallel_iterations: kept in the nodes of the loop, see ``while_loop``.
+        back_prop: whether there may be gradients.
+        swap_memory: as for ``while_loop``.
+        name: name of the scope.
+
+    Returns:
+        The last value of ``fn``, of the dtype and shape that ``initializer`` has.
+
+    Raises:
+        TypeError: ``fn`` cannot be called.
+        ValueError: ``fn`` gives another structure or shape than ``initializer``.
+        IndexError: a tensor of ``elems`` is a scalar.
+        InvalidArgumentError: at run time, ``fn`` gives another dtype.
+    """
     options = {
         "parallel_iterations": parallel_iterations,
         "back_prop": back_prop,
@@ -228,16 +268,30 @@ def scan(
 ) -> Any:
     """As ``foldl``, with all values on the way, as rows of tensors.
 
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.scan(lambda total, row: total + row, tf.constant([1, 2, 3])))
+    array([1, 3, 6], dtype=int32)
+
     Args:
-        fn: takes what it gave before, and a row of each tensor.
-        elems: a tensor, or a structure of them.
-        initializer: the first value; the first row by default.
-        parallel_iterations: as for ``while_loop``.
-        back_prop: as for ``while_loop``.
+        fn: takes what it gave before, and a row of each tensor, in the structure of ``elems``.
+        elems: a tensor ``[rows, ...]`` of any dtype, or a structure of them, with equally many rows.
+        initializer: the first value, a tensor or a structure of them, not part of the result; None: the first row,
+            which is.
+        parallel_iterations: kept in the nodes of the loop, see ``while_loop``.
+        back_prop: whether there may be gradients.
         swap_memory: as for ``while_loop``.
-        infer_shape: whether all values have one shape.
-        reverse: from the last row to the first.
+        infer_shape: whether all values have one shape, which is then known in the graph.
+        reverse: from the last row to the first; value ``i`` is then the one after row ``i``.
         name: name of the scope.
+
+    Returns:
+        A tensor ``[rows, ...]``, or a structure of them as ``initializer`` is (``elems`` without one).
+
+    Raises:
+        TypeError: ``fn`` cannot be called.
+        ValueError: ``fn`` gives another structure or shape than ``initializer``.
+        IndexError: a tensor of ``elems`` is a scalar.
+        InvalidArgumentError: at run time, ``fn`` gives another dtype.
     """
     _check_callable(fn)
     structure = elems if initializer is None else initializer

@@ -63,12 +63,26 @@ def py_func(
 ) -> Any:
     """Returns what a Python function makes of arrays, run in this process.
 
+    The function lives as long as the graph. There is no gradient, and the graph cannot run in another process.
+
+    >>> import gpuplace as tf
+    >>> float(tf.Session().run(tf.py_func(lambda x: x + x, [1.5], tf.float32)))
+    3.0
+
     Args:
-        func: takes one array per tensor of ``inp``; returns an array or a list of them.
-        inp: tensors.
-        Tout: type of the result, or a list of types.
+        func: takes one NumPy array per tensor of ``inp``, a scalar for rank 0; returns an array or a list of them. Both
+            are copies, to be kept and written to.
+        inp: tensors, of any dtypes and shapes.
+        Tout: dtype of the result, or a list of dtypes.
         stateful: whether equal inputs may give different results (op ``PyFunc`` instead of ``PyFuncStateless``).
         name: name of the op.
+
+    Returns:
+        A tensor of unknown shape, or a list of them where ``Tout`` is a list; the operation where that is empty.
+
+    Raises:
+        InvalidArgumentError: at run time, the function returns another number of values, or other dtypes.
+        OpError: at run time, the function raises an exception.
     """
     several = isinstance(Tout, (list, tuple))
     token = _functions.add(func, get_default_graph())

@@ -33,16 +33,21 @@ __all__ = ["TensorArray"]
 class TensorArray:
     """An array of tensors.
 
+    >>> import gpuplace as tf
+    >>> array = tf.TensorArray(tf.int32, size=2).write(0, 7).write(1, 8)
+    >>> tf.Session().run(array.stack())
+    array([7, 8], dtype=int32)
+
     Args:
-        dtype: type of the elements.
-        size: number of elements: a scalar.
-        dynamic_size: whether it grows when something is written behind its end.
-        clear_after_read: whether a value can be read once only, as by default.
-        tensor_array_name: name for messages.
-        handle: of another one, instead of ``size``.
-        flow: of that one.
+        dtype: dtype of the elements.
+        size: number of elements, an int32 scalar; None only with ``handle``.
+        dynamic_size: whether it grows when something is written behind its end; None: no.
+        clear_after_read: whether a value can be read once only; None: yes.
+        tensor_array_name: name for messages; None: the one of the op.
+        handle: of another one, a resource tensor, instead of ``size``.
+        flow: of that one, a float32 scalar.
         infer_shape: whether all elements have one shape.
-        element_shape: what is known of it.
+        element_shape: what is known of it; None: nothing.
         colocate_with_first_write_call: whether it is placed with what is written to it first.
         name: name of the op.
 
@@ -111,7 +116,14 @@ class TensorArray:
         return self._dynamic_size
 
     def with_flow(self, flow: Tensor) -> TensorArray:
-        """The same array behind another flow."""
+        """The same array behind another flow.
+
+        Args:
+            flow: a float32 scalar; what it waits for has happened to the array.
+
+        Returns:
+            A ``TensorArray`` with this flow.
+        """
         made = TensorArray(
             self.dtype,
             handle=self.handle,
@@ -144,7 +156,16 @@ class TensorArray:
         return self.with_flow(array.identity(self.flow))
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
-        """The array of its gradients for a source, which names a call of ``tf.gradients``."""
+        """The array of its gradients for a source, which names a call of ``tf.gradients``.
+
+        Args:
+            source: the same for all gradients of one call; each source has an array of its own.
+            flow: what the array waits for, a float32 scalar; None: the flow of this one.
+            name: name scope, and name of the operation.
+
+        Returns:
+            A ``TensorArray`` of the same dtype and size.
+        """
         flow = self.flow if flow is None else flow
         graph = get_default_graph()
         with name_scope(name, "TensorArrayGrad", [self.handle]):
@@ -165,7 +186,19 @@ class TensorArray:
                 return made
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
-        """An element."""
+        """An element.
+
+        Args:
+            index: its position, an int32 scalar from 0 on.
+            name: name of the operation.
+
+        Returns:
+            A tensor of the dtype and, as far as known, the shape of the elements.
+
+        Raises:
+            InvalidArgumentError: at run time, there is no such element, it was read before and is cleared, or it was
+                never written and its shape is not known.
+        """
         value = new(
             "TensorArrayReadV3", name, handle=self.handle, index=index, flow_in=self.flow, dtype=self.dtype
         )
@@ -173,7 +206,21 @@ class TensorArray:
         return value
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with an element written."""
+        """The array with an element written.
+
+        Args:
+            index: its position, an int32 scalar from 0 on.
+            value: the element, a tensor of the dtype of the array.
+            name: name of the operation.
+
+        Returns:
+            A ``TensorArray`` to be used from now on.
+
+        Raises:
+            ValueError: ``value`` has another shape than the elements before it.
+            InvalidArgumentError: at run time, the array ends before ``index``, there is an element already, or the
+                dtype is another one.
+        """
         with name_scope(name, "TensorArrayWrite", [self.handle, index, value]):
             value = convert_to_tensor(value, preferred_dtype=self.dtype, name="value")
             self._merge_shape(value.shape)
@@ -189,13 +236,34 @@ class TensorArray:
             return self.with_flow(flow)
 
     def stack(self, name: str | None = None) -> Tensor:
-        """All elements as one tensor."""
+        """All elements as one tensor.
+
+        Args:
+            name: name scope, and name of the operation.
+
+        Returns:
+            A tensor ``[size, ...]`` of the dtype of the elements.
+
+        Raises:
+            InvalidArgumentError: at run time, as for ``read``, or the elements differ in shape.
+        """
         with get_default_graph().colocate_with(self.handle.op):
             with name_scope(name, "TensorArrayStack", [self.handle]):
                 return self.gather(constant.range(0, self.size()), name=name)
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        """Some elements as one tensor."""
+        """Some elements as one tensor.
+
+        Args:
+            indices: their positions, an int32 vector.
+            name: name of the operation.
+
+        Returns:
+            A tensor ``[len(indices), ...]`` of the dtype of the elements.
+
+        Raises:
+            InvalidArgumentError: at run time, as for ``read``, or the elements differ in shape.
+        """
         value = new(
             "TensorArrayGatherV3",
             name,
@@ -210,7 +278,17 @@ class TensorArray:
         return value
 
     def concat(self, name: str | None = None) -> Tensor:
-        """All elements one behind the other."""
+        """All elements one behind the other.
+
+        Args:
+            name: name of the operation.
+
+        Returns:
+            A tensor of the dtype of the elements, as long as all of them together; other axes are theirs.
+
+        Raises:
+            InvalidArgumentError: at run time, as for ``read``, or the elements differ in another axis than the first.
+        """
         value = apply_op(
             "TensorArrayConcatV3",
             name,
@@ -224,13 +302,38 @@ class TensorArray:
         return value
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """The array with the rows of a tensor written to all places."""
+        """The array with the rows of a tensor written to all places.
+
+        Args:
+            value: ``[size, ...]``, of the dtype of the array.
+            name: name scope, and name of the operation.
+
+        Returns:
+            A ``TensorArray`` to be used from now on.
+
+        Raises:
+            ValueError: the rows have another shape than the elements before them.
+            InvalidArgumentError: at run time, as for ``write``.
+        """
         with name_scope(name, "TensorArrayUnstack", [self.handle, value]):
             count = array.shape(value)[0]
             return self.scatter(constant.range(0, count), value, name=name)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with the rows of a tensor written to some places."""
+        """The array with the rows of a tensor written to some places.
+
+        Args:
+            indices: the positions, an int32 vector.
+            value: ``[len(indices), ...]``, of the dtype of the array.
+            name: name scope, and name of the operation.
+
+        Returns:
+            A ``TensorArray`` to be used from now on.
+
+        Raises:
+            ValueError: the rows have another shape than the elements before them.
+            InvalidArgumentError: at run time, as for ``write``.
+        """
         with name_scope(name, "TensorArrayScatter", [self.handle, value, indices]):
             value = convert_to_tensor(value, preferred_dtype=self.dtype, name="value")
             self._merge_shape(value.shape[1:])
@@ -246,7 +349,21 @@ class TensorArray:
             return self.with_flow(flow)
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """The array with runs of rows of a tensor written, each as long as ``lengths`` says."""
+        """The array with runs of rows of a tensor written, each as long as ``lengths`` says.
+
+        Args:
+            value: ``[rows, ...]``, of the dtype of the array.
+            lengths: how many rows each element gets, an integer vector that adds up to the number of rows. Lengths that
+                differ need ``infer_shape=False``.
+            name: name scope, and name of the operation.
+
+        Returns:
+            A ``TensorArray`` to be used from now on.
+
+        Raises:
+            ValueError: ``value`` is of another dtype, or the elements get another shape than those before them.
+            InvalidArgumentError: at run time, as for ``write``, or the lengths do not add up.
+        """
         with name_scope(name, "TensorArraySplit", [self.handle, value, lengths]):
             value = convert_to_tensor(value, dtype=self.dtype, name="value")
             with self._near(value):
@@ -266,11 +383,25 @@ class TensorArray:
             return self.with_flow(flow)
 
     def size(self, name: str | None = None) -> Tensor:
-        """The number of elements."""
+        """The number of elements.
+
+        Args:
+            name: name of the operation.
+
+        Returns:
+            An int32 scalar.
+        """
         return new("TensorArraySizeV3", name, handle=self.handle, flow_in=self.flow)
 
     def close(self, name: str | None = None) -> Operation:
-        """An operation that gives the elements up."""
+        """An operation that gives the elements up.
+
+        Args:
+            name: name of the operation.
+
+        Returns:
+            The ``TensorArrayCloseV3`` operation.
+        """
         return apply_op("TensorArrayCloseV3", name, handle=self.handle)
 
 

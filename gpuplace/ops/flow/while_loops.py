@@ -365,21 +365,31 @@ def while_loop(
 ) -> Any:
     """Repeats ``body`` while ``cond`` holds.
 
+    >>> import gpuplace as tf
+    >>> i, total = tf.while_loop(lambda i, total: i < 4, lambda i, total: (i + 1, total + i), (0, 0))
+    >>> int(tf.Session().run(total))
+    6
+
     Args:
         cond: takes the loop variables, gives a scalar bool.
-        body: takes the loop variables, gives the next ones.
-        loop_vars: the first ones: a list, tuple or dict of tensors, in any depth.
-        shape_invariants: for each variable the ``TensorShape`` that it keeps; by default that of its first value.
-        parallel_iterations: an attribute of the nodes; iterations are done one after the other here.
+        body: takes the loop variables, gives the next ones, in the same structure, of the same dtypes.
+        loop_vars: the first ones: a list, tuple or dict of tensors and ``TensorArray`` objects, in any depth.
+        shape_invariants: for each variable the ``TensorShape`` that it keeps, in the same structure; None: those of the
+            first values.
+        parallel_iterations: kept in the nodes, 1 or more; iterations are done one after the other here.
         back_prop: whether there may be gradients.
         swap_memory: accepted; stacks for gradients stay where they are.
         name: name of the scope.
-        maximum_iterations: the most iterations.
-        return_same_structure: whether a list of one variable stays a list.
+        maximum_iterations: the most iterations, an integer scalar; None: no limit.
+        return_same_structure: whether a list or tuple of one variable stays one; otherwise its item is returned.
+
+    Returns:
+        The loop variables after the last iteration, in the structure of ``loop_vars``.
 
     Raises:
-        TypeError: something that cannot be called, ``parallel_iterations`` below 1, other structures.
-        ValueError: no variables, or shapes that change.
+        TypeError: something that cannot be called, ``parallel_iterations`` below 1, or structures of other types.
+        ValueError: no variables, another number of them, shapes that change, or a limit that is no scalar.
+        InvalidArgumentError: at run time, ``body`` gives another dtype.
     """
     if not callable(cond):
         raise TypeError("cond must be callable.")

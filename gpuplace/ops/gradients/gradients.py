@@ -66,24 +66,30 @@ def gradients(
 ) -> list[Any]:
     """Derivatives of the sum of ``ys`` with respect to each of ``xs``.
 
+    >>> import gpuplace as tf
+    >>> x = tf.constant(3.0)
+    >>> float(tf.Session().run(tf.gradients(x * x, x)[0]))
+    6.0
+
     Args:
         ys: a tensor, or a list of them.
         xs: a tensor or variable, or a list of them.
-        grad_ys: the gradient of each ``y``; ones where None.
+        grad_ys: a list with the gradient of each ``y``, in its type and shape; ones where None.
         name: name scope of what is added.
         colocate_gradients_with_ops: place each gradient operation with the operation it belongs to.
         gate_gradients: let the gradients of one operation wait for each other.
-        aggregation_method: see ``AggregationMethod``.
-        stop_gradients: tensors that are treated as constants.
-        unconnected_gradients: ``"zero"`` to get zeros instead of None.
+        aggregation_method: see ``AggregationMethod``. None: its default.
+        stop_gradients: tensors that are treated as constants. None: none.
+        unconnected_gradients: ``"none"`` or ``"zero"``: what an ``x`` gets on which no ``y`` depends.
 
     Returns:
-        One tensor, ``IndexedSlices`` or None per ``x``.
+        A list of one tensor, ``IndexedSlices`` or None per ``x``, of its type and shape.
 
     Raises:
         LookupError: an operation between has no gradient.
-        ValueError: lengths do not fit, or a gradient function returns something of the wrong shape.
-        TypeError: a gradient of the wrong type.
+        ValueError: lengths do not fit, an option has another value, or a gradient function returns something of the
+            wrong shape.
+        TypeError: a gradient of the wrong type, or complex ``ys`` without ``grad_ys``.
     """
     if aggregation_method not in (None, 0, 1, 2):
         raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")

@@ -25,12 +25,12 @@ __all__ = ["IndexedSlices", "unsorted_segment_sum", "convert_to_tensor_or_indexe
 
 
 class IndexedSlices:
-    """Rows of a tensor of shape ``dense_shape``.
+    """Rows of a tensor of shape ``dense_shape``; where a tensor is wanted, they become one.
 
     Args:
-        values: the rows, ``[n, ...]``.
-        indices: their positions, ``[n]``.
-        dense_shape: shape of the whole tensor, or None.
+        values: the rows, ``[n, ...]``, of any type.
+        indices: their positions, ``[n]``, int32 or int64.
+        dense_shape: shape of the whole tensor, an integer vector; None: unknown, and the slices cannot become a tensor.
     """
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
@@ -126,7 +126,18 @@ register_tensor_conversion_function(IndexedSlices, _to_tensor)
 def convert_to_tensor_or_indexed_slices(
     value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor | IndexedSlices:
-    """``value`` as a tensor, or as it is where it is ``IndexedSlices``."""
+    """Returns ``value`` as a tensor, or as it is where it is ``IndexedSlices``.
+
+    Args:
+        value: ``IndexedSlices``, or what ``convert_to_tensor`` takes.
+        dtype: required element type; None for any.
+        name: name of a constant that is made.
+        as_ref: keep a reference to a variable.
+
+    Raises:
+        ValueError: slices or a tensor of another type.
+        TypeError: the value cannot be converted to ``dtype``.
+    """
     if isinstance(value, IndexedSlices):
         if dtype is not None and not dtype.is_compatible_with(value.dtype):
             raise ValueError(
@@ -137,10 +148,25 @@ def convert_to_tensor_or_indexed_slices(
 
 
 def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """Sums the rows of ``data`` that have equal ``segment_ids``; negative ids are left out.
+    """Returns the sum of the rows that have equal ids, 0 for ids without rows.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.unsorted_segment_sum([1, 2, 3], [1, -1, 1], 2)).tolist()
+    [0, 4]
+
+    Args:
+        data: ``segment_ids``' shape followed by any, ``[n, ...]``: numbers.
+        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are left out.
+        num_segments: how many segments, a scalar int32 or int64.
+        name: name of the op.
 
     Returns:
-        ``[num_segments, ...]``.
+        ``data``'s type, ``[num_segments, ...]``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: the shape of ``data`` does not begin with that of ``segment_ids``,
+            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU leaves such rows out.
     """
     arguments = {"data": data, "segment_ids": segment_ids, "num_segments": num_segments}
     return apply_op("UnsortedSegmentSum", name, **arguments).outputs[0]

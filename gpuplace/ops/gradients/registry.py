@@ -27,7 +27,14 @@ _functions: dict[str, GradientFunction | None] = {}
 
 
 def gradient(*op_types: str) -> Callable[[_Function], _Function]:
-    """Registers the decorated function as the gradient of these op types; ValueError where one has another already."""
+    """Registers the decorated function as the gradient of op types.
+
+    Args:
+        *op_types: their names.
+
+    Raises:
+        ValueError: one has another gradient function already.
+    """
 
     def register(function: _Function) -> _Function:
         for op_type in op_types:
@@ -45,7 +52,14 @@ def _place(function: GradientFunction | None) -> tuple[str, int] | None:
 
 
 def not_differentiable(*op_types: str) -> None:
-    """Says that nothing flows back through these op types: their inputs get no gradient."""
+    """Says that nothing flows back through these op types: their inputs get no gradient.
+
+    Args:
+        *op_types: their names.
+
+    Raises:
+        ValueError: one has a gradient function.
+    """
     for op_type in op_types:
         if _functions.setdefault(op_type, None) is not None:
             raise ValueError(
@@ -81,7 +95,10 @@ def gradient_op_types() -> tuple[str, ...]:
 
 
 class RegisterGradient:
-    """Decorator under TensorFlow's name: ``@tf.RegisterGradient("Op")``.
+    """Decorator under TensorFlow's name: ``@RegisterGradient("Op")``.
+
+    Args:
+        op_type: name of the op type.
 
     Raises:
         TypeError: the op type is not a string.
@@ -101,7 +118,15 @@ class RegisterGradient:
 
 
 def NotDifferentiable(op_type: str) -> None:  # noqa: N802 - TensorFlow's name
-    """``not_differentiable`` under TensorFlow's name."""
+    """``not_differentiable`` under TensorFlow's name.
+
+    Args:
+        op_type: name of the op type.
+
+    Raises:
+        TypeError: it is not a string.
+        ValueError: it has a gradient function.
+    """
     if not isinstance(op_type, str):
         raise TypeError("op_type must be a string")
     not_differentiable(op_type)

@@ -36,7 +36,21 @@ __all__ = [
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """Returns ``x`` with another element type; as it is where it has that type.
 
-    Fractions are cut off, of complex numbers the real part is kept, everything but zero is True.
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.cast([1.9, -1.9], tf.int32)).tolist()
+    [1, -1]
+
+    Args:
+        x: numbers or bools of any shape.
+        dtype: the type wanted. To integers fractions are cut off; to real types the real part is kept; to bool
+            everything but zero is True.
+        name: name of the op.
+
+    Returns:
+        A tensor of type ``dtype``, in ``x``'s shape.
+
+    Raises:
+        TypeError: ``dtype`` is no type, or ``x`` cannot become a tensor.
     """
     wanted = as_dtype(dtype).base_dtype
     if isinstance(x, Tensor) and x.dtype.base_dtype is wanted:
@@ -69,7 +83,20 @@ def _cast_grad(op: Operation, grad: Tensor) -> Tensor | None:
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """Returns ``value`` with another element type; what is out of its range becomes its least or greatest value."""
+    """Returns ``value`` with another element type; what is out of its range becomes its least or greatest value.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.saturate_cast([300.0, -5.0], tf.uint8)).tolist()
+    [255, 0]
+
+    Args:
+        value: real numbers of any shape.
+        dtype: the type wanted.
+        name: name of the last op.
+
+    Returns:
+        A tensor of type ``dtype``, in ``value``'s shape.
+    """
     wanted = as_dtype(dtype).base_dtype
     with name_scope(name, "saturate_cast", [value]) as scope:
         value = convert_to_tensor(value, name="value")
@@ -82,44 +109,116 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 
 def to_float(x: Any, name: str = "ToFloat") -> Tensor:
-    """Casts to float32."""
+    """Casts to float32. Deprecated in 1.15; use ``cast``.
+
+    Args:
+        x: numbers or bools of any shape.
+        name: name of the op.
+
+    Returns:
+        float32, in ``x``'s shape; ``x`` itself where it has that type.
+    """
     return cast(x, float32, name=name)
 
 
 def to_double(x: Any, name: str = "ToDouble") -> Tensor:
-    """Casts to float64."""
+    """Casts to float64. Deprecated in 1.15; use ``cast``.
+
+    Args:
+        x: numbers or bools of any shape.
+        name: name of the op.
+
+    Returns:
+        float64, in ``x``'s shape; ``x`` itself where it has that type.
+    """
     return cast(x, float64, name=name)
 
 
 def to_int32(x: Any, name: str = "ToInt32") -> Tensor:
-    """Casts to int32."""
+    """Casts to int32. Deprecated in 1.15; use ``cast``.
+
+    Args:
+        x: numbers or bools of any shape.
+        name: name of the op.
+
+    Returns:
+        int32, in ``x``'s shape; ``x`` itself where it has that type.
+    """
     return cast(x, int32, name=name)
 
 
 def to_int64(x: Any, name: str = "ToInt64") -> Tensor:
-    """Casts to int64."""
+    """Casts to int64. Deprecated in 1.15; use ``cast``.
+
+    Args:
+        x: numbers or bools of any shape.
+        name: name of the op.
+
+    Returns:
+        int64, in ``x``'s shape; ``x`` itself where it has that type.
+    """
     return cast(x, int64, name=name)
 
 
 def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Tensor:
-    """Casts to bfloat16."""
+    """Casts to bfloat16. Deprecated in 1.15; use ``cast``.
+
+    Args:
+        x: numbers or bools of any shape.
+        name: name of the op.
+
+    Returns:
+        bfloat16, in ``x``'s shape; ``x`` itself where it has that type.
+    """
     return cast(x, bfloat16, name=name)
 
 
 def to_complex64(x: Any, name: str = "ToComplex64") -> Tensor:
-    """Casts to complex64."""
+    """Casts to complex64. Deprecated in 1.15; use ``cast``.
+
+    Args:
+        x: numbers or bools of any shape.
+        name: name of the op.
+
+    Returns:
+        complex64, in ``x``'s shape; ``x`` itself where it has that type.
+    """
     return cast(x, complex64, name=name)
 
 
 def to_complex128(x: Any, name: str = "ToComplex128") -> Tensor:
-    """Casts to complex128."""
+    """Casts to complex128. Deprecated in 1.15; use ``cast``.
+
+    Args:
+        x: numbers or bools of any shape.
+        name: name of the op.
+
+    Returns:
+        complex128, in ``x``'s shape; ``x`` itself where it has that type.
+    """
     return cast(x, complex128, name=name)
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """Returns the same bytes read as another type.
 
-    A narrower type adds a last dimension; a wider one takes the last dimension, which must hold one element of it.
+    >>> import gpuplace as tf
+    >>> tf.bitcast(tf.zeros([2, 3]), tf.uint8).shape.as_list()  # four bytes a float
+    [2, 3, 4]
+
+    Args:
+        input: numbers of any shape.
+        type: the number type to read them as. A narrower one adds a last dimension; a wider one takes the last
+            dimension, which must hold the parts of one element.
+        name: name of the op.
+
+    Returns:
+        A tensor of that type.
+
+    Raises:
+        TypeError: one of the types is bool, string or another that has no fixed bytes.
+        ValueError: the last dimension is known not to hold one element.
+        InvalidArgumentError: when it runs: it does not.
     """
     return new("Bitcast", name, input=input, type=type)
 

@@ -1,6 +1,4 @@
-"""Assertions about tensors: decided when the graph is built where the values are known, else by an op.
-
-In a graph of TensorFlow the check sits in a conditional of its own; here it is the ``Assert`` op itself.
+"""Assertions about tensors: decided when the graph is built where the values are known, else by an ``Assert`` op.
 
 Source: tensorflow/python/ops/check_ops.py, release 1.15 (arguments, messages).
 """
@@ -85,16 +83,22 @@ def assert_equal(
 ) -> Operation:
     """Returns an operation that fails unless ``x == y`` everywhere.
 
+    Where both are known when the graph is built, it fails at once or does nothing.
+
     Args:
-        x: a tensor.
-        y: a tensor that broadcasts with ``x``.
-        data: what the failure shows instead of ``x`` and ``y``.
-        summarize: how many elements it shows.
-        message: put in front.
+        x: a tensor of a type that can be compared.
+        y: the same type; the shapes broadcast.
+        data: a list of tensors and texts that the failure shows instead of ``x`` and ``y``.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
         name: name of the scope.
 
+    Returns:
+        The operation, to be run or used in ``control_dependencies``.
+
     Raises:
-        InvalidArgumentError: both are known, and differ.
+        InvalidArgumentError: both are known and it does not hold; else when it runs.
+        TypeError: the types differ.
     """
     return _compare("==", "assert_equal", x, y, data, summarize, message, name)
 
@@ -102,35 +106,125 @@ def assert_equal(
 def assert_none_equal(
     x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
-    """Fails unless ``x != y`` everywhere. See ``assert_equal``."""
+    """Returns an operation that fails unless ``x != y`` everywhere.
+
+    Where both are known when the graph is built, it fails at once or does nothing.
+
+    Args:
+        x: a tensor of a type that can be compared.
+        y: the same type; the shapes broadcast.
+        data: a list of tensors and texts that the failure shows instead of ``x`` and ``y``.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
+        name: name of the scope.
+
+    Returns:
+        The operation, to be run or used in ``control_dependencies``.
+
+    Raises:
+        InvalidArgumentError: both are known and it does not hold; else when it runs.
+        TypeError: the types differ.
+    """
     return _compare("!=", "assert_none_equal", x, y, data, summarize, message, name)
 
 
 def assert_less(
     x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
-    """Fails unless ``x < y`` everywhere. See ``assert_equal``."""
+    """Returns an operation that fails unless ``x < y`` everywhere.
+
+    Where both are known when the graph is built, it fails at once or does nothing.
+
+    Args:
+        x: a tensor of a type that can be compared.
+        y: the same type; the shapes broadcast.
+        data: a list of tensors and texts that the failure shows instead of ``x`` and ``y``.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
+        name: name of the scope.
+
+    Returns:
+        The operation, to be run or used in ``control_dependencies``.
+
+    Raises:
+        InvalidArgumentError: both are known and it does not hold; else when it runs.
+        TypeError: the types differ.
+    """
     return _compare("<", "assert_less", x, y, data, summarize, message, name)
 
 
 def assert_less_equal(
     x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
-    """Fails unless ``x <= y`` everywhere. See ``assert_equal``."""
+    """Returns an operation that fails unless ``x <= y`` everywhere.
+
+    Where both are known when the graph is built, it fails at once or does nothing.
+
+    Args:
+        x: a tensor of a type that can be compared.
+        y: the same type; the shapes broadcast.
+        data: a list of tensors and texts that the failure shows instead of ``x`` and ``y``.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
+        name: name of the scope.
+
+    Returns:
+        The operation, to be run or used in ``control_dependencies``.
+
+    Raises:
+        InvalidArgumentError: both are known and it does not hold; else when it runs.
+        TypeError: the types differ.
+    """
     return _compare("<=", "assert_less_equal", x, y, data, summarize, message, name)
 
 
 def assert_greater(
     x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
-    """Fails unless ``x > y`` everywhere. See ``assert_equal``."""
+    """Returns an operation that fails unless ``x > y`` everywhere.
+
+    Where both are known when the graph is built, it fails at once or does nothing.
+
+    Args:
+        x: a tensor of a type that can be compared.
+        y: the same type; the shapes broadcast.
+        data: a list of tensors and texts that the failure shows instead of ``x`` and ``y``.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
+        name: name of the scope.
+
+    Returns:
+        The operation, to be run or used in ``control_dependencies``.
+
+    Raises:
+        InvalidArgumentError: both are known and it does not hold; else when it runs.
+        TypeError: the types differ.
+    """
     return _compare(">", "assert_greater", x, y, data, summarize, message, name)
 
 
 def assert_greater_equal(
     x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
-    """Fails unless ``x >= y`` everywhere. See ``assert_equal``."""
+    """Returns an operation that fails unless ``x >= y`` everywhere.
+
+    Where both are known when the graph is built, it fails at once or does nothing.
+
+    Args:
+        x: a tensor of a type that can be compared.
+        y: the same type; the shapes broadcast.
+        data: a list of tensors and texts that the failure shows instead of ``x`` and ``y``.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
+        name: name of the scope.
+
+    Returns:
+        The operation, to be run or used in ``control_dependencies``.
+
+    Raises:
+        InvalidArgumentError: both are known and it does not hold; else when it runs.
+        TypeError: the types differ.
+    """
     return _compare(">=", "assert_greater_equal", x, y, data, summarize, message, name)
 
 
@@ -158,28 +252,92 @@ def _against_zero(
 def assert_positive(
     x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
-    """Fails unless every element is greater than 0. See ``assert_equal``."""
+    """Returns an operation that fails unless every element is greater than 0.
+
+    Where ``x`` is known when the graph is built, it fails at once or does nothing.
+
+    Args:
+        x: real numbers of any shape.
+        data: a list of tensors and texts that the failure shows instead of ``x``.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
+        name: name of the scope.
+
+    Returns:
+        The operation, to be run or used in ``control_dependencies``.
+
+    Raises:
+        InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
+    """
     return _against_zero("<", "assert_positive", "x > 0", x, data, summarize, message, name)
 
 
 def assert_negative(
     x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
-    """Fails unless every element is less than 0. See ``assert_equal``."""
+    """Returns an operation that fails unless every element is less than 0.
+
+    Where ``x`` is known when the graph is built, it fails at once or does nothing.
+
+    Args:
+        x: real numbers of any shape.
+        data: a list of tensors and texts that the failure shows instead of ``x``.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
+        name: name of the scope.
+
+    Returns:
+        The operation, to be run or used in ``control_dependencies``.
+
+    Raises:
+        InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
+    """
     return _against_zero("<", "assert_negative", "x < 0", x, data, summarize, message, name)
 
 
 def assert_non_negative(
     x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
-    """Fails unless every element is 0 or greater. See ``assert_equal``."""
+    """Returns an operation that fails unless every element is 0 or greater.
+
+    Where ``x`` is known when the graph is built, it fails at once or does nothing.
+
+    Args:
+        x: real numbers of any shape.
+        data: a list of tensors and texts that the failure shows instead of ``x``.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
+        name: name of the scope.
+
+    Returns:
+        The operation, to be run or used in ``control_dependencies``.
+
+    Raises:
+        InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
+    """
     return _against_zero("<=", "assert_non_negative", "x >= 0", x, data, summarize, message, name)
 
 
 def assert_non_positive(
     x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
-    """Fails unless every element is 0 or less. See ``assert_equal``."""
+    """Returns an operation that fails unless every element is 0 or less.
+
+    Where ``x`` is known when the graph is built, it fails at once or does nothing.
+
+    Args:
+        x: real numbers of any shape.
+        data: a list of tensors and texts that the failure shows instead of ``x``.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
+        name: name of the scope.
+
+    Returns:
+        The operation, to be run or used in ``control_dependencies``.
+
+    Raises:
+        InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
+    """
     return _against_zero("<=", "assert_non_positive", "x <= 0", x, data, summarize, message, name)
 
 
@@ -187,7 +345,26 @@ def assert_near(
     x: Any, y: Any, rtol: Any = None, atol: Any = None, data: Any = None, summarize: Any = None, message: Any = None,
     name: str | None = None,
 ) -> Operation:  # fmt: skip
-    """Fails unless ``|x - y| <= atol + rtol * |y|`` everywhere; both tolerances are 10 machine epsilons by default."""
+    """Returns an operation that fails unless ``|x - y| <= atol + rtol * |y|`` everywhere, always checked when it runs.
+
+    Args:
+        x: floating.
+        y: the same type; the shapes broadcast.
+        rtol: relative tolerance, a number or scalar. None: 10 machine epsilons of the type.
+        atol: absolute tolerance, likewise.
+        data: a list of tensors and texts that the failure shows instead of ``x`` and ``y``.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
+        name: name of the scope.
+
+    Returns:
+        The operation.
+
+    Raises:
+        InvalidArgumentError: when it runs: it does not hold.
+        ValueError: integers, which have no epsilon, or shapes that do not broadcast.
+        TypeError: the types differ, or are complex.
+    """
     with name_scope(name, "assert_near", [x, y, rtol, atol, data]):
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x.dtype.base_dtype if not isinstance(y, Tensor) else None, name="y")
@@ -241,7 +418,23 @@ def _rank_check(
 def assert_rank(
     x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
-    """Fails unless ``x`` has ``rank`` dimensions; ValueError where that is known."""
+    """Returns an operation that fails unless ``x`` has ``rank`` dimensions.
+
+    Args:
+        x: a tensor of any type.
+        rank: how many, a scalar int32.
+        data: a list of tensors and texts that the failure shows.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
+        name: name of the scope.
+
+    Returns:
+        The operation; it does nothing where the rank is known.
+
+    Raises:
+        ValueError: the rank is known and wrong, or ``rank`` is not a scalar.
+        InvalidArgumentError: when it runs: the rank is wrong.
+    """
     return _rank_check(
         "assert_rank", x, rank, lambda a, b: a == b, "Equal", "", data, summarize, message, name
     )
@@ -250,7 +443,23 @@ def assert_rank(
 def assert_rank_at_least(
     x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
-    """Fails unless ``x`` has ``rank`` dimensions or more; ValueError where that is known."""
+    """Returns an operation that fails unless ``x`` has ``rank`` dimensions or more.
+
+    Args:
+        x: a tensor of any type.
+        rank: how many, a scalar int32.
+        data: a list of tensors and texts that the failure shows.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
+        name: name of the scope.
+
+    Returns:
+        The operation; it does nothing where the rank is known.
+
+    Raises:
+        ValueError: the rank is known and wrong, or ``rank`` is not a scalar.
+        InvalidArgumentError: when it runs: the rank is wrong.
+    """
     return _rank_check(
         "assert_rank_at_least",
         x,
@@ -268,7 +477,23 @@ def assert_rank_at_least(
 def assert_rank_in(
     x: Any, ranks: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
-    """Fails unless the number of dimensions of ``x`` is among ``ranks``; ValueError where that is known."""
+    """Returns an operation that fails unless the number of dimensions of ``x`` is among ``ranks``.
+
+    Args:
+        x: a tensor of any type.
+        ranks: a tuple of integers or scalar int32 tensors.
+        data: a list of tensors and texts that the failure shows.
+        summarize: how many elements of each it shows. None: 3.
+        message: a text put in front.
+        name: name of the scope.
+
+    Returns:
+        The operation; it does nothing where the rank is known.
+
+    Raises:
+        ValueError: the rank is known and wrong.
+        InvalidArgumentError: when it runs: the rank is wrong.
+    """
     with name_scope(name, "assert_rank_in", [x, *(data or [])]):
         x = convert_to_tensor(x, name="x")
         if x.shape.ndims is not None and all(isinstance(rank, int) for rank in ranks):
@@ -291,7 +516,17 @@ def assert_rank_in(
 
 
 def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: str | None = None) -> Operation:
-    """Returns an operation that does nothing; TypeError unless ``tensor`` has the type ``tf_type``."""
+    """Checks the type of a tensor now; the operation returned does nothing.
+
+    Args:
+        tensor: a tensor.
+        tf_type: the type it should have, such as ``tf.float32``.
+        message: a text put in front of the error's.
+        name: name of the scope.
+
+    Raises:
+        TypeError: it has another type.
+    """
     wanted = as_dtype(tf_type)
     with name_scope(name, "assert_type", [tensor]):
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -301,7 +536,16 @@ def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: str | None
 
 
 def assert_integer(x: Any, message: Any = None, name: str | None = None) -> Operation:
-    """Returns an operation that does nothing; TypeError unless ``x`` is an integer tensor."""
+    """Checks that a tensor holds integers, now; the operation returned does nothing.
+
+    Args:
+        x: a tensor.
+        message: a text put in front of the error's.
+        name: name of the scope.
+
+    Raises:
+        TypeError: it holds something else.
+    """
     with name_scope(name, "assert_integer", [x]):
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_integer:
@@ -310,7 +554,16 @@ def assert_integer(x: Any, message: Any = None, name: str | None = None) -> Oper
 
 
 def assert_scalar(tensor: Any, name: str | None = None, message: Any = None) -> Tensor:
-    """Returns ``tensor``; ValueError unless it is known to be a scalar."""
+    """Returns ``tensor`` after a check, now, that its shape is ``[]``.
+
+    Args:
+        tensor: a tensor.
+        name: name of the scope.
+        message: a text put in front of the error's.
+
+    Raises:
+        ValueError: it has another shape, or an unknown one.
+    """
     with name_scope(name, "assert_scalar", [tensor]):
         tensor = convert_to_tensor(tensor)
         if tensor.shape.ndims != 0:
@@ -321,7 +574,14 @@ def assert_scalar(tensor: Any, name: str | None = None, message: Any = None) -> 
 
 
 def assert_proper_iterable(values: Any) -> None:
-    """TypeError unless ``values`` can be iterated over and is neither tensor, array, text nor bytes."""
+    """Checks that ``values`` can be iterated over and is neither tensor, array, text nor bytes.
+
+    Args:
+        values: such as a list of tensors.
+
+    Raises:
+        TypeError: otherwise.
+    """
     if isinstance(values, (Tensor, np.ndarray, str, bytes)):
         raise TypeError(f"Expected argument 'values' to be a \"proper\" iterable.  Found: {type(values)}")
     if not hasattr(values, "__iter__"):
@@ -329,7 +589,11 @@ def assert_proper_iterable(values: Any) -> None:
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
-    """Whether ``tensor`` is a tensor of numbers."""
+    """Whether ``tensor`` is a tensor of numbers, quantized ones included.
+
+    Args:
+        tensor: anything.
+    """
     return isinstance(tensor, Tensor) and (
         tensor.dtype.is_integer
         or tensor.dtype.is_floating
@@ -346,7 +610,15 @@ def _differences(x: Tensor) -> Tensor:
 
 
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
-    """Tells whether no element is less than the one before it."""
+    """Tells whether no element, in row-major order, is less than the one before it.
+
+    Args:
+        x: real numbers of any shape.
+        name: name of the scope.
+
+    Returns:
+        A scalar bool; True for fewer than two elements.
+    """
     with name_scope(name, "is_non_decreasing", [x]):
         steps = _differences(convert_to_tensor(x, name="x"))
         holds = new("LessEqual", x=make_constant(0, steps.dtype.base_dtype), y=steps)
@@ -354,7 +626,15 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
 
 
 def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
-    """Tells whether every element is greater than the one before it."""
+    """Tells whether every element, in row-major order, is greater than the one before it.
+
+    Args:
+        x: real numbers of any shape.
+        name: name of the scope.
+
+    Returns:
+        A scalar bool; True for fewer than two elements.
+    """
     with name_scope(name, "is_strictly_increasing", [x]):
         steps = _differences(convert_to_tensor(x, name="x"))
         holds = new("Less", x=make_constant(0, steps.dtype.base_dtype), y=steps)

@@ -38,7 +38,18 @@ def _values(t_list: Any) -> list[Any]:
 
 
 def global_norm(t_list: Any, name: str | None = None) -> Tensor:
-    """Returns the square root of the sum of the squares of all elements of several tensors; None counts nothing.
+    """Returns the square root of the sum of the squares of all elements of several tensors.
+
+    >>> import gpuplace as tf
+    >>> float(tf.Session().run(tf.global_norm([[3.0], None, [4.0]])))
+    5.0
+
+    Args:
+        t_list: a list of floating tensors, ``IndexedSlices``, and None, which counts nothing.
+        name: name of the scope.
+
+    Returns:
+        A scalar of their type.
 
     Raises:
         TypeError: ``t_list`` is no sequence.
@@ -58,11 +69,16 @@ def clip_by_global_norm(
 ) -> tuple[list[Any], Tensor]:
     """Returns the tensors scaled so that their global norm is at most ``clip_norm``, and the norm they had.
 
+    Where the norm is infinite or NaN, every result is NaN.
+
     Args:
-        t_list: tensors, ``IndexedSlices`` and None.
-        clip_norm: the greatest norm allowed.
-        use_norm: the norm, where it is known already.
+        t_list: a list of floating tensors, ``IndexedSlices``, and None, which stays None.
+        clip_norm: the greatest norm allowed, a scalar above 0.
+        use_norm: the norm as a scalar tensor, where it is known already. None: ``global_norm(t_list)``.
         name: name of the scope.
+
+    Returns:
+        A list like ``t_list``, and the norm before, a scalar.
 
     Raises:
         TypeError: ``t_list`` is no sequence.
@@ -90,7 +106,16 @@ def clip_by_global_norm(
 
 
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
-    """Returns ``t`` scaled so that its norm divided by its number of elements is at most ``clip_norm``."""
+    """Returns ``t`` scaled so that its norm divided by its number of elements is at most ``clip_norm``.
+
+    Args:
+        t: floating, of any shape.
+        clip_norm: the greatest average norm, a scalar above 0.
+        name: name of the scope and of the last op.
+
+    Returns:
+        A tensor like ``t``.
+    """
     with name_scope(name, "clip_by_average_norm", [t, clip_norm]) as scope:
         t = convert_to_tensor(t, name="t")
         count = cast(size(t), t.dtype.base_dtype)

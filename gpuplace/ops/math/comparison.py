@@ -23,12 +23,40 @@ __all__ = [
 
 
 def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Tells where ``x`` and ``y`` are equal. The operator ``==`` compares tensors as Python objects instead."""
+    """Tells where ``x`` and ``y`` are equal.
+
+    The operator ``==`` compares tensors as Python objects instead.
+
+    Args:
+        x: floating, complex, int8 to int64, uint8, bool or strings.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        bool, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("Equal", name, x=x, y=y)
 
 
 def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Tells where ``x`` and ``y`` differ."""
+    """Tells where ``x`` and ``y`` differ.
+
+    Args:
+        x: floating, complex, int8 to int64, uint8, bool or strings.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        bool, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("NotEqual", name, x=x, y=y)
 
 
@@ -62,22 +90,74 @@ def _equal_shape(op: Operation) -> Any:
 
 
 def less(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Tells where ``x < y``."""
+    """Tells where ``x < y``.
+
+    Args:
+        x: floating, int8 to int64 or uint8.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        bool, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("Less", name, x=x, y=y)
 
 
 def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Tells where ``x <= y``."""
+    """Tells where ``x <= y``.
+
+    Args:
+        x: floating, int8 to int64 or uint8.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        bool, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("LessEqual", name, x=x, y=y)
 
 
 def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Tells where ``x > y``."""
+    """Tells where ``x > y``.
+
+    Args:
+        x: floating, int8 to int64 or uint8.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        bool, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("Greater", name, x=x, y=y)
 
 
 def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Tells where ``x >= y``."""
+    """Tells where ``x >= y``.
+
+    Args:
+        x: floating, int8 to int64 or uint8.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        bool, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("GreaterEqual", name, x=x, y=y)
 
 
@@ -88,7 +168,21 @@ binary_ufunc("greater_equal", "GreaterEqual")
 
 
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05, name: str | None = None) -> Tensor:
-    """Tells where ``x`` and ``y``, of one shape, differ by less than ``tolerance``."""
+    """Tells where ``x`` and ``y`` differ by less than ``tolerance``.
+
+    Args:
+        x: float32 or float64.
+        y: the same type and shape; nothing is broadcast.
+        tolerance: the greatest difference, not included.
+        name: name of the op.
+
+    Returns:
+        bool, in that shape.
+
+    Raises:
+        TypeError: the types differ.
+        ValueError: the shapes are known and differ.
+    """
     return new("ApproximateEqual", name, x=x, y=y, tolerance=tolerance)
 
 
@@ -106,17 +200,51 @@ def _approximate_equal_shape(op: Operation) -> Any:
 
 
 def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Tells where both are True."""
+    """Tells where both are True.
+
+    Args:
+        x: bool, of any shape.
+        y: bool; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        bool, in the broadcast shape.
+
+    Raises:
+        TypeError: another type than bool.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("LogicalAnd", name, x=x, y=y)
 
 
 def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Tells where at least one is True."""
+    """Tells where at least one is True.
+
+    Args:
+        x: bool, of any shape.
+        y: bool; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        bool, in the broadcast shape.
+
+    Raises:
+        TypeError: another type than bool.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("LogicalOr", name, x=x, y=y)
 
 
 def logical_not(x: Any, name: str | None = None) -> Tensor:
-    """Tells where ``x`` is False."""
+    """Tells where ``x`` is False.
+
+    Args:
+        x: bool, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("LogicalNot", name, x=x)
 
 
@@ -126,7 +254,20 @@ unary_ufunc("logical_not", "LogicalNot")
 
 
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
-    """Tells where exactly one is True: ``(x | y) & ~(x & y)``."""
+    """Tells where exactly one is True: ``(x | y) & ~(x & y)``.
+
+    Args:
+        x: bool, of any shape.
+        y: bool; the shapes broadcast.
+        name: name of the last op.
+
+    Returns:
+        bool, in the broadcast shape.
+
+    Raises:
+        TypeError: another type than bool.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     either = logical_or(x, y)
     both = logical_and(x, y)
     return logical_and(either, logical_not(both), name=name)
@@ -136,17 +277,56 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
 
 
 def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns the bits that both have."""
+    """Returns the bits that both have.
+
+    Args:
+        x: integers, signed or not.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("BitwiseAnd", name, x=x, y=y)
 
 
 def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns the bits that either has."""
+    """Returns the bits that either has.
+
+    Args:
+        x: integers, signed or not.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("BitwiseOr", name, x=x, y=y)
 
 
 def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns the bits in which they differ."""
+    """Returns the bits in which they differ.
+
+    Args:
+        x: integers, signed or not.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("BitwiseXor", name, x=x, y=y)
 
 
@@ -156,12 +336,38 @@ binary_ufunc("bitwise_xor", "BitwiseXor")
 
 
 def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x`` shifted left by ``y`` bits, ``y`` limited to the width of the type less one."""
+    """Returns ``x`` shifted left by ``y`` bits.
+
+    Args:
+        x: integers, signed or not.
+        y: how many bits, of the same type, limited to 0 up to the width of the type less one; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("LeftShift", name, x=x, y=y)
 
 
 def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x`` shifted right by ``y`` bits, keeping the sign; ``y`` is limited as in ``left_shift``."""
+    """Returns ``x`` shifted right by ``y`` bits; negative numbers stay negative.
+
+    Args:
+        x: integers, signed or not.
+        y: how many bits, of the same type, limited to 0 up to the width of the type less one; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("RightShift", name, x=x, y=y)
 
 

@@ -36,16 +36,24 @@ def confusion_matrix(
 ) -> Tensor:
     """Returns a matrix with a row per label and a column per prediction, counting pairs or adding up their weights.
 
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.confusion_matrix([0, 1, 1], [0, 0, 1])).tolist()
+    [[1, 0], [1, 1]]
+
     Args:
-        labels: vector of class numbers.
-        predictions: vector of class numbers.
-        num_classes: rows and columns; one more than the greatest number by default.
-        dtype: of the result.
+        labels: ``[n]``, class numbers from 0 up.
+        predictions: ``[n]``, class numbers from 0 up.
+        num_classes: rows and columns, an integer scalar. None: one more than the greatest number.
+        dtype: number type of the result.
         name: name of the scope.
-        weights: a weight per pair.
+        weights: ``[n]``, a weight per pair. None: 1 each.
+
+    Returns:
+        ``[num_classes, num_classes]`` of type ``dtype``.
 
     Raises:
-        ValueError: the vectors differ in shape.
+        ValueError: the vectors are known to differ in shape.
+        InvalidArgumentError: when it runs: a number is negative or not below ``num_classes``.
     """
     with name_scope(name, "confusion_matrix", [predictions, labels, num_classes, weights]):
         labels = convert_to_tensor(labels, name="labels")

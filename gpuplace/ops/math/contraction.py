@@ -24,14 +24,22 @@ __all__ = ["tensordot", "einsum"]
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """Returns the product of ``a`` and ``b`` summed over pairs of dimensions.
 
+    >>> import gpuplace as tf
+    >>> tf.tensordot(tf.zeros([2, 3, 4]), tf.zeros([3, 5, 2]), [[1, 0], [0, 2]]).shape.as_list()
+    [4, 5]
+
     Args:
-        a: a tensor of known rank.
-        b: a tensor of known rank.
+        a: a tensor of known rank, of a type that ``matmul`` takes.
+        b: a tensor of known rank, of the same type.
         axes: a number ``n`` for the last ``n`` dimensions of ``a`` and the first ``n`` of ``b``, or two lists of them.
         name: name of the scope and of the last op.
 
+    Returns:
+        That type; the other dimensions of ``a``, then those of ``b``.
+
     Raises:
         ValueError: ``axes`` is malformed or out of range, or a rank is unknown.
+        TypeError: the types differ.
     """
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:
         a = convert_to_tensor(a, name="a")
@@ -94,17 +102,24 @@ _EQUATION = re.compile(r"^([a-zA-Z]+)(,[a-zA-Z]+)*(->[a-zA-Z]*)?$")
 
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
-    """Returns sums of products written in Einstein's notation, such as ``"ij,jk->ik"``.
+    """Returns sums of products written in Einstein's notation.
+
+    >>> import gpuplace as tf
+    >>> tf.einsum("bij,bjk->bik", tf.zeros([7, 2, 3]), tf.zeros([7, 3, 4])).shape.as_list()
+    [7, 2, 4]
 
     Args:
-        equation: a letter per dimension; letters not on the right are summed over. Without ``->`` the result has the
-            letters that appear once, in alphabetical order.
-        *inputs: a tensor for each term on the left.
-        name: name of the scope.
+        equation: a letter per dimension, terms between commas; letters not on the right are summed over. Without ``->``
+            the result has the letters that appear once, in alphabetical order.
+        *inputs: a tensor for each term on the left, all of one type that ``matmul`` takes.
+        **kwargs: only ``name``, the name of the scope.
+
+    Returns:
+        That type, with a dimension for each letter on the right.
 
     Raises:
-        ValueError: the equation is malformed or does not fit the tensors.
-        TypeError: an unknown keyword argument.
+        ValueError: the equation is malformed, names a letter twice in one term, or does not fit the tensors.
+        TypeError: an unknown keyword argument, or types that differ.
     """
     name = kwargs.pop("name", None)
     if kwargs:

@@ -69,7 +69,20 @@ def _truncated_quotient(xp: Any) -> Callable[..., Any]:
 
 
 def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x / y`` for floating and complex types."""
+    """Returns ``x / y`` (op ``RealDiv``).
+
+    Args:
+        x: floating or complex; integers have no kernel.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("RealDiv", name, x=x, y=y)
 
 
@@ -77,7 +90,21 @@ binary_ufunc("true_divide", "RealDiv")
 
 
 def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x / y``, integers rounded towards zero."""
+    """Returns ``x / y`` rounded towards zero, as C divides integers.
+
+    Args:
+        x: int16, int32, int64, uint8 or uint16 (on a GPU not int32).
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        InternalError: on the CPU, when it runs: a division by 0.
+    """
     return new("TruncateDiv", name, x=x, y=y)
 
 
@@ -93,7 +120,20 @@ shape_function("Div", "TruncateDiv")(broadcast_shape)
 
 
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x / y``, and 0 where ``y`` is 0."""
+    """Returns ``x / y``, and 0 where ``y`` is 0.
+
+    Args:
+        x: floating or complex.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     with name_scope(name, "div_no_nan", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x.dtype.base_dtype, name="y")
@@ -131,12 +171,44 @@ def _div_no_nan_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x / y`` rounded downwards; the op's plain function."""
+    """Returns ``x / y`` rounded downwards: the op ``FloorDiv`` without a scope of its own.
+
+    Args:
+        x: float16, float32, float64, int8 to int64, uint8 or uint16.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        InvalidArgumentError: on the CPU, when it runs: an integer divided by 0.
+    """
     return new("FloorDiv", name, x=x, y=y)
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x / y`` rounded downwards, what the operator ``//`` does."""
+    """Returns ``x / y`` rounded downwards, what the operator ``//`` does.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.floordiv([-5, 5], 2)).tolist()
+    [-3, 2]
+
+    Args:
+        x: float16, float32, float64, int8 to int64, uint8 or uint16.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        InvalidArgumentError: on the CPU, when it runs: an integer divided by 0.
+    """
     with name_scope(name, "floordiv", [x, y]) as scope:
         return new("FloorDiv", scope, x=x, y=y)
 
@@ -152,7 +224,21 @@ shape_function("FloorDiv")(broadcast_shape)
 
 
 def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns the remainder with the sign of ``y``, what the operator ``%`` does."""
+    """Returns the remainder with the sign of ``y``, what the operator ``%`` does.
+
+    Args:
+        x: float32, float64, int32 or int64; on a GPU int32, in host memory.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        InvalidArgumentError: on the CPU, when it runs: an integer divided by 0.
+    """
     return new("FloorMod", name, x=x, y=y)
 
 
@@ -160,7 +246,21 @@ mod = floormod
 
 
 def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns the remainder with the sign of ``x``, as C's ``fmod``."""
+    """Returns the remainder with the sign of ``x``, as C's ``fmod``.
+
+    Args:
+        x: float32, float64, int32 or int64; on a GPU int32, in host memory.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        InternalError: on the CPU, when it runs: an integer divided by 0.
+    """
     return new("TruncateMod", name, x=x, y=y)
 
 
@@ -182,7 +282,20 @@ def _floor_mod_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
-    """Returns ``x / y`` as Python 3 does: integers become floating."""
+    """Returns ``x / y`` as Python 3 does: integers become floating; see ``truediv``.
+
+    Args:
+        x: numbers.
+        y: the same type; the shapes broadcast.
+        name: name of the op; None: that of the operator.
+
+    Returns:
+        A floating or complex type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     if name is not None:
         with name_scope(None, name, [x, y]) as scope:
             return truediv(x, y, scope)
@@ -197,10 +310,19 @@ _FLOAT_OF_INTEGER = {"uint8": float32, "int8": float32, "uint16": float32, "int1
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x / y``; small integers are cast to float32, int32 and int64 to float64 first.
+    """Returns ``x / y``, integers made floating first.
+
+    Args:
+        x: floating, complex, int8 to int64, uint8 or uint16.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        ``x``'s type, but float32 for integers of 8 and 16 bits and float64 for int32 and int64; in the broadcast shape.
 
     Raises:
         TypeError: the types differ, or cannot be divided.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
     """
     with name_scope(name, "truediv", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -221,7 +343,21 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x / y`` as Python 2 does: ``RealDiv`` of floating types, ``FloorDiv`` of integers."""
+    """Returns ``x / y`` as Python 2 does: integers are rounded downwards. Deprecated; see ``divide``.
+
+    Args:
+        x: floating, complex, int8 to int64, uint8 or uint16.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape: of op ``RealDiv``, or ``FloorDiv`` for integers.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        InvalidArgumentError: on the CPU, when it runs: an integer divided by 0.
+    """
     with name_scope(name, "div", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x.dtype.base_dtype, name="y")

@@ -55,12 +55,42 @@ __all__ = [
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x + y``, also for strings. The operator ``+`` makes ``AddV2``, this function ``Add``, as in 1.15."""
+    """Returns ``x + y``. The operator ``+`` makes ``AddV2``, this function ``Add``, as in 1.15.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.add([[1], [2]], [10, 20])).tolist()
+    [[11, 21], [12, 22]]
+
+    Args:
+        x: floating, complex, int8 to int64, uint8, or strings, which are joined.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("Add", name, x=x, y=y)
 
 
 def add_v2(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x + y`` through the op type ``AddV2``, which takes no strings."""
+    """Returns ``x + y`` through the op type ``AddV2``, which takes no strings.
+
+    Args:
+        x: floating, complex, int8 to int64 or uint8.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("AddV2", name, x=x, y=y)
 
 
@@ -88,7 +118,20 @@ def _all_shaped_alike(op: Operation, grad: Tensor) -> bool:
 
 
 def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x - y``."""
+    """Returns ``x - y``.
+
+    Args:
+        x: floating, complex, int8 to int64, uint8 or uint16.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("Sub", name, x=x, y=y)
 
 
@@ -103,7 +146,20 @@ def _sub_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x * y``."""
+    """Returns ``x * y``.
+
+    Args:
+        x: floating, complex, int8 to int64, uint8 or uint16.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("Mul", name, x=x, y=y)
 
 
@@ -123,7 +179,20 @@ def _mul_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x * y``, and 0 where ``y`` is 0 even if ``x`` is infinite or NaN."""
+    """Returns ``x * y``, and 0 where ``y`` is 0 even if ``x`` is infinite or NaN.
+
+    Args:
+        x: floating or complex.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     with name_scope(name, "multiply_no_nan", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x.dtype.base_dtype, name="y")
@@ -148,7 +217,21 @@ def _mul_no_nan_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x`` to the power of ``y``; InvalidArgumentError at run time for a negative integer power."""
+    """Returns ``x`` to the power of ``y``.
+
+    Args:
+        x: floating, complex, int32 or int64.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+        InvalidArgumentError: on the CPU, when it runs: a negative power of integers.
+    """
     with name_scope(name, "Pow", [x]) as scope:
         return new("Pow", scope, x=x, y=y)
 
@@ -187,12 +270,38 @@ def _pow_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns the greater of each pair; NaN where either is."""
+    """Returns the greater of each pair; NaN where either is.
+
+    Args:
+        x: floating, int32 or int64.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("Maximum", name, x=x, y=y)
 
 
 def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns the smaller of each pair; NaN where either is."""
+    """Returns the smaller of each pair; NaN where either is.
+
+    Args:
+        x: floating, int32 or int64.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("Minimum", name, x=x, y=y)
 
 
@@ -216,7 +325,20 @@ def _extreme_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``(x - y)`` times its conjugate."""
+    """Returns ``(x - y)`` times its conjugate: the square where numbers are real.
+
+    Args:
+        x: floating, complex, int32 or int64.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("SquaredDifference", name, x=x, y=y)
 
 
@@ -240,7 +362,20 @@ def _squared_difference_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
-    """Returns the angle of the point ``(x, y)``, in radians between -pi and pi."""
+    """Returns the angle between the positive x axis and the point ``(x, y)``.
+
+    Args:
+        y: float32 or float64: the second coordinate.
+        x: the first coordinate, of the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape: radians from -pi to pi.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("Atan2", name, y=y, x=x)
 
 
@@ -259,12 +394,38 @@ def _atan2_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x * log(y)``, and 0 where ``x`` is 0."""
+    """Returns ``x * log(y)``, and 0 where ``x`` is 0.
+
+    Args:
+        x: floating or complex.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("Xlogy", name, x=x, y=y)
 
 
 def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Returns ``x / y``, and 0 where ``x`` is 0."""
+    """Returns ``x / y``, and 0 where ``x`` is 0.
+
+    Args:
+        x: floating or complex.
+        y: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        That type, in the broadcast shape.
+
+    Raises:
+        TypeError: the types differ, or the op does not take them.
+        ValueError: the shapes do not broadcast; InvalidArgumentError where only the run shows it.
+    """
     return new("Xdivy", name, x=x, y=y)
 
 
@@ -309,10 +470,19 @@ def _xdivy_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """Returns the sum of a list of tensors of one shape and type; a single one is returned as it is.
+    """Returns the sum of several tensors.
+
+    Args:
+        inputs: a list of tensors of one shape and one number type.
+        name: name of the op.
+
+    Returns:
+        A tensor of their type and shape; the one tensor of a list of one.
 
     Raises:
-        ValueError: the list is empty or not convertible to tensors.
+        ValueError: the list is empty, its elements are no tensors, or their shapes are known and differ.
+        TypeError: the types differ, or are no number types.
+        InvalidArgumentError: the shapes turn out to differ when it runs.
     """
     message = "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape"
     if not inputs or not isinstance(inputs, (list, tuple)):
@@ -362,17 +532,20 @@ def _add_n_grad(op: Operation, grad: Tensor) -> list[Tensor]:
 
 
 def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
-    """Returns the sum of a list of tensors of one shape and type.
+    """Returns the sum of several tensors, added up as they come.
 
     Args:
-        inputs: the tensors.
+        inputs: a list of tensors of one shape and one number type.
         shape: their shape, where it is not known otherwise.
-        tensor_dtype: their type; checked.
+        tensor_dtype: their type, which is checked; None for any.
         name: name of the op.
+
+    Returns:
+        A tensor of their type and shape; the one tensor of a list of one.
 
     Raises:
         ValueError: the list is empty, or shapes do not fit.
-        TypeError: ``tensor_dtype`` is another type.
+        TypeError: ``tensor_dtype`` is another type, or no number type.
 
     Source: tensorflow/core/common_runtime/accumulate_n_optimizer.cc, release 1.15 (the op is replaced, not executed).
     """
@@ -395,7 +568,21 @@ def _accumulate_n_shape(op: Operation) -> Any:
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
-    """Returns ``t`` with smaller elements replaced by ``clip_value_min``, greater ones by ``clip_value_max``."""
+    """Returns ``t`` with smaller elements replaced by ``clip_value_min``, greater ones by ``clip_value_max``.
+
+    Args:
+        t: floating, int32 or int64.
+        clip_value_min: the least value left, of the same type: a scalar, or of a shape that broadcasts to ``t``'s.
+        clip_value_max: the greatest value left, likewise.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``t``.
+
+    Raises:
+        ValueError: a limit does not broadcast to the shape of ``t``.
+        TypeError: types differ.
+    """
     with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
         values = convert_to_tensor(t, name="t")
         low = new("Minimum", x=values, y=clip_value_max)
@@ -414,7 +601,20 @@ shape_function("ClipByValue")(same_shape)
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
-    """Returns the complex numbers with these parts, of type complex64 for float32, complex128 for float64."""
+    """Returns the complex numbers with these parts.
+
+    Args:
+        real: float32 or float64.
+        imag: the same type; the shapes broadcast.
+        name: name of the op.
+
+    Returns:
+        complex64 for float32, complex128 for float64, in the broadcast shape.
+
+    Raises:
+        TypeError: other types, or two different ones.
+        ValueError: the shapes do not broadcast.
+    """
     with name_scope(name, "Complex", [real, imag]) as scope:
         real = convert_to_tensor(real, name="real")
         imag = convert_to_tensor(imag, name="imag")
@@ -443,7 +643,20 @@ def _complex_grad(op: Operation, grad: Tensor) -> Gradients:
 
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
-    """Returns ``x`` times a scalar; ValueError where ``scalar`` is none."""
+    """Returns ``x`` times a scalar.
+
+    Args:
+        scalar: a number of ``x``'s type, shape ``[]``.
+        x: numbers of any shape.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+
+    Raises:
+        ValueError: ``scalar`` is known not to be a scalar.
+        TypeError: the types differ.
+    """
     scalar = convert_to_tensor(scalar, x.dtype.base_dtype if isinstance(x, Tensor) else None, "scalar")
     if scalar.shape.ndims not in (0, None):
         raise ValueError(f"Only scalar multiply works, got shape {scalar.shape}")
@@ -451,7 +664,24 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
-    """Returns the polynomial with these coefficients, highest power first, at ``x``; Horner's scheme."""
+    """Returns the value of a polynomial at each element of ``x``, by Horner's scheme.
+
+    >>> import gpuplace as tf
+    >>> float(tf.Session().run(tf.math.polyval([1.0, 0.0, 2.0], 3.0)))  # x**2 + 2
+    11.0
+
+    Args:
+        coeffs: a list of coefficients, highest power first, each of ``x``'s type and of a shape that broadcasts.
+        x: numbers.
+        name: name of the scope.
+
+    Returns:
+        ``x``'s type, in the broadcast shape; zeros where there are no coefficients.
+
+    Raises:
+        TypeError: the types differ.
+        ValueError: the shapes do not broadcast.
+    """
     with name_scope(name, "polyval", [*coeffs, x]):
         x = convert_to_tensor(x, name="x")
         if len(coeffs) < 1:

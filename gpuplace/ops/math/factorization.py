@@ -28,7 +28,19 @@ class Qr(NamedTuple):
 
 
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
-    """Factors of matrices, ``input = q @ r``; square ``q`` with ``full_matrices``."""
+    """Returns the QR decomposition of matrices, ``input = q @ r``.
+
+    Args:
+        input: ``[..., rows, columns]``, float32, float64 or complex.
+        full_matrices: give ``q`` all its ``rows`` columns, not only ``min(rows, columns)``.
+        name: name of the op.
+
+    Returns:
+        ``q``, ``[..., rows, inner]`` with orthonormal columns, and ``r``, ``[..., inner, columns]``, upper triangular.
+
+    Raises:
+        ValueError: the rank is known to be below 2.
+    """
     return Qr(*apply_op("Qr", name, input=input, full_matrices=full_matrices).outputs)
 
 

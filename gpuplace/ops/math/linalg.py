@@ -40,7 +40,20 @@ def _check_square(x: Any) -> None:
 
 
 def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """Returns inverse matrices (of the adjoints); InvalidArgumentError at run time for a singular one."""
+    """Returns inverse matrices.
+
+    Args:
+        input: ``[..., n, n]``, float32, float64 or complex.
+        adjoint: invert the adjoints (conjugated and transposed) instead.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+
+    Raises:
+        ValueError: the matrices are known not to be square.
+        InvalidArgumentError: when it runs: one is singular, or not square.
+    """
     return new("MatrixInverse", name, input=input, adjoint=adjoint)
 
 
@@ -69,7 +82,18 @@ def _matrix_inverse_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
-    """Returns determinants."""
+    """Returns determinants.
+
+    Args:
+        input: ``[..., n, n]``, float32, float64 or complex.
+        name: name of the op.
+
+    Returns:
+        ``[...]`` of the same type.
+
+    Raises:
+        ValueError: the matrices are known not to be square; InvalidArgumentError where only the run shows it.
+    """
     return new("MatrixDeterminant", name, input=input)
 
 
@@ -94,7 +118,19 @@ def _matrix_determinant_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def cholesky(input: Any, name: str | None = None) -> Tensor:
-    """Returns lower triangular matrices whose product with their adjoints is ``input``."""
+    """Returns lower triangular matrices whose product with their adjoints is ``input``.
+
+    Args:
+        input: ``[..., n, n]``, float32, float64 or complex. Positive definite, and equal to their adjoints.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+
+    Raises:
+        ValueError: the matrices are known not to be square.
+        InvalidArgumentError: when it runs: one has no such factor, or is not square.
+    """
     return new("Cholesky", name, input=input)
 
 
@@ -110,7 +146,22 @@ def _cholesky(xp: Any, input: Any) -> Any:
 
 
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """Returns ``x`` with ``matrix @ x = rhs`` (``adjoint(matrix) @ x = rhs``)."""
+    """Returns ``x`` with ``matrix @ x = rhs``.
+
+    Args:
+        matrix: ``[..., n, n]``, float32, float64 or complex.
+        rhs: ``[..., n, k]``, of the same type: ``k`` right sides.
+        adjoint: solve with the adjoint (conjugated and transposed) of ``matrix`` instead.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``rhs``.
+
+    Raises:
+        ValueError: sizes are known and do not fit.
+        TypeError: the types differ.
+        InvalidArgumentError: when it runs: a matrix is singular, or not square.
+    """
     return new("MatrixSolve", name, matrix=matrix, rhs=rhs, adjoint=adjoint)
 
 

@@ -34,21 +34,30 @@ def matmul(
     a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
     adjoint_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the product of two matrices, or of two batches of them.
+    """Returns the product of two matrices, or of two batches of them, whose leading dimensions broadcast.
+
+    >>> import gpuplace as tf
+    >>> tf.matmul(tf.zeros([5, 2, 3]), tf.zeros([3, 4])).shape.as_list()
+    [5, 2, 4]
 
     Args:
-        a: ``[..., rows, inner]``.
-        b: ``[..., inner, columns]``.
-        transpose_a: ``a`` is ``[..., inner, rows]``.
-        transpose_b: ``b`` is ``[..., columns, inner]``.
+        a: ``[..., rows, inner]``: floating, complex, int32 or int64 (on a GPU no integers).
+        b: ``[..., inner, columns]``, of the same type.
+        transpose_a: ``a`` is given as ``[..., inner, rows]``.
+        transpose_b: ``b`` is given as ``[..., columns, inner]``.
         adjoint_a: ``a`` is given conjugated and transposed.
         adjoint_b: ``b`` is given conjugated and transposed.
-        a_is_sparse: ``a`` holds many zeros (op ``SparseMatMul``).
-        b_is_sparse: ``b`` holds many zeros.
+        a_is_sparse: ``a`` holds many zeros: the op ``SparseMatMul``, for float32 and bfloat16 and the CPU only.
+        b_is_sparse: ``b`` holds many zeros, likewise.
         name: name of the op.
+
+    Returns:
+        ``[..., rows, columns]`` of that type; float32 of ``SparseMatMul``.
 
     Raises:
         ValueError: inner sizes differ, ranks are wrong, or both transposed and adjoint are asked for.
+        TypeError: the types differ, or cannot be multiplied.
+        InvalidArgumentError: when it runs: sizes that were not known do not fit.
     """
     with name_scope(name, "MatMul", [a, b]) as scope:
         if transpose_a and adjoint_a:
@@ -182,7 +191,23 @@ def _sparse_matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def batch_matmul(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False, name: str | None = None) -> Tensor:
-    """Returns the products of matrices in two batches of one shape."""
+    """Returns the products of matrices in two batches of one shape (op ``BatchMatMul``).
+
+    Args:
+        x: ``[..., rows, inner]``: floating, complex, int32 or int64 (on a GPU no integers).
+        y: ``[..., inner, columns]``, of the same type and with the same leading dimensions.
+        adj_x: ``x`` is given conjugated and transposed.
+        adj_y: ``y`` is given conjugated and transposed.
+        name: name of the op.
+
+    Returns:
+        ``[..., rows, columns]`` of that type.
+
+    Raises:
+        ValueError: sizes are known and do not fit, or a rank is below 2.
+        TypeError: the types differ.
+        InvalidArgumentError: when it runs: sizes do not fit.
+    """
     return new("BatchMatMul", name, x=x, y=y, adj_x=adj_x, adj_y=adj_y)
 
 
@@ -260,7 +285,24 @@ def matvec(
     a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, a_is_sparse: bool = False,
     b_is_sparse: bool = False, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the product of a matrix and a vector, or of batches of them. See ``matmul``."""
+    """Returns the product of a matrix and a vector, or of batches of them.
+
+    Args:
+        a: ``[..., rows, inner]``, of a type that ``matmul`` takes.
+        b: ``[..., inner]``, of the same type.
+        transpose_a: ``a`` is given as ``[..., inner, rows]``.
+        adjoint_a: ``a`` is given conjugated and transposed.
+        a_is_sparse: ``a`` holds many zeros; see ``matmul``.
+        b_is_sparse: ``b`` holds many zeros.
+        name: name of the last op.
+
+    Returns:
+        ``[..., rows]`` of that type.
+
+    Raises:
+        ValueError: inner sizes differ, ranks are wrong, or both transposed and adjoint are asked for.
+        TypeError: the types differ.
+    """
     with name_scope(name, "MatVec", [a, b]) as scope:
         column = new("ExpandDims", input=b, dim=-1)
         product = matmul(
@@ -278,7 +320,22 @@ def matvec(
 
 
 def matrix_diag(diagonal: Any, name: str = "diag") -> Tensor:
-    """Returns matrices with the last dimension of ``diagonal`` on their diagonal and 0 elsewhere."""
+    """Returns matrices with the last dimension of ``diagonal`` on their diagonal and 0 elsewhere.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.matrix_diag([1, 2])).tolist()
+    [[1, 0], [0, 2]]
+
+    Args:
+        diagonal: ``[..., n]``, numbers or bools (on a GPU no integers).
+        name: name of the op.
+
+    Returns:
+        ``[..., n, n]`` of the same type.
+
+    Raises:
+        ValueError: ``diagonal`` is known to be a scalar; InvalidArgumentError where only the run shows it.
+    """
     return new("MatrixDiag", name, diagonal=diagonal)
 
 
@@ -309,7 +366,18 @@ def _matrix_diag_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def matrix_diag_part(input: Any, name: str = "diag_part") -> Tensor:
-    """Returns the diagonals of matrices."""
+    """Returns the diagonals of matrices.
+
+    Args:
+        input: ``[..., rows, columns]``, numbers or bools (on a GPU no integers).
+        name: name of the op.
+
+    Returns:
+        ``[..., min(rows, columns)]`` of the same type.
+
+    Raises:
+        ValueError: the rank is known to be below 2; InvalidArgumentError where only the run shows it.
+    """
     return new("MatrixDiagPart", name, input=input)
 
 
@@ -349,7 +417,20 @@ def _matrix_diag_part_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag") -> Tensor:
-    """Returns matrices with their diagonals replaced."""
+    """Returns matrices with their diagonals replaced.
+
+    Args:
+        input: ``[..., rows, columns]``, numbers or bools (on a GPU no integers).
+        diagonal: ``[..., min(rows, columns)]``, of the same type.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+
+    Raises:
+        ValueError: the shapes are known and do not fit; InvalidArgumentError where only the run shows it.
+        TypeError: the types differ.
+    """
     return new("MatrixSetDiag", name, input=input, diagonal=diagonal)
 
 
@@ -388,7 +469,24 @@ def _matrix_set_diag_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
-    """Returns matrices with 0 outside of a band around the diagonal; a negative number keeps a whole triangle."""
+    """Returns matrices with 0 outside of a band around the diagonal.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.matrix_band_part([[1, 2], [3, 4]], 0, -1)).tolist()  # the upper triangle
+    [[1, 2], [0, 4]]
+
+    Args:
+        input: ``[..., rows, columns]``, numbers or bools (on a GPU no integers).
+        num_lower: how many diagonals below the main one stay, a scalar int32 or int64; all if negative.
+        num_upper: how many above stay, of the same type; all if negative.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``input``.
+
+    Raises:
+        InvalidArgumentError: when it runs: ``num_lower`` is above ``rows``, or ``num_upper`` above ``columns``.
+    """
     return new("MatrixBandPart", name, input=input, num_lower=num_lower, num_upper=num_upper)
 
 
@@ -421,7 +519,22 @@ def _matrix_band_part_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, N
 
 
 def diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """Returns zeros of twice the rank with ``diagonal`` where the first half of the indices equals the second."""
+    """Returns zeros of twice the rank with ``diagonal`` where the first half of the indices equals the second.
+
+    >>> import gpuplace as tf
+    >>> tf.diag(tf.zeros([2, 3])).shape.as_list()
+    [2, 3, 2, 3]
+
+    Args:
+        diagonal: float32, float64, complex, int32 or int64, of any shape.
+        name: name of the op.
+
+    Returns:
+        The same type, in ``diagonal``'s shape twice.
+
+    Raises:
+        TypeError: another type.
+    """
     return new("Diag", name, diagonal=diagonal)
 
 
@@ -444,7 +557,19 @@ def _diag_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def diag_part(input: Any, name: str | None = None) -> Tensor:
-    """Returns the diagonal of a tensor whose shape is one shape twice."""
+    """Returns the diagonal of a tensor whose shape is one shape twice: what ``diag`` undoes.
+
+    Args:
+        input: float32, float64, complex, int32 or int64, of an even rank above 0.
+        name: name of the op.
+
+    Returns:
+        The same type, in the first half of ``input``'s shape.
+
+    Raises:
+        ValueError: the rank is known to be odd or 0, or the halves of the shape differ.
+        InvalidArgumentError: when it runs: likewise.
+    """
     return new("DiagPart", name, input=input)
 
 
@@ -480,14 +605,39 @@ def _diag_part_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
-    """Returns the sums of the diagonals of matrices."""
+    """Returns the sums of the diagonals of matrices.
+
+    Args:
+        x: ``[..., rows, columns]``, numbers.
+        name: name of the op.
+
+    Returns:
+        ``[...]`` of the same type.
+
+    Raises:
+        ValueError: the rank is known to be below 2.
+    """
     with name_scope(name, "Trace", [x]) as scope:
         part = matrix_diag_part(convert_to_tensor(x, name="x"))
         return new("Sum", scope, input=part, reduction_indices=[-1])
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
-    """Returns the cross products of vectors of length 3 in the last dimension."""
+    """Returns the cross products of vectors of length 3.
+
+    Args:
+        a: ``[..., 3]``, real numbers.
+        b: of the same type and shape.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``a``.
+
+    Raises:
+        TypeError: the types differ, or are not real.
+        ValueError: the shapes are known and differ.
+        InvalidArgumentError: when it runs: they differ, or the last dimension is not 3.
+    """
     return new("Cross", name, a=a, b=b)
 
 

@@ -115,7 +115,32 @@ def reduce_sum(
     input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the sum over ``axis``, all dimensions by default; reduced ones stay with size 1 if ``keepdims``."""
+    """Returns the sum over ``axis``; 0 where there is nothing.
+
+    >>> import gpuplace as tf
+    >>> x = tf.constant([[1, 2], [3, 4]])
+    >>> tf.Session().run(tf.reduce_sum(x, axis=1)).tolist()
+    [3, 7]
+    >>> tf.reduce_sum(x, axis=1, keepdims=True).shape.as_list()
+    [2, 1]
+
+    Args:
+        input_tensor: numbers of any shape.
+        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+            the end. None: all.
+        keepdims: whether they stay, with size 1. None: False.
+        name: name of the op.
+        reduction_indices: the old name of ``axis``, deprecated.
+        keep_dims: the old name of ``keepdims``, deprecated.
+
+    Returns:
+        ``input_tensor``'s type, without the dimensions in ``axis``.
+
+    Raises:
+        TypeError: another type.
+        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
+        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+    """
     return _reduce("Sum", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -183,7 +208,25 @@ def reduce_mean(
     input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the mean over ``axis``; of integers rounded towards zero. See ``reduce_sum``."""
+    """Returns the mean over ``axis``: of integers rounded towards zero, of no floating elements NaN.
+
+    Args:
+        input_tensor: numbers of any shape.
+        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+            the end. None: all.
+        keepdims: whether they stay, with size 1. None: False.
+        name: name of the op.
+        reduction_indices: the old name of ``axis``, deprecated.
+        keep_dims: the old name of ``keepdims``, deprecated.
+
+    Returns:
+        ``input_tensor``'s type, without the dimensions in ``axis``.
+
+    Raises:
+        TypeError: another type.
+        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
+        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+    """
     return _reduce("Mean", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -223,7 +266,25 @@ def reduce_prod(
     input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the product over ``axis``. See ``reduce_sum``."""
+    """Returns the product over ``axis``; 1 where there is nothing.
+
+    Args:
+        input_tensor: numbers of any shape.
+        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+            the end. None: all.
+        keepdims: whether they stay, with size 1. None: False.
+        name: name of the op.
+        reduction_indices: the old name of ``axis``, deprecated.
+        keep_dims: the old name of ``keepdims``, deprecated.
+
+    Returns:
+        ``input_tensor``'s type, without the dimensions in ``axis``.
+
+    Raises:
+        TypeError: another type.
+        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
+        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+    """
     return _reduce("Prod", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -259,7 +320,25 @@ def reduce_max(
     input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the maximum over ``axis``; the least value of the type where there is nothing. See ``reduce_sum``."""
+    """Returns the maximum over ``axis``; the least value of the type where there is nothing.
+
+    Args:
+        input_tensor: real numbers of any shape.
+        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+            the end. None: all.
+        keepdims: whether they stay, with size 1. None: False.
+        name: name of the op.
+        reduction_indices: the old name of ``axis``, deprecated.
+        keep_dims: the old name of ``keepdims``, deprecated.
+
+    Returns:
+        ``input_tensor``'s type, without the dimensions in ``axis``.
+
+    Raises:
+        TypeError: another type.
+        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
+        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+    """
     return _reduce("Max", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -267,7 +346,25 @@ def reduce_min(
     input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the minimum over ``axis``; the greatest value of the type where there is nothing. See ``reduce_sum``."""
+    """Returns the minimum over ``axis``; the greatest value of the type where there is nothing.
+
+    Args:
+        input_tensor: real numbers of any shape.
+        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+            the end. None: all.
+        keepdims: whether they stay, with size 1. None: False.
+        name: name of the op.
+        reduction_indices: the old name of ``axis``, deprecated.
+        keep_dims: the old name of ``keepdims``, deprecated.
+
+    Returns:
+        ``input_tensor``'s type, without the dimensions in ``axis``.
+
+    Raises:
+        TypeError: another type.
+        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
+        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+    """
     return _reduce("Min", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -312,7 +409,25 @@ def reduce_any(
     input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Tells whether any element is True over ``axis``. See ``reduce_sum``."""
+    """Tells whether any element is True over ``axis``; False where there is nothing.
+
+    Args:
+        input_tensor: bool, of any shape.
+        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+            the end. None: all.
+        keepdims: whether they stay, with size 1. None: False.
+        name: name of the op.
+        reduction_indices: the old name of ``axis``, deprecated.
+        keep_dims: the old name of ``keepdims``, deprecated.
+
+    Returns:
+        bool, without the dimensions in ``axis``.
+
+    Raises:
+        TypeError: another type.
+        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
+        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+    """
     return _reduce("Any", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -320,7 +435,25 @@ def reduce_all(
     input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Tells whether all elements are True over ``axis``. See ``reduce_sum``."""
+    """Tells whether all elements are True over ``axis``; True where there is nothing.
+
+    Args:
+        input_tensor: bool, of any shape.
+        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+            the end. None: all.
+        keepdims: whether they stay, with size 1. None: False.
+        name: name of the op.
+        reduction_indices: the old name of ``axis``, deprecated.
+        keep_dims: the old name of ``keepdims``, deprecated.
+
+    Returns:
+        bool, without the dimensions in ``axis``.
+
+    Raises:
+        TypeError: another type.
+        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
+        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+    """
     return _reduce("All", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -340,7 +473,23 @@ not_differentiable("Any", "All")
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the square root of the sum of squares over ``axis``. See ``reduce_sum``."""
+    """Returns the square root of the sum of squares over ``axis``.
+
+    Args:
+        input_tensor: numbers of any shape.
+        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+            the end. None: all.
+        keepdims: whether they stay, with size 1. None: False.
+        name: name of the op.
+
+    Returns:
+        ``input_tensor``'s type, without the dimensions in ``axis``.
+
+    Raises:
+        TypeError: another type.
+        ValueError: a constant axis that ``input_tensor`` does not have.
+        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+    """
     return _reduce("EuclideanNorm", input_tensor, axis, keepdims, name, None, None)
 
 
@@ -366,7 +515,25 @@ def reduce_logsumexp(
     input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
     keep_dims: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Returns ``log(sum(exp(x)))`` over ``axis``, without overflow. See ``reduce_sum``."""
+    """Returns ``log(sum(exp(x)))`` over ``axis``, computed so that it does not overflow.
+
+    Args:
+        input_tensor: floating, of any shape.
+        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+            the end. None: all.
+        keepdims: whether they stay, with size 1. None: False.
+        name: name of the op.
+        reduction_indices: the old name of ``axis``, deprecated.
+        keep_dims: the old name of ``keepdims``, deprecated.
+
+    Returns:
+        ``input_tensor``'s type, without the dimensions in ``axis``.
+
+    Raises:
+        TypeError: another type.
+        ValueError: both an argument and its old name, or a constant axis that ``input_tensor`` does not have.
+        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+    """
     axis = _choose("axis", axis, "reduction_indices", reduction_indices)
     keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
     input_tensor = convert_to_tensor(input_tensor)
@@ -384,7 +551,23 @@ def reduce_logsumexp(
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the mean squared distance from the mean over ``axis``. See ``reduce_sum``."""
+    """Returns the mean squared distance from the mean over ``axis``.
+
+    Args:
+        input_tensor: floating, of any shape; integers give rounded means.
+        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+            the end. None: all.
+        keepdims: whether they stay, with size 1. None: False.
+        name: name of the scope.
+
+    Returns:
+        ``input_tensor``'s type, without the dimensions in ``axis``.
+
+    Raises:
+        TypeError: another type.
+        ValueError: a constant axis that ``input_tensor`` does not have.
+        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+    """
     with name_scope(name or "reduce_variance", None, [input_tensor]):
         means = reduce_mean(input_tensor, axis=axis, keepdims=True)
         return reduce_mean(new("Square", x=input_tensor - means), axis=axis, keepdims=keepdims)
@@ -393,7 +576,23 @@ def reduce_variance(
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the standard deviation over ``axis``. See ``reduce_sum``."""
+    """Returns the standard deviation over ``axis``: the root of ``reduce_variance``.
+
+    Args:
+        input_tensor: floating, of any shape.
+        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+            the end. None: all.
+        keepdims: whether they stay, with size 1. None: False.
+        name: name of the scope.
+
+    Returns:
+        ``input_tensor``'s type, without the dimensions in ``axis``.
+
+    Raises:
+        TypeError: another type.
+        ValueError: a constant axis that ``input_tensor`` does not have.
+        InvalidArgumentError: when it runs: an axis out of range, or one named twice.
+    """
     with name_scope(name or "reduce_std", None, [input_tensor]):
         return new("Sqrt", x=reduce_variance(input_tensor, axis=axis, keepdims=keepdims))
 
@@ -402,7 +601,29 @@ def count_nonzero(
     input_tensor: Any = None, axis: Any = None, keepdims: Any = None, dtype: Any = int64, name: str | None = None,
     reduction_indices: Any = None, keep_dims: Any = None, input: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Returns how many elements are not 0 over ``axis``. See ``reduce_sum``."""
+    """Returns how many elements are not 0 (False, empty) over ``axis``.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.count_nonzero([[0, 1], [2, 3]], axis=0)).tolist()
+    [1, 2]
+
+    Args:
+        input_tensor: numbers, bools or strings, of any shape.
+        axis: the dimensions that go: an integer, a list of them or an int32 or int64 tensor; negative ones count from
+            the end. None: all.
+        keepdims: whether they stay, with size 1. None: False.
+        dtype: a number type for the counts.
+        name: name of the scope.
+        reduction_indices: the old name of ``axis``, deprecated.
+        keep_dims: the old name of ``keepdims``, deprecated.
+        input: another name of ``input_tensor``.
+
+    Returns:
+        Counts of type ``dtype``, without the dimensions in ``axis``.
+
+    Raises:
+        ValueError: both an argument and its other name, or a constant axis out of range.
+    """
     input_tensor = _choose("input_tensor", input_tensor, "input", input)
     axis = _choose("axis", axis, "reduction_indices", reduction_indices)
     keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
@@ -419,16 +640,26 @@ def norm(
 ) -> Tensor:  # fmt: skip
     """Returns the norm of vectors or matrices.
 
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.norm([[3.0, 4.0], [0.0, 2.0]], axis=1)).tolist()
+    [5.0, 2.0]
+
     Args:
-        tensor: floating or complex.
-        ord: ``"euclidean"``, ``"fro"``, 1, 2, ``numpy.inf`` or another positive number.
-        axis: None for all elements, a dimension for vectors, a pair for matrices.
-        keepdims: keep the reduced dimensions with size 1.
-        name: name of the op.
-        keep_dims: its old name.
+        tensor: floating or complex, of any shape.
+        ord: of vectors ``"euclidean"``, 1, 2, ``numpy.inf`` or another positive number; of matrices ``"euclidean"`` or
+            ``"fro"``, 1 or ``numpy.inf``.
+        axis: the dimension of vectors, a pair for matrices, or None for all elements as one vector.
+        keepdims: whether the reduced dimensions stay, with size 1. None: False.
+        name: name of the scope.
+        keep_dims: the old name of ``keepdims``, deprecated.
+
+    Returns:
+        ``tensor``'s type (for ``ord`` 1, infinity and others the real type of complex numbers), without the dimensions
+        in ``axis``.
 
     Raises:
-        ValueError: an order that is not supported for the axes.
+        ValueError: an order that is not supported for the axes, or axes that are neither None, a number nor a pair.
+        TypeError: integers.
     """
     keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
     if isinstance(axis, (list, tuple)):
@@ -474,7 +705,25 @@ def norm(
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """Returns ``t`` scaled down so that its norm over ``axes`` is at most ``clip_norm``."""
+    """Returns ``t`` scaled down so that its norm over ``axes`` is at most ``clip_norm``.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.clip_by_norm([3.0, 4.0], 2.5)).tolist()
+    [1.5, 2.0]
+
+    Args:
+        t: floating, of any shape.
+        clip_norm: the greatest norm, a scalar above 0 of the same type.
+        axes: the dimensions of one vector; every other index has a norm of its own. None: all, one norm.
+        name: name of the last op.
+
+    Returns:
+        A tensor like ``t``.
+
+    Raises:
+        TypeError: types differ.
+        ValueError: ``clip_norm`` does not broadcast to ``t``'s shape, or an axis is out of range.
+    """
     with name_scope(name, "clip_by_norm", [t, clip_norm]) as scope:
         values = convert_to_tensor(t, name="t")
         square = reduce_sum(values * values, axes, keepdims=True)

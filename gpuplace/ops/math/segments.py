@@ -33,27 +33,101 @@ __all__ = [
 
 
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """Returns the sum of the rows of each segment, 0 for ids without rows."""
+    """Returns the sum of the rows of each segment, 0 for ids without rows; on a GPU of floating types only.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.segment_sum([1, 2, 3], [0, 0, 2])).tolist()
+    [3, 0, 3]
+
+    Args:
+        data: ``[n, ...]``, numbers.
+        segment_ids: ``[n]``, int32 or int64: the segment of each row, sorted, from 0 up.
+        name: name of the op.
+
+    Returns:
+        ``data``'s type, ``[last id + 1, ...]``; the number of rows is known only when it runs.
+
+    Raises:
+        TypeError: another type.
+        ValueError: ``segment_ids`` is known not to be a vector.
+        InvalidArgumentError: when it runs: ids negative, not sorted, or not as many as rows.
+    """
     return new("SegmentSum", name, data=data, segment_ids=segment_ids)
 
 
 def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """Returns the mean of the rows of each segment, 0 for ids without rows."""
+    """Returns the mean of the rows of each segment, 0 for ids without rows; the CPU computes it only.
+
+    Args:
+        data: ``[n, ...]``, numbers.
+        segment_ids: ``[n]``, int32 or int64: the segment of each row, sorted, from 0 up.
+        name: name of the op.
+
+    Returns:
+        ``data``'s type, ``[last id + 1, ...]``; the number of rows is known only when it runs.
+
+    Raises:
+        TypeError: another type.
+        ValueError: ``segment_ids`` is known not to be a vector.
+        InvalidArgumentError: when it runs: ids negative, not sorted, or not as many as rows.
+    """
     return new("SegmentMean", name, data=data, segment_ids=segment_ids)
 
 
 def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """Returns the product of the rows of each segment, 1 for ids without rows."""
+    """Returns the product of the rows of each segment, 1 for ids without rows; the CPU computes it only.
+
+    Args:
+        data: ``[n, ...]``, numbers.
+        segment_ids: ``[n]``, int32 or int64: the segment of each row, sorted, from 0 up.
+        name: name of the op.
+
+    Returns:
+        ``data``'s type, ``[last id + 1, ...]``; the number of rows is known only when it runs.
+
+    Raises:
+        TypeError: another type.
+        ValueError: ``segment_ids`` is known not to be a vector.
+        InvalidArgumentError: when it runs: ids negative, not sorted, or not as many as rows.
+    """
     return new("SegmentProd", name, data=data, segment_ids=segment_ids)
 
 
 def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """Returns the maximum of the rows of each segment, 0 for ids without rows."""
+    """Returns the maximum of the rows of each segment, 0 for ids without rows; the CPU computes it only.
+
+    Args:
+        data: ``[n, ...]``, real numbers.
+        segment_ids: ``[n]``, int32 or int64: the segment of each row, sorted, from 0 up.
+        name: name of the op.
+
+    Returns:
+        ``data``'s type, ``[last id + 1, ...]``; the number of rows is known only when it runs.
+
+    Raises:
+        TypeError: another type.
+        ValueError: ``segment_ids`` is known not to be a vector.
+        InvalidArgumentError: when it runs: ids negative, not sorted, or not as many as rows.
+    """
     return new("SegmentMax", name, data=data, segment_ids=segment_ids)
 
 
 def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """Returns the minimum of the rows of each segment, 0 for ids without rows."""
+    """Returns the minimum of the rows of each segment, 0 for ids without rows; the CPU computes it only.
+
+    Args:
+        data: ``[n, ...]``, real numbers.
+        segment_ids: ``[n]``, int32 or int64: the segment of each row, sorted, from 0 up.
+        name: name of the op.
+
+    Returns:
+        ``data``'s type, ``[last id + 1, ...]``; the number of rows is known only when it runs.
+
+    Raises:
+        TypeError: another type.
+        ValueError: ``segment_ids`` is known not to be a vector.
+        InvalidArgumentError: when it runs: ids negative, not sorted, or not as many as rows.
+    """
     return new("SegmentMin", name, data=data, segment_ids=segment_ids)
 
 
@@ -129,17 +203,62 @@ def _segment_extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """Returns the product of the rows of each segment, 1 for ids without rows."""
+    """Returns the product of the rows of each segment, 1 for ids without rows.
+
+    Args:
+        data: ``segment_ids``' shape followed by any, ``[n, ...]``: numbers.
+        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are left out.
+        num_segments: how many segments, a scalar int32 or int64.
+        name: name of the op.
+
+    Returns:
+        ``data``'s type, ``[num_segments, ...]``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: the shape of ``data`` does not begin with that of ``segment_ids``,
+            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU leaves such rows out.
+    """
     return new("UnsortedSegmentProd", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
 
 
 def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """Returns the maximum of the rows of each segment, the least value of the type for ids without rows."""
+    """Returns the maximum of the rows of each segment, the least value of the type for ids without rows.
+
+    Args:
+        data: ``segment_ids``' shape followed by any, ``[n, ...]``: real numbers.
+        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are left out.
+        num_segments: how many segments, a scalar int32 or int64.
+        name: name of the op.
+
+    Returns:
+        ``data``'s type, ``[num_segments, ...]``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: the shape of ``data`` does not begin with that of ``segment_ids``,
+            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU leaves such rows out.
+    """
     return new("UnsortedSegmentMax", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
 
 
 def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """Returns the minimum of the rows of each segment, the greatest value of the type for ids without rows."""
+    """Returns the minimum of the rows of each segment, the greatest value of the type for ids without rows.
+
+    Args:
+        data: ``segment_ids``' shape followed by any, ``[n, ...]``: real numbers.
+        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are left out.
+        num_segments: how many segments, a scalar int32 or int64.
+        name: name of the op.
+
+    Returns:
+        ``data``'s type, ``[num_segments, ...]``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: the shape of ``data`` does not begin with that of ``segment_ids``,
+            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU leaves such rows out.
+    """
     return new("UnsortedSegmentMin", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
 
 
@@ -235,7 +354,22 @@ def _counts(data: Tensor, ids: Tensor, count: Any) -> Tensor:
 
 
 def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """Returns the mean of the rows of each segment, 0 for ids without rows."""
+    """Returns the mean of the rows of each segment, 0 for ids without rows.
+
+    Args:
+        data: ``segment_ids``' shape followed by any, ``[n, ...]``: floating, int32 or int64.
+        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are left out.
+        num_segments: how many segments, a scalar int32 or int64.
+        name: name of the scope.
+
+    Returns:
+        ``data``'s type, float64 for int32 and int64, ``[num_segments, ...]``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: the shape of ``data`` does not begin with that of ``segment_ids``,
+            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU leaves such rows out.
+    """
     with name_scope(name, "UnsortedSegmentMean"):
         data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         sizes = _counts(data, ids, num_segments)
@@ -245,7 +379,22 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
 def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """Returns the sum of the rows of each segment divided by the square root of their number."""
+    """Returns the sum of the rows of each segment divided by the square root of their number, 0 for ids without rows.
+
+    Args:
+        data: ``segment_ids``' shape followed by any, ``[n, ...]``: floating.
+        segment_ids: int32 or int64: the segment of each row, in any order; rows with negative ids are left out.
+        num_segments: how many segments, a scalar int32 or int64.
+        name: name of the scope.
+
+    Returns:
+        ``data``'s type, ``[num_segments, ...]``.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: the shape of ``data`` does not begin with that of ``segment_ids``,
+            ``num_segments`` is negative, or, on the CPU, an id is not below it; a GPU leaves such rows out.
+    """
     with name_scope(name, "UnsortedSegmentSqrtN"):
         data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         sizes = _counts(data, ids, num_segments)

@@ -152,7 +152,15 @@ def _through_double(function: Callable[[Any, Any], Any], *op_types: str, **trait
 
 
 def erf(x: Any, name: str | None = None) -> Tensor:
-    """Returns the error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``."""
+    """Returns the error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``.
+
+    Args:
+        x: floating, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``, from -1 to 1.
+    """
     return new("Erf", name, x=x)
 
 
@@ -175,7 +183,15 @@ def _erf_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def erfc(x: Any, name: str | None = None) -> Tensor:
-    """Returns one minus the error function."""
+    """Returns one minus the error function, exact where that is small.
+
+    Args:
+        x: floating, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``, from 0 to 2.
+    """
     return new("Erfc", name, x=x)
 
 
@@ -191,7 +207,15 @@ def _erfc_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def lgamma(x: Any, name: str | None = None) -> Tensor:
-    """Returns the logarithm of the absolute value of the gamma function."""
+    """Returns the logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...
+
+    Args:
+        x: floating, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Lgamma", name, x=x)
 
 
@@ -205,7 +229,15 @@ def _lgamma_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def digamma(x: Any, name: str | None = None) -> Tensor:
-    """Returns the derivative of ``lgamma``."""
+    """Returns the derivative of ``lgamma``; NaN at 0, -1, -2, ...
+
+    Args:
+        x: floating, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Digamma", name, x=x)
 
 

@@ -24,7 +24,15 @@ __all__ = [
 
 
 def abs(x: Any, name: str | None = None) -> Tensor:
-    """Returns absolute values; of complex numbers as real ones (op ``ComplexAbs``)."""
+    """Returns absolute values; of complex numbers their distance from 0 (op ``ComplexAbs``).
+
+    Args:
+        x: floating, int8 to int64 or complex, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        ``x``'s type and shape; float32 for complex64, float64 for complex128.
+    """
     with name_scope(name, "Abs", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         if x.dtype.is_complex:
@@ -52,7 +60,15 @@ def _as_complex(x: Tensor, kind: Any) -> Tensor:
 
 
 def negative(x: Any, name: str | None = None) -> Tensor:
-    """Returns ``-x``."""
+    """Returns ``-x``.
+
+    Args:
+        x: floating, complex, int32 or int64, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Neg", name, x=x)
 
 
@@ -65,7 +81,15 @@ def _neg_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def sign(x: Any, name: str | None = None) -> Tensor:
-    """Returns -1, 0 or 1; of a complex number ``x / |x|``, and 0 for 0."""
+    """Returns -1, 0 or 1; of a complex number ``x / |x|``, and 0 for 0.
+
+    Args:
+        x: floating, complex, int32 or int64, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Sign", name, x=x)
 
 
@@ -78,7 +102,15 @@ def _sign_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def reciprocal(x: Any, name: str | None = None) -> Tensor:
-    """Returns ``1 / x``."""
+    """Returns ``1 / x``.
+
+    Args:
+        x: floating or complex, of any shape; on a GPU floating or int64.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Reciprocal", name, x=x)
 
 
@@ -97,7 +129,15 @@ def _reciprocal_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
 
 
 def square(x: Any, name: str | None = None) -> Tensor:
-    """Returns ``x * x``."""
+    """Returns ``x * x``.
+
+    Args:
+        x: floating, complex, int32 or int64, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     with name_scope(name, "Square", [x]) as scope:
         return new("Square", scope, x=x)
 
@@ -113,7 +153,15 @@ def _square_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def sqrt(x: Any, name: str | None = None) -> Tensor:
-    """Returns square roots; NaN for negative numbers."""
+    """Returns square roots; NaN for negative numbers.
+
+    Args:
+        x: floating or complex, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Sqrt", name, x=x)
 
 
@@ -131,7 +179,15 @@ def _sqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
 
 
 def rsqrt(x: Any, name: str | None = None) -> Tensor:
-    """Returns ``1 / sqrt(x)``; infinite for 0."""
+    """Returns ``1 / sqrt(x)``; infinite for 0.
+
+    Args:
+        x: floating or complex, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Rsqrt", name, x=x)
 
 
@@ -158,7 +214,15 @@ shape_function("Rsqrt")(same_shape)
 
 
 def exp(x: Any, name: str | None = None) -> Tensor:
-    """Returns e to the power of ``x``."""
+    """Returns e to the power of ``x``.
+
+    Args:
+        x: floating or complex, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Exp", name, x=x)
 
 
@@ -172,7 +236,15 @@ def _exp_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def expm1(x: Any, name: str | None = None) -> Tensor:
-    """Returns ``exp(x) - 1``, exact for small ``x``."""
+    """Returns ``exp(x) - 1``, exact for small ``x``.
+
+    Args:
+        x: floating or complex, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Expm1", name, x=x)
 
 
@@ -186,7 +258,15 @@ def _expm1_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def log(x: Any, name: str | None = None) -> Tensor:
-    """Returns natural logarithms; NaN for negative numbers, minus infinity for 0."""
+    """Returns natural logarithms; NaN for negative numbers, minus infinity for 0.
+
+    Args:
+        x: floating or complex, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Log", name, x=x)
 
 
@@ -200,7 +280,15 @@ def _log_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def log1p(x: Any, name: str | None = None) -> Tensor:
-    """Returns ``log(1 + x)``, exact for small ``x``."""
+    """Returns ``log(1 + x)``, exact for small ``x``.
+
+    Args:
+        x: floating or complex, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Log1p", name, x=x)
 
 
@@ -218,7 +306,15 @@ def _log1p_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def sin(x: Any, name: str | None = None) -> Tensor:
-    """Returns the sine of angles in radians."""
+    """Returns the sine of angles.
+
+    Args:
+        x: angles in radians: floating or complex, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``, from -1 to 1.
+    """
     return new("Sin", name, x=x)
 
 
@@ -232,7 +328,15 @@ def _sin_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def cos(x: Any, name: str | None = None) -> Tensor:
-    """Returns the cosine of angles in radians."""
+    """Returns the cosine of angles.
+
+    Args:
+        x: angles in radians: floating or complex, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``, from -1 to 1.
+    """
     return new("Cos", name, x=x)
 
 
@@ -246,7 +350,15 @@ def _cos_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def tan(x: Any, name: str | None = None) -> Tensor:
-    """Returns the tangent of angles in radians."""
+    """Returns the tangent of angles.
+
+    Args:
+        x: angles in radians: floating or complex, of any shape; integers have no kernel.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Tan", name, x=x)
 
 
@@ -261,7 +373,15 @@ def _tan_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def asin(x: Any, name: str | None = None) -> Tensor:
-    """Returns the arc sine, in radians."""
+    """Returns the arc sine; NaN outside of -1 to 1.
+
+    Args:
+        x: float32 or float64, of any shape; other number types have no kernel.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``: radians from -pi/2 to pi/2.
+    """
     return new("Asin", name, x=x)
 
 
@@ -277,7 +397,15 @@ def _asin_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def acos(x: Any, name: str | None = None) -> Tensor:
-    """Returns the arc cosine, in radians."""
+    """Returns the arc cosine; NaN outside of -1 to 1.
+
+    Args:
+        x: float32 or float64, of any shape; other number types have no kernel.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``: radians from 0 to pi.
+    """
     return new("Acos", name, x=x)
 
 
@@ -293,7 +421,15 @@ def _acos_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def atan(x: Any, name: str | None = None) -> Tensor:
-    """Returns the arc tangent, in radians."""
+    """Returns the arc tangent.
+
+    Args:
+        x: float32 or float64, of any shape; other number types have no kernel.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``: radians from -pi/2 to pi/2.
+    """
     return new("Atan", name, x=x)
 
 
@@ -311,7 +447,15 @@ def _atan_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def sinh(x: Any, name: str | None = None) -> Tensor:
-    """Returns the hyperbolic sine."""
+    """Returns the hyperbolic sine.
+
+    Args:
+        x: float32, float64 or complex (on a GPU not complex), of any shape.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Sinh", name, x=x)
 
 
@@ -325,7 +469,15 @@ def _sinh_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def cosh(x: Any, name: str | None = None) -> Tensor:
-    """Returns the hyperbolic cosine."""
+    """Returns the hyperbolic cosine.
+
+    Args:
+        x: float32, float64 or complex (on a GPU not complex), of any shape.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Cosh", name, x=x)
 
 
@@ -339,7 +491,15 @@ def _cosh_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def tanh(x: Any, name: str | None = None) -> Tensor:
-    """Returns the hyperbolic tangent."""
+    """Returns the hyperbolic tangent.
+
+    Args:
+        x: floating or complex, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``, from -1 to 1.
+    """
     return new("Tanh", name, x=x)
 
 
@@ -365,7 +525,15 @@ def _tanh_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def asinh(x: Any, name: str | None = None) -> Tensor:
-    """Returns the inverse hyperbolic sine."""
+    """Returns the inverse hyperbolic sine.
+
+    Args:
+        x: float32, float64 or complex (on a GPU not complex), of any shape.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Asinh", name, x=x)
 
 
@@ -379,7 +547,15 @@ def _asinh_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def acosh(x: Any, name: str | None = None) -> Tensor:
-    """Returns the inverse hyperbolic cosine."""
+    """Returns the inverse hyperbolic cosine; NaN below 1.
+
+    Args:
+        x: float32, float64 or complex (on a GPU not complex), of any shape.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Acosh", name, x=x)
 
 
@@ -393,7 +569,15 @@ def _acosh_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def atanh(x: Any, name: str | None = None) -> Tensor:
-    """Returns the inverse hyperbolic tangent."""
+    """Returns the inverse hyperbolic tangent; NaN outside of -1 to 1.
+
+    Args:
+        x: float32, float64 or complex (on a GPU not complex), of any shape.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Atanh", name, x=x)
 
 
@@ -408,7 +592,15 @@ def _atanh_grad(op: Operation, grad: Tensor) -> Tensor:
 
 
 def sigmoid(x: Any, name: str | None = None) -> Tensor:
-    """Returns ``1 / (1 + exp(-x))``."""
+    """Returns ``1 / (1 + exp(-x))``.
+
+    Args:
+        x: floating or complex, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``, from 0 to 1.
+    """
     with name_scope(name, "Sigmoid", [x]) as scope:
         return new("Sigmoid", scope, x=convert_to_tensor(x, name="x"))
 
@@ -439,7 +631,15 @@ def _sigmoid_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
-    """Returns ``log(sigmoid(x))`` as ``-softplus(-x)``."""
+    """Returns ``log(sigmoid(x))`` as ``-softplus(-x)``, which does not overflow.
+
+    Args:
+        x: floating, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     with name_scope(name, "LogSigmoid", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return new("Neg", scope, x=new("Softplus", features=-x))
@@ -454,22 +654,58 @@ shape_function("Sigmoid", "SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad", "R
 
 
 def floor(x: Any, name: str | None = None) -> Tensor:
-    """Returns the greatest whole number not above each element."""
+    """Returns the greatest whole number not above each element.
+
+    Args:
+        x: floating, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Floor", name, x=x)
 
 
 def ceil(x: Any, name: str | None = None) -> Tensor:
-    """Returns the smallest whole number not below each element."""
+    """Returns the smallest whole number not below each element.
+
+    Args:
+        x: floating, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Ceil", name, x=x)
 
 
 def rint(x: Any, name: str | None = None) -> Tensor:
-    """Returns the nearest whole number, the even one of two."""
+    """Returns the nearest whole number, the even one of two.
+
+    Args:
+        x: float32 or float64, of any shape; other number types have no kernel.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Rint", name, x=x)
 
 
 def round(x: Any, name: str | None = None) -> Tensor:
-    """Returns the nearest whole number, the even one of two; integers as they are."""
+    """Returns the nearest whole number, the even one of two; integers as they are.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.round([0.5, 1.5, 2.5])).tolist()
+    [0.0, 2.0, 2.0]
+
+    Args:
+        x: floating or an integer type, of any shape.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``; ``x`` itself where it holds integers.
+    """
     x = convert_to_tensor(x, name="x")
     return x if x.dtype.is_integer else new("Round", name, x=x)
 
@@ -495,17 +731,41 @@ def _no_slope(op: Operation, grad: Tensor) -> None:
 
 
 def is_nan(x: Any, name: str | None = None) -> Tensor:
-    """Tells which elements are NaN."""
+    """Tells which elements are NaN.
+
+    Args:
+        x: floating, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        bool, in ``x``'s shape.
+    """
     return new("IsNan", name, x=x)
 
 
 def is_inf(x: Any, name: str | None = None) -> Tensor:
-    """Tells which elements are infinite."""
+    """Tells which elements are infinite.
+
+    Args:
+        x: floating, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        bool, in ``x``'s shape.
+    """
     return new("IsInf", name, x=x)
 
 
 def is_finite(x: Any, name: str | None = None) -> Tensor:
-    """Tells which elements are neither infinite nor NaN."""
+    """Tells which elements are neither infinite nor NaN.
+
+    Args:
+        x: floating, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        bool, in ``x``'s shape.
+    """
     return new("IsFinite", name, x=x)
 
 
@@ -515,7 +775,15 @@ unary_ufunc("isfinite", "IsFinite")
 
 
 def invert(x: Any, name: str | None = None) -> Tensor:
-    """Flips every bit of integers."""
+    """Flips every bit.
+
+    Args:
+        x: integers, signed or not, of any shape; TypeError for others.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     return new("Invert", name, x=x)
 
 
@@ -527,7 +795,15 @@ not_differentiable("IsNan", "IsInf", "IsFinite", "Invert")
 
 
 def real(input: Any, name: str | None = None) -> Tensor:
-    """Returns the real parts; real tensors as they are."""
+    """Returns the real parts; a real tensor as it is.
+
+    Args:
+        input: numbers of any shape.
+        name: name of the op.
+
+    Returns:
+        ``input``'s shape; float32 for complex64, float64 for complex128, else as ``input``.
+    """
     with name_scope(name, "Real", [input]) as scope:
         input = convert_to_tensor(input, name="input")
         if not input.dtype.is_complex:
@@ -536,7 +812,15 @@ def real(input: Any, name: str | None = None) -> Tensor:
 
 
 def imag(input: Any, name: str | None = None) -> Tensor:
-    """Returns the imaginary parts; zeros for real tensors."""
+    """Returns the imaginary parts; zeros for a real tensor.
+
+    Args:
+        input: numbers of any shape.
+        name: name of the op.
+
+    Returns:
+        ``input``'s shape; float32 for complex64, float64 for complex128, else as ``input``.
+    """
     with name_scope(name, "Imag", [input]) as scope:
         input = convert_to_tensor(input, name="input")
         if not input.dtype.is_complex:
@@ -545,7 +829,15 @@ def imag(input: Any, name: str | None = None) -> Tensor:
 
 
 def angle(input: Any, name: str | None = None) -> Tensor:
-    """Returns the angles of complex numbers in radians; zeros for real tensors."""
+    """Returns the angles of complex numbers; zeros for a real tensor.
+
+    Args:
+        input: numbers of any shape.
+        name: name of the op.
+
+    Returns:
+        ``input``'s shape, in radians from -pi to pi; float32 for complex64, float64 for complex128, else as ``input``.
+    """
     with name_scope(name, "Angle", [input]) as scope:
         input = convert_to_tensor(input, name="input")
         if not input.dtype.is_complex:
@@ -554,7 +846,15 @@ def angle(input: Any, name: str | None = None) -> Tensor:
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:
-    """Returns complex conjugates; real tensors as they are."""
+    """Returns complex conjugates; a real tensor as it is.
+
+    Args:
+        x: numbers of any shape.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``x``.
+    """
     x = convert_to_tensor(x, name="x")
     return new("Conj", name, input=x) if x.dtype.is_complex else x
 

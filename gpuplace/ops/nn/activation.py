@@ -66,12 +66,38 @@ def _typed(value: float, like: Any) -> Any:
 
 
 def relu(features: Any, name: str | None = None) -> Tensor:
-    """``max(features, 0)``."""
+    """``max(features, 0)``, element by element.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.nn.relu([-1.0, 0.5]))
+    array([0. , 0.5], dtype=float32)
+
+    Args:
+        features: real numbers (any integer or floating type) or qint8, of any shape.
+        name: name of the operation.
+
+    Returns:
+        A tensor of the dtype and shape of ``features``.
+
+    Raises:
+        TypeError: ``features`` has another dtype.
+    """
     return new("Relu", name, features=features)
 
 
 def relu6(features: Any, name: str | None = None) -> Tensor:
-    """``min(max(features, 0), 6)``."""
+    """``min(max(features, 0), 6)``, element by element.
+
+    Args:
+        features: real numbers (any integer or floating type), of any shape.
+        name: name of the operation.
+
+    Returns:
+        A tensor of the dtype and shape of ``features``.
+
+    Raises:
+        TypeError: ``features`` has another dtype.
+    """
     return new("Relu6", name, features=features)
 
 
@@ -133,7 +159,19 @@ def _relu6_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
-    """``features`` where positive, else ``alpha * features``."""
+    """``features`` where positive, else ``alpha * features``.
+
+    Args:
+        features: float16, bfloat16, float32 or float64, of any shape; integers are first cast to float32.
+        alpha: slope for negative elements, a Python number.
+        name: name of the operation.
+
+    Returns:
+        A tensor of the shape of ``features``, of its dtype or, for integers, float32.
+
+    Raises:
+        TypeError: ``features`` has another dtype.
+    """
     with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
         features = convert_to_tensor(features, name="features")
         if features.dtype.is_integer:
@@ -169,12 +207,37 @@ def _leaky_relu_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tens
 
 
 def elu(features: Any, name: str | None = None) -> Tensor:
-    """``features`` where positive, else ``exp(features) - 1``."""
+    """``features`` where positive, else ``exp(features) - 1``.
+
+    Args:
+        features: float16, bfloat16, float32 or float64, of any shape.
+        name: name of the operation.
+
+    Returns:
+        A tensor of the dtype and shape of ``features``.
+
+    Raises:
+        TypeError: ``features`` has another dtype, integers included.
+    """
     return new("Elu", name, features=features)
 
 
 def selu(features: Any, name: str | None = None) -> Tensor:
-    """``elu`` scaled so that activations normalise themselves."""
+    """``elu`` scaled so that activations normalise themselves.
+
+    That is ``scale * features`` where positive, else ``scale * alpha * (exp(features) - 1)``, with ``scale`` about
+    1.0507 and ``alpha`` about 1.6733.
+
+    Args:
+        features: float16, bfloat16, float32 or float64, of any shape.
+        name: name of the operation.
+
+    Returns:
+        A tensor of the dtype and shape of ``features``.
+
+    Raises:
+        TypeError: ``features`` has another dtype.
+    """
     return new("Selu", name, features=features)
 
 
@@ -246,12 +309,34 @@ def _elu_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def softplus(features: Any, name: str | None = None) -> Tensor:
-    """``log(exp(features) + 1)``."""
+    """``log(exp(features) + 1)``, element by element.
+
+    Args:
+        features: float16, bfloat16, float32 or float64, of any shape.
+        name: name of the operation.
+
+    Returns:
+        A tensor of the dtype and shape of ``features``.
+
+    Raises:
+        TypeError: ``features`` has another dtype.
+    """
     return new("Softplus", name, features=features)
 
 
 def softsign(features: Any, name: str | None = None) -> Tensor:
-    """``features / (abs(features) + 1)``."""
+    """``features / (abs(features) + 1)``, element by element.
+
+    Args:
+        features: float16, bfloat16, float32 or float64, of any shape.
+        name: name of the operation.
+
+    Returns:
+        A tensor of the dtype and shape of ``features``.
+
+    Raises:
+        TypeError: ``features`` has another dtype.
+    """
     return new("Softsign", name, features=features)
 
 
@@ -289,14 +374,49 @@ def _softsign_gradient(op: Operation, grad: Tensor) -> Tensor:
 
 
 def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
-    """``exp(logits)`` divided by its sum along ``axis``, the last one where None."""
+    """``exp(logits)`` divided by its sum along ``axis``.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.nn.softmax([[0.0, 0.0], [1.0, 1.0]]))
+    array([[0.5, 0.5],
+           [0.5, 0.5]], dtype=float32)
+
+    Args:
+        logits: float16, bfloat16, float32 or float64, of at least one axis.
+        axis: the axis of the classes; None: the last one. For another axis two transpositions are added.
+        name: name of the operation.
+        dim: deprecated name of ``axis``; wins where both are given.
+
+    Returns:
+        A tensor of the dtype and shape of ``logits``; it adds up to one along ``axis``.
+
+    Raises:
+        TypeError: ``logits`` has another dtype.
+        ValueError: ``logits`` is a scalar, or ``axis`` is not -1 and the rank is unknown.
+        InvalidArgumentError: there is no such axis.
+    """
     return _along("Softmax", logits, axis if dim is None else dim, name)
 
 
 def log_softmax(
     logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """The logarithm of ``softmax``."""
+    """The logarithm of ``softmax``, computed without dividing.
+
+    Args:
+        logits: float16, bfloat16, float32 or float64, of at least one axis.
+        axis: the axis of the classes; None: the last one. For another axis two transpositions are added.
+        name: name of the operation.
+        dim: deprecated name of ``axis``; wins where both are given.
+
+    Returns:
+        A tensor of the dtype and shape of ``logits``.
+
+    Raises:
+        TypeError: ``logits`` has another dtype.
+        ValueError: ``logits`` is a scalar, or ``axis`` is not -1 and the rank is unknown.
+        InvalidArgumentError: there is no such axis.
+    """
     return _along("LogSoftmax", logits, axis if dim is None else dim, name)
 
 
@@ -373,7 +493,20 @@ def _log_softmax_gradient(op: Operation, grad: Any) -> Tensor:
 
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
-    """The relu of ``features`` and of their negative, one after the other along ``axis``."""
+    """The relu of ``features`` and of their negative, one after the other along ``axis``.
+
+    Args:
+        features: float16, bfloat16, float32, float64, int32 or int64, of at least one axis.
+        name: name of the operation that concatenates.
+        axis: the axis that doubles.
+
+    Returns:
+        A tensor of the dtype of ``features``, twice as long along ``axis``.
+
+    Raises:
+        TypeError: ``features`` has another dtype.
+        ValueError: there is no such axis.
+    """
     with name_scope(name, "CRelu", [features]) as scope:
         features = convert_to_tensor(features, name="features")
         both = joining.concat([features, unary.negative(features)], axis, name=scope)
@@ -381,6 +514,16 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
 
 
 def swish(features: Any) -> Tensor:
-    """``features * sigmoid(features)``."""
+    """``features * sigmoid(features)``, element by element.
+
+    Args:
+        features: float16, bfloat16, float32 or float64, of any shape; complex numbers too.
+
+    Returns:
+        A tensor of the dtype and shape of ``features``.
+
+    Raises:
+        TypeError: ``features`` has another dtype.
+    """
     features = convert_to_tensor(features, name="features")
     return features * unary.sigmoid(features)

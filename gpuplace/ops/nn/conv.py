@@ -60,19 +60,33 @@ def conv2d(
 ) -> Tensor:
     """Convolves images with a filter.
 
+    >>> import gpuplace as tf
+    >>> tf.nn.conv2d(tf.zeros([8, 32, 32, 3]), tf.zeros([5, 5, 3, 16]), strides=2, padding="SAME").shape
+    TensorShape([Dimension(8), Dimension(16), Dimension(16), Dimension(16)])
+
     Args:
-        input: ``[batch, height, width, in_channels]``, or ``[batch, in_channels, height, width]`` for ``NCHW``.
-        filter: ``[rows, columns, in_channels, out_channels]``.
-        strides: how far the window moves along each axis of the data format: one, two or four integers.
-        padding: ``"SAME"``, ``"VALID"``, or a pair of paddings for each axis.
-        use_cudnn_on_gpu: kept in the graph.
-        data_format: ``"NHWC"`` or ``"NCHW"``.
-        dilations: distance of the window's rows and columns, as ``strides``.
+        input: ``[batch, height, width, in_channels]``, or ``[batch, in_channels, height, width]`` for ``NCHW``, of
+            float16, bfloat16, float32 or float64.
+        filter: ``[rows, columns, in_channels, out_channels]``, of the same dtype. With fewer input channels than the
+            images have, by a whole factor, the channels are convolved in that many groups.
+        strides: how far the window moves, in pixels: one number for both directions, two for height and width, or four,
+            one for each axis of ``data_format``, of which those of height and width are used. None: 1.
+        padding: ``"SAME"`` (as many output pixels as the strides leave), ``"VALID"`` (no border), or four pairs
+            ``[before, after]`` of pixels, one for each axis of ``data_format``. There is no default.
+        use_cudnn_on_gpu: kept in the graph; changes nothing here.
+        data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
+        dilations: distance of the window's rows and columns in pixels, written as ``strides``.
         name: name of the operation.
-        filters: another name of ``filter``.
+        filters: the newer name of ``filter``; wins where both are given.
+
+    Returns:
+        A tensor of the dtype of ``input``: ``[batch, out_height, out_width, out_channels]``, or in the order of
+            ``NCHW``.
 
     Raises:
-        ValueError: shapes do not fit each other or the window.
+        TypeError: another dtype, two different ones, or no padding.
+        ValueError: the shapes do not fit each other or the window, or a list has a wrong length.
+        UnimplementedError: at run time, ``NCHW`` on a CPU.
     """
     filter = filter if filters is None else filters
     padding, explicit = _convert_padding(padding)
@@ -181,7 +195,29 @@ def conv2d_backprop_input(
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
-    """The gradient of a convolution with respect to its images, which have the shape ``input_sizes``."""
+    """The gradient of a convolution with respect to its images.
+
+    Args:
+        input_sizes: the shape of the images, four integers in the order of ``data_format``; int32.
+        filter: ``[rows, columns, in_channels, out_channels]``, of float16, bfloat16, float32 or float64.
+        out_backprop: gradient of the output of the convolution, of its shape and the dtype of ``filter``.
+        strides: how far the window moves, in pixels: a list with one number for each axis of ``data_format``.
+        padding: as for ``conv2d``.
+        use_cudnn_on_gpu: kept in the graph; changes nothing here.
+        data_format: ``"NHWC"`` or ``"NCHW"``.
+        dilations: distance of the window's rows and columns in pixels, written as ``strides``.
+        name: name of the operation.
+        filters: the newer name of ``filter``; wins where both are given.
+
+    Returns:
+        A tensor of the dtype of ``out_backprop`` and the shape ``input_sizes``.
+
+    Raises:
+        TypeError: another dtype, strides that are no list, or an argument is missing.
+        ValueError: ``input_sizes`` are not four numbers.
+        InvalidArgumentError: at run time, ``out_backprop`` does not have the size that the convolution gives.
+        UnimplementedError: at run time, ``NCHW`` on a CPU.
+    """
     padding, explicit = _convert_padding(padding)
     return new(
         "Conv2DBackpropInput",
@@ -210,7 +246,34 @@ def conv2d_transpose(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """The transpose of ``conv2d``: ``filter`` is ``[rows, columns, out_channels, in_channels]``."""
+    """The transpose of ``conv2d``: makes larger images from small ones, as the gradient of a convolution does.
+
+    >>> import gpuplace as tf
+    >>> tf.nn.conv2d_transpose(tf.zeros([8, 16, 16, 64]), tf.zeros([4, 4, 3, 64]), [8, 32, 32, 3], strides=2).shape
+    TensorShape([Dimension(8), Dimension(32), Dimension(32), Dimension(3)])
+
+    Args:
+        value: ``[batch, height, width, in_channels]``, or ``[batch, in_channels, height, width]`` for ``NCHW``, of
+            float16, bfloat16, float32 or float64.
+        filter: ``[rows, columns, out_channels, in_channels]``, of the same dtype.
+        output_shape: the shape of the result, four integers in the order of ``data_format``; int32.
+        strides: by what factor height and width grow: one, two or four numbers, as for ``conv2d``.
+        padding: ``"SAME"`` or ``"VALID"``, of the convolution that this transposes.
+        data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
+        name: name of the operation.
+        input: the newer name of ``value``; wins where both are given.
+        filters: the newer name of ``filter``; wins where both are given.
+        dilations: distance of the window's rows and columns in pixels, written as ``strides``; None: 1.
+
+    Returns:
+        A tensor of the dtype of ``value`` and the shape ``output_shape``.
+
+    Raises:
+        TypeError: another dtype, or a list as ``padding``.
+        ValueError: ``output_shape`` are not four numbers, or a list has a wrong length.
+        InvalidArgumentError: at run time, a convolution of ``output_shape`` does not give the size of ``value``.
+        UnimplementedError: at run time, ``NCHW`` on a CPU.
+    """
     value = value if input is None else input
     filter = filter if filters is None else filters
     data_format = data_format or "NHWC"
@@ -288,7 +351,29 @@ def conv2d_backprop_filter(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of a convolution with respect to its filter, which has the shape ``filter_sizes``."""
+    """The gradient of a convolution with respect to its filter.
+
+    Args:
+        input: the images that were convolved, ``[batch, height, width, in_channels]`` or in the order of ``NCHW``, of
+            float16, bfloat16, float32 or float64.
+        filter_sizes: the shape of the filter, ``[rows, columns, in_channels, out_channels]``; int32.
+        out_backprop: gradient of the output of the convolution, of its shape and the dtype of ``input``.
+        strides: how far the window moves, in pixels: a list with one number for each axis of ``data_format``.
+        padding: as for ``conv2d``.
+        use_cudnn_on_gpu: kept in the graph; changes nothing here.
+        data_format: ``"NHWC"`` or ``"NCHW"``.
+        dilations: distance of the window's rows and columns in pixels, written as ``strides``.
+        name: name of the operation.
+
+    Returns:
+        A tensor of the dtype of ``input`` and the shape ``filter_sizes``.
+
+    Raises:
+        TypeError: another dtype, strides that are no list, or an argument is missing.
+        ValueError: ``filter_sizes`` are not four numbers.
+        InvalidArgumentError: at run time, ``out_backprop`` does not have the size that the convolution gives.
+        UnimplementedError: at run time, ``NCHW`` on a CPU.
+    """
     padding, explicit = _convert_padding(padding)
     return new(
         "Conv2DBackpropFilter",

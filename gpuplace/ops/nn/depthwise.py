@@ -40,7 +40,28 @@ def depthwise_conv2d_native(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Convolves each channel with filters of its own: ``filter`` is ``[rows, columns, in_channels, multiplier]``."""
+    """Convolves each channel with filters of its own, in one op.
+
+    Args:
+        input: ``[batch, height, width, in_channels]``, or ``[batch, in_channels, height, width]`` for ``NCHW``, of
+            float16, bfloat16, float32 or float64.
+        filter: ``[rows, columns, in_channels, multiplier]``, of the same dtype.
+        strides: how far the window moves, in pixels: a list with one number for each axis of ``data_format``.
+        padding: ``"SAME"`` or ``"VALID"``.
+        data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
+        dilations: distance of the window's rows and columns in pixels, written as ``strides``; None: 1.
+        name: name of the operation.
+
+    Returns:
+        A tensor of the dtype of ``input``: ``[batch, out_height, out_width, in_channels * multiplier]``, or in the
+            order
+        of ``NCHW``. Channel ``c`` of the images gives the channels from ``c * multiplier`` on.
+
+    Raises:
+        TypeError: another dtype, or strides that are no list.
+        ValueError: the shapes do not fit each other or the window.
+        UnimplementedError: at run time, ``NCHW`` on a CPU.
+    """
     arguments = {"strides": strides, "padding": padding, "data_format": data_format, "dilations": dilations}
     return new("DepthwiseConv2dNative", name, input=input, filter=filter, **arguments)
 
@@ -55,10 +76,32 @@ def depthwise_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """Convolves each channel with filters of its own; see ``depthwise_conv2d_native``.
+    """Convolves each channel with filters of its own; ``depthwise_conv2d_native`` in a name scope.
+
+    >>> import gpuplace as tf
+    >>> tf.nn.depthwise_conv2d(tf.zeros([8, 32, 32, 3]), tf.zeros([5, 5, 3, 2]), [1, 1, 1, 1], "SAME").shape
+    TensorShape([Dimension(8), Dimension(32), Dimension(32), Dimension(6)])
+
+    Args:
+        input: ``[batch, height, width, in_channels]``, or in the order of ``NCHW``, of float16, bfloat16, float32 or
+            float64.
+        filter: ``[rows, columns, in_channels, multiplier]``, of the same dtype.
+        strides: how far the window moves, in pixels: a list with one number for each axis of ``data_format``.
+        padding: ``"SAME"`` or ``"VALID"``.
+        rate: dilation in height and width, two integers; only 1 is supported, which is also what None means.
+        name: name scope, and name of the operation.
+        data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
+        dilations: the newer name of ``rate``; wins where both are given.
+
+    Returns:
+        A tensor of the dtype of ``input``: ``[batch, out_height, out_width, in_channels * multiplier]``, or in the
+            order
+        of ``NCHW``.
 
     Raises:
-        ValueError: a rate above one: use ``dilations`` of ``conv2d`` instead.
+        TypeError: another dtype, or strides that are no list.
+        ValueError: the shapes do not fit, or a rate above one: use ``dilations`` of ``conv2d`` instead.
+        UnimplementedError: at run time, ``NCHW`` on a CPU.
     """
     with name_scope(name, "depthwise", [input, filter]) as scope:
         input = convert_to_tensor(input, name="tensor_in")
@@ -90,7 +133,29 @@ def separable_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """A depthwise convolution followed by a 1x1 one that mixes the channels."""
+    """A depthwise convolution followed by a 1x1 one that mixes the channels.
+
+    Args:
+        input: ``[batch, height, width, in_channels]``, or in the order of ``NCHW``, of float16, bfloat16, float32 or
+            float64.
+        depthwise_filter: ``[rows, columns, in_channels, multiplier]``, of the same dtype.
+        pointwise_filter: ``[1, 1, in_channels * multiplier, out_channels]``, of the same dtype.
+        strides: of the depthwise convolution, in pixels: a list with one number for each axis of ``data_format``.
+        padding: ``"SAME"`` or ``"VALID"``, of the depthwise convolution.
+        rate: dilation in height and width, two integers; only 1 is supported, which is also what None means.
+        name: name of the operation.
+        data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
+        dilations: the newer name of ``rate``; wins where both are given.
+
+    Returns:
+        A tensor of the dtype of ``input``: ``[batch, out_height, out_width, out_channels]``, or in the order of
+            ``NCHW``.
+
+    Raises:
+        TypeError: another dtype, or strides that are no list.
+        ValueError: the shapes do not fit, or a rate above one: use ``dilations`` of ``conv2d`` instead.
+        UnimplementedError: at run time, ``NCHW`` on a CPU.
+    """
     values = [input, depthwise_filter, pointwise_filter]
     with name_scope(name, "separable_conv2d", values) as scope:
         input = convert_to_tensor(input, name="tensor_in")

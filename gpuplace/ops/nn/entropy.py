@@ -53,7 +53,24 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: int | None = None,
 ) -> Tensor:
-    """``softmax_cross_entropy_with_logits_v2`` without a gradient for the labels."""
+    """``softmax_cross_entropy_with_logits_v2`` without a gradient for the labels.
+
+    All arguments are given by name; ``_sentinel`` is there to find those that are not.
+
+    Args:
+        labels: probabilities that add up to one along ``dim``, of the shape of ``logits``; cast to its dtype.
+        logits: float16, bfloat16, float32 or float64, of at least one axis.
+        dim: the axis of the classes.
+        name: name scope, and name of the operation.
+        axis: the newer name of ``dim``; wins where given.
+
+    Returns:
+        A tensor of the dtype of ``logits`` and its shape without the axis of the classes.
+
+    Raises:
+        TypeError: ``logits`` has another dtype.
+        ValueError: an argument without a name, no labels or logits, or shapes that do not fit.
+    """
     _check_arguments("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
         labels = array.stop_gradient(labels, name="labels_stop_gradient")
@@ -67,12 +84,23 @@ def softmax_cross_entropy_with_logits_v2(
 ) -> Tensor:
     """The cross entropy of ``softmax(logits)`` and the distributions ``labels``, one number per row.
 
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.nn.softmax_cross_entropy_with_logits_v2(labels=[[1.0, 0.0]], logits=[[0.0, 0.0]]))
+    array([0.6931472], dtype=float32)
+
     Args:
-        labels: probabilities that add up to one along ``axis``.
-        logits: of the same shape.
-        axis: the axis of the classes, the last one where None.
+        labels: probabilities that add up to one along ``axis``, of the shape of ``logits``; cast to its dtype.
+        logits: float16, bfloat16, float32 or float64, of at least one axis. The first two are computed in float32.
+        axis: the axis of the classes; None: the last one.
         name: name of the operation.
-        dim: the old name of ``axis``.
+        dim: deprecated name of ``axis``; used where ``axis`` is None.
+
+    Returns:
+        A tensor of the dtype of ``logits`` and its shape without the axis of the classes.
+
+    Raises:
+        TypeError: ``logits`` has another dtype.
+        ValueError: the shapes do not fit, or ``axis`` is not -1 and the rank is unknown.
     """
     axis = next((given for given in (axis, dim) if given is not None), -1)
     with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
@@ -176,14 +204,24 @@ def sparse_softmax_cross_entropy_with_logits(
 ) -> Tensor:
     """The cross entropy of ``softmax(logits)`` and the classes ``labels``, one number per row.
 
+    All arguments are given by name; ``_sentinel`` is there to find those that are not.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[1], logits=[[0.0, 0.0]]))
+    array([0.6931472], dtype=float32)
+
     Args:
-        _sentinel: nothing; the others are given by name.
-        labels: the number of the class of each row.
-        logits: ``labels.shape + [classes]``.
+        labels: the number of the class of each row, from 0 on; int32 or int64.
+        logits: ``labels.shape + [classes]``, of float16, bfloat16, float32 or float64; float16 is computed in float32.
         name: name of the operation.
 
+    Returns:
+        A tensor of the dtype of ``logits`` and the shape of ``labels``.
+
     Raises:
-        ValueError: the shapes do not fit.
+        TypeError: ``labels`` or ``logits`` has another dtype.
+        ValueError: an argument without a name, no labels or logits, or shapes that do not fit.
+        InvalidArgumentError: at run time, there is no class of that number.
     """
     _check_arguments("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
@@ -286,7 +324,22 @@ def _prevent_gradient_gradient(op: Operation, grad: Tensor) -> Any:
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """The cross entropy of ``sigmoid(logits)`` and the probabilities ``labels``, element by element."""
+    """The cross entropy of ``sigmoid(logits)`` and the probabilities ``labels``, element by element.
+
+    All arguments are given by name; ``_sentinel`` is there to find those that are not.
+
+    Args:
+        labels: probabilities from 0 to 1, of the dtype and shape of ``logits``.
+        logits: float16, bfloat16, float32 or float64, of any shape.
+        name: name of the operation that adds up.
+
+    Returns:
+        A tensor of the dtype and shape of ``logits``.
+
+    Raises:
+        TypeError: another dtype, or two different ones.
+        ValueError: an argument without a name, no labels or logits, or two different shapes.
+    """
     _check_arguments("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         x: Any = convert_to_tensor(logits, name="logits")
@@ -309,7 +362,23 @@ def weighted_cross_entropy_with_logits(
     name: str | None = None,
     targets: Any = None,
 ) -> Tensor:
-    """``sigmoid_cross_entropy_with_logits`` with positive labels weighted by ``pos_weight``."""
+    """``sigmoid_cross_entropy_with_logits`` with positive labels weighted by ``pos_weight``.
+
+    Args:
+        labels: probabilities from 0 to 1, of the dtype and shape of ``logits``.
+        logits: float16, bfloat16, float32 or float64, of any shape.
+        pos_weight: factor of the part of the loss that belongs to positive labels: above 1 raises recall, below 1
+            precision. A number, or a tensor that broadcasts to ``logits``.
+        name: name of the operation that adds up.
+        targets: deprecated name of ``labels``; wins where both are given.
+
+    Returns:
+        A tensor of the dtype and shape of ``logits``.
+
+    Raises:
+        TypeError: another dtype, or two different ones.
+        ValueError: two different shapes.
+    """
     labels = labels if targets is None else targets
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
         x: Any = convert_to_tensor(logits, name="logits")

@@ -54,13 +54,19 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     """Adds a vector along the channels.
 
     Args:
-        value: a tensor with channels as its last axis, or its second one for ``NCHW``.
-        bias: one number per channel.
-        data_format: ``"NHWC"`` or ``"NCHW"``, or longer and shorter forms of these.
+        value: numbers of any type, of at least two axes: ``[batch, ..., channels]``, or ``[batch, channels, ...]`` for
+            ``NCHW``.
+        bias: ``[channels]``, of the dtype of ``value``.
+        data_format: ``"NHWC"`` or ``"NCHW"``, or longer and shorter forms of these, as ``"NC"`` and ``"NDHWC"``; None:
+            ``"NHWC"``.
         name: name of the operation.
 
+    Returns:
+        A tensor of the dtype and shape of ``value``.
+
     Raises:
-        ValueError: another data format, or the lengths differ.
+        TypeError: ``value`` is no tensor of numbers.
+        ValueError: another data format, another dtype of ``bias``, fewer than two axes, or the lengths differ.
     """
     with name_scope(name, "BiasAdd", [value, bias]) as scope:
         if data_format is not None:
@@ -149,7 +155,22 @@ def _bias_add_grad_gradient(op: Operation, grad: Tensor) -> Tensor:
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
-    """Half the sum of the squares."""
+    """Half the sum of the squares.
+
+    >>> import gpuplace as tf
+    >>> float(tf.Session().run(tf.nn.l2_loss([3.0, 4.0])))
+    12.5
+
+    Args:
+        t: float16, bfloat16, float32 or float64, of any shape.
+        name: name of the operation.
+
+    Returns:
+        A scalar of the dtype of ``t``.
+
+    Raises:
+        TypeError: ``t`` has another dtype.
+    """
     return new("L2Loss", name, t=t)
 
 
@@ -184,7 +205,27 @@ class TopKV2(NamedTuple):
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
-    """The ``k`` largest elements along the last axis, and where they are; of equal ones the first."""
+    """The ``k`` largest elements along the last axis, and where they are; of equal ones the first.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.nn.top_k([1, 5, 3], k=2).indices)
+    array([1, 2], dtype=int32)
+
+    Args:
+        input: real numbers (any integer or floating type), of at least one axis.
+        k: how many, an int32 scalar of at most the size of the last axis.
+        sorted: kept in the graph; the elements are always sorted, largest first.
+        name: name of the operation.
+
+    Returns:
+        Two tensors of the shape of ``input`` with ``k`` elements along the last axis: ``values``, of its dtype, and
+        ``indices``, of int32.
+
+    Raises:
+        TypeError: ``input`` or ``k`` has another dtype.
+        ValueError: ``input`` is a scalar, or ``k`` is known and larger than the last axis.
+        InvalidArgumentError: at run time, ``k`` is larger than the last axis.
+    """
     return TopKV2(*apply_op("TopKV2", name, input=input, k=k, sorted=sorted).outputs)
 
 
@@ -250,7 +291,24 @@ def _last(shape: Tensor) -> Tensor:
 
 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
-    """Whether the class ``targets[i]`` is among the ``k`` largest of ``predictions[i]``."""
+    """Whether the class ``targets[i]`` is among the ``k`` largest of ``predictions[i]``.
+
+    Classes with equal predictions count as among the ``k`` largest together; a class that does not exist, or whose
+    prediction is not finite, is never among them.
+
+    Args:
+        predictions: ``[batch, classes]``, float32.
+        targets: ``[batch]``, the numbers of classes, int32 or int64.
+        k: how many predictions to look at, a scalar of the dtype of ``targets``.
+        name: name scope; the operation in it is named after its type.
+
+    Returns:
+        A bool tensor, ``[batch]``.
+
+    Raises:
+        TypeError: another dtype, or ``k`` of another one than ``targets``.
+        ValueError: the shapes do not fit.
+    """
     with name_scope(name, "in_top_k"):
         return new("InTopKV2", name, predictions=predictions, targets=targets, k=k)
 
@@ -297,15 +355,19 @@ def dropout(
     """Sets elements to zero at random and scales the others so that the sum stays the same on average.
 
     Args:
-        x: a tensor of a floating type.
-        keep_prob: the old form: one minus ``rate``.
-        noise_shape: shape of the random decisions; the shape of ``x`` where None.
-        seed: of the random op.
+        x: float16, bfloat16, float32 or float64, of any shape.
+        keep_prob: deprecated: one minus ``rate``; used where ``rate`` is None.
+        noise_shape: shape of the random decisions, which broadcasts to that of ``x``; None: the shape of ``x``. With
+            ``[batch, 1, 1, channels]`` whole channels of an image go.
+        seed: seed of the random op, an integer; None: see ``set_random_seed``.
         name: name scope.
-        rate: the share of elements set to zero, from 0 to below 1.
+        rate: the share of elements set to zero, from 0 to below 1: a number or a scalar tensor. 0 returns ``x`` itself.
+
+    Returns:
+        A tensor of the dtype and shape of ``x``.
 
     Raises:
-        ValueError: no rate, one out of range, or ``x`` of another type.
+        ValueError: no rate, one out of range, ``x`` of another type, or a rate that is no scalar.
     """
     try:
         rate = 1.0 - keep_prob if keep_prob is not None and rate is None else rate
@@ -355,7 +417,21 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """``matmul(x, weights) + biases``."""
+    """``matmul(x, weights) + biases``.
+
+    Args:
+        x: ``[batch, in_units]``, of float16, bfloat16, float32, float64, int32, int64, complex64 or complex128.
+        weights: ``[in_units, out_units]``, of the same dtype.
+        biases: ``[out_units]``, of the same dtype.
+        name: name of the operation that adds ``biases``.
+
+    Returns:
+        A tensor of the dtype of ``x``, ``[batch, out_units]``.
+
+    Raises:
+        TypeError: another dtype, or different ones.
+        ValueError: the shapes do not fit.
+    """
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
         x = convert_to_tensor(x, name="x")
         weights = convert_to_tensor(weights, name="weights")
@@ -364,7 +440,21 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
 
 
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
-    """``relu(matmul(x, weights) + biases)``."""
+    """``relu(matmul(x, weights) + biases)``.
+
+    Args:
+        x: ``[batch, in_units]``, of float16, bfloat16, float32, float64, int32 or int64.
+        weights: ``[in_units, out_units]``, of the same dtype.
+        biases: ``[out_units]``, of the same dtype.
+        name: name of the relu.
+
+    Returns:
+        A tensor of the dtype of ``x``, ``[batch, out_units]``.
+
+    Raises:
+        TypeError: another dtype, or different ones.
+        ValueError: the shapes do not fit.
+    """
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
         x = convert_to_tensor(x, name="x")
         weights = convert_to_tensor(weights, name="weights")
@@ -380,18 +470,30 @@ def embedding_lookup(
     validate_indices: bool = True,
     max_norm: float | None = None,
 ) -> Tensor:
-    """The rows ``ids`` of ``params``, taken where ``params`` is.
+    """The rows ``ids`` of ``params``, taken on the device where ``params`` is.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.nn.embedding_lookup(tf.constant([[1, 2], [3, 4], [5, 6]]), [2, 0]))
+    array([[5, 6],
+           [1, 2]], dtype=int32)
 
     Args:
-        params: a table, or a list of tables that the rows are spread over.
-        ids: the numbers of rows.
-        partition_strategy: how rows are spread: ``"mod"`` in turn, ``"div"`` in blocks.
+        params: a table ``[rows, ...]`` of any dtype, or a list of tables that the rows are spread over. A resource
+            variable is read row by row.
+        ids: the numbers of rows, int32 or int64, of any shape.
+        partition_strategy: how rows are spread over several tables: ``"mod"`` in turn, ``"div"`` in blocks.
         name: name of the operation.
         validate_indices: ignored, as in TensorFlow.
-        max_norm: not supported.
+        max_norm: not supported; None.
+
+    Returns:
+        A tensor of the dtype of ``params`` and the shape ``ids.shape + params.shape[1:]``.
 
     Raises:
-        ValueError: there is no table, the strategy is another one, or ``max_norm`` is given.
+        TypeError: ``ids`` has another dtype.
+        ValueError: there is no table, the rows of two differ in shape, the strategy is another one or needs known
+            sizes, or ``max_norm`` is given.
+        InvalidArgumentError: at run time, there is no row of that number.
     """
     tables = list(params) if isinstance(params, (list, tuple)) else [params]
     if not tables:

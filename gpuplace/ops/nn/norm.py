@@ -48,13 +48,25 @@ def moments(
 ) -> tuple[Tensor, Tensor]:
     """Mean and variance of ``x`` over ``axes``.
 
+    >>> import gpuplace as tf
+    >>> mean, variance = tf.Session().run(tf.nn.moments([1.0, 3.0], axes=[0]))
+    >>> float(mean), float(variance)
+    (2.0, 1.0)
+
     Args:
-        x: the tensor.
-        axes: integers.
+        x: numbers of any type; float16 is computed in float32.
+        axes: the axes to go over, a list of integers; negative ones count from the end.
         shift: ignored, as in TensorFlow.
         name: name scope.
-        keep_dims: keep the axes, with size 1.
-        keepdims: the newer name of ``keep_dims``.
+        keep_dims: deprecated name of ``keepdims``, used where that is None.
+        keepdims: whether the axes stay, with size 1; None: they go.
+
+    Returns:
+        Mean and variance (divided by the number of elements), two tensors of the dtype of ``x``.
+
+    Raises:
+        TypeError: ``x`` is no tensor of numbers.
+        ValueError: there is no such axis.
     """
     keep = bool(keep_dims if keepdims is None else keepdims)
     with name_scope(name, "moments", [x, axes]):
@@ -80,7 +92,25 @@ def batch_normalization(
     variance_epsilon: Any,
     name: str | None = None,
 ) -> Tensor:
-    """``(x - mean) / sqrt(variance + variance_epsilon) * scale + offset``; ``scale`` and ``offset`` may be None."""
+    """``(x - mean) / sqrt(variance + variance_epsilon) * scale + offset``, as several ops.
+
+    Args:
+        x: float16, bfloat16, float32 or float64, of any shape.
+        mean: what is taken away, ``[channels]`` or another shape that broadcasts to ``x``, as for all that follow; of
+            the dtype of ``variance``.
+        variance: of a floating dtype, which may be wider than that of ``x``.
+        offset: what is added, of the dtype of ``variance``; None: nothing.
+        scale: the factor, of the dtype of ``variance``; None: 1.
+        variance_epsilon: a small number added to the variance, against division by zero.
+        name: name scope.
+
+    Returns:
+        A tensor of the dtype of ``x`` and the shape of ``x``.
+
+    Raises:
+        TypeError: dtypes that do not fit each other.
+        ValueError: the shapes do not broadcast.
+    """
     with name_scope(name, "batchnorm", [x, mean, variance, scale, offset]):
         inverse: Any = unary.rsqrt(variance + variance_epsilon)
         if scale is not None:
@@ -94,7 +124,24 @@ def batch_normalization(
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:
-    """``x`` divided by its Euclidean norm along ``axis``."""
+    """``x`` divided by its Euclidean norm along ``axis``.
+
+    The sum of the squares is taken as ``epsilon`` where it is smaller, so that zeros stay zeros.
+
+    Args:
+        x: float16, bfloat16, float32 or float64, of any shape.
+        axis: the axis, or a list of axes, to sum over; None: all of them.
+        epsilon: the least sum of squares to divide by the root of.
+        name: name of the operation that multiplies.
+        dim: deprecated name of ``axis``; wins where both are given.
+
+    Returns:
+        A tensor of the dtype and shape of ``x``.
+
+    Raises:
+        TypeError: ``x`` has another dtype.
+        ValueError: there is no such axis.
+    """
     axis = axis if dim is None else dim
     with name_scope(name, "l2_normalize", [x]) as scope:
         x = convert_to_tensor(x, name="x")
@@ -117,24 +164,27 @@ def fused_batch_norm(
     is_training: bool = True,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Batch normalisation of images in one op.
+    """Batch normalisation of images in one op, over all axes but the channels.
 
     Args:
-        x: images.
-        scale: a factor per channel.
-        offset: what is added per channel.
-        mean: of each channel, where not training.
-        variance: of each channel, where not training.
-        epsilon: added to the variance.
+        x: ``[batch, height, width, channels]``, or ``[batch, channels, height, width]`` for ``NCHW``, of float16,
+            bfloat16 or float32.
+        scale: the factor of each channel, ``[channels]``, float32.
+        offset: what is added to each channel, ``[channels]``, float32.
+        mean: mean of each channel, ``[channels]``, float32; None while training, needed otherwise.
+        variance: variance of each channel, as ``mean``.
+        epsilon: a small number added to the variance; at least 1.001e-5 is.
         data_format: ``"NHWC"`` or ``"NCHW"``.
-        is_training: normalise by the batch's own mean and variance.
+        is_training: whether to normalise by the batch's own mean and variance.
         name: name of the operation.
 
     Returns:
-        The images, and the mean and variance of the batch (the given ones where not training).
+        The normalised images, of the dtype and shape of ``x``, and the mean and variance used, ``[channels]``, float32.
+        While training the variance is divided by the number of pixels less one, as running averages need it.
 
     Raises:
-        ValueError: ``mean`` or ``variance`` is given while training.
+        TypeError: a tensor has another dtype.
+        ValueError: the shapes do not fit, ``mean`` or ``variance`` is given while training, or missing otherwise.
     """
     x = convert_to_tensor(x, name="input")
     scale = convert_to_tensor(scale, name="scale")
@@ -276,7 +326,25 @@ def local_response_normalization(
     beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:
-    """``input / (bias + alpha * sqr_sum) ** beta``, squares summed over ``depth_radius`` channels to each side."""
+    """``input / (bias + alpha * sqr_sum) ** beta``, squares summed over ``depth_radius`` channels to each side.
+
+    ``lrn`` is another name of it.
+
+    Args:
+        input: ``[batch, height, width, channels]``, of float16, bfloat16 or float32.
+        depth_radius: how many channels on each side count, an integer.
+        bias: added to the sum, so that nothing is divided by zero; a number.
+        alpha: factor of the sum, a number.
+        beta: exponent, a number.
+        name: name of the operation.
+
+    Returns:
+        A tensor of the dtype and shape of ``input``.
+
+    Raises:
+        TypeError: ``input`` has another dtype.
+        ValueError: ``input`` does not have four axes.
+    """
     arguments = {
         "depth_radius": depth_radius,
         "bias": float(bias),

@@ -46,16 +46,29 @@ def max_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The largest element of each window.
+    """The largest element of each window, channel by channel.
+
+    >>> import gpuplace as tf
+    >>> tf.nn.max_pool(tf.zeros([8, 32, 32, 3]), ksize=2, strides=2, padding="VALID").shape
+    TensorShape([Dimension(8), Dimension(16), Dimension(16), Dimension(3)])
 
     Args:
-        value: images.
-        ksize: size of the window along each axis of the data format.
-        strides: how far it moves along each.
-        padding: ``"SAME"`` or ``"VALID"``.
-        data_format: ``"NHWC"`` or ``"NCHW"``.
+        value: ``[batch, height, width, channels]``, or ``[batch, channels, height, width]`` for ``NCHW``, of float16,
+            bfloat16, float32, float64, int8, int16, int32, int64, uint8, uint16 or qint8.
+        ksize: size of the window in pixels: one number for both directions, two for height and width, or four, one for
+            each axis of ``data_format``, of which those of height and width are used: channels are not pooled.
+        strides: how far the window moves, in pixels, written as ``ksize``.
+        padding: ``"SAME"`` (the border is left out of the windows) or ``"VALID"`` (no border).
+        data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
         name: name of the operation.
-        input: another name of ``value``.
+        input: the newer name of ``value``; wins where both are given.
+
+    Returns:
+        A tensor of the dtype of ``value``: ``[batch, out_height, out_width, channels]``, or in the order of ``NCHW``.
+
+    Raises:
+        TypeError: ``value`` has another dtype.
+        ValueError: the rank is not 4, the window does not fit, or a list has a wrong length.
     """
     return _pool("MaxPool", value if input is None else input, ksize, strides, padding, data_format, name)
 
@@ -69,7 +82,26 @@ def avg_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The mean of each window, padding left out; arguments as for ``max_pool``."""
+    """The mean of each window, channel by channel; pixels of the border do not count.
+
+    Args:
+        value: ``[batch, height, width, channels]``, or ``[batch, channels, height, width]`` for ``NCHW``, of float16,
+            bfloat16, float32 or float64.
+        ksize: size of the window in pixels: one number for both directions, two for height and width, or four, one for
+            each axis of ``data_format``, of which those of height and width are used: channels are not pooled.
+        strides: how far the window moves, in pixels, written as ``ksize``.
+        padding: ``"SAME"`` or ``"VALID"``.
+        data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
+        name: name of the operation.
+        input: the newer name of ``value``; wins where both are given.
+
+    Returns:
+        A tensor of the dtype of ``value``: ``[batch, out_height, out_width, channels]``, or in the order of ``NCHW``.
+
+    Raises:
+        TypeError: ``value`` has another dtype.
+        ValueError: the rank is not 4, the window does not fit, or a list has a wrong length.
+    """
     return _pool("AvgPool", value if input is None else input, ksize, strides, padding, data_format, name)
 
 
@@ -94,14 +126,47 @@ def _pool(
 def max_pool2d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
-    """``max_pool`` of images."""
+    """``max_pool`` under the name that it has in TensorFlow 2.
+
+    Args:
+        input: ``[batch, height, width, channels]``, or in the order of ``NCHW``; dtypes as for ``max_pool``.
+        ksize: size of the window in pixels: one, two or four numbers.
+        strides: how far the window moves, in pixels, written as ``ksize``.
+        padding: ``"SAME"`` or ``"VALID"``.
+        data_format: ``"NHWC"`` or ``"NCHW"``.
+        name: name of the operation.
+
+    Returns:
+        A tensor of the dtype of ``input``: ``[batch, out_height, out_width, channels]``, or in the order of ``NCHW``.
+
+    Raises:
+        TypeError: ``input`` has another dtype.
+        ValueError: the rank is not 4, the window does not fit, or a list has a wrong length.
+    """
     return max_pool(input, ksize, strides, padding, data_format, name)
 
 
 def avg_pool2d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
-    """``avg_pool`` of images."""
+    """``avg_pool`` under the name that it has in TensorFlow 2.
+
+    Args:
+        input: ``[batch, height, width, channels]``, or in the order of ``NCHW``, of float16, bfloat16, float32 or
+            float64.
+        ksize: size of the window in pixels: one, two or four numbers.
+        strides: how far the window moves, in pixels, written as ``ksize``.
+        padding: ``"SAME"`` or ``"VALID"``.
+        data_format: ``"NHWC"`` or ``"NCHW"``.
+        name: name of the operation.
+
+    Returns:
+        A tensor of the dtype of ``input``: ``[batch, out_height, out_width, channels]``, or in the order of ``NCHW``.
+
+    Raises:
+        TypeError: ``input`` has another dtype.
+        ValueError: the rank is not 4, the window does not fit, or a list has a wrong length.
+    """
     return avg_pool(input, ksize, strides, padding, data_format, name)
 
 

@@ -39,15 +39,26 @@ _LARGEST = 2**31 - 1
 
 
 def set_random_seed(seed: int) -> None:
-    """Sets the default graph's seed: its random ops give the same numbers in every session from now on."""
+    """Sets the default graph's seed: its random ops made from now on give the same numbers in every session.
+
+    Args:
+        seed: an integer. Ops without a seed of their own take their number in the graph as the second one.
+    """
     get_default_graph().seed = seed
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """The two seeds of a random op that is about to be made; (None, None) for unpredictable numbers.
+    """The two seeds of a random op that is about to be made.
 
     >>> get_seed(7)
     (87654321, 7)
+
+    Args:
+        op_seed: the op's own seed, or None.
+
+    Returns:
+        The graph's seed (a fixed number where it has none) and the op's (its number in the graph where it has none);
+        (None, None), for unpredictable numbers, where neither is given.
     """
     graph = get_default_graph()
     if graph.seed is not None:
@@ -107,16 +118,24 @@ def random_uniform(
 ) -> Tensor:  # fmt: skip
     """Returns values spread evenly over ``[minval, maxval)``.
 
+    >>> import gpuplace as tf
+    >>> sorted(set(tf.Session().run(tf.random_uniform([99], maxval=3, dtype=tf.int32)).tolist()))
+    [0, 1, 2]
+
     Args:
-        shape: of the result.
-        minval: the least value.
-        maxval: above the greatest; 1 by default for floating types.
+        shape: sizes of the result: a list, or an int32 or int64 vector (on a GPU int32).
+        minval: the least value, a scalar of type ``dtype``; for floating types any shape that broadcasts.
+        maxval: above the greatest, likewise. None: 1, for floating types.
         dtype: floating, int32 or int64.
-        seed: the op's seed.
+        seed: the op's seed, an integer. None: see ``set_random_seed``.
         name: name of the op.
+
+    Returns:
+        A tensor of that type and shape.
 
     Raises:
         ValueError: another type, or integers without ``maxval``.
+        InvalidArgumentError: when it runs: a size is negative, or ``minval`` of integers not below ``maxval``.
     """
     kind = as_dtype(dtype)
     if kind.name not in ("float16", "bfloat16", "float32", "float64", "int32", "int64"):
@@ -172,7 +191,23 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns values of a normal distribution."""
+    """Returns values of a normal distribution.
+
+    Args:
+        shape: sizes of the result: a list, or an int32 or int64 vector (on a GPU int32).
+        mean: of type ``dtype``, a scalar or a shape that broadcasts.
+        stddev: standard deviation, likewise.
+        dtype: floating.
+        seed: the op's seed, an integer. None: see ``set_random_seed``.
+        name: name of the op.
+
+    Returns:
+        A tensor of that type and shape.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: a size is negative.
+    """
     return _scaled("RandomStandardNormal", "random_normal", shape, mean, stddev, dtype, seed, name)
 
 
@@ -184,7 +219,23 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns values of a normal distribution of which none is further than two standard deviations from the mean."""
+    """Returns values of a normal distribution, none further than two standard deviations from the mean.
+
+    Args:
+        shape: sizes of the result: a list, or an int32 or int64 vector (on a GPU int32).
+        mean: of type ``dtype``, a scalar or a shape that broadcasts.
+        stddev: standard deviation, likewise.
+        dtype: floating.
+        seed: the op's seed, an integer. None: see ``set_random_seed``.
+        name: name of the op.
+
+    Returns:
+        A tensor of that type and shape.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: a size is negative.
+    """
     return _scaled("TruncatedNormal", "truncated_normal", shape, mean, stddev, dtype, seed, name)
 
 
@@ -224,7 +275,16 @@ def _truncated_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int,
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """Returns the rows of ``value`` in random order."""
+    """Returns the rows of ``value`` in random order; on the CPU only.
+
+    Args:
+        value: ``[n, ...]`` of any type.
+        seed: the op's seed, an integer. None: see ``set_random_seed``.
+        name: name of the op.
+
+    Returns:
+        A tensor like ``value``.
+    """
     seed1, seed2 = get_seed(seed)
     return new("RandomShuffle", name, value=value, seed=seed1, seed2=seed2)
 
@@ -255,7 +315,22 @@ not_differentiable("RandomShuffle")
 def multinomial(
     logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
 ) -> Tensor:
-    """Returns ``[batch, num_samples]`` classes drawn with the unnormalised log-probabilities ``[batch, classes]``."""
+    """Returns classes drawn by their probabilities. Deprecated in 1.15; see ``categorical``.
+
+    Args:
+        logits: ``[batch, classes]``, floating: logarithms of probabilities that need not add up to 1.
+        num_samples: how many to draw for each row, a scalar int32.
+        seed: the op's seed, an integer. None: see ``set_random_seed``.
+        name: name of the scope.
+        output_dtype: type of the classes, int32 or int64. None: int64.
+
+    Returns:
+        Classes, ``[batch, num_samples]``.
+
+    Raises:
+        ValueError: ``logits`` is known not to be a matrix.
+        InvalidArgumentError: when it runs: it is none, has no classes, or ``num_samples`` is negative.
+    """
     with name_scope(name, "multinomial", [logits]):
         return _multinomial(logits, num_samples, output_dtype, seed)
 
@@ -263,7 +338,22 @@ def multinomial(
 def categorical(
     logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """As ``multinomial``, under the name it has in ``tf.random``."""
+    """Returns classes drawn by their probabilities: ``tf.random.categorical``.
+
+    Args:
+        logits: ``[batch, classes]``, floating: logarithms of probabilities that need not add up to 1.
+        num_samples: how many to draw for each row, a scalar int32.
+        dtype: type of the classes, int32 or int64. None: int64.
+        seed: the op's seed, an integer. None: see ``set_random_seed``.
+        name: name of the scope.
+
+    Returns:
+        Classes, ``[batch, num_samples]``.
+
+    Raises:
+        ValueError: ``logits`` is known not to be a matrix.
+        InvalidArgumentError: when it runs: it is none, has no classes, or ``num_samples`` is negative.
+    """
     with name_scope(name, "categorical", [logits]):
         return _multinomial(logits, num_samples, dtype, seed)
 
@@ -311,7 +401,20 @@ def _multinomial_shape(op: Operation) -> Any:
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """Returns a part of ``value`` of shape ``size`` that begins at a random place."""
+    """Returns a part of ``value`` that begins at a random place.
+
+    Args:
+        value: a tensor of any type.
+        size: its sizes, an int32 vector as long as the rank.
+        seed: the op's seed, an integer. None: see ``set_random_seed``.
+        name: name of the op.
+
+    Returns:
+        A tensor of ``value``'s type, of shape ``size``.
+
+    Raises:
+        InvalidArgumentError: when it runs: ``value`` is smaller than ``size``.
+    """
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
         size = convert_to_tensor(size, "int32", name="size")

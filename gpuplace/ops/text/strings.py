@@ -39,7 +39,24 @@ def _each(xp: Any, x: Any, function: Callable[[bytes], bytes]) -> Any:
 
 
 def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
-    """Returns the texts of several tensors, of one shape or scalars, joined element by element."""
+    """Returns the texts of several tensors joined element by element; on the CPU, as all ops on texts.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.string_join(["a", ["b", "c"]], "-")).tolist()
+    [b'a-b', b'a-c']
+
+    Args:
+        inputs: a list of string tensors, of one shape or scalars.
+        separator: put between the texts.
+        name: name of the op.
+
+    Returns:
+        Strings, in that shape.
+
+    Raises:
+        ValueError: the shapes are known and differ.
+        InvalidArgumentError: when it runs: the shapes differ.
+    """
     return new("StringJoin", name, inputs=list(inputs), separator=separator)
 
 
@@ -75,14 +92,25 @@ def as_string(
 ) -> Tensor:  # fmt: skip
     """Returns numbers and bools as texts, in the form of C's ``printf``.
 
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.as_string([1.5, 20.0], precision=2)).tolist()
+    [b'1.50', b'20.00']
+
     Args:
-        input: the values.
-        precision: digits behind the point of floating values.
+        input: int8 to int64, float32, float64, complex or bool, of any shape.
+        precision: digits behind the point of floating values. -1: 6.
         scientific: with an exponent.
         shortest: the shorter of both forms.
-        width: pad to this length.
+        width: pad to this length, in characters. -1: not.
         fill: pad with this character instead of a blank.
         name: name of the op.
+
+    Returns:
+        Strings, in ``input``'s shape.
+
+    Raises:
+        TypeError: another type.
+        InvalidArgumentError: when it runs: ``scientific`` and ``shortest``, or more than one character to fill with.
     """
     return new(
         "AsString",
@@ -133,7 +161,25 @@ def _signed_nan(text: str, value: float) -> str:
 def string_to_number(
     string_tensor: Any = None, out_type: Any = float32, name: str | None = None, input: Any = None
 ) -> Tensor:
-    """Returns texts as numbers; InvalidArgumentError at run time for what is none."""
+    """Returns texts as numbers.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.string_to_number(["1.5", "-2"])).tolist()
+    [1.5, -2.0]
+
+    Args:
+        string_tensor: strings of any shape.
+        out_type: float32, float64, int32 or int64.
+        name: name of the op.
+        input: another name of ``string_tensor``.
+
+    Returns:
+        Numbers of type ``out_type``, in that shape.
+
+    Raises:
+        TypeError: another ``out_type``.
+        InvalidArgumentError: when it runs: a text is no number, or one out of the type's range.
+    """
     return new(
         "StringToNumber",
         name,
@@ -162,7 +208,19 @@ def _string_to_number(xp: Any, string_tensor: Any, *, out_type: Any) -> Any:
 
 
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """Returns the length of each text, in bytes or (``unit="UTF8_CHAR"``) characters."""
+    """Returns the length of each text.
+
+    Args:
+        input: strings of any shape.
+        name: name of the op.
+        unit: ``"BYTE"``, or ``"UTF8_CHAR"`` for characters.
+
+    Returns:
+        int32, in ``input``'s shape.
+
+    Raises:
+        ValueError: another unit.
+    """
     return new("StringLength", name, input=input, unit=unit)
 
 
@@ -175,7 +233,15 @@ def _string_length(xp: Any, input: Any, *, unit: bytes) -> Any:
 
 
 def string_strip(input: Any, name: str | None = None) -> Tensor:
-    """Returns texts without white space around them."""
+    """Returns texts without white space around them.
+
+    Args:
+        input: strings of any shape.
+        name: name of the op.
+
+    Returns:
+        Strings, in that shape.
+    """
     return new("StringStrip", name, input=input)
 
 
@@ -185,12 +251,30 @@ def _string_strip(xp: Any, input: Any) -> Any:
 
 
 def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Returns texts in lower case: ASCII letters, or with ``encoding="utf-8"`` all."""
+    """Returns texts in lower case.
+
+    Args:
+        input: strings of any shape.
+        encoding: ``""`` for ASCII letters only, ``"utf-8"`` for all.
+        name: name of the op.
+
+    Returns:
+        Strings, in ``input``'s shape.
+    """
     return new("StringLower", name, input=input, encoding=encoding)
 
 
 def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Returns texts in upper case: ASCII letters, or with ``encoding="utf-8"`` all."""
+    """Returns texts in upper case.
+
+    Args:
+        input: strings of any shape.
+        encoding: ``""`` for ASCII letters only, ``"utf-8"`` for all.
+        name: name of the op.
+
+    Returns:
+        Strings, in ``input``'s shape.
+    """
     return new("StringUpper", name, input=input, encoding=encoding)
 
 
@@ -204,7 +288,27 @@ def _string_case(xp: Any, input: Any, *, encoding: bytes, ctx: Any) -> Any:
 
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """Returns ``len`` bytes (or characters) of each text from ``pos`` on; a negative ``pos`` counts from the end."""
+    """Returns a part of each text.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.substr(["hello", "world"], -3, 2)).tolist()
+    [b'll', b'rl']
+
+    Args:
+        input: strings of any shape.
+        pos: where the part begins, int32 or int64; negative ones count from the end. The shapes broadcast.
+        len: how many bytes (or characters) it has at most, of ``pos``'s type.
+        name: name of the op.
+        unit: ``"BYTE"``, or ``"UTF8_CHAR"`` for characters.
+
+    Returns:
+        Strings, in the broadcast shape.
+
+    Raises:
+        TypeError: ``pos`` and ``len`` differ in type.
+        ValueError: another unit.
+        InvalidArgumentError: when it runs: ``pos`` lies outside of a text.
+    """
     return new("Substr", name, input=input, pos=pos, len=len, unit=unit)
 
 
@@ -242,7 +346,28 @@ def reduce_join(
     inputs: Any, axis: Any = None, keep_dims: bool = False, separator: str = "", name: str | None = None,
     reduction_indices: Any = None, keepdims: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Returns the texts along ``axis`` joined, the first of several axes fastest; by default all in order."""
+    """Returns the texts along some dimensions joined.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.reduce_join([["a", "b"], ["c", "d"]], axis=1)).tolist()
+    [b'ab', b'cd']
+
+    Args:
+        inputs: strings of any shape.
+        axis: the dimensions that go, an integer or a list of them: the first one runs fastest. None: all, in order.
+        keep_dims: whether they stay, with size 1.
+        separator: put between the texts.
+        name: name of the op.
+        reduction_indices: the old name of ``axis``, deprecated.
+        keepdims: the newer name of ``keep_dims``.
+
+    Returns:
+        Strings, without the dimensions in ``axis``.
+
+    Raises:
+        ValueError: a constant axis is out of range.
+        InvalidArgumentError: when it runs: an axis is out of range.
+    """
     inputs = convert_to_tensor(inputs, "string", name="inputs")
     at = axis if reduction_indices is None else reduction_indices
     if at is None:

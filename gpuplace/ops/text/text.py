@@ -30,12 +30,22 @@ def regex_replace(
 ) -> Tensor:
     """Replaces what ``pattern`` matches by ``rewrite``, in which ``\\1`` to ``\\9`` are the pattern's groups.
 
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.regex_replace("a1b2", "[0-9]", "#")).decode()
+    'a#b#'
+
     Args:
-        input: texts.
-        pattern: a regular expression.
-        rewrite: what to put in place of a match.
+        input: strings of any shape.
+        pattern: a regular expression, a text or scalar string tensor. Python's syntax, not RE2's.
+        rewrite: what to put in place of a match, likewise.
         replace_global: whether all matches are replaced, or the first of each text.
         name: name of the op.
+
+    Returns:
+        Strings, in ``input``'s shape.
+
+    Raises:
+        InvalidArgumentError: when it runs: the pattern is malformed.
     """
     if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
         return new(
@@ -52,7 +62,19 @@ def regex_replace(
 
 
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
-    """Whether ``pattern`` matches all of a text."""
+    """Tells which texts a pattern matches as a whole.
+
+    Args:
+        input: strings of any shape.
+        pattern: a regular expression, a text or scalar string tensor. Python's syntax, not RE2's.
+        name: name of the op.
+
+    Returns:
+        bool, in ``input``'s shape.
+
+    Raises:
+        InvalidArgumentError: when it runs: the pattern is malformed.
+    """
     if isinstance(pattern, (str, bytes)):
         return new("StaticRegexFullMatch", name, input=input, pattern=pattern)
     return new("RegexFullMatch", name, input=input, pattern=pattern)
@@ -61,26 +83,57 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
 def decode_raw(
     input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None, bytes: Any = None
 ) -> Tensor:
-    """Returns the bytes of texts as numbers, along a new last axis.
+    """Returns the bytes of texts as numbers.
+
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.decode_raw(["AB"], tf.uint8)).tolist()
+    [[65, 66]]
 
     Args:
-        input_bytes: texts, all of one length.
-        out_type: type of the numbers.
+        input_bytes: strings of any shape, all of one length.
+        out_type: type of the numbers: integers up to 64 bits but not uint32 and uint64, floating, complex or bool.
         little_endian: order of the bytes in a number.
         name: name of the op.
-        bytes: the older name of ``input_bytes``.
+        bytes: the old name of ``input_bytes``, deprecated.
+
+    Returns:
+        Numbers, ``[*input_bytes.shape, n]``.
+
+    Raises:
+        TypeError: another ``out_type``.
+        InvalidArgumentError: when it runs: lengths differ, or are no multiple of a number's bytes.
     """
     source = input_bytes if bytes is None else bytes
     return new("DecodeRaw", name, bytes=source, out_type=out_type, little_endian=little_endian)
 
 
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
-    """Returns texts in base 64, in the alphabet for web addresses."""
+    """Returns texts in base 64, in the alphabet for web addresses.
+
+    Args:
+        input: strings of any shape.
+        pad: fill up with ``=`` to a multiple of four characters.
+        name: name of the op.
+
+    Returns:
+        Strings, in ``input``'s shape.
+    """
     return new("EncodeBase64", name, input=input, pad=pad)
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
-    """Returns what texts in base 64 stand for."""
+    """Returns what texts in base 64, in the alphabet for web addresses, stand for.
+
+    Args:
+        input: strings of any shape, padded or not.
+        name: name of the op.
+
+    Returns:
+        Strings, in ``input``'s shape.
+
+    Raises:
+        InvalidArgumentError: when it runs: a character of another alphabet.
+    """
     return new("DecodeBase64", name, input=input)
 
 

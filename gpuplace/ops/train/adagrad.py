@@ -18,13 +18,13 @@ class AdagradOptimizer(KernelOptimizer):
     """Adagrad.
 
     Args:
-        learning_rate: a number, a tensor, or a function that returns one.
-        initial_accumulator_value: positive.
+        learning_rate: a number, a scalar tensor, or a function that returns one.
+        initial_accumulator_value: what the sums of squares start at, a positive number.
         use_locking: kept in the graph.
         name: name of the update and of the slots.
 
     Raises:
-        ValueError: ``initial_accumulator_value`` is not positive.
+        ValueError: ``initial_accumulator_value`` is not positive, or the name is empty.
     """
 
     _op = "Adagrad"

@@ -22,12 +22,15 @@ class AdamOptimizer(KernelOptimizer):
     """Adam.
 
     Args:
-        learning_rate: a number, a tensor, or a function that returns one.
-        beta1: decay of the running mean of the gradients.
-        beta2: decay of the running mean of their squares.
+        learning_rate: a number, a scalar tensor, or a function that returns one, as for the three that follow.
+        beta1: decay of the running mean of the gradients, from 0 to below 1.
+        beta2: decay of the running mean of their squares, from 0 to below 1.
         epsilon: added to the root against division by zero.
         use_locking: kept in the graph.
         name: name of the update and of the slots.
+
+    Raises:
+        ValueError: the name is empty.
     """
 
     _op = "Adam"

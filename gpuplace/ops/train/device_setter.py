@@ -28,10 +28,13 @@ STANDARD_PS_OPS = PARAMETER_SERVER_OPS
 class ClusterSpec:
     """The jobs of a cluster and the addresses of their tasks.
 
+    >>> cluster = ClusterSpec({"ps": ["ps0:2222"], "worker": {1: "worker1:2222"}})
+    >>> cluster.task_address("worker", 1)
+    'worker1:2222'
+
     Args:
-        cluster: another ``ClusterSpec``, or job name to the addresses: a list, in the order of the tasks, or
-        task number
-            to address.
+        cluster: another ``ClusterSpec``, or a dict from job name to addresses: a list, in the order of the tasks, or a
+            dict from task number to address.
 
     Raises:
         TypeError: it is something else.
@@ -63,15 +66,46 @@ class ClusterSpec:
         return list(self._jobs)
 
     def num_tasks(self, job_name: str) -> int:
-        """How many tasks a job has; ValueError for a job that there is not."""
+        """How many tasks a job has.
+
+        Args:
+            job_name: name of the job.
+
+        Returns:
+            A Python integer.
+
+        Raises:
+            ValueError: there is no such job.
+        """
         return len(self._tasks(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
-        """The numbers of a job's tasks; ValueError for a job that there is not."""
+        """The numbers of a job's tasks.
+
+        Args:
+            job_name: name of the job.
+
+        Returns:
+            A sorted list of integers.
+
+        Raises:
+            ValueError: there is no such job.
+        """
         return sorted(self._tasks(job_name))
 
     def task_address(self, job_name: str, task_index: int) -> str:
-        """The address of a task; ValueError where there is no such."""
+        """The address of a task.
+
+        Args:
+            job_name: name of the job.
+            task_index: number of the task.
+
+        Returns:
+            The address as it was given, as ``"host:port"``.
+
+        Raises:
+            ValueError: there is no such job or task.
+        """
         tasks = self._tasks(job_name)
         if task_index not in tasks:
             raise ValueError(f"No task with index {task_index!r} in job {job_name!r}")
@@ -114,15 +148,15 @@ def replica_device_setter(
 
     Args:
         ps_tasks: number of parameter servers; ignored where ``cluster`` is given.
-        ps_device: device of the parameter servers.
-        worker_device: device of everything else.
+        ps_device: device of the parameter servers, a device name.
+        worker_device: device of everything else, a device name.
         merge_devices: fill in what a node's own device leaves open; otherwise a node with a device keeps it as it is.
-        cluster: a ``ClusterSpec``, or what makes one.
-        ps_ops: op types for the servers; ``STANDARD_PS_OPS`` where None.
-        ps_strategy: from operation to the number of its server; in turn where None.
+        cluster: a ``ClusterSpec``, or what makes one; None: ``ps_tasks`` counts.
+        ps_ops: op types for the servers; None: ``STANDARD_PS_OPS``.
+        ps_strategy: from operation to the number of its server; None: in turn.
 
     Returns:
-        The function, or None where there are no parameter servers.
+        The function, from operation to device name, or None where there are no parameter servers.
 
     Raises:
         TypeError: ``cluster`` or ``ps_strategy`` is of a wrong type.

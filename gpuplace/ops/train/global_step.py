@@ -18,12 +18,29 @@ from gpuplace.ops.variables.variables import Variable, VariableAggregation
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The value of a global step in a session."""
+    """The value of a global step in a session.
+
+    Args:
+        sess: the session.
+        global_step_tensor: the step, an integer scalar.
+
+    Returns:
+        A Python integer.
+
+    Raises:
+        FailedPreconditionError: the step has no value there.
+    """
     return int(sess.run(global_step_tensor))
 
 
 def get_global_step(graph: Graph | None = None) -> Any:
-    """The global step of a graph, the default one where None; None where it has none.
+    """The global step of a graph.
+
+    Args:
+        graph: the graph; None: the default one.
+
+    Returns:
+        A variable or tensor, an integer scalar; None where there is none, or more than one.
 
     Raises:
         TypeError: what has its name is no integer scalar.
@@ -44,7 +61,17 @@ def get_global_step(graph: Graph | None = None) -> Any:
 
 
 def create_global_step(graph: Graph | None = None) -> Any:
-    """Makes the global step of a graph, an int64 variable; ValueError where it has one."""
+    """Makes the global step of a graph, an int64 variable of value 0 that is not trained.
+
+    Args:
+        graph: the graph; None: the default one.
+
+    Returns:
+        The variable.
+
+    Raises:
+        ValueError: the graph has one.
+    """
     graph = graph or get_default_graph()
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
@@ -61,14 +88,31 @@ def create_global_step(graph: Graph | None = None) -> Any:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
-    """The global step of a graph, made where it has none."""
+    """The global step of a graph, made where it has none.
+
+    Args:
+        graph: the graph; None: the default one.
+
+    Returns:
+        A variable or tensor, an integer scalar.
+
+    Raises:
+        TypeError: what has its name is no integer scalar.
+    """
     graph = graph or get_default_graph()
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
 
 
 def assert_global_step(global_step_tensor: Any) -> None:
-    """TypeError unless it is an integer scalar."""
+    """Checks that something can be a global step.
+
+    Args:
+        global_step_tensor: a variable or tensor.
+
+    Raises:
+        TypeError: it is no integer scalar.
+    """
     if not isinstance(global_step_tensor, (Variable, Tensor)):
         raise TypeError(f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor}.')
     if not global_step_tensor.dtype.base_dtype.is_integer:

@@ -18,10 +18,22 @@ from gpuplace.ops.variables.resource_state import resource_scatter
 class GradientDescentOptimizer(KernelOptimizer):
     """Gradient descent.
 
+    >>> import gpuplace as tf
+    >>> x = tf.Variable(3.0)
+    >>> step = tf.train.GradientDescentOptimizer(0.25).minimize(x * x)
+    >>> with tf.Session() as session:
+    ...     session.run(x.initializer)
+    ...     session.run(step)
+    ...     float(session.run(x))
+    1.5
+
     Args:
-        learning_rate: a number, a tensor, or a function that returns one.
+        learning_rate: a number, a scalar tensor, or a function that returns one.
         use_locking: kept in the graph.
         name: name of the update.
+
+    Raises:
+        ValueError: the name is empty.
     """
 
     _op = "GradientDescent"

@@ -28,7 +28,27 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate * decay_rate ** (global_step / decay_steps)``, the exponent rounded down with ``staircase``."""
+    """``learning_rate * decay_rate ** (global_step / decay_steps)``, the exponent rounded down with ``staircase``.
+
+    >>> import gpuplace as tf
+    >>> rate = tf.train.exponential_decay(0.5, global_step=25, decay_steps=10, decay_rate=0.5, staircase=True)
+    >>> float(tf.Session().run(rate))
+    0.125
+
+    Args:
+        learning_rate: the first one, a floating scalar.
+        global_step: how many steps were done, an integer scalar or variable.
+        decay_steps: after how many steps ``decay_rate`` applies once.
+        decay_rate: the factor, a scalar.
+        staircase: whether the rate changes only every ``decay_steps`` steps.
+        name: name of the operation that multiplies.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: ``global_step`` is None.
+    """
     _check_step(global_step, "exponential_decay")
     with name_scope(name, "ExponentialDecay") as scope:
         rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
@@ -48,7 +68,22 @@ def natural_exp_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``."""
+    """``learning_rate * exp(-decay_rate * global_step / decay_steps)``.
+
+    Args:
+        learning_rate: the first one, a floating scalar.
+        global_step: how many steps were done, an integer scalar or variable.
+        decay_steps: the unit of the exponent, in steps.
+        decay_rate: the decay in that time, a floating scalar.
+        staircase: whether the rate changes only every ``decay_steps`` steps.
+        name: name of the operation that multiplies.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: ``global_step`` is None.
+    """
     _check_step(global_step, "natural_exp_decay")
     factor = unary.exp(unary.negative(decay_rate))
     return exponential_decay(learning_rate, global_step, decay_steps, factor, staircase, name)
@@ -62,7 +97,22 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate / (1 + decay_rate * global_step / decay_steps)``."""
+    """``learning_rate / (1 + decay_rate * global_step / decay_steps)``.
+
+    Args:
+        learning_rate: the first one, a floating scalar.
+        global_step: how many steps were done, an integer scalar or variable.
+        decay_steps: the unit of time, in steps.
+        decay_rate: the decay in that time, a scalar.
+        staircase: whether the rate changes only every ``decay_steps`` steps.
+        name: name of the operation that divides.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: ``global_step`` is None.
+    """
     _check_step(global_step, "inverse_time_decay")
     with name_scope(name, "InverseTimeDecay") as scope:
         rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
@@ -86,8 +136,20 @@ def polynomial_decay(
 ) -> Tensor:
     """From ``learning_rate`` to ``end_learning_rate`` in ``decay_steps``, along a power of the way left.
 
+    Args:
+        learning_rate: the first one, a floating scalar.
+        global_step: how many steps were done, an integer scalar or variable.
+        decay_steps: after how many steps the last one is reached.
+        end_learning_rate: the last one, a scalar.
+        power: the power, a scalar; 1: along a straight line.
+        cycle: whether it starts again; not supported.
+        name: name of the operation that adds.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
     Raises:
-        ValueError: ``cycle``, which is not supported.
+        ValueError: ``global_step`` is None, or ``cycle``.
     """
     _check_step(global_step, "polynomial_decay")
     if cycle:
@@ -107,7 +169,21 @@ def polynomial_decay(
 def cosine_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0, name: str | None = None
 ) -> Tensor:
-    """From ``learning_rate`` to ``alpha`` times that in ``decay_steps``, along half a cosine wave."""
+    """From ``learning_rate`` to ``alpha`` times that in ``decay_steps``, along half a cosine wave.
+
+    Args:
+        learning_rate: the first one, a float32 scalar.
+        global_step: how many steps were done, an integer scalar or variable.
+        decay_steps: after how many steps the last one is reached.
+        alpha: the last one as a share of the first, a number.
+        name: name scope.
+
+    Returns:
+        A scalar of the dtype of ``learning_rate``.
+
+    Raises:
+        ValueError: ``global_step`` is None.
+    """
     _check_step(global_step, "cosine decay")
     with name_scope(name, "CosineDecay"):
         rate = convert_to_tensor(learning_rate, name="initial_learning_rate")

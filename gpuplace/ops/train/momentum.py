@@ -17,11 +17,14 @@ class MomentumOptimizer(KernelOptimizer):
     """Gradient descent with momentum.
 
     Args:
-        learning_rate: a number, a tensor, or a function that returns one.
-        momentum: the same.
+        learning_rate: a number, a scalar tensor, or a function that returns one.
+        momentum: decay of the sum of the gradients, from 0 to below 1; given in the same ways.
         use_locking: kept in the graph.
         name: name of the update and of the slots.
         use_nesterov: look ahead along the momentum.
+
+    Raises:
+        ValueError: the name is empty.
     """
 
     _op = "Momentum"

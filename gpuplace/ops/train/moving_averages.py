@@ -24,6 +24,16 @@ def assign_moving_average(
 ) -> Any:
     """``variable -= (variable - value) * (1 - decay)``.
 
+    Args:
+        variable: the average, a variable of a floating type.
+        value: what it moves towards, of its type and shape.
+        decay: how much of the average is kept, a number or scalar tensor from 0 to 1.
+        zero_debias: not supported.
+        name: name scope, and name of the operation.
+
+    Returns:
+        What ``assign_sub`` returns: the variable afterwards.
+
     Raises:
         ValueError: ``zero_debias``, which is not supported.
     """
@@ -44,10 +54,14 @@ class ExponentialMovingAverage:
     """Keeps a moving average of each of some variables.
 
     Args:
-        decay: close to 1; the smaller, the faster an average follows.
-        num_updates: a count that makes averages follow faster in the beginning, or None.
+        decay: how much of an average is kept, close to 1; the smaller, the faster an average follows.
+        num_updates: a count that makes averages follow faster in the beginning (``decay`` is at most ``(1 +
+            num_updates) / (10 + num_updates)``), or None.
         zero_debias: not supported.
         name: end of the averages' names.
+
+    Raises:
+        ValueError: ``zero_debias``.
     """
 
     def __init__(
@@ -70,7 +84,13 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Sequence[Any] | None = None) -> Operation:
-        """An operation that moves the averages of the variables, of the trainable ones where None.
+        """An operation that moves the averages of variables; makes those that are not there yet.
+
+        Args:
+            var_list: the variables, of float16, bfloat16, float32 or float64; None: the trainable ones.
+
+        Returns:
+            An operation without outputs.
 
         Raises:
             TypeError: a variable is not of a floating type, or is a tensor, which is not supported.
@@ -99,18 +119,40 @@ class ExponentialMovingAverage:
             return control.group(*moved, name=scope)
 
     def average(self, var: Any) -> Any:
-        """The average of a variable, or None."""
+        """The average of a variable.
+
+        Args:
+            var: the variable.
+
+        Returns:
+            A variable of its type and shape, or None where ``apply`` has not made one.
+        """
         return self._averages.get(id(var), (None, None))[1]
 
     def average_name(self, var: Any) -> str:
-        """The name of the variable's average, which need not exist."""
+        """The name of the variable's average, which need not exist.
+
+        Args:
+            var: the variable.
+
+        Returns:
+            A name of an operation, as text.
+        """
         average = self.average(var)
         if average is not None:
             return average.op.name
         return get_default_graph().unique_name(f"{var.op.name}/{self._name}", mark_as_used=False)
 
     def variables_to_restore(self, moving_avg_variables: Sequence[Any] | None = None) -> dict[str, Any]:
-        """The names to read from a checkpoint, each with the variable to read it into."""
+        """The names to read from a checkpoint, each with the variable to read it into.
+
+        Args:
+            moving_avg_variables: the variables that are read from their averages; None: the trainable ones, and those
+                with an average.
+
+        Returns:
+            A dict from name to variable, with all global variables.
+        """
         averaged = [*trainable_variables(), *moving_average_variables()]
         if moving_avg_variables is not None:
             averaged = list(moving_avg_variables)

@@ -82,7 +82,26 @@ class Optimizer:
         name: str | None = None,
         grad_loss: Any = None,
     ) -> Operation:
-        """An operation that makes one step towards a smaller ``loss``: computes gradients, then applies them."""
+        """An operation that makes one step towards a smaller ``loss``: computes gradients, then applies them.
+
+        Args:
+            loss: what is to become smaller, a tensor of a floating type.
+            global_step: a variable to count up, an integer scalar; None: none.
+            var_list: the variables to change, one or a list of them; None: the trainable ones.
+            gate_gradients: which gradients wait for each other: none (``GATE_NONE``), those of one op (``GATE_OP``), or
+                all (``GATE_GRAPH``).
+            aggregation_method: see ``tf.gradients``.
+            colocate_gradients_with_ops: place gradients with their operations.
+            name: name of the operation; None: the optimizer's.
+            grad_loss: gradient of ``loss``, of its dtype and shape; None: ones.
+
+        Returns:
+            The operation; with a ``global_step``, the tensor or operation that counts it up.
+
+        Raises:
+            ValueError: there is no variable, none with a gradient, a variable or the loss is not of a floating type, or
+                another ``gate_gradients``.
+        """
         grads_and_vars = self.compute_gradients(
             loss,
             var_list=var_list,
@@ -110,15 +129,21 @@ class Optimizer:
         """The gradient of ``loss`` for each variable.
 
         Args:
-            loss: what is to become smaller.
-            var_list: the variables; the trainable ones where None.
-            gate_gradients: which gradients wait for each other: none, those of one op, or all.
-            aggregation_method: see ``gradients``.
+            loss: what is to become smaller, a tensor of a floating type.
+            var_list: the variables, one or a list of them; None: the trainable ones.
+            gate_gradients: which gradients wait for each other: none (``GATE_NONE``), those of one op (``GATE_OP``), or
+                all (``GATE_GRAPH``).
+            aggregation_method: see ``tf.gradients``.
             colocate_gradients_with_ops: place gradients with their operations.
-            grad_loss: gradient of ``loss``; ones where None.
+            grad_loss: gradient of ``loss``, of its dtype and shape; None: ones.
+
+        Returns:
+            Pairs of a gradient (a tensor, ``IndexedSlices`` or None) and its variable.
 
         Raises:
-            ValueError: there is no variable, or a variable or the loss is not of a floating type.
+            ValueError: there is no variable, a variable or the loss is not of a floating type, or another
+                ``gate_gradients``.
+            NotImplementedError: something in ``var_list`` is neither a variable nor a tensor.
         """
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise ValueError(
@@ -154,13 +179,19 @@ class Optimizer:
         """An operation that updates the variables by the gradients and, where given, counts ``global_step`` up.
 
         Args:
-            grads_and_vars: pairs of gradient and variable; a variable whose gradient is None is left alone.
-            global_step: a variable.
-            name: name of the operation; the optimizer's where None.
+            grads_and_vars: pairs of a gradient (a tensor, ``IndexedSlices`` or None, of the variable's type and shape)
+                and a variable; a variable whose gradient is None is left alone.
+            global_step: a variable, an integer scalar; None: none.
+            name: name of the operation; None: the optimizer's.
+
+        Returns:
+            The operation; with a ``global_step``, the tensor or operation that counts it up.
 
         Raises:
-            TypeError: a gradient is neither a tensor, slices nor None.
-            ValueError: there is no variable, or none with a gradient.
+            TypeError: a gradient is neither a tensor, slices nor None, or of another dtype.
+            ValueError: there is no variable, none with a gradient, or a gradient has another shape.
+            NotImplementedError: a tensor in place of a variable.
+            RuntimeError: a constraint on a variable whose gradient is ``IndexedSlices``.
         """
         pairs = [(None if g is None else _converted(g), v) for g, v in grads_and_vars]
         if not pairs:
@@ -226,7 +257,15 @@ class Optimizer:
         return sorted(self._slots)
 
     def get_slot(self, var: Any, name: str) -> Any:
-        """The slot of that name for a variable, or None."""
+        """The slot of that name for a variable.
+
+        Args:
+            var: the variable.
+            name: one of ``get_slot_names``, as ``"momentum"``.
+
+        Returns:
+            A variable, or None.
+        """
         return self._slots.get(name, {}).get(_key(var))
 
     # What subclasses use

@@ -19,13 +19,16 @@ class RMSPropOptimizer(KernelOptimizer):
     """RMSProp.
 
     Args:
-        learning_rate: a number, a tensor, or a function that returns one.
-        decay: of the running mean.
-        momentum: of the steps.
+        learning_rate: a number, a scalar tensor, or a function that returns one, as for the three that follow.
+        decay: decay of the running mean of the squared gradients, from 0 to below 1.
+        momentum: decay of the sum of the steps, from 0 to below 1.
         epsilon: added to the mean against division by zero.
         use_locking: kept in the graph.
         centered: subtract the squared running mean of the gradients.
         name: name of the update and of the slots.
+
+    Raises:
+        ValueError: the name is empty.
     """
 
     def __init__(

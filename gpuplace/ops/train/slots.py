@@ -18,7 +18,17 @@ from gpuplace.shapes import TensorShape
 
 
 def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Any:
-    """A slot of ``primary`` with the initial value ``val``."""
+    """A slot of ``primary`` with the initial value ``val``.
+
+    Args:
+        primary: the variable that it belongs to.
+        val: the initial value, a tensor.
+        name: name after that of ``primary``.
+        colocate_with_primary: whether it is placed with ``primary``.
+
+    Returns:
+        A variable of the class of ``primary``, which is not trained.
+    """
     return _create(primary, val, None, None, name, val.get_shape().is_fully_defined(), colocate_with_primary)
 
 
@@ -30,12 +40,34 @@ def create_slot_with_initializer(
     name: str,
     colocate_with_primary: bool = True,
 ) -> Any:
-    """A slot of ``primary`` of the given shape and type."""
+    """A slot of ``primary`` of the given shape and type.
+
+    Args:
+        primary: the variable that it belongs to.
+        initializer: a function from shape and dtype to a tensor, or a value.
+        shape: its shape.
+        dtype: its element type.
+        name: name after that of ``primary``.
+        colocate_with_primary: whether it is placed with ``primary``.
+
+    Returns:
+        A variable of the class of ``primary``, which is not trained.
+    """
     return _create(primary, initializer, shape, dtype, name, shape.is_fully_defined(), colocate_with_primary)
 
 
 def create_zeros_slot(primary: Any, name: str, dtype: Any = None, colocate_with_primary: bool = True) -> Any:
-    """A slot of zeros, shaped like ``primary``."""
+    """A slot of zeros, shaped like ``primary``.
+
+    Args:
+        primary: the variable that it belongs to.
+        name: name after that of ``primary``.
+        dtype: its element type; None: that of ``primary``.
+        colocate_with_primary: whether it is placed with ``primary``.
+
+    Returns:
+        A variable of the class of ``primary``, which is not trained.
+    """
     dtype = primary.dtype if dtype is None else dtype
     shape = primary.get_shape()
     if shape.is_fully_defined():

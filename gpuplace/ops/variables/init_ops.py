@@ -67,9 +67,12 @@ class Initializer:
         """The initial value of a variable.
 
         Args:
-            shape: its shape.
-            dtype: its element type; the initializer's own where None.
+            shape: its shape, a list of sizes or a ``TensorShape``, all known.
+            dtype: its element type; None: the initializer's own.
             partition_info: which part of a partitioned variable it is for, or None.
+
+        Returns:
+            A tensor of that shape and type.
         """
         raise NotImplementedError
 
@@ -82,12 +85,23 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """The initializer that ``get_config`` describes."""
+        """The initializer that ``get_config`` describes.
+
+        Args:
+            config: arguments of the class by name.
+
+        Returns:
+            An initializer of this class.
+        """
         return cls(**config)
 
 
 class Zeros(Initializer):
-    """All zeros."""
+    """All zeros.
+
+    Args:
+        dtype: element type where the call gives none; any type.
+    """
 
     def __init__(self, dtype: Any = float32) -> None:
         self.dtype = as_dtype(dtype)
@@ -98,7 +112,11 @@ class Zeros(Initializer):
 
 
 class Ones(Initializer):
-    """All ones."""
+    """All ones.
+
+    Args:
+        dtype: element type where the call gives none; numbers or bool.
+    """
 
     def __init__(self, dtype: Any = float32) -> None:
         self.dtype = as_dtype(dtype)
@@ -111,8 +129,18 @@ class Ones(Initializer):
 class Constant(Initializer):
     """A given value; the last element fills the rest of a larger shape.
 
+    >>> import gpuplace as tf
+    >>> tf.Session().run(tf.constant_initializer([1, 2])([4]))
+    array([1., 2., 2., 2.], dtype=float32)
+
+    Args:
+        value: a Python scalar, list, tuple or NumPy array.
+        dtype: element type where the call gives none.
+        verify_shape: whether ``value`` must have the shape that is asked for; then it is a TypeError where not.
+
     Raises:
         TypeError: the value is no scalar, list or array.
+        ValueError: in the call, ``value`` has more elements than the shape.
     """
 
     def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
@@ -127,7 +155,21 @@ class Constant(Initializer):
     def __call__(
         self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
     ) -> Tensor:
-        """A constant of ``shape``."""
+        """A constant of ``shape``.
+
+        Args:
+            shape: its shape.
+            dtype: its element type; None: the initializer's own.
+            partition_info: ignored.
+            verify_shape: as for the class; None: as given there.
+
+        Returns:
+            A tensor of that shape and type.
+
+        Raises:
+            TypeError: ``verify_shape``, and the value has another shape.
+            ValueError: the value has more elements.
+        """
         return constant.constant(
             self.value,
             dtype=self.dtype if dtype is None else dtype,
@@ -141,7 +183,17 @@ class Constant(Initializer):
 
 
 class RandomUniform(Initializer):
-    """Uniform between ``minval`` and ``maxval`` (1 for floating types where None)."""
+    """Uniform between ``minval`` and ``maxval``.
+
+    Args:
+        minval: the least value, a number or scalar tensor.
+        maxval: the upper bound, itself left out; None: 1, for floating types only.
+        seed: seed of the random op; None: see ``set_random_seed``.
+        dtype: element type where the call gives none: floating, int32 or int64.
+
+    Raises:
+        ValueError: in the call, an integer type without ``maxval``.
+    """
 
     def __init__(
         self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = float32
@@ -168,7 +220,17 @@ class _Normal(Initializer):
 
 
 class RandomNormal(_Normal):
-    """Normally distributed."""
+    """Normally distributed.
+
+    Args:
+        mean: mean, a number or scalar tensor.
+        stddev: standard deviation, a number or scalar tensor.
+        seed: seed of the random op; None: see ``set_random_seed``.
+        dtype: floating element type where the call gives none.
+
+    Raises:
+        ValueError: ``dtype`` is not floating.
+    """
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """Random values of ``shape``."""
@@ -177,7 +239,17 @@ class RandomNormal(_Normal):
 
 
 class TruncatedNormal(_Normal):
-    """Normally distributed, values beyond two standard deviations drawn anew."""
+    """Normally distributed, values beyond two standard deviations drawn anew.
+
+    Args:
+        mean: mean, a number or scalar tensor.
+        stddev: standard deviation before values are drawn anew, a number or scalar tensor.
+        seed: seed of the random op; None: see ``set_random_seed``.
+        dtype: floating element type where the call gives none.
+
+    Raises:
+        ValueError: ``dtype`` is not floating.
+    """
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """Random values of ``shape``."""
@@ -186,7 +258,18 @@ class TruncatedNormal(_Normal):
 
 
 class UniformUnitScaling(Initializer):
-    """Uniform, such that the variance of a layer's input is kept: ``+-sqrt(3 / fan_in) * factor``."""
+    """Uniform, such that the variance of a layer's input is kept: ``+-sqrt(3 / fan_in) * factor``.
+
+    Deprecated in TensorFlow in favour of ``variance_scaling_initializer``.
+
+    Args:
+        factor: factor of the bounds, a number.
+        seed: seed of the random op; None: see ``set_random_seed``.
+        dtype: floating element type where the call gives none.
+
+    Raises:
+        ValueError: ``dtype`` is not floating.
+    """
 
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
         self.factor = factor
@@ -209,8 +292,8 @@ class VarianceScaling(Initializer):
         scale: positive factor.
         mode: what ``n`` is: ``fan_in``, ``fan_out`` or their mean, ``fan_avg``.
         distribution: ``normal`` (the same as ``truncated_normal``), ``untruncated_normal`` or ``uniform``.
-        seed: of the random op.
-        dtype: element type where the call gives none.
+        seed: seed of the random op; None: see ``set_random_seed``.
+        dtype: floating element type where the call gives none.
 
     Raises:
         ValueError: an argument has another value.
@@ -252,7 +335,15 @@ class VarianceScaling(Initializer):
 
 
 class GlorotUniform(VarianceScaling):
-    """Uniform within ``+-sqrt(6 / (fan_in + fan_out))``."""
+    """Uniform within ``+-sqrt(6 / (fan_in + fan_out))``.
+
+    Args:
+        seed: seed of the random op; None: see ``set_random_seed``.
+        dtype: floating element type where the call gives none.
+
+    Raises:
+        ValueError: ``dtype`` is not floating.
+    """
 
     def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
@@ -263,7 +354,15 @@ class GlorotUniform(VarianceScaling):
 
 
 class GlorotNormal(VarianceScaling):
-    """Truncated normal with a variance of ``2 / (fan_in + fan_out)``."""
+    """Truncated normal with a variance of ``2 / (fan_in + fan_out)``.
+
+    Args:
+        seed: seed of the random op; None: see ``set_random_seed``.
+        dtype: floating element type where the call gives none.
+
+    Raises:
+        ValueError: ``dtype`` is not floating.
+    """
 
     def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
@@ -274,7 +373,16 @@ class GlorotNormal(VarianceScaling):
 
 
 class Orthogonal(Initializer):
-    """An orthogonal matrix, from the QR decomposition of a random one; more dimensions are flattened into rows."""
+    """An orthogonal matrix, from the QR decomposition of a random one; more dimensions are flattened into rows.
+
+    Args:
+        gain: factor of the matrix, a number.
+        seed: seed of the random op; None: see ``set_random_seed``.
+        dtype: floating element type where the call gives none.
+
+    Raises:
+        ValueError: ``dtype`` is not floating; in the call, a shape of fewer than two dimensions.
+    """
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
         self.gain = gain
@@ -299,7 +407,15 @@ class Orthogonal(Initializer):
 
 
 class Identity(Initializer):
-    """The identity matrix times ``gain``."""
+    """The identity matrix times ``gain``.
+
+    Args:
+        gain: factor of the matrix, a number.
+        dtype: floating element type where the call gives none.
+
+    Raises:
+        ValueError: ``dtype`` is not floating; in the call, a shape that is not two-dimensional.
+    """
 
     def __init__(self, gain: float = 1.0, dtype: Any = float32) -> None:
         self.gain = gain
@@ -343,22 +459,50 @@ def fans(shape: list[int]) -> tuple[float, float]:
 
 
 def he_normal(seed: int | None = None) -> Initializer:
-    """Truncated normal with a variance of ``2 / fan_in``."""
+    """Truncated normal with a variance of ``2 / fan_in``.
+
+    Args:
+        seed: seed of the random op; None: see ``set_random_seed``.
+
+    Returns:
+        An ``Initializer`` of float32.
+    """
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
 
 
 def he_uniform(seed: int | None = None) -> Initializer:
-    """Uniform within ``+-sqrt(6 / fan_in)``."""
+    """Uniform within ``+-sqrt(6 / fan_in)``.
+
+    Args:
+        seed: seed of the random op; None: see ``set_random_seed``.
+
+    Returns:
+        An ``Initializer`` of float32.
+    """
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 
 def lecun_normal(seed: int | None = None) -> Initializer:
-    """Truncated normal with a variance of ``1 / fan_in``."""
+    """Truncated normal with a variance of ``1 / fan_in``.
+
+    Args:
+        seed: seed of the random op; None: see ``set_random_seed``.
+
+    Returns:
+        An ``Initializer`` of float32.
+    """
     return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
 
 
 def lecun_uniform(seed: int | None = None) -> Initializer:
-    """Uniform within ``+-sqrt(3 / fan_in)``."""
+    """Uniform within ``+-sqrt(3 / fan_in)``.
+
+    Args:
+        seed: seed of the random op; None: see ``set_random_seed``.
+
+    Returns:
+        An ``Initializer`` of float32.
+    """
     return VarianceScaling(1.0, "fan_in", "uniform", seed)
 
 

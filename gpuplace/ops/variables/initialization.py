@@ -38,37 +38,80 @@ __all__ = [
 
 
 def global_variables(scope: str | None = None) -> list[Any]:
-    """The variables that live as long as the session, those whose names begin with a match of ``scope``."""
+    """The variables that live as long as the session.
+
+    Args:
+        scope: a regular expression that the beginning of their names matches; None: all.
+
+    Returns:
+        A list of variables.
+    """
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 def all_variables() -> list[Any]:
-    """The old name of ``global_variables``."""
+    """Deprecated name of ``global_variables``: a list of all of them."""
     return global_variables()
 
 
 def local_variables(scope: str | None = None) -> list[Any]:
-    """The variables of one process, such as counters of metrics."""
+    """The variables of one process, such as counters of metrics.
+
+    Args:
+        scope: a regular expression that the beginning of their names matches; None: all.
+
+    Returns:
+        A list of variables.
+    """
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
 def model_variables(scope: str | None = None) -> list[Any]:
-    """The variables of the model itself."""
+    """The variables of the model itself.
+
+    Args:
+        scope: a regular expression that the beginning of their names matches; None: all.
+
+    Returns:
+        A list of variables.
+    """
     return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """The variables that optimizers change where nothing else is said."""
+    """The variables that optimizers change where nothing else is said.
+
+    Args:
+        scope: a regular expression that the beginning of their names matches; None: all.
+
+    Returns:
+        A list of variables.
+    """
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
 def moving_average_variables(scope: str | None = None) -> list[Any]:
-    """The variables of which moving averages are kept."""
+    """The variables of which moving averages are kept.
+
+    Args:
+        scope: a regular expression that the beginning of their names matches; None: all.
+
+    Returns:
+        A list of variables.
+    """
     return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
-    """An operation that runs the initializers of ``var_list``."""
+    """An operation that runs the initializers of some variables.
+
+    Args:
+        var_list: the variables; none make a ``NoOp``.
+        name: name of the operation.
+
+    Returns:
+        An operation without outputs.
+    """
     if var_list:
         return control.group(*[variable.initializer for variable in var_list], name=name)
     return control.no_op(name=name)
@@ -85,22 +128,37 @@ def local_variables_initializer() -> Operation:
 
 
 def initialize_variables(var_list: Sequence[Any], name: str = "init") -> Operation:
-    """The old name of ``variables_initializer``."""
+    """Deprecated name of ``variables_initializer``.
+
+    Args:
+        var_list: the variables.
+        name: name of the operation.
+
+    Returns:
+        An operation without outputs.
+    """
     return variables_initializer(var_list, name)
 
 
 def initialize_all_variables() -> Operation:
-    """The old name of ``global_variables_initializer``."""
+    """Deprecated name of ``global_variables_initializer``."""
     return global_variables_initializer()
 
 
 def initialize_local_variables() -> Operation:
-    """The old name of ``local_variables_initializer``."""
+    """Deprecated name of ``local_variables_initializer``."""
     return local_variables_initializer()
 
 
 def is_variable_initialized(variable: Any) -> Tensor:
-    """Whether ``variable`` has a value."""
+    """Whether a variable has a value.
+
+    Args:
+        variable: a variable, or the reference tensor of one.
+
+    Returns:
+        A bool scalar.
+    """
     return state.is_variable_initialized(variable)
 
 
@@ -117,7 +175,17 @@ def _all_variables_or_ops() -> list[Any]:
 
 
 def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tensor | None:
-    """A tensor that cannot be computed while one of the variables (all of them where None) has no value."""
+    """A tensor that cannot be computed while one of the variables has no value; deprecated.
+
+    Args:
+        var_list: the variables; None: all global and local ones, or, where there are none, all variable operations.
+
+    Returns:
+        An int32 tensor of no use but to be run, or None without variables.
+
+    Raises:
+        FailedPreconditionError: at run time, a variable has no value.
+    """
     variables = _all_variables_or_ops() if var_list is None else list(var_list)
     if not variables:
         return None
@@ -131,7 +199,15 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tenso
 def report_uninitialized_variables(
     var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
-    """The names, at run time, of those variables (of all where None) that have no value."""
+    """The names, at run time, of those variables that have no value.
+
+    Args:
+        var_list: the variables; None: all global and local ones, or, where there are none, all variable operations.
+        name: name of the scope.
+
+    Returns:
+        A string vector; what computes it is on the CPU.
+    """
     variables = _all_variables_or_ops() if var_list is None else list(var_list)
     with name_scope(name):
         flags = [state.is_variable_initialized(variable) for variable in variables]

@@ -99,7 +99,19 @@ def _read_gradient(op: Operation, grad: Any) -> Any:
 
 
 def variable_shape(handle: Tensor, name: str | None = None, out_type: Any = None) -> Tensor:
-    """The shape of a variable: a constant where it is known."""
+    """The shape of a resource variable's value: a constant where it is known.
+
+    Args:
+        handle: the variable's handle, a resource tensor.
+        name: name of the operation.
+        out_type: int32 or int64; None: int32.
+
+    Returns:
+        A vector of that type.
+
+    Raises:
+        FailedPreconditionError: at run time, the shape is not known and the variable has no value.
+    """
     shape = handle_shape(handle)
     if shape.is_fully_defined():
         return make_constant(shape.as_list(), out_type or "int32", name=name)
@@ -212,7 +224,21 @@ def _check_update(resource: ResourceHandle, value: Any) -> None:
 def resource_gather(
     resource: Tensor, indices: Any, dtype: Any, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """The rows ``indices`` of the variable behind a handle."""
+    """Rows of a resource variable, read without the rest.
+
+    Args:
+        resource: the variable's handle, a resource tensor.
+        indices: the numbers of rows, int32 or int64, of any shape.
+        dtype: the variable's type.
+        validate_indices: kept in the graph; they are always checked.
+        name: name of the operation.
+
+    Returns:
+        A tensor of type ``dtype`` and the shape ``indices.shape + variable.shape[1:]``.
+
+    Raises:
+        InvalidArgumentError: at run time, there is no row of that number.
+    """
     arguments = {"indices": indices, "dtype": dtype, "validate_indices": validate_indices}
     return apply_op("ResourceGather", name, resource=resource, **arguments).outputs[0]
 

@@ -37,7 +37,30 @@ __all__ = ["ResourceVariable", "is_resource_variable"]
 
 
 class ResourceVariable(Variable):
-    """A resource variable; arguments as for ``Variable``."""
+    """A resource variable: ``tf.Variable(..., use_resource=True)``, which documents the same arguments at more length.
+
+    Args:
+        initial_value: a tensor, something convertible to one, or a function without arguments that returns either.
+        trainable: collect it among the trainable variables; None: True.
+        collections: list of names of collections; None: the global variables.
+        validate_shape: kept; a shape that is not known is allowed here.
+        caching_device: where to read it for its consumers; None: on its own device.
+        name: its name, made unique; None: ``Variable``.
+        variable_def: not supported; None.
+        dtype: element type; None: the initial value's.
+        expected_shape: ignored, as in TensorFlow.
+        import_scope: ignored: it goes with ``variable_def``.
+        constraint: a function from the value to a value, applied by optimizers after an update.
+        use_resource: ignored.
+        synchronization: kept.
+        aggregation: kept.
+        shape: its shape, which may leave sizes open; None: the initial value's.
+
+    Raises:
+        ValueError: no initial value, one that does not fit ``shape``, collections that are no list, or a
+            ``variable_def``.
+        TypeError: the initial value cannot be of type ``dtype``.
+    """
 
     _handle: Tensor
     _dtype: DType
@@ -123,7 +146,7 @@ class ResourceVariable(Variable):
         return read_variable_op(self._handle, self._dtype)
 
     def value(self) -> Tensor:
-        """The current value, read on the device that the variable requested."""
+        """The current value, read on the device that the variable requested: a tensor of its type and shape."""
         if self._cached_value is not None:
             return self._cached_value
         graph = self.graph
@@ -131,25 +154,61 @@ class ResourceVariable(Variable):
             return self._read()
 
     def read_value(self) -> Tensor:
-        """The current value, read by an operation of its own, under whatever control dependencies there are."""
+        """The current value, read by an operation of its own, under whatever control dependencies there are.
+
+        Returns:
+            A tensor of the variable's type and shape.
+        """
         with name_scope("Read"), self.graph.device(self._handle.device):
             value = self._read()
         return array.identity(value)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
-        """The rows ``indices``, without reading the rest."""
+        """The rows ``indices``, without reading the rest.
+
+        Args:
+            indices: the numbers of rows, int32 or int64, of any shape.
+            name: name scope, and name of the operation; None: ``Gather``.
+
+        Returns:
+            A tensor of the variable's type and the shape ``indices.shape + variable.shape[1:]``.
+
+        Raises:
+            TypeError: ``indices`` has another dtype.
+            InvalidArgumentError: at run time, there is no row of that number.
+        """
         with name_scope("Gather" if name is None else name) as scope:
             value = resource_gather(self._handle, indices, dtype=self._dtype, name=scope)
         return array.identity(value)
 
     def is_initialized(self, name: str | None = None) -> Tensor:
-        """Whether it has a value."""
+        """Whether it has a value.
+
+        Args:
+            name: name of the operation.
+
+        Returns:
+            A bool scalar.
+        """
         return var_is_initialized_op(self._handle, name)
 
     def assign(
         self, value: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Gives it a new value; returns something that reads it afterwards, or the operation without ``read_value``."""
+        """Gives it a new value.
+
+        Args:
+            value: a tensor of the variable's type and shape.
+            use_locking: ignored; assignments are always atomic here.
+            name: name of the operation.
+            read_value: whether something to read is returned.
+
+        Returns:
+            A variable whose reads wait for the assignment, or the operation without ``read_value``.
+
+        Raises:
+            ValueError: ``value`` has another dtype or shape.
+        """
         with self.graph.as_default():
             tensor = convert_to_tensor(value, self._dtype)
             self._shape.assert_is_compatible_with(tensor.shape)
@@ -158,7 +217,20 @@ class ResourceVariable(Variable):
     def assign_add(
         self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Adds ``delta``; returns something that reads it afterwards, or the operation without ``read_value``."""
+        """Adds ``delta``.
+
+        Args:
+            delta: a tensor of numbers of the variable's type and shape.
+            use_locking: ignored; assignments are always atomic here.
+            name: name of the operation.
+            read_value: whether something to read is returned.
+
+        Returns:
+            A variable whose reads wait for the assignment, or the operation without ``read_value``.
+
+        Raises:
+            ValueError: ``delta`` has another dtype or shape.
+        """
         with self.graph.as_default():
             tensor = convert_to_tensor(delta, self._dtype)
             return self._after(assign_add_variable_op(self._handle, tensor, name=name), read_value)
@@ -166,7 +238,20 @@ class ResourceVariable(Variable):
     def assign_sub(
         self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Subtracts ``delta``; returns something that reads it afterwards, or the operation without ``read_value``."""
+        """Subtracts ``delta``.
+
+        Args:
+            delta: a tensor of numbers of the variable's type and shape.
+            use_locking: ignored; assignments are always atomic here.
+            name: name of the operation.
+            read_value: whether something to read is returned.
+
+        Returns:
+            A variable whose reads wait for the assignment, or the operation without ``read_value``.
+
+        Raises:
+            ValueError: ``delta`` has another dtype or shape.
+        """
         with self.graph.as_default():
             tensor = convert_to_tensor(delta, self._dtype)
             return self._after(assign_sub_variable_op(self._handle, tensor, name=name), read_value)
@@ -201,7 +286,21 @@ def _scatter_method(how: str) -> Any:
         return self._scatter(how, sparse_delta.indices, sparse_delta.values, name)
 
     scatter.__name__ = f"scatter_{how}"
-    scatter.__doc__ = f"Scatters slices into it: ``tf.scatter_{how}``."
+    scatter.__doc__ = f"""Scatters slices into it: ``tf.scatter_{how}``.
+
+    Args:
+        sparse_delta: ``IndexedSlices`` whose values have the variable's type.
+        use_locking: ignored; updates are always atomic here.
+        name: name of the operation.
+
+    Returns:
+        A variable whose reads wait for the update.
+
+    Raises:
+        TypeError: ``sparse_delta`` is something else.
+        ValueError: the shapes do not fit.
+        InvalidArgumentError: at run time, there is no row of that number.
+    """
     return scatter
 
 
@@ -245,5 +344,12 @@ _kinds["resource"] = ResourceVariable
 
 
 def is_resource_variable(variable: Any) -> bool:
-    """Whether ``variable`` is a resource variable."""
+    """Whether a variable is a resource variable.
+
+    Args:
+        variable: anything.
+
+    Returns:
+        A Python bool.
+    """
     return isinstance(variable, ResourceVariable)

@@ -90,13 +90,18 @@ def assign(
 
     Args:
         ref: a variable, or the reference tensor of one.
-        value: the value, of the variable's type.
-        validate_shape: require the variable's shape (True where None).
+        value: a tensor of the variable's type and shape.
+        validate_shape: require the variable's shape; None: True. Without it a reference variable takes the new shape.
         use_locking: kept in the graph; assignments are always atomic here.
         name: name of the operation.
 
     Returns:
-        A reference to the variable after the assignment.
+        A reference to the variable after the assignment; of a resource variable, a variable to read then.
+
+    Raises:
+        TypeError: ``value`` has another dtype (ValueError for a resource variable).
+        ValueError: ``value`` has another shape.
+        InvalidArgumentError: at run time, ``value`` has another shape, which was not known before.
     """
     if not _is_reference(ref):
         return ref.assign(value, name=name)
@@ -105,14 +110,44 @@ def assign(
 
 
 def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
-    """Adds ``value`` to a variable; returns a reference to it afterwards."""
+    """Adds ``value`` to a variable.
+
+    Args:
+        ref: a variable of numbers, or the reference tensor of one.
+        value: a tensor of the variable's type and shape.
+        use_locking: kept in the graph; assignments are always atomic here.
+        name: name of the operation; ignored for a resource variable.
+
+    Returns:
+        A reference to the variable afterwards; of a resource variable, a variable to read then.
+
+    Raises:
+        TypeError: ``value`` has another dtype (ValueError for a resource variable), or is not made of numbers.
+        ValueError: ``value`` has another shape.
+        InvalidArgumentError: at run time, ``value`` has another shape, which was not known before.
+    """
     if not _is_reference(ref):
         return ref.assign_add(value)
     return apply_op("AssignAdd", name, ref=ref, value=value, use_locking=use_locking).outputs[0]
 
 
 def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
-    """Subtracts ``value`` from a variable; returns a reference to it afterwards."""
+    """Subtracts ``value`` from a variable.
+
+    Args:
+        ref: a variable of numbers, or the reference tensor of one.
+        value: a tensor of the variable's type and shape.
+        use_locking: kept in the graph; assignments are always atomic here.
+        name: name of the operation; ignored for a resource variable.
+
+    Returns:
+        A reference to the variable afterwards; of a resource variable, a variable to read then.
+
+    Raises:
+        TypeError: ``value`` has another dtype (ValueError for a resource variable), or is not made of numbers.
+        ValueError: ``value`` has another shape.
+        InvalidArgumentError: at run time, ``value`` has another shape, which was not known before.
+    """
     if not _is_reference(ref):
         return ref.assign_sub(value)
     return apply_op("AssignSub", name, ref=ref, value=value, use_locking=use_locking).outputs[0]
@@ -206,49 +241,182 @@ def _is_variable_initialized(xp: Any, ref: VariableStorage) -> Any:
 def scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
-    """Replaces the rows ``indices`` of a variable by ``updates``; returns the variable afterwards."""
+    """Replaces the rows of a variable by updates.
+
+    With equal indices the later update stays.
+
+    Args:
+        ref: a variable of any type, or the reference tensor of one.
+        indices: the numbers of rows, int32 or int64, of any shape.
+        updates: ``indices.shape + ref.shape[1:]``, or a scalar for all of them; of the variable's type.
+        use_locking: kept in the graph; updates are always atomic here.
+        name: name of the operation.
+
+    Returns:
+        A reference to the variable afterwards; of a resource variable, a variable to read then.
+
+    Raises:
+        TypeError: another dtype.
+        ValueError: the shapes do not fit.
+        InvalidArgumentError: at run time, there is no row of that number.
+    """
     return _scatter("update", ref, indices, updates, use_locking, name)
 
 
 def scatter_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Adds ``updates`` to the rows ``indices`` of a variable; returns the variable afterwards."""
+    """Adds to rows of a variable.
+
+    Equal indices count one after the other.
+
+    >>> import gpuplace as tf
+    >>> table = tf.Variable([1.0, 2.0, 3.0])
+    >>> with tf.Session() as session:
+    ...     session.run(table.initializer)
+    ...     session.run(tf.scatter_add(table, [0, 2], [10.0, 20.0]))
+    array([11.,  2., 23.], dtype=float32)
+
+    Args:
+        ref: a variable of numbers, or the reference tensor of one.
+        indices: the numbers of rows, int32 or int64, of any shape.
+        updates: ``indices.shape + ref.shape[1:]``, or a scalar for all of them; of the variable's type.
+        use_locking: kept in the graph; updates are always atomic here.
+        name: name of the operation.
+
+    Returns:
+        A reference to the variable afterwards; of a resource variable, a variable to read then.
+
+    Raises:
+        TypeError: another dtype.
+        ValueError: the shapes do not fit.
+        InvalidArgumentError: at run time, there is no row of that number.
+    """
     return _scatter("add", ref, indices, updates, use_locking, name)
 
 
 def scatter_sub(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Subtracts ``updates`` from the rows ``indices`` of a variable; returns the variable afterwards."""
+    """Subtracts from rows of a variable.
+
+    Equal indices count one after the other.
+
+    Args:
+        ref: a variable of numbers, or the reference tensor of one.
+        indices: the numbers of rows, int32 or int64, of any shape.
+        updates: ``indices.shape + ref.shape[1:]``, or a scalar for all of them; of the variable's type.
+        use_locking: kept in the graph; updates are always atomic here.
+        name: name of the operation.
+
+    Returns:
+        A reference to the variable afterwards; of a resource variable, a variable to read then.
+
+    Raises:
+        TypeError: another dtype.
+        ValueError: the shapes do not fit.
+        InvalidArgumentError: at run time, there is no row of that number.
+    """
     return _scatter("sub", ref, indices, updates, use_locking, name)
 
 
 def scatter_mul(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Multiplies the rows ``indices`` of a variable by ``updates``; returns the variable afterwards."""
+    """Multiplies rows of a variable.
+
+    Equal indices count one after the other.
+
+    Args:
+        ref: a variable of numbers, or the reference tensor of one.
+        indices: the numbers of rows, int32 or int64, of any shape.
+        updates: ``indices.shape + ref.shape[1:]``, or a scalar for all of them; of the variable's type.
+        use_locking: kept in the graph; updates are always atomic here.
+        name: name of the operation.
+
+    Returns:
+        A reference to the variable afterwards; of a resource variable, a variable to read then.
+
+    Raises:
+        TypeError: another dtype.
+        ValueError: the shapes do not fit.
+        InvalidArgumentError: at run time, there is no row of that number.
+    """
     return _scatter("mul", ref, indices, updates, use_locking, name)
 
 
 def scatter_div(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Divides the rows ``indices`` of a variable by ``updates``; returns the variable afterwards."""
+    """Divides rows of a variable.
+
+    Equal indices count one after the other.
+
+    Args:
+        ref: a variable of numbers, or the reference tensor of one.
+        indices: the numbers of rows, int32 or int64, of any shape.
+        updates: ``indices.shape + ref.shape[1:]``, or a scalar for all of them; of the variable's type.
+        use_locking: kept in the graph; updates are always atomic here.
+        name: name of the operation.
+
+    Returns:
+        A reference to the variable afterwards; of a resource variable, a variable to read then.
+
+    Raises:
+        TypeError: another dtype.
+        ValueError: the shapes do not fit.
+        InvalidArgumentError: at run time, there is no row of that number.
+    """
     return _scatter("div", ref, indices, updates, use_locking, name)
 
 
 def scatter_min(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Keeps the smaller of the rows ``indices`` of a variable and ``updates``; returns the variable afterwards."""
+    """Keeps the smaller of rows of a variable and updates, element by element.
+
+    Equal indices count one after the other.
+
+    Args:
+        ref: a variable of float16, bfloat16, float32, float64, int32 or int64, or the reference tensor of one.
+        indices: the numbers of rows, int32 or int64, of any shape.
+        updates: ``indices.shape + ref.shape[1:]``, or a scalar for all of them; of the variable's type.
+        use_locking: kept in the graph; updates are always atomic here.
+        name: name of the operation.
+
+    Returns:
+        A reference to the variable afterwards; of a resource variable, a variable to read then.
+
+    Raises:
+        TypeError: another dtype.
+        ValueError: the shapes do not fit.
+        InvalidArgumentError: at run time, there is no row of that number.
+    """
     return _scatter("min", ref, indices, updates, use_locking, name)
 
 
 def scatter_max(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Keeps the larger of the rows ``indices`` of a variable and ``updates``; returns the variable afterwards."""
+    """Keeps the larger of rows of a variable and updates, element by element.
+
+    Equal indices count one after the other.
+
+    Args:
+        ref: a variable of float16, bfloat16, float32, float64, int32 or int64, or the reference tensor of one.
+        indices: the numbers of rows, int32 or int64, of any shape.
+        updates: ``indices.shape + ref.shape[1:]``, or a scalar for all of them; of the variable's type.
+        use_locking: kept in the graph; updates are always atomic here.
+        name: name of the operation.
+
+    Returns:
+        A reference to the variable afterwards; of a resource variable, a variable to read then.
+
+    Raises:
+        TypeError: another dtype.
+        ValueError: the shapes do not fit.
+        InvalidArgumentError: at run time, there is no row of that number.
+    """
     return _scatter("max", ref, indices, updates, use_locking, name)
 
 
@@ -286,10 +454,19 @@ def _scatter_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callabl
 
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
-    """Adds one to a variable; OutOfRangeError at run time where that would take it above ``limit``.
+    """Adds one to a variable, unless that takes it above ``limit``.
+
+    Args:
+        ref: a scalar reference variable of int32 or int64, or the reference tensor of one.
+        limit: the largest value, a Python integer.
+        name: name of the operation.
 
     Returns:
-        The value before.
+        The value before, a scalar of the variable's type.
+
+    Raises:
+        TypeError: ``ref`` is of another dtype, or no reference.
+        OutOfRangeError: at run time, the value is ``limit`` already.
     """
     return apply_op("CountUpTo", name, ref=ref, limit=limit).outputs[0]
 

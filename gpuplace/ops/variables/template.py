@@ -38,8 +38,14 @@ def make_template(
         func_: the function.
         create_scope_now_: whether the scope is made now and not at the first call.
         unique_name_: name of the scope as it is, instead of ``name_``.
-        custom_getter_: see ``variable_scope``.
+        custom_getter_: see ``variable_scope``; None: the one around the scope.
         **kwargs: arguments of the function that are the same in every call.
+
+    Returns:
+        A ``Template``, to be called like the function.
+
+    Raises:
+        ValueError: ``name_`` is None.
     """
     function = functools.partial(func_, **kwargs) if kwargs else func_
     return Template(name_, function, create_scope_now_, unique_name_, custom_getter_)
@@ -47,6 +53,13 @@ def make_template(
 
 class Template:
     """A function that shares its variables between calls; see ``make_template``.
+
+    Args:
+        name: name of the variable scope; made unique.
+        func: the function.
+        create_scope_now: whether the scope is made now and not at the first call.
+        unique_name: name of the scope as it is, instead of ``name``.
+        custom_getter: see ``variable_scope``; None: the one around the scope.
 
     Raises:
         ValueError: ``name`` is None.
@@ -76,6 +89,13 @@ class Template:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function.
+
+        Args:
+            *args: arguments of the function.
+            **kwargs: arguments of the function by name.
+
+        Returns:
+            What the function returns.
 
         Raises:
             ValueError: a call after the first one makes a trainable variable.

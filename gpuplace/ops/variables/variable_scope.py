@@ -56,13 +56,20 @@ def no_regularizer(_: Any) -> None:
 
 
 class VariableScope:
-    """What ``get_variable`` uses where its arguments leave something out.
+    """What ``get_variable`` uses where its arguments leave something out; each argument is an attribute too.
 
-    Attributes:
-        name: prefix of the variables' names, without a slash at the end.
-        original_name_scope: the name scope that was opened with it.
+    Args:
         reuse: False or None to make variables, True to share existing ones, ``AUTO_REUSE`` for both.
-        initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint: defaults.
+        name: prefix of the variables' names, without a slash at the end.
+        initializer: default initializer; None: Glorot's uniform one.
+        regularizer: default regularizer, a function from a variable to a loss.
+        caching_device: where variables are read for their consumers, a device name or function.
+        partitioner: default partitioner; none is supported.
+        custom_getter: the function through which variables are got.
+        name_scope: the name scope that was opened with it; the attribute is ``original_name_scope``.
+        dtype: default element type.
+        use_resource: whether to make resource variables; None: as ``enable_resource_variables`` says.
+        constraint: default constraint.
     """
 
     def __init__(
@@ -96,35 +103,70 @@ class VariableScope:
         self.reuse = True
 
     def set_initializer(self, initializer: Any) -> None:
-        """Sets the default initializer."""
+        """Sets the default initializer.
+
+        Args:
+            initializer: a function from shape and dtype to a tensor, or None.
+        """
         self.initializer = initializer
 
     def set_regularizer(self, regularizer: Any) -> None:
-        """Sets the default regularizer."""
+        """Sets the default regularizer.
+
+        Args:
+            regularizer: a function from a variable to a scalar loss, or None.
+        """
         self.regularizer = regularizer
 
     def set_caching_device(self, caching_device: Any) -> None:
-        """Sets the default caching device."""
+        """Sets the default caching device.
+
+        Args:
+            caching_device: a device name or function, or None.
+        """
         self.caching_device = caching_device
 
     def set_partitioner(self, partitioner: Any) -> None:
-        """Sets the default partitioner."""
+        """Sets the default partitioner.
+
+        Args:
+            partitioner: None; with another one ``get_variable`` raises ValueError.
+        """
         self.partitioner = partitioner
 
     def set_custom_getter(self, custom_getter: Any) -> None:
-        """Sets the function through which variables are got."""
+        """Sets the function through which variables are got.
+
+        Args:
+            custom_getter: a function that is called with ``getter`` and all arguments of ``get_variable``, or None.
+        """
         self.custom_getter = custom_getter
 
     def set_dtype(self, dtype: Any) -> None:
-        """Sets the default element type."""
+        """Sets the default element type.
+
+        Args:
+            dtype: the type.
+        """
         self.dtype = dtype
 
     def set_use_resource(self, use_resource: bool) -> None:
-        """Sets whether variables are resource variables."""
+        """Sets whether variables are resource variables.
+
+        Args:
+            use_resource: True or False.
+        """
         self.use_resource = use_resource
 
     def get_collection(self, name: Any) -> list[Any]:
-        """The items of a collection whose names lie in this scope."""
+        """The items of a collection whose names lie in this scope.
+
+        Args:
+            name: name of the collection, as in ``GraphKeys``.
+
+        Returns:
+            A list.
+        """
         return get_default_graph().get_collection(name, self.name + "/" if self.name else "")
 
     def trainable_variables(self) -> list[Any]:
@@ -159,7 +201,33 @@ class VariableScope:
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
-        """A variable of this scope from ``var_store``; see ``get_variable``."""
+        """A variable of this scope from ``var_store``; see ``get_variable``.
+
+        Args:
+            var_store: the variables of a graph.
+            name: its name within the scope.
+            shape: its shape; needed to make one, unless ``initializer`` is a value.
+            dtype: its element type; None: the scope's.
+            initializer: an initializer, or a value; None: the scope's.
+            regularizer: a function from the variable to a loss; None: the scope's.
+            reuse: whether to share; None: as the scope says.
+            trainable: collect it among the trainable variables; None: True.
+            collections: list of names of collections; None: the global variables.
+            caching_device: where to read it for its consumers; None: as the scope says.
+            partitioner: not supported.
+            validate_shape: require a known shape of the initial value.
+            use_resource: make a resource variable; None: as the scope says.
+            custom_getter: a function to call instead; None: the scope's.
+            constraint: applied by optimizers after an update; None: the scope's.
+            synchronization: kept.
+            aggregation: kept.
+
+        Returns:
+            The variable.
+
+        Raises:
+            ValueError: as for ``get_variable``, or ``initializer`` is a value of another type than ``dtype``.
+        """
 
         def first(given: Any, default: Any) -> Any:
             return default if given is None else given
@@ -243,7 +311,7 @@ def _variable_store() -> VariableStore:
 
 
 def get_variable_scope() -> VariableScope:
-    """The current variable scope."""
+    """The current variable scope of the default graph, a ``VariableScope``."""
     return _scope_store().variable_scope
 
 
@@ -269,23 +337,28 @@ def get_variable(
     Args:
         name: its name within the scope.
         shape: its shape; needed to make one, unless ``initializer`` is a value.
-        dtype: its element type; the scope's where None.
-        initializer: an initializer, or a value; the scope's where None, and without one Glorot's uniform one.
-        regularizer: a function from the variable to a loss, collected among the regularization losses.
-        trainable: collect it among the trainable variables (True where None).
-        collections: names of collections; the global variables where None.
-        caching_device: where to read it for its consumers.
+        dtype: its element type; None: the scope's, float32 without one.
+        initializer: a function from shape and dtype to a tensor, or a value; None: the scope's, and without one
+            Glorot's uniform one, for integers, bools and strings zeros.
+        regularizer: a function from the variable to a scalar loss, collected among the regularization losses.
+        trainable: collect it among the trainable variables; None: True.
+        collections: list of names of collections; None: the global variables.
+        caching_device: where to read it for its consumers, a device name or function.
         partitioner: not supported.
         validate_shape: require a known shape of the initial value.
-        use_resource: make a resource variable.
+        use_resource: make a resource variable; None: as the scope says.
         custom_getter: a function that is called with ``getter`` and all arguments instead.
-        constraint: applied by optimizers after an update.
+        constraint: a function from the value to a value, applied by optimizers after an update.
         synchronization: kept.
         aggregation: kept.
 
+    Returns:
+        The variable, a ``Variable`` of either class.
+
     Raises:
-        ValueError: it exists and the scope does not share variables; it does not exist and the scope only shares; or
-            shape or type differ from the existing one's.
+        ValueError: it exists and the scope does not share variables; it does not exist and the scope only shares; shape
+            or type differ from the existing one's; there is no known shape to make one of; or a shape is given beside a
+            value, or a partitioner.
     """
     return get_variable_scope().get_variable(
         _variable_store(),
@@ -317,7 +390,24 @@ def get_local_variable(
     collections: Any = None,
     **arguments: Any,
 ) -> Any:
-    """``get_variable`` for a local variable, which is never trainable."""
+    """``get_variable`` for a local variable, which is never trainable.
+
+    Args:
+        name: its name within the scope.
+        shape: its shape; needed to make one, unless ``initializer`` is a value.
+        dtype: its element type; None: the scope's.
+        initializer: as for ``get_variable``.
+        regularizer: as for ``get_variable``.
+        trainable: ignored.
+        collections: list of names of collections; the local variables come on top.
+        **arguments: the others that ``get_variable`` has.
+
+    Returns:
+        The variable.
+
+    Raises:
+        ValueError: as for ``get_variable``.
+    """
     return get_variable(
         name,
         shape,
@@ -350,21 +440,25 @@ def variable_scope(
     Args:
         name_or_scope: its name, or a scope to enter again, or None to use ``default_name``.
         default_name: the name, made unique among open scopes, where ``name_or_scope`` is None.
-        values: tensors that have to be of one graph.
-        initializer: default initializer of the variables inside.
+        values: tensors that have to be of one graph; None: the default graph counts.
+        initializer: default initializer of the variables inside; None: the outer scope's, as for all defaults that
+            follow.
         regularizer: default regularizer.
         caching_device: default caching device.
-        partitioner: default partitioner.
+        partitioner: default partitioner; none is supported.
         custom_getter: default custom getter; wraps the outer scope's.
         reuse: True to share existing variables, ``AUTO_REUSE`` to share or make them; None or False inherits.
         dtype: default element type.
         use_resource: make resource variables.
-        constraint: default constraint.
+        constraint: default constraint, which is not inherited.
         auxiliary_name_scope: open the name scope too.
 
+    Returns:
+        A context manager that gives the ``VariableScope``.
+
     Raises:
-        ValueError: neither name is given, or only ``default_name`` together with ``reuse``.
-        TypeError: ``name_or_scope`` is neither a name nor a scope.
+        ValueError: only ``default_name`` is given together with ``reuse``.
+        TypeError: neither name is given, or ``name_or_scope`` is neither a name nor a scope.
     """
     if default_name is None and name_or_scope is None:
         raise TypeError("If default_name is None then name_or_scope is required")
@@ -477,5 +571,19 @@ def _nested_getter(inner: Callable[..., Any], outer: Callable[..., Any]) -> Call
 
 
 def variable_op_scope(values: Any, name_or_scope: Any, default_name: str | None = None, **kwargs: Any) -> Any:
-    """The old form of ``variable_scope``, with ``values`` first."""
+    """The old form of ``variable_scope``, with ``values`` first.
+
+    Args:
+        values: tensors that have to be of one graph.
+        name_or_scope: as for ``variable_scope``.
+        default_name: as for ``variable_scope``.
+        **kwargs: its other arguments.
+
+    Returns:
+        A context manager that gives the ``VariableScope``.
+
+    Raises:
+        ValueError: as for ``variable_scope``.
+        TypeError: as for ``variable_scope``.
+    """
     return variable_scope(name_or_scope, default_name=default_name, values=values, **kwargs)

@@ -48,6 +48,18 @@ class VariableStore:
     ) -> Any:
         """A variable that exists, or a new one, as ``reuse`` says; ``custom_getter`` decides where it is given.
 
+        Args:
+            name: its full name.
+            shape: its shape, or None.
+            dtype: its element type.
+            initializer: a function from shape and dtype to a tensor, or a value; None: Glorot's uniform one, or zeros.
+            reuse: True, False, None or ``AUTO_REUSE``.
+            custom_getter: a function to call instead, or None.
+            **arguments: the others that ``get_variable`` has.
+
+        Returns:
+            The variable, or what ``custom_getter`` returns.
+
         Raises:
             ValueError: the variable exists and may not be shared, does not exist and has to, or differs from what is
                 asked for.

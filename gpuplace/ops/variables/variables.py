@@ -91,25 +91,34 @@ def resource_variables_enabled() -> bool:
 class Variable:
     """A tensor that keeps its value between runs.
 
+    >>> import gpuplace as tf
+    >>> count = tf.Variable(0, name="count")
+    >>> with tf.Session() as session:
+    ...     session.run(count.initializer)
+    ...     int(session.run(count.assign_add(2)))
+    2
+
     Args:
         initial_value: a tensor, something convertible to one, or a function without arguments that returns either.
-        trainable: collect it among the trainable variables (True where None).
-        collections: names of collections; the global variables where None.
+        trainable: collect it among the trainable variables; None: True.
+        collections: list of names of collections; None: the global variables.
         validate_shape: require a known shape of the initial value, and keep it.
-        caching_device: where to read it for its consumers.
-        name: its name.
-        variable_def: not supported.
-        dtype: element type; the initial value's where None.
+        caching_device: where to read it for its consumers, a device name or function; None: on its own device.
+        name: its name, made unique; None: ``Variable``.
+        variable_def: not supported; None.
+        dtype: element type; None: the initial value's.
         expected_shape: ignored, as in TensorFlow.
-        import_scope: not supported.
-        constraint: applied by optimizers after an update.
-        use_resource: make a resource variable.
+        import_scope: ignored: it goes with ``variable_def``.
+        constraint: a function from the value to a value, applied by optimizers after an update.
+        use_resource: make a resource variable; None: as the variable scope says, or ``enable_resource_variables``.
         synchronization: kept.
         aggregation: kept.
-        shape: its shape; the initial value's where None.
+        shape: its shape; None: the initial value's.
 
     Raises:
-        ValueError: no initial value, or one without a known shape although ``validate_shape``.
+        ValueError: no initial value, one without a known shape although ``validate_shape``, one that does not fit
+            ``shape``, collections that are no list, or a ``variable_def``.
+        TypeError: the initial value cannot be of type ``dtype``.
     """
 
     __array_priority__ = 100
@@ -221,7 +230,7 @@ class Variable:
         return self.op.device
 
     def get_shape(self) -> TensorShape:
-        """What is known of the shape."""
+        """What is known of the shape, a ``TensorShape``."""
         return self.shape
 
     @property
@@ -259,15 +268,22 @@ class Variable:
         return self.name[: self.name.index(":")]
 
     def value(self) -> Tensor:
-        """The current value, as its consumers read it."""
+        """The current value, as its consumers read it: a tensor of the variable's type and shape."""
         raise NotImplementedError
 
     def read_value(self) -> Tensor:
-        """The current value, read by an operation of its own."""
+        """The current value, read by an operation of its own: a tensor of the variable's type and shape."""
         raise NotImplementedError
 
     def is_initialized(self, name: str | None = None) -> Tensor:
-        """Whether it has a value."""
+        """Whether it has a value.
+
+        Args:
+            name: name of the operation.
+
+        Returns:
+            A bool scalar.
+        """
         return state.is_variable_initialized(self, name)
 
     def initialized_value(self) -> Tensor:
@@ -276,11 +292,30 @@ class Variable:
             return value_if_initialized(self)
 
     def eval(self, session: Any = None) -> Any:
-        """The value in ``session`` or the default session, as an array."""
+        """The value in a session.
+
+        Args:
+            session: the session; None: the default session.
+
+        Returns:
+            A NumPy array, or scalar, of the variable's type.
+
+        Raises:
+            ValueError: there is no default session.
+            FailedPreconditionError: the variable has no value there.
+        """
         return self._as_graph_element().eval(session=session)
 
     def load(self, value: Any, session: Any = None) -> None:
-        """Gives it a value in ``session`` or the default session, without adding to the graph."""
+        """Gives it a value in a session, without adding to the graph.
+
+        Args:
+            value: an array of the variable's type and shape.
+            session: the session; None: the default session.
+
+        Raises:
+            ValueError: there is no default session, or ``value`` has another shape.
+        """
         session = session or get_default_session()
         if session is None:
             raise ValueError(
@@ -289,7 +324,18 @@ class Variable:
         session.run(self.initializer, {self.initializer.inputs[1]: value})
 
     def count_up_to(self, limit: int) -> Tensor:
-        """Adds one; OutOfRangeError at run time where that would take it above ``limit``."""
+        """Adds one, unless that takes it above ``limit``.
+
+        Args:
+            limit: the largest value, a Python integer.
+
+        Returns:
+            The value before, a scalar of the variable's type.
+
+        Raises:
+            TypeError: it is no reference variable of int32 or int64.
+            OutOfRangeError: at run time, the value is ``limit`` already.
+        """
         return state.count_up_to(self, limit)
 
     def _ref(self) -> Tensor:
@@ -384,7 +430,14 @@ class RefVariable(Variable):
         return self._variable.shape
 
     def set_shape(self, shape: Any) -> None:
-        """Adds knowledge about the shape."""
+        """Adds knowledge about the shape.
+
+        Args:
+            shape: a ``TensorShape``, or a list of sizes, None where unknown.
+
+        Raises:
+            ValueError: it contradicts what is known.
+        """
         self._variable.set_shape(shape)
         self._snapshot.set_shape(shape)
 
@@ -411,21 +464,63 @@ class RefVariable(Variable):
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Gives it a new value; returns a reference to it afterwards, or the operation without ``read_value``."""
+        """Gives it a new value.
+
+        Args:
+            value: a tensor of the variable's type and shape.
+            use_locking: kept in the graph; assignments are always atomic here.
+            name: name of the operation.
+            read_value: whether a reference is returned.
+
+        Returns:
+            A reference to it afterwards, or the operation without ``read_value``.
+
+        Raises:
+            TypeError: ``value`` has another dtype.
+            ValueError: ``value`` has another shape.
+        """
         made = state.assign(self._variable, value, use_locking=use_locking, name=name)
         return made if read_value else made.op
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Adds ``delta``; returns a reference to it afterwards, or the operation without ``read_value``."""
+        """Adds ``delta``.
+
+        Args:
+            delta: a tensor of numbers of the variable's type and shape.
+            use_locking: kept in the graph; assignments are always atomic here.
+            name: name of the operation.
+            read_value: whether a reference is returned.
+
+        Returns:
+            A reference to it afterwards, or the operation without ``read_value``.
+
+        Raises:
+            TypeError: ``delta`` has another dtype.
+            ValueError: ``delta`` has another shape.
+        """
         made = state.assign_add(self._variable, delta, use_locking=use_locking, name=name)
         return made if read_value else made.op
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Subtracts ``delta``; returns a reference to it afterwards, or the operation without ``read_value``."""
+        """Subtracts ``delta``.
+
+        Args:
+            delta: a tensor of numbers of the variable's type and shape.
+            use_locking: kept in the graph; assignments are always atomic here.
+            name: name of the operation.
+            read_value: whether a reference is returned.
+
+        Returns:
+            A reference to it afterwards, or the operation without ``read_value``.
+
+        Raises:
+            TypeError: ``delta`` has another dtype.
+            ValueError: ``delta`` has another shape.
+        """
         made = state.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
         return made if read_value else made.op
 
@@ -440,7 +535,21 @@ def _scatter_method(how: str) -> Callable[..., Any]:
         return function(self._variable, sparse_delta.indices, sparse_delta.values, use_locking, name)
 
     scatter.__name__ = f"scatter_{how}"
-    scatter.__doc__ = f"Scatters slices into it: ``tf.scatter_{how}``."
+    scatter.__doc__ = f"""Scatters slices into it: ``tf.scatter_{how}``.
+
+    Args:
+        sparse_delta: ``IndexedSlices`` whose values have the variable's type.
+        use_locking: kept in the graph; updates are always atomic here.
+        name: name of the operation.
+
+    Returns:
+        A reference to the variable afterwards.
+
+    Raises:
+        TypeError: ``sparse_delta`` is something else.
+        ValueError: the shapes do not fit.
+        InvalidArgumentError: at run time, there is no row of that number.
+    """
     return scatter
 
 

@@ -78,9 +78,9 @@ from gpuplace.ops.math.reduction import *
 from gpuplace.ops.math.segments import *
 from gpuplace.ops.math.special import *
 from gpuplace.ops.math.unary import *
-from gpuplace.ops.random.random import *
+from gpuplace.ops.random.random_ops import *
+from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
 from gpuplace.ops.text.strings import *
-from gpuplace.ops.text.text import decode_base64, decode_raw, encode_base64, regex_replace
 from gpuplace.ops.variables.init_ops import *
 from gpuplace.ops.variables.initialization import *
 from gpuplace.ops.variables.resource_variables import *

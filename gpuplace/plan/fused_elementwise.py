@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpuplace.kernels.compute import bind
-from gpuplace.numerics.one_kernel import OneKernel, environment_allows_fusion
-from gpuplace.numerics.recording import NotRecorded, Recorded, Recorder
+from gpuplace.numerics.fused.one_kernel import OneKernel, environment_allows_fusion
+from gpuplace.numerics.fused.recording import NotRecorded, Recorded, Recorder
 from gpuplace.plan.schedule.elementwise_groups import FusedStep
 from gpuplace.plan.schedule.partition import Step
 

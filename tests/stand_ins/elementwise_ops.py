@@ -9,7 +9,7 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.op_def import op_registry
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import ops_that_are
-from gpuplace.numerics.cuda_text import TYPE_NAMES
+from gpuplace.numerics.fused.cuda_text import TYPE_NAMES
 from gpuplace.plan.schedule.elementwise_groups import FusedStep, calls_of
 from gpuplace.plan.schedule.partition import Location, Slot, Step
 

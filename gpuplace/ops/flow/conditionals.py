@@ -21,7 +21,7 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_sc
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops import nest
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import reshaping
 from gpuplace.ops.flow import control
 from gpuplace.ops.flow.context import ControlFlowContext, is_exit, merge, switch, switch_beside
 
@@ -215,8 +215,8 @@ def cond(
         if isinstance(pred, bool):
             raise TypeError("pred must not be a Python bool")
         other, taken = switch(pred, pred)
-        pivots = [array.identity(taken, name="switch_t"), array.identity(other, name="switch_f")]
-        decider = array.identity(pred, name="pred_id")
+        pivots = [reshaping.identity(taken, name="switch_t"), reshaping.identity(other, name="switch_f")]
+        decider = reshaping.identity(pred, name="pred_id")
         for tensor in (taken, other, *pivots, decider):
             tensor.op.graph.prevent_fetching(tensor.op)
         context_true = CondContext(decider, pivots[0], 1)

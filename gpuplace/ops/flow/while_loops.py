@@ -25,8 +25,7 @@ from gpuplace.graph.op_sets import METADATA_OPS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.scopes import control_inputs_for
 from gpuplace.ops import nest
-from gpuplace.ops.array import constant
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.flow.conditionals import flow_of, with_flows
 from gpuplace.ops.flow.context import (
     ControlFlowContext,
@@ -214,7 +213,7 @@ class WhileContext(ControlFlowContext):
         if outside:
             with graph.control_dependencies(None):
                 self.Enter()
-                waiting = [array.identity(one.outputs[0]).op for one in outside if one.outputs]
+                waiting = [reshaping.identity(one.outputs[0]).op for one in outside if one.outputs]
                 self.Exit()
             op._add_control_inputs(waiting)
         if self.outer_context is not None or not is_exit(op):

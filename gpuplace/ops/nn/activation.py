@@ -19,8 +19,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.masks import FEW, chosen, kept
 from gpuplace.numerics.pieces import by_element, is_whole, mapped, over
-from gpuplace.ops.array import constant, joining
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import comparison, reduction, unary
 from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least, same_as_input
@@ -439,8 +438,8 @@ def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Ten
         )
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]
-    swapped = new(op_type, logits=array.transpose(logits, order))
-    return array.transpose(swapped, order, name=name or "transpose")
+    swapped = new(op_type, logits=reshaping.transpose(logits, order))
+    return reshaping.transpose(swapped, order, name=name or "transpose")
 
 
 @shape_function("Softmax", "LogSoftmax")

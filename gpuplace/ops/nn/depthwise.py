@@ -13,7 +13,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import reshaping
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.nn.conv import channels_of, conv2d, image_sizes
 from gpuplace.ops.nn.depthwise_arithmetic import (
@@ -112,7 +112,7 @@ def depthwise_conv2d(
 
 def _check_rate(rate: Any, filter: Tensor) -> None:
     """Adds what TensorFlow leaves in the graph while it looks at the rate; ValueError for one above 1."""
-    array.shape(filter)
+    reshaping.shape(filter)
     rates = convert_to_tensor([1, 1] if rate is None else rate, "int32", name="dilation_rate")
     value = constant_value(rates)
     if value is None or (value != 1).any():

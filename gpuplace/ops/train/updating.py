@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.numerics.one_kernel import OneKernel, environment_allows_fusion
+from gpuplace.numerics.fused.one_kernel import OneKernel, environment_allows_fusion
 from gpuplace.numerics.pieces import WHOLE_BYTES, over
 from gpuplace.ops.variables.scatter import check_indices
 

@@ -18,8 +18,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import ResourceHandle
-from gpuplace.ops.array import joining
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import joining, reshaping
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.shape_rules import brackets, merge_shapes
@@ -260,9 +259,9 @@ def _gather(xp: Any, resource: ResourceHandle, indices: Any) -> Any:
 def _gather_gradient(op: Operation, grad: Any) -> tuple[IndexedSlices, None]:
     handle, indices = op.inputs
     shape: Any = variable_shape(handle)
-    size = new("ExpandDims", input=array.size(indices), dim=0)
-    values = array.reshape(grad, joining.concat([size, shape[1:]], 0))
-    return IndexedSlices(values, array.reshape(indices, size), shape), None
+    size = new("ExpandDims", input=reshaping.size(indices), dim=0)
+    values = reshaping.reshape(grad, joining.concat([size, shape[1:]], 0))
+    return IndexedSlices(values, reshaping.reshape(indices, size), shape), None
 
 
 def resource_scatter(

@@ -17,7 +17,7 @@ from gpuplace.dtypes import DType
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.graph import Graph, name_from_scope_name
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import reshaping
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.variables.initialized_value import guarded_initial_value
 from gpuplace.ops.variables.resource_state import (
@@ -104,7 +104,7 @@ class ResourceVariable(Variable):
             self._cached_value = None
             if self._caching_device is not None:
                 with graph.colocate_with(None, ignore_existing=True), graph.device(self._caching_device):
-                    self._cached_value = array.identity(self._graph_element)
+                    self._cached_value = reshaping.identity(self._graph_element)
 
     @property
     def name(self) -> str:
@@ -161,7 +161,7 @@ class ResourceVariable(Variable):
         """
         with name_scope("Read"), self.graph.device(self._handle.device):
             value = self._read()
-        return array.identity(value)
+        return reshaping.identity(value)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """The rows ``indices``, without reading the rest.
@@ -179,7 +179,7 @@ class ResourceVariable(Variable):
         """
         with name_scope("Gather" if name is None else name) as scope:
             value = resource_gather(self._handle, indices, dtype=self._dtype, name=scope)
-        return array.identity(value)
+        return reshaping.identity(value)
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether it has a value.

@@ -37,8 +37,8 @@ from gpuplace.dtypes import resource
 from gpuplace.graph.op_sets import MERGES, SWITCHES
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import bind, find_compute, traits_of
-from gpuplace.numerics.cuda_text import TYPE_NAMES
-from gpuplace.numerics.recording import NotRecorded, Recorder
+from gpuplace.numerics.fused.cuda_text import TYPE_NAMES
+from gpuplace.numerics.fused.recording import NotRecorded, Recorder
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
 __all__ = ["FusedStep", "calls_of", "fused"]

@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpuplace.errors import OpError
-from gpuplace.numerics.cuda_text import PREAMBLE
-from gpuplace.numerics.recording import NotRecorded, Recorded, Recorder
+from gpuplace.numerics.fused.cuda_text import PREAMBLE
+from gpuplace.numerics.fused.recording import NotRecorded, Recorded, Recorder
 
 __all__ = ["KernelText", "OneKernel", "Record", "environment_allows_fusion", "kernel_text"]
 

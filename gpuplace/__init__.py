@@ -12,10 +12,8 @@ A TensorFlow-1-shaped runtime whose placer gives the answers of TensorFlow's own
 
 from gpuplace import dtypes, errors
 from gpuplace.api import (
-    app,
     bitwise,
     compat,
-    flags,
     initializers,
     linalg,
     logging,

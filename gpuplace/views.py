@@ -401,19 +401,26 @@ MESSAGES = (
 )
 """Public names that load protobuf, and so are not there before they are used."""
 
+NAMESPACES = frozenset({"app", "flags"})
+"""Those that load absl's flags."""
+
 
 def lazy_attribute(name: str) -> Any:
-    """A message class that ``gpuplace`` offers, loaded when it is first asked for.
+    """A message class or a namespace that ``gpuplace`` offers, loaded when it is first asked for.
 
     Args:
-        name: one of ``MESSAGES``.
+        name: one of ``MESSAGES`` or ``NAMESPACES``.
 
     Returns:
-        The class.
+        The class, or the module.
 
     Raises:
         AttributeError: another name.
     """
+    if name in NAMESPACES:
+        from gpuplace.api import app, flags
+
+        return app if name == "app" else flags
     if name not in MESSAGES:
         raise AttributeError(f"module 'gpuplace' has no attribute {name!r}")
     from gpuplace.graphdef import messages

@@ -85,6 +85,7 @@ OWNERS: dict[str, set[str]] = {
     "tqdm": {"gpuplace.progress"},
     "threadpoolctl": {"gpuplace.backends.workers"},
     "IPython": {"gpuplace.jupyter"},
+    "absl": {"gpuplace.api"},
 }
 
 

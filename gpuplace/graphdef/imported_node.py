@@ -9,7 +9,6 @@ Source: tensorflow/core/graph/graph_constructor.cc and tensorflow/core/framework
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from gpuplace.graph.graph import GRAPH_DEF_VERSIONS
 from gpuplace.graph.op_def import AttrDef, OpDef
 from gpuplace.graph.op_sets import MERGES, NEXT_ITERATIONS
 from gpuplace.graph.operation import CLASS_ATTR, Tensor
+from gpuplace.graph.ready_order import ready_order
 from gpuplace.graph.scopes import VALID_OP_NAME
 from gpuplace.graphdef.attr_values import decode_attr, decode_attrs
 from gpuplace.graphdef.export import extra_fields
@@ -363,7 +363,7 @@ def topological_order(
     outside = set(external)
     if not outside and _is_in_order(nodes, position):
         return range(len(nodes))
-    waiting = [0] * len(nodes)
+    waiting = dict.fromkeys(range(len(nodes)), 0)
     consumers: list[list[int]] = [[] for _ in nodes]
     for index, node in enumerate(nodes):
         sources = [*node.inputs, *((control, -1) for control in node.control_inputs)]
@@ -378,15 +378,7 @@ def topological_order(
                 continue
             waiting[index] += 1
             consumers[found].append(index)
-    ready = [index for index, count in enumerate(waiting) if count == 0]
-    order = []
-    while ready:
-        index = heapq.heappop(ready)
-        order.append(index)
-        for consumer in consumers[index]:
-            waiting[consumer] -= 1
-            if waiting[consumer] == 0:
-                heapq.heappush(ready, consumer)
+    order = ready_order(waiting, consumers.__getitem__)
     if len(order) < len(nodes):
         stuck = [node.name for index, node in enumerate(nodes) if waiting[index] > 0]
         shown = ", ".join(stuck[:8]) + (", ..." if len(stuck) > 8 else "")

@@ -28,7 +28,6 @@ What others need of a group's values are its outputs; a group of the schedule is
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -36,6 +35,7 @@ from typing import Any
 from gpuplace.dtypes import resource
 from gpuplace.graph.op_sets import MERGES, SWITCHES
 from gpuplace.graph.operation import Operation
+from gpuplace.graph.ready_order import ready_order
 from gpuplace.kernels.compute import bind, find_compute, traits_of
 from gpuplace.numerics.fused.cuda_text import TYPE_NAMES
 from gpuplace.numerics.fused.recording import NotRecorded, Recorder
@@ -297,18 +297,10 @@ class _Search:
                 if home[source] != home[number]:
                     waiting[home[number]].add(home[source])
                     behind[home[source]].add(home[number])
-        ready = [number for number, sources in waiting.items() if not sources]
-        heapq.heapify(ready)
-        ordered = []
-        while ready:
-            number = heapq.heappop(ready)
-            ordered.append(steps[number])
-            for other in behind[number]:
-                waiting[other].remove(number)
-                if not waiting[other]:
-                    heapq.heappush(ready, other)
+        counts = {number: len(sources) for number, sources in waiting.items()}
+        ordered = ready_order(counts, behind.__getitem__)
         assert len(ordered) == len(steps), "groups are convex"
-        return tuple(ordered)
+        return tuple([steps[number] for number in ordered])
 
     def _fused_step(self, group: _Group) -> FusedStep:
         members = tuple([self._steps[number] for number in group.members])

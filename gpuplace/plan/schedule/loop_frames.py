@@ -18,7 +18,6 @@ Source: tensorflow/core/graph/control_flow.cc, releases 1.15 and 2.21 (frames, s
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from dataclasses import dataclass, field
 from gpuplace.errors import InternalError, InvalidArgumentError
 from gpuplace.graph.op_sets import ENTERS, EXITS, NEXT_ITERATIONS, SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.ready_order import ready_order
 
 __all__ = [
     "DECIDING",
@@ -316,19 +316,13 @@ class _Order:
                 consumers.setdefault(source, []).append(item)
         if frame is not None:
             parts.update(self._parts(frame, list(self._flat(items, waiting, consumers))))
-        ready = [(parts.get(item, 0), _index(item), item) for item, count in waiting.items() if not count]
-        heapq.heapify(ready)
-        left = dict(waiting)
-        while ready:
-            _, _, item = heapq.heappop(ready)
+        for item in ready_order(
+            waiting, lambda item: consumers.get(item, ()), lambda item: (parts.get(item, 0), _index(item))
+        ):
             if isinstance(item, Frame):
                 self._add_sorted(item, found)
             else:
                 found.append(item)
-            for consumer in consumers.get(item, ()):
-                left[consumer] -= 1
-                if not left[consumer]:
-                    heapq.heappush(ready, (parts.get(consumer, 0), _index(consumer), consumer))
 
     def _flat(
         self,

@@ -7,11 +7,11 @@ Source: tensorflow/core/graph/subgraph.cc and control_flow.cc, release 1.15.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Collection, Iterable, Sequence
 
 from gpuplace.graph.op_sets import ENTERS, LOOP_OPS, PLACEHOLDERS
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.ready_order import ready_order
 from gpuplace.plan.schedule.loop_frames import Frame, Frames, cycle_error, find_frames
 
 __all__ = ["arg_name", "loop_units", "needed_operations", "needed_with_loops"]
@@ -107,16 +107,7 @@ def _sorted_by_edges(
         waiting[op] = len(sources)
         for source in sources:
             consumers.setdefault(source, []).append(op)
-    ready = [(op.index, op) for op, count in waiting.items() if not count]
-    heapq.heapify(ready)
-    ordered: list[Operation] = []
-    while ready:
-        _, op = heapq.heappop(ready)
-        ordered.append(op)
-        for consumer in consumers.get(op, ()):
-            waiting[consumer] -= 1
-            if not waiting[consumer]:
-                heapq.heappush(ready, (consumer.index, consumer))
+    ordered = ready_order(waiting, lambda op: consumers.get(op, ()), lambda op: op.index)
     if len(ordered) < len(operations):
         left = [op for op in operations if waiting[op]]
         raise cycle_error(left)

@@ -18,11 +18,11 @@ Source: tensorflow/core/common_runtime/executor.cc, release 1.15 (whatever is re
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from gpuplace.graph.ready_order import ready_order
 from gpuplace.plan.schedule.lanes import dependencies
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
@@ -43,21 +43,12 @@ def in_queue_order(schedule: Schedule, backends: Mapping[str, Any]) -> Schedule:
     """
     needed = dependencies(schedule)
     consumers: list[list[int]] = [[] for _ in needed]
-    waiting = [len(before) for before in needed]
+    waiting = {number: len(before) for number, before in enumerate(needed)}
     for number, before in enumerate(needed):
         for source in before:
             consumers[source].append(number)
     keys = _keys(schedule, backends)
-    ready = [keys[number] for number, count in enumerate(waiting) if not count]
-    heapq.heapify(ready)
-    order: list[int] = []
-    while ready:
-        number = heapq.heappop(ready)[-1]
-        order.append(number)
-        for consumer in consumers[number]:
-            waiting[consumer] -= 1
-            if not waiting[consumer]:
-                heapq.heappush(ready, keys[consumer])
+    order = ready_order(waiting, consumers.__getitem__, keys.__getitem__)
     assert len(order) == len(keys), "a schedule has no cycles"
     return replace(schedule, steps=tuple([schedule.steps[number] for number in order]))
 

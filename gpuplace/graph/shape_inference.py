@@ -33,11 +33,6 @@ def shape_function(*op_types: str) -> Callable[[ShapeFunction], ShapeFunction]:
     return register
 
 
-def has_shape_function(op_type: str) -> bool:
-    """Whether shapes of this op type's outputs are inferred."""
-    return op_type in _functions
-
-
 def infer_shapes(op: Operation, num_outputs: int) -> Sequence[TensorShape]:
     """The shape of each output of ``op``, of which only inputs and attributes are set.
 

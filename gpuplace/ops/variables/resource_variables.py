@@ -66,7 +66,6 @@ class ResourceVariable(Variable):
     _dtype: DType
     _shape: TensorShape
     _graph_element: Tensor
-    _is_initialized_op: Tensor
     _cached_value: Tensor | None
 
     def _build(
@@ -92,7 +91,7 @@ class ResourceVariable(Variable):
             self._dtype = self._initial_value.dtype.base_dtype
             self._handle = var_handle_op(self._dtype, self._shape, shared_name=name, name=scope)
         with graph.name_scope("IsInitialized"):
-            self._is_initialized_op = var_is_initialized_op(self._handle)
+            var_is_initialized_op(self._handle)
         device = self._handle.device
         with graph.name_scope("Assign") as assign_scope:
             with graph.colocate_with(None, ignore_existing=True), graph.device(device):

@@ -1,6 +1,7 @@
 # make demo              JupyterLab on the index of the lessons
 # make demo HEADLESS=1   the first lesson executed, as HTML, in build/
 # make test              lint, types, doctests, unit tests, notebooks and browser tests
+# make docs              the reference, the lessons and how placement works as a site, in build/docs
 # make lint | types | bench | venv | clean
 #
 # Everything lives in .venv; stamps in it make a second run quick.
@@ -19,16 +20,19 @@ FIRST_NOTEBOOK = $(firstword $(sort $(wildcard notebooks/01-*.ipynb)))
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 
+# Lints scripts and sheets; its wheel is the whole program, and it may ask nobody.
+export DENO_NO_UPDATE_CHECK := 1
+
 # What the tests need beside Python: a browser and what its driver links, `dot`, and fonts so that pictures have text.
 TEST_PACKAGES := chromium libatomic1 graphviz fonts-dejavu-core fonts-liberation
 
 # Runs a program as if the environment were activated, so that what it starts finds `graphviz-pure` and the like.
 ACTIVATED := PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: help demo test lint types unit bench venv system clean
+.PHONY: help demo docs test lint types unit bench venv system clean
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | sed -n '1,6p'
+	@sed -n 's/^# \{0,1\}//p' Makefile | sed -n '1,7p'
 
 $(VENV)/stamp-venv:
 	@test -n "$(PYTHON)" || { echo "make: no Python from 3.11 on was found; install one, or name it with PYTHON=..." >&2; exit 1; }
@@ -43,6 +47,10 @@ $(VENV)/stamp-lab: $(VENV)/stamp-venv pyproject.toml
 $(VENV)/stamp-test: $(VENV)/stamp-venv pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lab,test]'
 	@touch $(VENV)/stamp-lab $@
+
+$(VENV)/stamp-docs: $(VENV)/stamp-venv pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
 
 venv: $(VENV)/stamp-test
 
@@ -59,9 +67,18 @@ demo: $(VENV)/stamp-lab
 		"$(INDEX)"
 endif
 
+# Notebooks are shown as they are stored; a warning, such as a broken reference, fails the build.
+docs: $(VENV)/stamp-docs
+	$(ACTIVATED) python -m sphinx --builder html --fail-on-warning --keep-going --quiet \
+		--conf-dir notebooks/site --doctree-dir build/doctrees notebooks build/docs
+	@echo "build/docs/index.html"
+
 lint: $(VENV)/stamp-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/deno fmt --quiet --check
+	$(BIN)/deno lint --quiet
+	$(BIN)/deno check --quiet --no-remote gpuplace/web
 
 types: $(VENV)/stamp-test
 	$(BIN)/mypy

@@ -8,7 +8,36 @@ A TensorFlow-1-shaped runtime whose placer gives the answers of TensorFlow's own
 ...     x = tf.constant([1.0, 2.0], name="x")
 >>> tf.place(graph, machine="2x Tesla K40c")["x"]
 '/job:localhost/replica:0/task:0/device:GPU:1'
+
+Beside TensorFlow's names there are:
+
+====================================  =================================================================================
+``place(graph, machine=...)``         where every node of a graph, GraphDef, file or SavedModel would run
+``explore(x)``                        the explorer: a picture to click, with switches for what would change it
+``parse_log(text)``                   the placement in what TensorFlow printed
+``timeline(run_metadata)``            a measured step: lanes of devices, copies, critical path, what to move
+``kernels("MatMul")``                 the kernels registered for an op type
+``use_machine("4x Tesla K20m")``      the machine that sessions and ``place`` see from now on
+``Machine``                           machines, real or imagined: ``parse``, ``simulated``, ``local``, ``from_devices``
+``reset_runtime()``                   drops the GPU state of the process, for which TensorFlow needs a new one
+``set_release("2.21")``               which TensorFlow to behave and speak as; ``get_release()`` tells
+``%load_ext gpuplace``                the magics ``%%placement`` and ``%placement``
+``placement.explain("x")``            why a node is where it is, and what would move it
+``placement.blame("GPU")``            what keeps nodes off the GPUs, ranked
+``placement.diff(other)``             what moves, and which difference moves it
+``placement.trace("x")``              all that a node depends on, with the copies on the way
+``placement.picture()``               the graph in colours; ``.frame()`` tables, ``.log()`` TensorFlow's lines
+``session.placement``                 the placement of a session's graph; ``.frame("memory")`` what its GPUs hold
+``session.timeline(fetches)``         runs a step with a trace, and gives its timeline
+``gpuplace.testing``                  toy ops, kernels and machines for tests of placements
+``gpuplace.typing``                   types for signatures: ``TensorLike``, ``ShapeLike``, ``GraphLike``, ...
+====================================  =================================================================================
+
+All other names are TensorFlow 1.15's, with its defaults: ``Graph``, ``Session``, ``device``, ``constant``, ``matmul``,
+``Variable``, ``nn``, ``train``, ``errors``, ...
 """
+
+from typing import TYPE_CHECKING, Any
 
 from gpuplace import dtypes, errors
 from gpuplace.api import (
@@ -28,6 +57,15 @@ from gpuplace.api import (
 )
 from gpuplace.api.behavior import *
 from gpuplace.api.graph_functions import *
+from gpuplace.api.graph_io import import_graph_def, make_ndarray, make_tensor_proto
+from gpuplace.api.tools import (
+    explore,
+    kernels,
+    load_ipython_extension,
+    parse_log,
+    timeline,
+    unload_ipython_extension,
+)
 from gpuplace.device.machine import Machine
 from gpuplace.device.spec import DeviceSpec
 from gpuplace.dtypes import *
@@ -90,20 +128,145 @@ from gpuplace.release import get_release, set_release
 from gpuplace.session.place import place
 from gpuplace.session.session import InteractiveSession, Session
 from gpuplace.shapes import Dimension, TensorShape
-from gpuplace.views import (
-    attach,
-    explore,
-    import_graph_def,
-    kernels,
-    load_ipython_extension,
-    make_ndarray,
-    make_tensor_proto,
-    parse_log,
-    timeline,
-    unload_ipython_extension,
-)
-from gpuplace.views import lazy_attribute as __getattr__
 
 __version__ = "0.1.0.dev0"
 
-attach()
+# fmt: off
+__all__ = [
+    # Tools
+    "place", "explore", "parse_log", "timeline", "kernels", "use_machine", "Machine", "reset_runtime",
+    "set_release", "get_release", "load_ipython_extension", "unload_ipython_extension",
+    # Graphs, devices and sessions
+    "add_to_collection", "add_to_collections", "colocate_with", "container", "control_dependencies",
+    "convert_to_tensor", "device", "DeviceSpec", "disable_eager_execution", "disable_v2_behavior",
+    "disable_v2_tensorshape", "executing_eagerly", "get_collection", "get_collection_ref",
+    "get_default_graph", "get_default_session", "Graph", "GraphKeys", "InteractiveSession", "name_scope",
+    "op_scope", "Operation", "OpError", "register_tensor_conversion_function", "reset_default_graph",
+    "Session", "Tensor",
+    # Messages, which load protobuf when they are first asked for
+    "AttrValue", "ConfigProto", "Event", "GPUOptions", "GraphDef", "GraphOptions", "HistogramProto",
+    "import_graph_def", "make_ndarray", "make_tensor_proto", "MetaGraphDef", "NameAttrList", "NodeDef",
+    "OptimizerOptions", "RunMetadata", "RunOptions", "Summary", "TensorProto", "VersionDef",
+    # Types and shapes
+    "as_dtype", "bfloat16", "bool", "complex128", "complex64", "Dimension", "double", "DType", "float16",
+    "float32", "float64", "half", "int16", "int32", "int64", "int8", "qint16", "qint32", "qint8",
+    "quint16", "quint8", "resource", "string", "TensorShape", "uint16", "uint32", "uint64", "uint8",
+    "variant",
+    # Namespaces
+    "app", "bitwise", "compat", "dtypes", "errors", "flags", "initializers", "layers", "linalg",
+    "logging", "losses", "manip", "math", "nn", "random", "strings", "summary", "test", "train",
+    # Ops: array
+    "arg_max", "arg_min", "argmax", "argmin", "batch_gather", "bincount", "boolean_mask",
+    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "check_numerics", "concat",
+    "constant", "cumprod", "cumsum", "depth_to_space", "dynamic_partition", "dynamic_stitch",
+    "ensure_shape", "expand_dims", "eye", "fill", "gather", "gather_nd", "guarantee_const", "identity",
+    "identity_n", "invert_permutation", "lin_space", "linspace", "matrix_transpose", "meshgrid",
+    "newaxis", "one_hot", "ones", "ones_like", "pad", "parallel_stack", "placeholder",
+    "placeholder_with_default", "range", "rank", "reshape", "reverse", "reverse_sequence", "reverse_v2",
+    "roll", "scatter_nd", "searchsorted", "sequence_mask", "setdiff1d", "shape", "shape_n", "size",
+    "slice", "space_to_depth", "split", "squeeze", "stack", "stop_gradient", "strided_slice",
+    "tensor_scatter_add", "tensor_scatter_update", "tile", "transpose", "unique", "unique_with_counts",
+    "unstack", "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
+    # Ops: flow
+    "Assert", "case", "cond", "foldl", "foldr", "group", "map_fn", "no_op", "Print", "py_func", "scan",
+    "TensorArray", "tuple", "while_loop", "with_dependencies",
+    # Ops: gradients
+    "AggregationMethod", "convert_to_tensor_or_indexed_slices", "gradients", "IndexedSlices",
+    "UnconnectedGradients", "unsorted_segment_sum",
+    # Ops: math
+    "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle", "approximate_equal",
+    "asin", "asinh", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",
+    "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
+    "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable",
+    "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_scalar", "assert_type", "atan",
+    "atan2", "atanh", "batch_matmul", "bitcast", "bitwise_and", "bitwise_or", "bitwise_xor", "cast",
+    "ceil", "cholesky", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value",
+    "complex", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero", "cross", "diag", "diag_part",
+    "digamma", "div", "div_no_nan", "divide", "einsum", "equal", "erf", "erfc", "exp", "expm1", "floor",
+    "floor_div", "floordiv", "floormod", "global_norm", "greater", "greater_equal", "imag", "invert",
+    "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
+    "left_shift", "less", "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "matmul", "matrix_band_part", "matrix_determinant",
+    "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_solve", "matvec",
+    "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "negative", "norm", "not_equal",
+    "polyval", "pow", "real", "realdiv", "reciprocal", "reduce_all", "reduce_any",
+    "reduce_euclidean_norm", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
+    "reduce_std", "reduce_sum", "reduce_variance", "right_shift", "rint", "round", "rsqrt",
+    "saturate_cast", "scalar_mul", "segment_max", "segment_mean", "segment_min", "segment_prod",
+    "segment_sum", "sigmoid", "sign", "sin", "sinh", "sparse_matmul", "sqrt", "square",
+    "squared_difference", "subtract", "tan", "tanh", "tensordot", "to_bfloat16", "to_complex128",
+    "to_complex64", "to_double", "to_float", "to_int32", "to_int64", "trace", "truediv", "truncatediv",
+    "truncatemod", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
+    "unsorted_segment_prod", "unsorted_segment_sqrt_n", "xdivy", "xlogy",
+    # Ops: random
+    "categorical", "get_seed", "multinomial", "random_crop", "random_normal", "random_shuffle",
+    "random_uniform", "set_random_seed", "truncated_normal",
+    # Ops: text
+    "as_string", "decode_base64", "decode_raw", "encode_base64", "reduce_join", "regex_replace",
+    "string_join", "string_length", "string_lower", "string_strip", "string_to_number", "string_upper",
+    "substr",
+    # Ops: variables
+    "all_variables", "assert_variables_initialized", "assign", "assign_add", "assign_sub", "AUTO_REUSE",
+    "Constant", "constant_initializer", "count_up_to", "disable_resource_variables",
+    "enable_resource_variables", "get_local_variable", "get_variable", "get_variable_scope",
+    "global_variables", "global_variables_initializer", "glorot_normal_initializer",
+    "glorot_uniform_initializer", "GlorotNormal", "GlorotUniform", "he_normal", "he_uniform", "Identity",
+    "identity_initializer", "initialize_all_variables", "initialize_local_variables",
+    "initialize_variables", "Initializer", "is_resource_variable", "is_variable_initialized",
+    "lecun_normal", "lecun_uniform", "local_variables", "local_variables_initializer", "make_template",
+    "model_variables", "moving_average_variables", "no_regularizer", "Ones", "ones_initializer",
+    "Orthogonal", "orthogonal_initializer", "random_normal_initializer", "random_uniform_initializer",
+    "RandomNormal", "RandomUniform", "report_uninitialized_variables", "resource_variables_enabled",
+    "ResourceVariable", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
+    "scatter_sub", "scatter_update", "trainable_variables", "truncated_normal_initializer",
+    "TruncatedNormal", "uniform_unit_scaling_initializer", "UniformUnitScaling", "Variable",
+    "variable_op_scope", "variable_scope", "VariableAggregation", "variables_initializer",
+    "VariableScope", "VariableSynchronization", "variance_scaling_initializer", "VarianceScaling",
+    "Zeros", "zeros_initializer",
+]
+# fmt: on
+
+if TYPE_CHECKING:
+    from gpuplace.api import app, flags
+    from gpuplace.graphdef.messages import (
+        AttrValue,
+        ConfigProto,
+        Event,
+        GPUOptions,
+        GraphDef,
+        GraphOptions,
+        HistogramProto,
+        MetaGraphDef,
+        NameAttrList,
+        NodeDef,
+        OptimizerOptions,
+        RunMetadata,
+        RunOptions,
+        Summary,
+        TensorProto,
+        VersionDef,
+    )
+else:
+    _MESSAGES = frozenset(
+        """
+        AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef
+        NameAttrList NodeDef OptimizerOptions RunMetadata RunOptions Summary TensorProto VersionDef
+        """.split()
+    )
+
+    def __getattr__(name: str) -> Any:
+        """A message class, or a namespace that loads absl, when first asked for; AttributeError for other names."""
+        if name in ("app", "flags"):
+            from gpuplace.api import app, flags
+
+            return app if name == "app" else flags
+        if name not in _MESSAGES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from gpuplace.graphdef import messages
+
+        return getattr(messages, name)
+
+
+def __dir__() -> list[str]:
+    """The public names; not the packages that they come from."""
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

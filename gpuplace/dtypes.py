@@ -22,6 +22,7 @@ import ml_dtypes
 import numpy as np
 
 from gpuplace import shapes
+from gpuplace.typing import DTypeLike
 
 __all__ = [  # what `tf.` offers; helpers are imported by name
     "bfloat16",
@@ -169,7 +170,7 @@ class DType:
             return ml_dtypes.iinfo(self.numpy_dtype)  # type: ignore[no-untyped-call]
         raise TypeError(f"Cannot find minimum value of {self}.")
 
-    def is_compatible_with(self, other: Any) -> _python_bool:
+    def is_compatible_with(self, other: DTypeLike) -> _python_bool:
         """True where a value of another type can be used as one of this type: of the same, or a reference to it.
 
         Args:
@@ -178,7 +179,7 @@ class DType:
         other = as_dtype(other)
         return self is other or self is other.base_dtype
 
-    def __eq__(self, other: object) -> _python_bool:
+    def __eq__(self, other: Any) -> _python_bool:
         if self is other:
             return True
         if other is None or isinstance(other, DType):
@@ -323,7 +324,7 @@ def dtype_of_number(number: int) -> DType:
     return _BY_NUMBER.get(number) or UnknownDType(number)
 
 
-def as_dtype(type_value: Any) -> DType:
+def as_dtype(type_value: DTypeLike) -> DType:
     """Returns the type that something stands for.
 
     >>> as_dtype("float32") is as_dtype(float) is as_dtype(1)
@@ -360,7 +361,8 @@ def as_dtype(type_value: Any) -> DType:
     try:
         if type_value is None:  # NumPy's default, float64
             raise TypeError
-        numpy_dtype = np.dtype(type_value)
+        given: Any = type_value
+        numpy_dtype: np.dtype[Any] = np.dtype(given)
     except (TypeError, ValueError):
         raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.") from None
     if numpy_dtype.kind in "SUO":
@@ -454,7 +456,7 @@ def as_array(
 
     Args:
         value: scalar, nested lists or tuples, or an array.
-        dtype: the element type; inferred where None (int32, or int64 for large values; float32; bool; string;
+        dtype: the element type; inferred if None (int32, or int64 for large values; float32; bool; string;
             complex128).
         shape: where given and larger than the value, the last element fills the rest.
         verify_shape: refuse a value of another shape than ``shape``.

@@ -20,6 +20,47 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gpuplace.display import notebook_view
+
+__all__ = [
+    "ABORTED",
+    "ALREADY_EXISTS",
+    "CANCELLED",
+    "DATA_LOSS",
+    "DEADLINE_EXCEEDED",
+    "FAILED_PRECONDITION",
+    "INTERNAL",
+    "INVALID_ARGUMENT",
+    "NOT_FOUND",
+    "OK",
+    "OUT_OF_RANGE",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "UNAUTHENTICATED",
+    "UNAVAILABLE",
+    "UNIMPLEMENTED",
+    "UNKNOWN",
+    "AbortedError",
+    "AlreadyExistsError",
+    "CancelledError",
+    "DataLossError",
+    "DeadlineExceededError",
+    "FailedPreconditionError",
+    "InternalError",
+    "InvalidArgumentError",
+    "NotFoundError",
+    "OpError",
+    "OutOfRangeError",
+    "PermissionDeniedError",
+    "ResourceExhaustedError",
+    "UnauthenticatedError",
+    "UnavailableError",
+    "UnimplementedError",
+    "UnknownError",
+    "error_code_from_exception_type",
+    "exception_type_from_error_code",
+]
+
 OK = 0
 CANCELLED = 1
 UNKNOWN = 2
@@ -44,7 +85,7 @@ class OpError(Exception):
 
     Args:
         node_def: the ``NodeDef`` that failed, or None.
-        op: the ``Operation`` that failed, or None where it is not known (for example a copy).
+        op: the ``Operation`` that failed, or None if it is not known (for example a copy).
         message: TensorFlow's sentence.
         error_code: one of the codes of this module, 1 to 16.
         facts: label to text, shown below the sentence; None: none.
@@ -99,6 +140,8 @@ class OpError(Exception):
         indent = "\n" + " " * (width + 2)
         lines = [f"  {label:<{width}}{text.replace(chr(10), indent)}" for label, text in rows.items()]
         return "\n".join([self._message, *lines])
+
+    _repr_mimebundle_ = notebook_view
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self._message, self._error_code, self.facts, self.hint)

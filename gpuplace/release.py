@@ -1,4 +1,4 @@
-"""Which TensorFlow to behave and speak as.
+"""Which TensorFlow to behave like.
 
 One option decides device names and line format of logs, error sentences, placement rules and the catalogue of
 kernels. ``"1.0"`` and ``"1.4"`` change texts only: their rules and catalogue are those of 1.15.
@@ -62,7 +62,7 @@ def get_release() -> str:
 
 
 def chosen_release() -> str | None:
-    """What ``set_release`` chose; None where nothing was chosen."""
+    """What ``set_release`` chose; None if nothing was chosen."""
     return _chosen
 
 

@@ -16,6 +16,8 @@ import operator
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from gpuplace.typing import ShapeLike
+
 
 class Dimension:
     """The size of one axis, in elements; ``value`` is None where it is unknown.
@@ -84,7 +86,7 @@ class Dimension:
         equal = self.__eq__(other)
         return equal if equal is NotImplemented or equal is None else not equal
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: Dimension | int | None) -> bool:
         """True where some one size satisfies both.
 
         Args:
@@ -93,7 +95,7 @@ class Dimension:
         that = as_dimension(other)._value
         return self._value is None or that is None or self._value == that
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: Dimension | int | None) -> None:
         """Checks that some one size satisfies both.
 
         Args:
@@ -105,7 +107,7 @@ class Dimension:
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
 
-    def merge_with(self, other: Any) -> Dimension:
+    def merge_with(self, other: Dimension | int | None) -> Dimension:
         """Returns the known one of the two.
 
         Args:
@@ -231,7 +233,7 @@ class TensorShape:
 
     @property
     def sizes(self) -> tuple[int | None, ...] | None:
-        """The sizes as a plain tuple, or None where the rank is unknown."""
+        """The sizes as a plain tuple, or None if the rank is unknown."""
         return self._sizes
 
     @property
@@ -242,7 +244,7 @@ class TensorShape:
 
     @property
     def dims(self) -> list[Dimension] | None:
-        """The dimensions, or None where the rank is unknown."""
+        """The dimensions, or None if the rank is unknown."""
         return None if self._sizes is None else [Dimension(size) for size in self._sizes]
 
     @property
@@ -286,7 +288,7 @@ class TensorShape:
         text = ", ".join("?" if size is None else str(size) for size in self._sizes)
         return f"({text},)" if len(self._sizes) == 1 else f"({text})"
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: Any) -> bool:
         try:
             return self._sizes == as_shape(other)._sizes
         except (TypeError, ValueError):
@@ -305,13 +307,13 @@ class TensorShape:
             raise ValueError(f"Shape {self} is not fully defined")
 
     def as_list(self) -> list[int | None]:
-        """The sizes as a list; ValueError where the rank is unknown."""
+        """The sizes as a list; ValueError if the rank is unknown."""
         if self._sizes is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return list(self._sizes)
 
     def num_elements(self) -> int | None:
-        """Number of elements; None where it is not known, or where no tensor can have so many dimensions."""
+        """Number of elements; None if it is not known, or where no tensor can have so many dimensions."""
         if self._sizes is None or None in self._sizes or len(self._sizes) > MAX_DIMENSIONS:
             return None
         count = 1
@@ -319,7 +321,7 @@ class TensorShape:
             count *= size  # type: ignore[operator]
         return count
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: ShapeLike) -> bool:
         """True where some one shape satisfies both.
 
         Args:
@@ -332,7 +334,7 @@ class TensorShape:
             a is None or b is None or a == b for a, b in zip(self._sizes, that, strict=True)
         )
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: ShapeLike) -> None:
         """Checks that some one shape satisfies both.
 
         Args:
@@ -344,7 +346,7 @@ class TensorShape:
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
-    def assert_same_rank(self, other: Any) -> None:
+    def assert_same_rank(self, other: ShapeLike) -> None:
         """Checks that both have the same number of dimensions, as far as that is known.
 
         Args:
@@ -357,7 +359,7 @@ class TensorShape:
         if self.ndims is not None and that.ndims is not None and self.ndims != that.ndims:
             raise ValueError(f"Shapes {self} and {that} must have the same rank")
 
-    def merge_with(self, other: Any) -> TensorShape:
+    def merge_with(self, other: ShapeLike) -> TensorShape:
         """Returns the shape that satisfies both.
 
         >>> TensorShape([None, 3]).merge_with([2, None]).as_list()
@@ -380,7 +382,7 @@ class TensorShape:
             tuple(b if a is None else a for a, b in zip(self._sizes, that._sizes, strict=True))
         )
 
-    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+    def most_specific_compatible_shape(self, other: ShapeLike) -> TensorShape:
         """Returns the least general shape of which both are instances.
 
         >>> TensorShape([2, 3]).most_specific_compatible_shape([2, 4]).as_list()
@@ -396,7 +398,7 @@ class TensorShape:
             tuple(a if a == b else None for a, b in zip(self._sizes, that._sizes, strict=True))
         )
 
-    def concatenate(self, other: Any) -> TensorShape:
+    def concatenate(self, other: ShapeLike) -> TensorShape:
         """Returns the dimensions of this shape followed by those of another; unknown where one of them is.
 
         Args:
@@ -409,10 +411,10 @@ class TensorShape:
             else TensorShape.of(self._sizes + that._sizes)
         )
 
-    def __add__(self, other: Any) -> TensorShape:
+    def __add__(self, other: ShapeLike) -> TensorShape:
         return self.concatenate(other)
 
-    def __radd__(self, other: Any) -> TensorShape:
+    def __radd__(self, other: ShapeLike) -> TensorShape:
         return as_shape(other).concatenate(self)
 
     def with_rank(self, rank: int) -> TensorShape:
@@ -460,7 +462,7 @@ UNKNOWN_SHAPE = TensorShape.of(None)
 SCALAR_SHAPE = TensorShape.of(())
 
 
-def as_shape(value: Any) -> TensorShape:
+def as_shape(value: ShapeLike) -> TensorShape:
     """Returns ``value`` as a ``TensorShape``.
 
     Args:
@@ -476,6 +478,20 @@ def unknown_shape(ndims: int | None = None) -> TensorShape:
         ndims: number of dimensions; None: unknown.
     """
     return UNKNOWN_SHAPE if ndims is None else TensorShape.of((None,) * ndims)
+
+
+def brackets(shape: TensorShape | Iterable[int | None], unknown: str = "?") -> str:
+    """A shape as C++ prints it.
+
+    Args:
+        shape: the shape, or its sizes.
+        unknown: what stands for a shape without a rank.
+
+    >>> brackets(TensorShape([2, None])), brackets(TensorShape(None)), brackets((2, 3))
+    ('[2,?]', '?', '[2,3]')
+    """
+    sizes = shape.sizes if isinstance(shape, TensorShape) else shape
+    return unknown if sizes is None else f"[{','.join('?' if size is None else str(size) for size in sizes)}]"
 
 
 def broadcast_shapes(left: TensorShape, right: TensorShape) -> TensorShape:

@@ -13,6 +13,8 @@ import absl.flags
 
 from gpuplace.api import flags
 
+__all__ = ["flags", "run"]
+
 
 def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None = None) -> None:
     """Calls ``main`` with what the flags leave of the command line, and exits with what it returns.

@@ -5,7 +5,9 @@ Source: tensorflow/python/util/compat.py, release 1.15.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "v1"]
 
 
 def as_bytes(bytes_or_text: bytes | bytearray | str, encoding: str = "utf-8") -> bytes:
@@ -53,7 +55,7 @@ def as_text(bytes_or_text: bytes | str, encoding: str = "utf-8") -> str:
 as_str = as_text
 
 
-def as_str_any(value: Any) -> str:
+def as_str_any(value: object) -> str:
     """Returns anything as text: bytes decoded as UTF-8, the rest through ``str``.
 
     Args:
@@ -62,9 +64,13 @@ def as_str_any(value: Any) -> str:
     return as_text(value) if isinstance(value, bytes) else str(value)
 
 
-def __getattr__(name: str) -> Any:
-    if name == "v1":
-        import gpuplace
+if TYPE_CHECKING:
+    import gpuplace as v1
+else:
 
-        return gpuplace
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name == "v1":
+            import gpuplace
+
+            return gpuplace
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,10 +5,13 @@ Source: tensorflow/python/framework/ops.py, release 1.15.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
-from gpuplace.graph.convert import get_default_graph, name_scope
-from gpuplace.graph.scopes import ControlDependenciesScope, make_device_scope
+from gpuplace.graph.convert import OpScope, get_default_graph, name_scope
+from gpuplace.graph.scopes import ColocationBlock, ControlDependenciesScope, DeviceBlock, make_device_scope
+from gpuplace.typing import DeviceLike, OperationLike
 
 __all__ = [
     "add_to_collection",
@@ -23,7 +26,7 @@ __all__ = [
 ]
 
 
-def device(device_name_or_function: Any) -> Any:
+def device(device_name_or_function: DeviceLike) -> DeviceBlock:
     """Operations made in the ``with`` block request this device.
 
     >>> import gpuplace as tf
@@ -42,7 +45,7 @@ def device(device_name_or_function: Any) -> Any:
     return get_default_graph()._with_device_scope(make_device_scope(device_name_or_function, 2))
 
 
-def control_dependencies(control_inputs: Any) -> ControlDependenciesScope:
+def control_dependencies(control_inputs: Iterable[OperationLike] | None) -> ControlDependenciesScope:
     """Operations made in the ``with`` block run after others; see ``Graph.control_dependencies``.
 
     Args:
@@ -54,7 +57,7 @@ def control_dependencies(control_inputs: Any) -> ControlDependenciesScope:
     return get_default_graph().control_dependencies(control_inputs)
 
 
-def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
+def colocate_with(op: OperationLike | None, ignore_existing: bool = False) -> ColocationBlock:
     """Operations made in the ``with`` block are placed where ``op`` is; see ``Graph.colocate_with``.
 
     Args:
@@ -67,7 +70,7 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
     return get_default_graph().colocate_with(op, ignore_existing)
 
 
-def container(container_name: str) -> Any:
+def container(container_name: str) -> AbstractContextManager[str]:
     """Stateful operations made in the ``with`` block keep their state in this container; see ``Session.reset``.
 
     Args:
@@ -76,7 +79,7 @@ def container(container_name: str) -> Any:
     return get_default_graph().container(container_name)
 
 
-def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Any:
+def op_scope(values: Sequence[Any], name: str | None, default_name: str | None = None) -> OpScope:
     """``name_scope`` with its arguments in the order of TensorFlow 0.x. Deprecated.
 
     Args:
@@ -90,7 +93,7 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
     return name_scope(name, default_name, values)
 
 
-def add_to_collection(name: Any, value: Any) -> None:
+def add_to_collection(name: Hashable, value: object) -> None:
     """Appends ``value`` to a collection of the default graph.
 
     Args:
@@ -103,7 +106,7 @@ def add_to_collection(name: Any, value: Any) -> None:
     get_default_graph().add_to_collection(name, value)
 
 
-def add_to_collections(names: Any, value: Any) -> None:
+def add_to_collections(names: str | Iterable[Hashable], value: object) -> None:
     """Appends ``value`` to several collections of the default graph, each once.
 
     Args:
@@ -116,7 +119,7 @@ def add_to_collections(names: Any, value: Any) -> None:
     get_default_graph().add_to_collections(names, value)
 
 
-def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+def get_collection(key: Hashable, scope: str | None = None) -> list[Any]:
     """Returns a copy of a collection of the default graph; an empty list where there is none.
 
     Args:
@@ -126,7 +129,7 @@ def get_collection(key: Any, scope: str | None = None) -> list[Any]:
     return get_default_graph().get_collection(key, scope)
 
 
-def get_collection_ref(key: Any) -> list[Any]:
+def get_collection_ref(key: Hashable) -> list[Any]:
     """Returns a collection of the default graph itself; what is done to the list is done to it.
 
     Args:

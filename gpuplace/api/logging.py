@@ -5,6 +5,23 @@ Source: tensorflow/python/platform/tf_logging.py, release 1.15.
 
 import logging as _logging
 
+__all__ = [
+    "DEBUG",
+    "ERROR",
+    "FATAL",
+    "INFO",
+    "WARN",
+    "debug",
+    "error",
+    "fatal",
+    "get_verbosity",
+    "info",
+    "log",
+    "set_verbosity",
+    "warn",
+    "warning",
+]
+
 DEBUG = _logging.DEBUG
 INFO = _logging.INFO
 WARN = _logging.WARNING

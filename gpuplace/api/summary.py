@@ -3,16 +3,22 @@
 Source: tensorflow/_api/v1/summary, release 1.15 (names).
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+__all__ = ["Event", "FileWriter", "Summary"]
 
-def __getattr__(name: str) -> Any:
-    if name in ("Event", "Summary"):
-        from gpuplace.graphdef import messages
+if TYPE_CHECKING:
+    from gpuplace.graphdef.file_writer import FileWriter
+    from gpuplace.graphdef.messages import Event, Summary
+else:
 
-        return getattr(messages, name)
-    if name == "FileWriter":
-        from gpuplace.graphdef.file_writer import FileWriter
+    def __getattr__(name: str) -> Any:
+        if name in ("Event", "Summary"):
+            from gpuplace.graphdef import messages
 
-        return FileWriter
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return getattr(messages, name)
+        if name == "FileWriter":
+            from gpuplace.graphdef.file_writer import FileWriter
+
+            return FileWriter
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -34,7 +34,7 @@ def _with_errstate() -> tuple[Callable[[], Any], Callable[[Any], None]]:
 
 
 def _with_prepared_state() -> tuple[Callable[[], Any], Callable[[Any], None]]:
-    """The two functions, made of NumPy's context variable; AttributeError where there is no such thing."""
+    """The two functions, made of NumPy's context variable; AttributeError if there is no such thing."""
     umath = np._core.umath  # type: ignore[attr-defined]
     variable, quiet = umath._extobj_contextvar, umath._make_extobj(all="ignore")
     put, restore = variable.set, variable.reset

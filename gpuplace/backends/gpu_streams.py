@@ -10,7 +10,7 @@ step go to streams of their own, so that they run beside kernels, and the host q
 
 Memory is the difficult part. CuPy's pool keeps free memory apart by the stream that was current when it was taken, and
 gives a block out again as soon as the last array over it is gone, while work that uses it may still be queued: right
-for work on that stream, which comes behind, and wrong for any other. Hence four rules.
+for work on that stream, which comes later, and wrong for any other. Hence four rules.
 
 1. All memory of a GPU is taken with ``compute`` as the current stream, so that the pool has one store of it. (The whole
    limit is taken in advance without ``allow_growth``; a second store would find nothing left.)

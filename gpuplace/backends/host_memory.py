@@ -1,7 +1,7 @@
 """Memory of the host: what a step frees stays with the process for the next step.
 
 A step makes and drops arrays of some megabytes all the time. As it comes, the C library gives such memory back to the
-system at once and gets it anew, cleared, page by page; that takes several times as long as what a kernel does with
+system at once and gets it again, cleared, page by page; that takes several times as long as what a kernel does with
 it. Sessions therefore ask it to keep what is freed, up to ``KEPT_BYTES``, as TensorFlow's allocators do.
 
 Only glibc is asked, and not where the user has settings of their own for it.

@@ -31,7 +31,7 @@ class NumpyBackend:
 
     xp: Any = np
     enter: Callable[[], None] | None = None
-    """Makes the device the thread's current one; None where there is no such thing."""
+    """Makes the device the thread's current one; None if there is no such thing."""
     owns_arrays = False
     """Whether its arrays are of another kind than the host's."""
 

@@ -65,7 +65,7 @@ class PendingCopy:
                 None,
                 None,
                 f"{self._described} failed: {error}",
-                hint="it may be a kernel queued before that failed: CUDA_LAUNCH_BLOCKING=1 tells which",
+                hint="a kernel queued earlier may have failed: CUDA_LAUNCH_BLOCKING=1 shows which",
             ) from error
         self._source = self._done = None
 

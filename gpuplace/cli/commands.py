@@ -15,6 +15,7 @@ from gpuplace.cli.traced_runs import TracedRuns
 from gpuplace.device.machine import ENVIRONMENT_VARIABLE as MACHINE_VARIABLE
 from gpuplace.errors import NotFoundError
 from gpuplace.tables.rows import node_rows
+from gpuplace.web.rules import RULES
 from gpuplace.why.blame import BlameRow
 
 
@@ -27,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
         os.environ[releases.ENVIRONMENT_VARIABLE] = arguments.release
     release_of(arguments)
     if arguments.trace_step is not None and not arguments.trace:
-        raise UsageError("--trace-step N: of use with --trace FILE alone")
+        raise UsageError("--trace-step N: only with --trace FILE")
     if not arguments.trace:
         return _run_script(arguments)
     runs = TracedRuns(arguments.trace, arguments.trace_step)
@@ -60,7 +61,7 @@ def place(arguments: argparse.Namespace) -> int:
     if arguments.format == "log":
         print(placement.log(release).rstrip("\n"))
         return 0
-    columns = ("node", "type", "requested", "assigned")
+    columns = (*RULES["tables"]["nodes"], "rule", "decided_by")
     rows = [{column: getattr(row, column) for column in columns} for row in node_rows(placement)]
     print(render(rows, arguments.format, columns))
     return 0
@@ -111,7 +112,7 @@ def blame(arguments: argparse.Namespace) -> int:
 
 
 def diff(arguments: argparse.Namespace) -> int:
-    """Prints the nodes whose device differs, and the difference between the placements that moves each."""
+    """Prints the nodes whose device differs, with the verdict on each after the move, and both in words."""
     release = release_of(arguments)
     here = machine_of(arguments.machine)
     there = machine_of(arguments.against) if arguments.against else here
@@ -125,6 +126,7 @@ def diff(arguments: argparse.Namespace) -> int:
             "here": move.before,
             "against": move.after,
             "cause": move.cause.value,
+            "decided_by": move.decided_by,
             "note": move.note,
         }
         for move in first.diff(second)
@@ -132,7 +134,9 @@ def diff(arguments: argparse.Namespace) -> int:
     if not rows and arguments.format == "table":
         print("no node moves")
     else:
-        print(render(rows, arguments.format, ("node", "type", "here", "against", "cause", "note")))
+        print(
+            render(rows, arguments.format, ("node", "type", "here", "against", "cause", "decided_by", "note"))
+        )
     return 0
 
 

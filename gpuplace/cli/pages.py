@@ -113,7 +113,7 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
 
 
 def _log(arguments: argparse.Namespace) -> LoggedPlacement | None:
-    """The log that the command names; None where that is a graph.
+    """The log that the command names; None if that is a graph.
 
     Raises:
         UsageError: a log, and options with which a graph is placed.
@@ -134,7 +134,7 @@ def _log(arguments: argparse.Namespace) -> LoggedPlacement | None:
 def _log_page(log: LoggedPlacement, arguments: argparse.Namespace) -> str:
     settings = [("from", "a log of TensorFlow")]
     if len(log.numbers) > 1:
-        settings.append(("sessions", f"{len(log.numbers)}; of a node in several the last line counts"))
+        settings.append(("sessions", f"{len(log.numbers)}; if a node is in several, the last line counts"))
     if log.unparsed:
         settings.append(("not understood", f"{counted(len(log.unparsed), 'piece')} of text, below"))
     return page_html(log, title=_title(arguments), settings=settings)
@@ -147,7 +147,7 @@ def _title(arguments: argparse.Namespace) -> str:
 def _against(
     arguments: argparse.Namespace, placement: Placement, machine: Machine, release: str
 ) -> tuple[Placement | None, str]:
-    """The other placement and what it is in words; None where none was asked for."""
+    """The other placement and what it is in words; None if none was asked for."""
     there = getattr(arguments, "against", None)
     other_release = getattr(arguments, "against_release", None)
     if not there and not other_release:
@@ -172,7 +172,7 @@ def _first_installed() -> str:
             return name
     raise UsageError(
         "the explorer needs JupyterLab or Voila, and neither is installed: pip install "
-        '"gpuplace[lab]"; "--with page" opens a page that needs a browser alone'
+        '"gpuplace[lab]"; "--with page" opens a page that needs only a browser'
     )
 
 

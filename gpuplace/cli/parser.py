@@ -25,7 +25,7 @@ COMMANDS = {
 """Command -> what it does."""
 
 RUN_OPTIONS = ("--machine", "--release", "--trace", "--trace-step")
-"""Options of ``run``, which may stand before or behind the script."""
+"""Options of ``run``, before or after the script."""
 
 SHOWN_WITH = ("lab", "voila", "page")
 """What ``explore`` can open a graph with."""
@@ -40,10 +40,12 @@ MACHINE_HELP = (
 GRAPH_HELP = "a GraphDef (.pb, or .pbtxt as text) or the folder of a SavedModel"
 
 STEP_HELP = (
-    "what a step measured: a RunMetadata or StepStats (.pb, or .pbtxt as text), or its Chrome trace (.json)"
+    "a measured step: a RunMetadata or StepStats (.pb, or .pbtxt as text), or its Chrome trace (.json)"
 )
 
-LOG_HELP = "; or a log of TensorFlow, which says where nodes were: told by its content, and not placed again"
+LOG_HELP = (
+    "; or a log of TensorFlow, which says where nodes were: recognised by its content, and not placed again"
+)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -60,7 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
         "gpuplace run [--machine MACHINE] [--release RELEASE] [--trace FILE [--trace-step N]] "
         "SCRIPT [ARGUMENT ...]"
     )
-    run.epilog = "Options may also follow SCRIPT; what follows -- is the script's in any case."
+    run.epilog = "Options may also follow SCRIPT; everything after -- belongs to the script."
     run.add_argument("script", metavar="SCRIPT", help="a Python file that imports tensorflow")
     _add_machine(run)
     _add_release(run)
@@ -70,7 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="measure what sessions run and write a step: RunMetadata (.pb, or .pbtxt as text) or Chrome trace (.json)",
     )
     run.add_argument(
-        "--trace-step", type=int, metavar="N", help="the N-th run, from 1, and no other; default: the last"
+        "--trace-step", type=int, metavar="N", help="measure the N-th run, counted from 1; default: the last"
     )
 
     place = _command(commands, "place")
@@ -107,7 +109,7 @@ def build_parser() -> argparse.ArgumentParser:
     diff.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
 
     log = _command(commands, "log")
-    log.epilog = "With --against, nodes whose device differs; exit code 3 where any does."
+    log.epilog = "With --against, lists nodes whose device differs; the exit code is 3 if there are any."
     log.add_argument(
         "log", metavar="FILE", help="a log, stdout and stderr as they came; - for standard input"
     )
@@ -126,7 +128,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     timeline = _command(commands, "timeline")
     timeline.epilog = (
-        "Without --svg, --html and --json, the step as text. - in place of a file is standard output."
+        "Without --svg, --html and --json, prints the step as text. The file - is standard output."
     )
     timeline.add_argument("step", metavar="FILE", help=STEP_HELP)
     timeline.add_argument("--svg", metavar="FILE", help="write a still picture")
@@ -134,7 +136,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--theme", choices=("light", "dark"), default="light", help="of the picture; default: light"
     )
     timeline.add_argument(
-        "--html", metavar="FILE", help="write a page to zoom and search, which needs a browser alone"
+        "--html", metavar="FILE", help="write a zoomable, searchable page that needs only a browser"
     )
     timeline.add_argument("--title", help="heading of the page; default: the file's name")
     timeline.add_argument(
@@ -143,7 +145,7 @@ def build_parser() -> argparse.ArgumentParser:
     timeline.add_argument(
         "--memory", action="store_true", help="the Chrome trace shows tensors and allocators too"
     )
-    _add_graph(timeline, "; placed again with other devices, it tells what to move", option=True)
+    _add_graph(timeline, "; placing it again with other devices shows what to move", option=True)
     _add_machine(timeline)
     _add_release(timeline)
     _add_session_options(timeline)
@@ -193,7 +195,9 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: argparse._SubParsersAction, name: str) -> argparse.ArgumentParser:
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str
+) -> argparse.ArgumentParser:
     help_text = COMMANDS[name]
     return commands.add_parser(
         name, help=help_text, description=f"{help_text[0].upper()}{help_text[1:]}.", allow_abbrev=False
@@ -203,9 +207,11 @@ def _command(commands: argparse._SubParsersAction, name: str) -> argparse.Argume
 def _add_graph(parser: argparse.ArgumentParser, or_else: str = "", option: bool = False) -> None:
     parser.add_argument("--graph" if option else "graph", metavar="GRAPH", help=GRAPH_HELP + or_else)
     parser.add_argument(
-        "--tags", metavar="TAGS", help="which graph of a SavedModel, as serve,gpu; default: serve"
+        "--tags", metavar="TAGS", help="tags of the graph in a SavedModel, such as serve,gpu; default: serve"
     )
-    parser.add_argument("--signature", metavar="KEY", help="only what a signature of the model needs")
+    parser.add_argument(
+        "--signature", metavar="KEY", help="place only what this signature of the model needs"
+    )
     parser.add_argument(
         "--clear-devices", action="store_true", help="ignore the devices that the nodes ask for"
     )
@@ -230,4 +236,4 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
 
 def _add_session_options(parser: argparse.ArgumentParser) -> None:
     _add_config(parser)
-    parser.add_argument("--soft", action="store_true", help="place softly (allow_soft_placement)")
+    parser.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")

@@ -19,8 +19,8 @@ from gpuplace.cli import tensorflow_names
 def split_arguments(arguments: Sequence[str], options: Sequence[str]) -> tuple[list[str], list[str]]:
     """Divides what follows ``run`` into our part (SCRIPT and options) and the script's own arguments.
 
-    Our options, each with a value, may stand before or behind SCRIPT. Everything else behind SCRIPT is the script's,
-    and everything behind ``--`` is so in any case.
+    Our options, each with a value, may stand before or after SCRIPT. Everything else after SCRIPT is the script's,
+    and so is everything after ``--``.
 
     >>> split_arguments(["train.py", "--steps", "5", "--machine", "cpu"], ["--machine"])
     (['train.py', '--machine', 'cpu'], ['--steps', '5'])

@@ -36,7 +36,7 @@ def release_of(arguments: argparse.Namespace) -> str:
 
 
 def config_of(arguments: argparse.Namespace) -> Any:
-    """The ConfigProto of --config and --soft; None where neither is given."""
+    """The ConfigProto of --config and --soft; None if neither is given."""
     soft = getattr(arguments, "soft", False)
     if not arguments.config and not soft:
         return None
@@ -50,7 +50,7 @@ def config_of(arguments: argparse.Namespace) -> Any:
         except OSError as error:
             raise UsageError(f"cannot read {arguments.config}: {error.strerror}") from None
         except (UnicodeDecodeError, text_format.ParseError) as error:
-            raise UsageError(f"{arguments.config} is no ConfigProto: {error}") from None
+            raise UsageError(f"{arguments.config} is not a ConfigProto: {error}") from None
     if soft:
         config.allow_soft_placement = True
     return config
@@ -82,7 +82,7 @@ def step_of(path: str, placement: Placement | None, graph: str) -> Any:
 
     Args:
         path: a ``RunMetadata``, ``StepStats`` or Chrome trace.
-        placement: of the graph that ran; None where any step will do.
+        placement: of the graph that ran; None if any step will do.
         graph: the graph's file, for the message.
 
     Raises:

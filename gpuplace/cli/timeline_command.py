@@ -28,7 +28,7 @@ def timeline(arguments: argparse.Namespace) -> int:
         placement = placement_of(arguments, machine, release, on_error="raise")
     elif given := [name for name in _OF_GRAPHS if getattr(arguments, name)]:
         words = ", ".join("--" + name.replace("_", "-") for name in given)
-        raise UsageError(f"{words}: of use with --graph alone, which is placed with it")
+        raise UsageError(f"{words}: only with --graph, to place it")
     step = step_of(arguments.step, placement, arguments.graph)
     try:
         found = step_timeline(step, placement)

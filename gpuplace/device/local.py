@@ -81,7 +81,7 @@ def _ask(doing: str, nvml: Any, function: Callable[..., Any], *args: Any) -> Any
 
 
 def _ask_optional(nvml: Any, function: str, *args: Any) -> Any:
-    """The answer, or None where this driver or GPU does not offer it; other failures are errors."""
+    """The answer, or None if this driver or GPU does not offer it; other failures are errors."""
     call = getattr(nvml, function, None)
     if call is None:
         return None
@@ -127,7 +127,7 @@ def _memory(nvml: Any, handle: Any, doing: str) -> tuple[int, int]:
 
 
 def _unknown_model(nvml: Any, handle: Any, name: str, capability: tuple[int, ...], total: int) -> GPUModel:
-    """Figures of a GPU that is not in the catalogue, from the driver; what it does not tell is 0."""
+    """Figures of a GPU that is not in the catalogue, from the driver; what it does not report is 0."""
     major, minor = capability
     cores = _ask_optional(nvml, "nvmlDeviceGetNumGpuCores", handle) or 0
     clock_hz = 1e6 * (_ask_optional(nvml, "nvmlDeviceGetMaxClockInfo", handle, nvml.NVML_CLOCK_SM) or 0)

@@ -21,7 +21,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
 
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.device.gpu_models import GPU_MODELS, GPUModel, find_model, is_model
@@ -30,7 +29,9 @@ from gpuplace.device.limits import MAX_DEVICES, MAX_GPUS, check_count, number_of
 from gpuplace.device.mapping import MappingRow, VirtualGPU, gpu_devices, map_gpus, mapping_rows
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.device.visible import Visibility, visible_gpus
+from gpuplace.display import notebook_view
 from gpuplace.errors import InvalidArgumentError, NotFoundError
+from gpuplace.typing import ConfigLike, DataFrame
 
 __all__ = ["ENVIRONMENT_VARIABLE", "Machine", "default_machine"]
 
@@ -150,7 +151,7 @@ class Machine:
 
     def virtual_gpus(
         self,
-        config: Any = None,
+        config: ConfigLike | GPUSettings | None = None,
         environ: Mapping[str, str] | None = None,
         visibility: Visibility | None = None,
     ) -> list[VirtualGPU]:
@@ -169,7 +170,7 @@ class Machine:
 
     def device_set(
         self,
-        config: Any = None,
+        config: ConfigLike | GPUSettings | None = None,
         environ: Mapping[str, str] | None = None,
         visibility: Visibility | None = None,
     ) -> DeviceSet:
@@ -199,7 +200,7 @@ class Machine:
 
     def mapping(
         self,
-        config: Any = None,
+        config: ConfigLike | GPUSettings | None = None,
         environ: Mapping[str, str] | None = None,
         visibility: Visibility | None = None,
     ) -> tuple[MappingRow, ...]:
@@ -237,6 +238,25 @@ class Machine:
 
     def __repr__(self) -> str:
         return f"Machine({str(self)!r})"
+
+    def frame(
+        self,
+        config: ConfigLike | None = None,
+        environ: Mapping[str, str] | None = None,
+        visibility: Visibility | None = None,
+    ) -> DataFrame:
+        """The chain from physical GPUs to devices as a pandas ``DataFrame``, hidden ones and reasons included.
+
+        Args:
+            config: ``ConfigProto``; None for the defaults.
+            environ: Environment to read CUDA_VISIBLE_DEVICES from; None for this process's.
+            visibility: What CUDA decided earlier; then ``environ`` is not read.
+        """
+        from gpuplace.jupyter.frames.machine_frames import mapping_frame
+
+        return mapping_frame(self.mapping(config, environ, visibility))
+
+    _repr_mimebundle_ = notebook_view
 
 
 def default_machine(environ: Mapping[str, str] | None = None) -> Machine:

@@ -63,9 +63,9 @@ class MappingRow:
     pci_bus_id: str
     """``0000:05:00.0``."""
     visible_id: int | None
-    """Number after CUDA_VISIBLE_DEVICES; None where it is hidden."""
+    """Number after CUDA_VISIBLE_DEVICES; None if it is hidden."""
     device: str | None
-    """``/device:GPU:0``; None where no device is made on it."""
+    """``/device:GPU:0``; None if no device is made on it."""
     memory_limit: int
     """Bytes the device may use; 0 without a device."""
     reason: str
@@ -81,7 +81,7 @@ def default_memory_limit(gpu: PhysicalGPU, settings: GPUSettings, release: str |
 
     Raises:
         InternalError: more than all memory asked of a GPU that cannot be oversubscribed.
-        InvalidArgumentError: the fraction is no finite number.
+        InvalidArgumentError: the fraction is not a finite number.
     """
     fraction = settings.per_process_gpu_memory_fraction
     if not math.isfinite(fraction):

@@ -179,7 +179,7 @@ ANY = ParsedName()
 
 
 def parse_name(text: str) -> ParsedName | None:
-    """What the C++ parser makes of ``text``, or None where it refuses it (ParseFullName).
+    """What the C++ parser makes of ``text``, or None if it refuses it (ParseFullName).
 
     Parts may come in any order and repeat; the last one wins, also when it is ``*``. ``""`` and ``"/"`` are empty.
     """

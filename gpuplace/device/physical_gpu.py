@@ -46,7 +46,7 @@ class PhysicalGPU:
     index: int
     """Position in the machine, in order of PCI bus id."""
     model: GPUModel
-    """Figures of the hardware; for a real GPU outside the catalogue, what the driver tells."""
+    """Figures of the hardware; for a real GPU outside the catalogue, what the driver reports."""
     pci_bus_id: str
     """``domain:bus:device.function`` in lower-case hexadecimal, four digits of domain."""
     uuid: str

@@ -7,7 +7,7 @@ The CUDA driver reads both when a process first uses it. The rules, for ``CUDA_V
 - The order of the list is the order in which the process sees the GPUs.
 - The first entry that names no GPU ends the list: ``0,7,1`` on four GPUs is ``0``, ``-1,0`` is nothing.
 - The same GPU twice leaves none at all.
-- An id may have text behind it (``1gpu`` is 1), spaces around it, and the whole value may be quoted.
+- An id may be followed by text (``1gpu`` is 1), spaces around it, and the whole value may be quoted.
 
 Ids count in CUDA's order: fastest GPU first, unless ``CUDA_DEVICE_ORDER=PCI_BUS_ID``.
 
@@ -46,12 +46,12 @@ class Visibility:
     hidden: Mapping[int, str]
     """Index of each hidden GPU in the machine to the reason."""
     setting: str | None
-    """Value of CUDA_VISIBLE_DEVICES, None where it is not set."""
+    """Value of CUDA_VISIBLE_DEVICES, None if it is not set."""
     order: str = "FASTEST_FIRST"
     """``"FASTEST_FIRST"`` or ``"PCI_BUS_ID"``."""
 
     def visible_id(self, gpu: PhysicalGPU) -> int | None:
-        """The process's number for ``gpu``, or None where it is hidden."""
+        """The process's number for ``gpu``, or None if it is hidden."""
         return next((number for number, seen in enumerate(self.visible) if seen.index == gpu.index), None)
 
 

@@ -30,7 +30,7 @@ def apply_op(op_type: str, name: str | None = None, **arguments: Any) -> Operati
 
     Args:
         op_type: the op's type.
-        name: its name; the type where None.
+        name: its name; the type if None.
         **arguments: inputs and attributes by the names of the signature. An attribute that is None, left out, or
             inferred from an input takes its default.
 

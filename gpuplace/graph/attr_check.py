@@ -39,7 +39,7 @@ def kind_name(value: Any) -> str:
 
 
 def kind_fault(attr: AttrDef, value: Any) -> str | None:
-    """What is wrong with the kind of a value; None where it is right. Any list may be empty."""
+    """What is wrong with the kind of a value; None if it is right. Any list may be empty."""
     if attr.is_list:
         if isinstance(value, tuple) and all(_is_a(attr.element_type, item) for item in value):
             return None

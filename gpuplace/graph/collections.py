@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 __all__ = ["Collections"]
@@ -30,10 +31,10 @@ class Collections:
         self._collections: dict[Any, list[Any]] = {}
 
     def _check_not_finalized(self) -> None:
-        """RuntimeError where the graph can no longer be changed."""
+        """RuntimeError if the graph can no longer be changed."""
         raise NotImplementedError
 
-    def add_to_collection(self, name: Any, value: Any) -> None:
+    def add_to_collection(self, name: Hashable, value: object) -> None:
         """Appends ``value`` to a collection.
 
         Args:
@@ -47,7 +48,7 @@ class Collections:
         with self._lock:
             self._collections.setdefault(name, []).append(value)
 
-    def add_to_collections(self, names: Any, value: Any) -> None:
+    def add_to_collections(self, names: str | Iterable[Hashable], value: object) -> None:
         """Appends ``value`` to several collections, each once.
 
         Args:
@@ -60,7 +61,7 @@ class Collections:
         for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
             self.add_to_collection(name, value)
 
-    def get_collection_ref(self, name: Any) -> list[Any]:
+    def get_collection_ref(self, name: Hashable) -> list[Any]:
         """Returns a collection itself; what is done to the list is done to it.
 
         Args:
@@ -69,7 +70,7 @@ class Collections:
         with self._lock:
             return self._collections.setdefault(name, [])
 
-    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+    def get_collection(self, name: Hashable, scope: str | None = None) -> list[Any]:
         """Returns a copy of a collection; an empty list where there is none.
 
         Args:
@@ -88,7 +89,7 @@ class Collections:
 
     collections = property(get_all_collection_keys)
 
-    def clear_collection(self, name: Any) -> None:
+    def clear_collection(self, name: Hashable) -> None:
         """Removes a collection.
 
         Args:

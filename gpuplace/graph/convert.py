@@ -24,6 +24,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_graph as _default_graph
 from gpuplace.graph.stacks import graph_stack
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import DTypeLike, TensorLike
 
 Conversion = Callable[..., Any]
 """``(value, dtype=None, name=None, as_ref=False) -> Tensor``, or NotImplemented."""
@@ -38,7 +39,7 @@ def get_default_graph() -> Graph:
 
 
 def register_tensor_conversion_function(
-    base_type: Any, conversion_func: Conversion, priority: int = 100
+    base_type: type | tuple[type, ...], conversion_func: Conversion, priority: int = 100
 ) -> None:
     """Makes instances of a type convertible to tensors, wherever an op takes one.
 
@@ -80,11 +81,11 @@ def make_constant(
 
 
 def convert_to_tensor(
-    value: Any,
-    dtype: Any = None,
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
-    preferred_dtype: Any = None,
-    dtype_hint: Any = None,
+    preferred_dtype: DTypeLike | None = None,
+    dtype_hint: DTypeLike | None = None,
     as_ref: bool = False,
 ) -> Tensor:
     """Returns ``value`` as a tensor of the default graph.

@@ -14,11 +14,12 @@ from __future__ import annotations
 import contextlib
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gpuplace.device.spec import canonical_name
+from gpuplace.display import notebook_view
 from gpuplace.dtypes import DType
 from gpuplace.graph.collections import Collections
 from gpuplace.graph.op_def import OpDef, op_registry
@@ -36,9 +37,10 @@ from gpuplace.graph.scopes import (
 )
 from gpuplace.graph.shape_inference import infer_shapes
 from gpuplace.graph.signature import signature_of
-from gpuplace.graph.stacks import graph_stack
+from gpuplace.graph.stacks import Pushed, graph_stack
 from gpuplace.release import rules
 from gpuplace.shapes import UNKNOWN_SHAPE
+from gpuplace.typing import DeviceLike, GraphDef, OperationLike, VersionDef
 
 DEFAULT_GRAPH_SEED = 87654321
 GRAPH_DEF_VERSIONS = {"1.15": 134, "2.21": 2474}
@@ -117,11 +119,11 @@ class Graph(Collections):
         Args:
             op_type: its type.
             inputs: tensors of this graph, in the order of the signature, lists flattened.
-            dtypes: types of the outputs; from the signature where None.
+            dtypes: types of the outputs; from the signature if None.
             input_types: ignored; kept for TensorFlow's argument order.
             name: its name, made unique; taken as it is, without the slash, where it ends in one. None: the type.
             attrs: attribute values in their Python form; defaults are filled in.
-            op_def: its signature; looked up where None.
+            op_def: its signature; looked up if None.
             compute_shapes: infer the shapes of the outputs.
             compute_device: apply the device scopes.
 
@@ -451,14 +453,14 @@ class Graph(Collections):
 
     # Scopes
 
-    def as_default(self) -> Any:
+    def as_default(self) -> Pushed[Graph]:
         """Makes this the thread's default graph within a ``with`` block."""
         return graph_stack.push(self)
 
     def _with_device_scope(self, scope: DeviceScope) -> DeviceBlock:
         return DeviceBlock(self, scope)
 
-    def device(self, device_name_or_function: Any) -> Any:
+    def device(self, device_name_or_function: DeviceLike) -> DeviceBlock:
         """Operations made in the ``with`` block request this device.
 
         Args:
@@ -471,7 +473,7 @@ class Graph(Collections):
         """
         return self._with_device_scope(make_device_scope(device_name_or_function, 2))
 
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> ColocationBlock:
+    def colocate_with(self, op: OperationLike | None, ignore_existing: bool = False) -> ColocationBlock:
         """Operations made in the ``with`` block are placed where ``op`` is; outer device scopes do not apply.
 
         Args:
@@ -483,12 +485,15 @@ class Graph(Collections):
         """
         if op is None and not ignore_existing:
             raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
-        if op is not None and not isinstance(op, Operation):
-            op = self.as_graph_element(op)
-            op = op.op if isinstance(op, Tensor) else op
-        return ColocationBlock(self, [] if op is None else [op], ignore_existing)
+        if op is None:
+            return ColocationBlock(self, [], ignore_existing)
+        element = op if isinstance(op, Operation) else self.as_graph_element(op)
+        operation = element.op if isinstance(element, Tensor) else element
+        return ColocationBlock(self, [operation], ignore_existing)
 
-    def control_dependencies(self, control_inputs: Any) -> ControlDependenciesScope:
+    def control_dependencies(
+        self, control_inputs: Iterable[OperationLike] | None
+    ) -> ControlDependenciesScope:
         """Operations made in the ``with`` block run after others.
 
         Args:
@@ -631,6 +636,28 @@ class Graph(Collections):
     def __contains__(self, element: object) -> bool:
         return isinstance(element, (Tensor, Operation)) and element.graph is self
 
+    # As messages, and in notebooks
+
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
+        """Returns the graph as a ``GraphDef``.
+
+        Args:
+            from_version: leave out the operations that were there at this ``graph.version``; None: all are in.
+            add_shapes: give every node an ``_output_shapes`` attribute.
+        """
+        from gpuplace.graphdef.export import as_graph_def
+
+        return as_graph_def(self, from_version, add_shapes)
+
+    @property
+    def graph_def_versions(self) -> VersionDef:
+        """The graph's versions as a ``VersionDef``."""
+        from gpuplace.graphdef.export import version_def
+
+        return version_def(self)
+
+    _repr_mimebundle_ = notebook_view
+
 
 def _check_same_graph(graph: Graph, inputs: Sequence[Tensor]) -> None:
     """ValueError for an input of another graph."""
@@ -640,15 +667,14 @@ def _check_same_graph(graph: Graph, inputs: Sequence[Tensor]) -> None:
 
 
 def require_same_graph(elements: Sequence[Any], graph: Graph | None = None) -> Graph | None:
-    """The one graph that these tensors and operations belong to, or ``graph``; ValueError where there are several."""
-    found: Any = graph
+    """The one graph that these tensors and operations belong to, or ``graph``; ValueError if there are several."""
     first: Any = None
     for element in elements:
         if isinstance(element, (Tensor, Operation)):
-            if found is None:
-                found, first = element.graph, element
-            elif element.graph is not found:
+            if graph is None:
+                graph, first = element.graph, element
+            elif element.graph is not graph:
                 raise ValueError(
-                    f"{element!r} must be from the same graph as {first if first is not None else found!r}."
+                    f"{element!r} must be from the same graph as {first if first is not None else graph!r}."
                 )
-    return found
+    return graph

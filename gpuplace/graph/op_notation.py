@@ -75,9 +75,9 @@ class ArgDef:
         return self.number_attr is not None or self.type_list_attr is not None
 
     def types(self, attrs: Mapping[str, Any]) -> Sequence[DType]:
-        """The types of the argument's tensors for a node's attributes; KeyError where one is missing.
+        """The types of the argument's tensors for a node's attributes; KeyError if one is missing.
 
-        Types have to be right for the op already; reference arguments give reference types. A long list is no tuple
+        Types have to be right for the op already; reference arguments give reference types. A long list is not a tuple
         (see `gpuplace.graph.long_list`).
 
         Raises:

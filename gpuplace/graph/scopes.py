@@ -18,11 +18,13 @@ import contextlib
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpuplace.device.spec import DeviceSpec, MergeDevice, merge_device
-from gpuplace.graph.graph_like import GraphLike
-from gpuplace.graph.operation import Operation, Tensor
+
+if TYPE_CHECKING:
+    from gpuplace.graph.graph import Graph
+    from gpuplace.graph.operation import Operation, Tensor
 
 VALID_OP_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 VALID_SCOPE_NAME = re.compile(r"[A-Za-z0-9_.\\/>-]*")
@@ -78,7 +80,7 @@ def make_device_scope(device: Any, depth: int) -> DeviceScope:
 class NameScope(contextlib.ContextDecorator):
     """A ``name_scope`` block."""
 
-    def __init__(self, graph: GraphLike, name: str | None) -> None:
+    def __init__(self, graph: Graph, name: str | None) -> None:
         self._graph = graph
         self._name = name
         self._outer = ""
@@ -99,7 +101,7 @@ class NameScope(contextlib.ContextDecorator):
 class DeviceBlock(contextlib.ContextDecorator):
     """A ``tf.device`` block being entered and left."""
 
-    def __init__(self, graph: GraphLike, scope: DeviceScope) -> None:
+    def __init__(self, graph: Graph, scope: DeviceScope) -> None:
         self._graph = graph
         self._scope = scope
         self._outer: tuple[DeviceScope, ...] = ()
@@ -124,9 +126,7 @@ class ColocationBlock(contextlib.ContextDecorator):
         ignore_existing: whether outer colocations end.
     """
 
-    def __init__(
-        self, graph: GraphLike, operations: Sequence[Operation], ignore_existing: bool = False
-    ) -> None:
+    def __init__(self, graph: Graph, operations: Sequence[Operation], ignore_existing: bool = False) -> None:
         self._graph = graph
         self._operations = operations
         self._ignores = ignore_existing
@@ -151,7 +151,7 @@ class ControlDependenciesScope:
     What it hides too is the branch or loop that is being built: operations made inside are not part of it.
     """
 
-    def __init__(self, graph: GraphLike, control_inputs: Sequence[Operation] | None) -> None:
+    def __init__(self, graph: Graph, control_inputs: Sequence[Operation] | None) -> None:
         self._graph = graph
         self.new_stack = control_inputs is None
         self.control_inputs: list[Operation] = list(control_inputs or ())

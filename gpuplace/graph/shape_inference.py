@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gpuplace.graph.operation import Operation
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 
 ShapeFunction = Callable[[Operation], Sequence[TensorShape]]
-"""Gives the shape of each output from the operation's inputs and attributes; ValueError where they do not fit."""
+"""Gives the shape of each output from the operation's inputs and attributes; ValueError if they do not fit."""
 
 _functions: dict[str, ShapeFunction] = {}
 
 
 def shape_function(*op_types: str) -> Callable[[ShapeFunction], ShapeFunction]:
-    """Registers the decorated function for these op types; ValueError where one has a function already."""
+    """Registers the decorated function for these op types; ValueError if one has a function already."""
 
     def register(function: ShapeFunction) -> ShapeFunction:
         for op_type in op_types:
@@ -45,17 +45,10 @@ def infer_shapes(op: Operation, num_outputs: int) -> Sequence[TensorShape]:
     try:
         shapes = function(op)
     except ValueError as error:
-        given = ", ".join(_brackets(tensor.shape) for tensor in op.inputs)
+        given = ", ".join(brackets(tensor.shape, "<unknown>") for tensor in op.inputs)
         raise ValueError(f"{error} for '{op.name}' (op: '{op.type}') with input shapes: {given}.") from None
     if len(shapes) != num_outputs:
         raise AssertionError(
             f"the shape function of {op.type} gave {len(shapes)} shapes for {num_outputs} outputs"
         )
     return shapes
-
-
-def _brackets(shape: TensorShape) -> str:
-    """A shape as C++ prints it: ``[2,?]``, and ``<unknown>`` without a rank."""
-    if shape.sizes is None:
-        return "<unknown>"
-    return "[" + ",".join("?" if size is None else str(size) for size in shape.sizes) + "]"

@@ -12,9 +12,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from gpuplace.graph.graph_like import GraphLike
+if TYPE_CHECKING:
+    from gpuplace.graph.graph import Graph
 
 T = TypeVar("T")
 
@@ -32,7 +33,7 @@ class DefaultStack(threading.local, Generic[T]):
         return self.stack[-1] if self.stack else None
 
     def push(self, default: T) -> Pushed[T]:
-        """Makes ``default`` the innermost one within a ``with`` block; AssertionError where blocks are not nested."""
+        """Makes ``default`` the innermost one within a ``with`` block; AssertionError if blocks are not nested."""
         return Pushed(self, default)
 
     def drop(self, default: T) -> None:
@@ -76,7 +77,7 @@ _global_graph: Any = None
 _lock = threading.Lock()
 
 
-def get_default_graph(make: Callable[[], GraphLike] | None = None) -> Any:
+def get_default_graph(make: Callable[[], Graph] | None = None) -> Graph:
     """Returns the graph that new operations of this thread go to.
 
     Args:
@@ -93,7 +94,7 @@ def get_default_graph(make: Callable[[], GraphLike] | None = None) -> Any:
         return _global_graph
 
 
-def is_default_graph(graph: GraphLike) -> bool:
+def is_default_graph(graph: Graph) -> bool:
     """Whether new operations of this thread go to ``graph``."""
     stack = graph_stack.stack
     return (stack[-1] if stack else _global_graph) is graph
@@ -114,7 +115,7 @@ def reset_default_graph() -> None:
 
 @contextlib.contextmanager
 def fresh_defaults() -> Iterator[None]:
-    """A ``with`` block of this thread without a default graph or session; those from before come back behind it."""
+    """A ``with`` block of this thread without a default graph or session; those from before come back after it."""
     global _global_graph
     graphs, sessions, outermost = graph_stack.stack, session_stack.stack, _global_graph
     nesting = graph_stack.enforce_nesting, session_stack.enforce_nesting

@@ -15,7 +15,7 @@ from gpuplace.shapes import TensorShape
 
 
 def dtype_of(number: int) -> DType:
-    """The type with that number; InvalidArgumentError where there is none."""
+    """The type with that number; InvalidArgumentError if there is none."""
     try:
         return as_dtype(number)
     except TypeError:

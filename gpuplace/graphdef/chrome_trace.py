@@ -36,7 +36,7 @@ def step_of_chrome_trace(text: str) -> Any:
     """The ``StepStats`` that a trace holds; without lists where it holds no ops.
 
     Raises:
-        ValueError: that is no Chrome trace, or an event of it is not whole.
+        ValueError: that is not a Chrome trace, or an event of it is not whole.
     """
     try:
         data = json.loads(text)

@@ -35,7 +35,7 @@ _MAX_RATIO = 100
 
 
 def read_bytes(path: Path) -> bytes:
-    """A file's content; one that is no regular file, such as a pipe, is read as far as a message can go.
+    """A file's content; one that is not a regular file, such as a pipe, is read as far as a message can go.
 
     Raises:
         ResourceExhaustedError: more than a message can hold.
@@ -125,5 +125,5 @@ def too_large(what: str, size: str, kind: str = "graph") -> ResourceExhaustedErr
         },
         hint="is it a graph at all? protobuf reads no message of 2 GiB or more: keep weights in a checkpoint"
         if is_graph
-        else f"is it a {kind} at all? decompress it, and give what tells of devices",
+        else f"is it a {kind} at all? decompress it, and keep only what mentions devices",
     )

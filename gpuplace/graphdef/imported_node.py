@@ -38,7 +38,7 @@ class NodeKind:
     Attributes:
         op_def: the signature.
         attrs: the attributes, defaults included, without ``_class``.
-        output_shapes: the shapes that another program found, None where it says nothing.
+        output_shapes: the shapes that another program found, None if it says nothing.
         extra_fields: what the ``NodeDef`` held besides, serialised.
     """
 
@@ -96,7 +96,7 @@ class ImportedNode:
         op_type: op type.
         device: requested device.
         kind: what it shares with others.
-        groups: its ``_class`` attribute, None where it has none.
+        groups: its ``_class`` attribute, None if it has none.
         inputs: (node, output) of each data input, by the names of the ``GraphDef``.
         control_inputs: nodes that run before.
     """
@@ -135,7 +135,7 @@ class NodeReader:
         self._lengths = _Lengths()
 
     def read(self, proto: Any) -> ImportedNode:
-        """One node; InvalidArgumentError where it does not fit its signature."""
+        """One node; InvalidArgumentError if it does not fit its signature."""
         name, op_type, device, texts = proto.name, proto.op, proto.device, list(proto.input)
         if not VALID_OP_NAME.fullmatch(name):
             self._op_def_of(op_type, name)  # an unknown op comes first
@@ -181,7 +181,7 @@ _REMEMBERED = 1 << 10
 
 
 class _Lengths(dict[str, int]):
-    """Bytes that texts take in a serialised node; attributes, in order of their names, are what comes behind them."""
+    """Bytes that texts take in a serialised node; attributes, in order of their names, are what comes after them."""
 
     def __missing__(self, text: str) -> int:
         length = self[text] = _length(text)
@@ -222,7 +222,7 @@ def _split_class(data: bytes) -> tuple[bytes, bytes | None]:
 def _checked_attrs(
     proto: Any, name: str, op_def: OpDef, newer: OpDef | None, producer: int
 ) -> dict[str, Any]:
-    """The attributes of a node, defaults included; InvalidArgumentError where they do not fit the signature."""
+    """The attributes of a node, defaults included; InvalidArgumentError if they do not fit the signature."""
     if op_def.deprecation is not None and producer >= op_def.deprecation.version:
         raise InvalidArgumentError(
             None,
@@ -262,7 +262,7 @@ def _checked_attrs(
 
 
 def _checked_groups(groups: Any, name: str) -> tuple[bytes, ...]:
-    """A ``_class`` attribute; InvalidArgumentError for one that is no list of strings."""
+    """A ``_class`` attribute; InvalidArgumentError for one that is not a list of strings."""
     found: tuple[bytes, ...] = () if groups is None else groups
     fault = kind_fault(_CLASS, found)
     if fault is not None:
@@ -317,7 +317,7 @@ def _checked(attr: AttrDef, value: Any, node: str) -> Any:
 
 
 def check_versions(versions: Any) -> None:
-    """InvalidArgumentError where the graph says that this release cannot read it."""
+    """InvalidArgumentError if the graph says that this release cannot read it."""
     ours = GRAPH_DEF_VERSIONS[rules()]
     if versions.min_consumer > ours:
         raise InvalidArgumentError(

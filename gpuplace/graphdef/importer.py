@@ -107,7 +107,7 @@ def _key(text: str) -> tuple[str, int]:
 
 
 def _replacements(graph: Graph, mapping: Mapping[str, Any], scope: str) -> dict[tuple[str, int], Any]:
-    """The tensors and operations to use in place of inputs; values that are no tensors become constants."""
+    """The tensors and operations to use in place of inputs; values that are not tensors become constants."""
     plain = [
         value for key, value in mapping.items() if not key.startswith("^") and not isinstance(value, Tensor)
     ]
@@ -189,7 +189,7 @@ class _Import:
         return node is not None and (output < 0 or output < len(node.kind.output_types()))
 
     def check_return_element(self, element: str) -> tuple[str, int | None]:
-        """Node and output (None for the operation itself) of a return element; ValueError where there is no such."""
+        """Node and output (None for the operation itself) of a return element; ValueError if there is no such."""
         name, colon, output = element.rpartition(":")
         if colon and not output.isdecimal():
             raise ValueError(f"Requested return_element {element!r} not found in graph_def.")
@@ -206,7 +206,7 @@ class _Import:
         return self.replaced.get((name, output)) or self.made[name].outputs[output]
 
     def make_operations(self) -> None:
-        """Makes the operations outside the graph's tables; InvalidArgumentError or ValueError where one is invalid."""
+        """Makes the operations outside the graph's tables; InvalidArgumentError or ValueError if one is invalid."""
         graph = self.graph
         graph._check_not_finalized()
         stack = capture_stack()

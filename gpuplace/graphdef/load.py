@@ -237,14 +237,14 @@ def load_placement_graph(
     clear_devices: bool = False,
     inline_all: bool = False,
 ) -> PlacementGraph:
-    """The placer's view of a graph that need not be runnable here, with functional control flow written out.
+    """The placer's view of a graph that need not be runnable here, with functional control flow inlined.
 
     Args:
         source: as for ``load_graph_def``.
-        catalogue: where signatures are looked up; that of ``release`` where None.
+        catalogue: where signatures are looked up; that of ``release`` if None.
         release: see ``gpuplace.release``.
         tags, signature, clear_devices: as for ``load_graph_def``.
-        inline_all: whether all calls are written out, as ``do_function_inlining`` wants it.
+        inline_all: whether all calls are inlined, as ``do_function_inlining`` wants it.
 
     Raises:
         InvalidArgumentError: the graph is invalid: a name twice, an unknown input, an attribute of no known type.

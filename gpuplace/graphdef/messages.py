@@ -36,6 +36,8 @@ from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 from tensorboard.compat.proto.variable_pb2 import SaveSliceInfoDef, VariableDef
 from tensorboard.compat.proto.versions_pb2 import VersionDef
 
+from gpuplace.display import notebook_view
+
 __all__ = [
     "AttrValue",
     "CallableOptions",
@@ -100,3 +102,4 @@ def _saved_model_class() -> type[Message]:
 
 
 SavedModel = _saved_model_class()
+RunMetadata._repr_mimebundle_ = notebook_view  # a notebook shows a step as its timeline

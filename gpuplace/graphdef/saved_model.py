@@ -5,7 +5,7 @@ A SavedModel holds MetaGraphDefs, told apart by their tags; each has signatures,
     tags "serve"      serving_default   inputs  x: "serving_default_x:0"     outputs  y: "StatefulPartitionedCall:0"
     tags "serve, gpu" ...
 
-In a model of TensorFlow 2 a signature's nodes are in functions; a signature chosen here has them written out.
+In a model of TensorFlow 2 a signature's nodes are in functions; a signature chosen here has them inlined.
 
 Source: tensorflow/python/saved_model/loader_impl.py and tensorflow/core/common_runtime/inline_function_utils.cc,
 release 2.21.
@@ -31,7 +31,7 @@ def choose_meta_graph(model: Any, tags: str | Iterable[str] | None) -> Any:
 
     Args:
         model: a `SavedModel` message.
-        tags: exactly its tags, in any order, also as one text with commas; where None, the one with the tag `serve`
+        tags: exactly its tags, in any order, also as one text with commas; if None, the one with the tag `serve`
             alone, else the first that has it among others, else the first.
 
     Raises:
@@ -68,7 +68,7 @@ def tag_set(tags: str | Iterable[str]) -> set[str]:
 
 
 def signature_graph(meta_graph: Any, key: str) -> Any:
-    """What a signature's outputs need, as a `GraphDef` whose calls are to be written out.
+    """What a signature's outputs need, as a `GraphDef` whose calls are to be inlined.
 
     Args:
         meta_graph: a `MetaGraphDef`.

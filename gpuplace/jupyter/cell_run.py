@@ -24,7 +24,7 @@ def run_body(shell: Any, body: str, magic: str) -> Exception | None:
         magic: the magic's line, shown in tracebacks.
 
     Returns:
-        The exception that the body ended with; its traceback begins at the body. None where it ran to its end.
+        The exception that the body ended with; its traceback begins at the body. None if it ran to its end.
 
     Raises:
         SyntaxError: the body cannot be compiled, or awaits.
@@ -55,7 +55,7 @@ def run_body(shell: Any, body: str, magic: str) -> Exception | None:
 
 
 def _from_file(trace: TracebackType | None, filename: str) -> TracebackType | None:
-    """The traceback from the first frame of the file on; all of it where there is none."""
+    """The traceback from the first frame of the file on; all of it if there is none."""
     found = trace
     while found is not None and found.tb_frame.f_code.co_filename != filename:
         found = found.tb_next

@@ -59,14 +59,16 @@ class PlacementMagics(Magics):
         metavar="TEXT",
         help='such as "4x Tesla K20m", "2 CPU, 1x V100 + 2x K40c" or cpu; the process\'s machine by default',
     )
-    @argument("--release", "-r", choices=RELEASES, help="which TensorFlow to behave and speak as")
-    @argument("--soft", "-s", action="store_true", help="place softly (allow_soft_placement)")
+    @argument("--release", "-r", choices=RELEASES, help="which TensorFlow to behave like")
+    @argument("--soft", "-s", action="store_true", help="allow soft placement (allow_soft_placement)")
     @argument(
         "--visible-devices", metavar="IDS", help="CUDA_VISIBLE_DEVICES while the cell runs, such as 2,0"
     )
     @argument("--open", metavar="SCOPE", action="append", help="a name scope to unfold; may be repeated")
     @argument("--theme", choices=_THEMES, default="light", help="of the picture")
-    @argument("--rows", type=int, default=30, metavar="N", help="most rows of the table; default: 30")
+    @argument(
+        "--rows", type=int, default=30, metavar="N", help="maximum number of rows in the table; default: 30"
+    )
     @argument("--no-picture", action="store_true", help="without the picture")
     @argument("--no-table", action="store_true", help="without the table")
     @argument("--no-log", action="store_true", help="without the log")
@@ -78,7 +80,7 @@ class PlacementMagics(Magics):
 
         As a cell magic, it runs the cell in a fresh default graph and places what the cell made; the machine, the
         release and the default graph outside stay as they are. As a line magic, it places what the expression
-        gives; the default graph where there is none.
+        gives; the default graph if there is none.
 
         Examples::
 
@@ -172,7 +174,7 @@ class PlacementMagics(Magics):
         display(page)
 
 
-_QUOTES = 'write a text with blanks in quotes: --machine "4x Tesla K20m"'
+_QUOTES = 'put text with spaces in quotes: --machine "4x Tesla K20m"'
 
 
 def _parser() -> Any:
@@ -187,7 +189,7 @@ def _parse(line: str) -> argparse.Namespace:
         raise UsageError(f"{error}: {line}") from None
     options: argparse.Namespace = _parser().parse_args(words)
     if options.into is not None and not options.into.isidentifier():
-        raise UsageError(f"--into: {options.into!r} is no name of a variable")
+        raise UsageError(f"--into: {options.into!r} is not the name of a variable")
     return options
 
 

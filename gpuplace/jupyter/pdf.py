@@ -21,7 +21,7 @@ def jpeg_size(data: bytes) -> tuple[int, int, int]:
     """Width and height in dots, and the number of colour components.
 
     Raises:
-        ValueError: this is no JPEG.
+        ValueError: this is not a JPEG.
     """
     at = 2
     while data[:2] == b"\xff\xd8" and at + 9 < len(data) and data[at] == 0xFF:
@@ -30,7 +30,7 @@ def jpeg_size(data: bytes) -> tuple[int, int, int]:
             height, width = (int.from_bytes(data[at + k : at + k + 2], "big") for k in (5, 7))
             return width, height, data[at + 9]
         at += 2 + length
-    raise ValueError("This is no JPEG picture")
+    raise ValueError("This is not a JPEG picture")
 
 
 def pdf_of_jpeg(data: bytes, *, dots_per_inch: float) -> bytes:
@@ -41,7 +41,7 @@ def pdf_of_jpeg(data: bytes, *, dots_per_inch: float) -> bytes:
         dots_per_inch: how large its dots are.
 
     Raises:
-        ValueError: `data` is no JPEG.
+        ValueError: `data` is not a JPEG.
     """
     columns, rows, components = jpeg_size(data)
     width, height = columns * 72 / dots_per_inch, rows * 72 / dots_per_inch

@@ -14,13 +14,14 @@ from typing import Any
 from gpuplace.jupyter import render
 from gpuplace.picture.colouring import Colouring, colouring, moved_colouring
 from gpuplace.picture.dot import checked_direction, dot_text
-from gpuplace.picture.drawing import AUTO_CAP, HARD_CAP, Drawing, draw, scope_tree
+from gpuplace.picture.drawing import AUTO_CAP, HARD_CAP, Drawing, draw
 from gpuplace.picture.marks import Marks, compare, critical_path, find
 from gpuplace.picture.sheet import Sheet, legend_text, sheet_of
 from gpuplace.tables import html
 from gpuplace.tables.dependency_trace import TRACES, trace_of
 from gpuplace.tables.palette import Theme, theme_named
 from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import placement_text, summary_text
 
 __all__ = ["Picture", "legend_chips", "picture_sheet", "placement_picture"]
@@ -266,18 +267,7 @@ def picture_sheet(
 
 def legend_chips(sheet: Sheet) -> list[dict[str, Any]]:
     """The legend as values for a page's chips: ``label``, ``count``, ``note`` and the look."""
-    return [
-        {
-            "label": category.label,
-            "count": category.count,
-            "note": category.note,
-            "fill": category.look.fill,
-            "ink": category.look.ink,
-            "corners": category.look.corners,
-            "outlines": category.look.outlines,
-        }
-        for category in sheet.legend
-    ]
+    return [category.chip for category in sheet.legend]
 
 
 def _checked_scopes(view: PlacementView, opened: Iterable[str]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from gpuplace.jupyter.explorer.views import STYLE, script
+from gpuplace.jupyter.explorer.views import STYLE
 from gpuplace.tables import html
 from gpuplace.tables.text import counted
 from gpuplace.timelines.page import COLOURS, timeline_page
@@ -25,6 +25,7 @@ from gpuplace.timelines.text import (
     timeline_text,
     use_rows,
 )
+from gpuplace.web.modules import widget_module
 
 __all__ = ["TimelineView", "timeline_bundle"]
 
@@ -41,7 +42,7 @@ class TimelineView(anywidget.AnyWidget):
         on_select: called with the name of a node that the user chose.
     """
 
-    _esm = script("dom.js", "timeline_view.js")
+    _esm = widget_module("gpuplace/timeline_view.js")
     _css = STYLE
 
     step: Any = traitlets.Dict().tag(sync=True)

@@ -189,7 +189,7 @@ def _register(
             known = by_type.get(device_type)
             if (
                 known is not None and known.where != entry.where
-            ):  # the same place again: a module or cell run anew
+            ):  # the same place again: a module or cell run again
                 on = f" on {device_type}" if device_type else ""
                 raise ValueError(f"Two functions compute '{op_type}'{on}: {known.where} and {entry.where}")
             by_type[device_type] = entry

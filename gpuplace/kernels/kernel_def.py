@@ -196,7 +196,7 @@ def make_kernel_def(
     host_memory: tuple[str, ...],
     type_constraints: Mapping[str, Any],
 ) -> KernelDef:
-    """A row checked against its op; ValueError where it names an attribute or argument that the op does not have."""
+    """A row checked against its op; ValueError if it names an attribute or argument that the op does not have."""
     arguments = {arg.name for arg in (*op_def.inputs, *op_def.outputs)}
     for kind, names, known in (
         ("attr", type_constraints, op_def.attr_defs),

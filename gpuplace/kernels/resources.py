@@ -254,7 +254,7 @@ class ResourceHandle:
 
     @property
     def variable(self) -> VariableStorage:
-        """The variable it names, initialised or not; InvalidArgumentError where it names something else."""
+        """The variable it names, initialised or not; InvalidArgumentError if it names something else."""
         if isinstance(self.resource, VariableStorage):
             return self.resource
         raise InvalidArgumentError(
@@ -327,7 +327,7 @@ class SessionResources:
         return found
 
     def lookup(self, container: str, name: str, device: str = "", type_name: str = VARIABLE_TYPE) -> Any:
-        """The resource of that name; NotFoundError where there is none."""
+        """The resource of that name; NotFoundError if there is none."""
         container = container or DEFAULT_CONTAINER
         with self._lock:
             if (device, container, name) in self._resources:
@@ -335,7 +335,7 @@ class SessionResources:
         raise NotFoundError(None, None, _missing(container, name, type_name))
 
     def delete(self, container: str, name: str, device: str = "", type_name: str = VARIABLE_TYPE) -> None:
-        """Forgets a resource; NotFoundError where there is none. A variable loses its value too."""
+        """Forgets a resource; NotFoundError if there is none. A variable loses its value too."""
         with self._lock:
             found = self.lookup(container, name, device, type_name)
             del self._resources[device, container or DEFAULT_CONTAINER, name]

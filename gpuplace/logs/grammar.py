@@ -196,7 +196,7 @@ PROPERTIES = re.compile(
 
 _FILE = r"[^\s\]]++(?:(?<=:\d)|(?<=:\d\d)|(?<=:\d{3})|(?<=:\d{4})|(?<=:\d{5}))"
 PLACED_LATER = re.compile(rf"(?:(?<=\s)|(?<=>:)|(?<=\|)){PLACED.pattern}")
-"""A node's line behind other text on the same line; a name holds no blanks."""
+"""A node's line after other text on the same line; a name holds no blanks."""
 PREFIX = re.compile(
     rf"(?:\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{1,9}}: )?[IWEF] (?P<file>{_FILE})\] ?"
     rf"|[IWEF]\d{{4}} \d\d:\d\d:\d[\d.]{{1,20}} {{1,8}}\d{{1,12}} (?P<file2>{_FILE})\] ?"

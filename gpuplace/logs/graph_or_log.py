@@ -32,7 +32,7 @@ def is_log(data: bytes) -> bool:
 
 
 def log_in_file(path: str | os.PathLike[str]) -> LoggedPlacement | None:
-    """The log in a file; None where the file is a graph's, and for a folder.
+    """The log in a file; None if the file is a graph's, and for a folder.
 
     Raises:
         NotFoundError, PermissionDeniedError, FailedPreconditionError: the file cannot be read.

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gpuplace.logs.logged_placement import LoggedPlacement, full_name
+from gpuplace.device.parsed_name import parse_name
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.text import counted
-from gpuplace.why.deciding import deciding_rule
+from gpuplace.typing import DataFrame
 from gpuplace.why.placement import Placement
 
-__all__ = ["LogDiff", "LogMove", "log_diff"]
+__all__ = ["LogDiff", "LogMove", "full_name", "log_diff"]
 
 _SHOWN = 12
 
@@ -23,7 +23,7 @@ class LogMove(NamedTuple):
 
     node: str
     type: str
-    """Op type; "" where neither tells it."""
+    """Op type; "" where neither says it."""
     logged: str
     """Full name in the form of 1.15."""
     other: str
@@ -60,10 +60,10 @@ class LogDiff:
         ]
         kinds = Counter((device_label(move.logged), device_label(move.other)) for move in self.moves)
         lines[0] += "".join(
-            f"; {count} logged {here}, else {there}" for (here, there), count in kinds.items()
+            f"; {count} logged {here}, compared with {there}" for (here, there), count in kinds.items()
         )
         lines += [
-            f"  {move.node}: logged {move.logged}, else {move.other}{f' ({move.rule})' if move.rule else ''}"
+            f"  {move.node}: logged {move.logged}, compared with {move.other}{f' ({move.rule})' if move.rule else ''}"
             for move in self.moves[:_SHOWN]
         ]
         if len(self.moves) > _SHOWN:
@@ -74,11 +74,32 @@ class LogDiff:
                 lines.append(f"{title} ({len(names)}): {', '.join(names[:_SHOWN])}{more}")
         return "\n".join(lines)
 
+    def frame(self) -> DataFrame:
+        """A row a node that differs as a ``DataFrame``; see ``gpuplace.jupyter.frames.log_frames.log_diff_frame``."""
+        from gpuplace.jupyter.frames.log_frames import log_diff_frame
 
-def log_diff(log: LoggedPlacement, other: Mapping[str, str]) -> LogDiff:
-    """Compares node by node; `/gpu:0` and `/device:GPU:0` are the same."""
+        return log_diff_frame(self)
+
+
+def full_name(device: str) -> str:
+    """A device name in the form of 1.15, whatever form it was printed in.
+
+    >>> full_name("/job:localhost/replica:0/task:0/gpu:1")
+    '/job:localhost/replica:0/task:0/device:GPU:1'
+    """
+    parsed = parse_name(device)
+    return device if parsed is None else parsed.to_string()
+
+
+def log_diff(log: Mapping[str, str], other: Mapping[str, str], types: Mapping[str, str]) -> LogDiff:
+    """Compares node by node; `/gpu:0` and `/device:GPU:0` are the same.
+
+    Args:
+        log: node name -> device, as logged.
+        other: the same of another log, or a `Placement`.
+        types: node name -> op type, where a log tells it.
+    """
     placement = other if isinstance(other, Placement) else None
-    types = other.types if isinstance(other, LoggedPlacement) else {}
     canonical = {device: full_name(device) for device in {*log.values(), *other.values()}}
     there = dict(other)
     moves = []
@@ -90,11 +111,11 @@ def log_diff(log: LoggedPlacement, other: Mapping[str, str]) -> LogDiff:
         if logged == found:
             same += 1
             continue
-        op_type, rule = log.types[name] or types.get(name, ""), ""
+        op_type, rule = types.get(name, ""), ""
         if placement is not None:
             node = placement.graph.index[name]
             op_type = op_type or placement.graph.op_type(node)
-            rule = deciding_rule(placement, node).value
+            rule = placement.verdicts.rule_of(node).value
         moves.append(LogMove(name, op_type, logged, found, rule))
     return LogDiff(
         tuple(moves),

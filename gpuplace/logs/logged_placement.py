@@ -1,4 +1,4 @@
-"""The placement that a log tells.
+"""The placement that a log says.
 
 `LoggedPlacement` is a mapping from node name to the full name of its device, as printed, and knows whatever else the
 log says: sessions, the devices behind the names, ops that ran eagerly, and the text that says nothing of the kind.
@@ -11,19 +11,25 @@ log says: sessions, the devices behind the names, ops that ran eagerly, and the 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
 from gpuplace.device.machine import Machine
 from gpuplace.device.parsed_name import parse_name
+from gpuplace.display import notebook_view
+from gpuplace.logs.log_diff import LogDiff, full_name, log_diff
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import NOWHERE, PlacementView
 from gpuplace.tables.text import counted
+from gpuplace.typing import ConfigLike, DataFrame, GraphLike, MachineLike, Picture, PictureOptions
+
+if TYPE_CHECKING:
+    from gpuplace.logs.log_diff import LogDiff
 
 __all__ = [
     "LoggedDevice",
@@ -32,7 +38,6 @@ __all__ = [
     "LoggedNode",
     "LoggedPlacement",
     "Unparsed",
-    "full_name",
 ]
 
 
@@ -72,18 +77,18 @@ class LoggedDevice(NamedTuple):
     description: str
     """As printed: `device: 0, name: Tesla K40c, pci bus id: 0000:05:00.0`."""
     physical_id: int | None
-    """Number of the GPU, None for what is no GPU."""
+    """Number of the GPU, None for what is not a GPU."""
     name: str
-    """Model; "" where it is not told."""
+    """Model; "" where it is not given."""
     pci_bus_id: str
     compute_capability: str
-    """"" where it is not told (until 1.4)."""
+    """"" where it is not given (until 1.4)."""
     session: int
     line: int
 
 
 class LoggedGPU(NamedTuple):
-    """What the log tells of a GPU besides: found, made a device of, or not used."""
+    """What the log says of a GPU besides: found, made a device of, or not used."""
 
     told: str
     """`"found"`, `"created"` or `"ignored"`."""
@@ -108,16 +113,6 @@ class Unparsed(NamedTuple):
     column: int
     """Counted from 0."""
     text: str
-
-
-def full_name(device: str) -> str:
-    """A device name in the form of 1.15, whatever form it was printed in.
-
-    >>> full_name("/job:localhost/replica:0/task:0/gpu:1")
-    '/job:localhost/replica:0/task:0/device:GPU:1'
-    """
-    parsed = parse_name(device)
-    return device if parsed is None else parsed.to_string()
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,17 +162,14 @@ class LoggedPlacement(Mapping[str, str]):
 
     @cached_property
     def sessions(self) -> tuple[LoggedPlacement, ...]:
-        """The same for each session alone; a session begins where "Device mapping" is printed anew."""
+        """The same for each session alone; a session begins where "Device mapping" is printed again."""
         if len(self.numbers) == 1:
             return (self,)
-        parts: dict[int, tuple[list, list, list]] = {number: ([], [], []) for number in self.numbers}
-        tables: tuple[tuple[Any, ...], ...] = (self.rows, self.devices, self.events)
-        for position, records in enumerate(tables):
-            for record in records:
-                parts[record.session][position].append(record)
+        rows, devices = _by_session(self.rows), _by_session(self.devices)
+        events = _by_session(self.events)
         return tuple(
-            LoggedPlacement(tuple(rows), tuple(devices), tuple(events), self.gpus, (), (number,))
-            for number, (rows, devices, events) in parts.items()
+            LoggedPlacement(rows[number], devices[number], events[number], self.gpus, (), (number,))
+            for number in self.numbers
         )
 
     @cached_property
@@ -190,7 +182,7 @@ class LoggedPlacement(Mapping[str, str]):
 
     @cached_property
     def types(self) -> dict[str, str]:
-        """Node name -> op type, "" where it is not told."""
+        """Node name -> op type, "" where it is not given."""
         return {row.name: row.type for row in self.rows}
 
     @cached_property
@@ -257,39 +249,56 @@ class LoggedPlacement(Mapping[str, str]):
             raise KeyError(f"the log has no node {node!r}")
         return LoggedNote(rows)
 
-    def diff(self, other: Mapping[str, str]) -> Any:
-        """The nodes that have another device in another log, or in a `Placement`; a `LogDiff`."""
-        from gpuplace.logs.log_diff import log_diff
-
-        return log_diff(self, other)
+    def diff(self, other: Mapping[str, str]) -> LogDiff:
+        """The nodes that have another device in another log, or in a `Placement`."""
+        types = dict(other.types) if isinstance(other, LoggedPlacement) else {}
+        types.update((name, op_type) for name, op_type in self.types.items() if op_type)
+        return log_diff(self, other, types)
 
     def compare(
         self,
-        graph: Any,
-        machine: Any = None,
-        config: Any = None,
+        graph: GraphLike,
+        machine: MachineLike | None = None,
+        config: ConfigLike | None = None,
         release: str | None = None,
         session: int | None = None,
-    ) -> Any:
-        """Where gpuplace would place a graph otherwise than the log says; a `LogDiff` with the reasons.
+    ) -> LogDiff:
+        """Where gpuplace would place a graph otherwise than the log says, with the reasons.
 
         Args:
             graph: what `gpuplace.place` takes.
-            machine: a `Machine` or its text; a machine with the log's devices where None.
+            machine: a `Machine` or its text; a machine with the log's devices if None.
             config: a `ConfigProto`.
-            release: which TensorFlow to place as; the process's release where None.
-            session: number of the session to compare; all of them, the last one counting, where None.
+            release: which TensorFlow to place as; the process's release if None.
+            session: number of the session to compare; all of them, the last one counting, if None.
 
         Raises:
             InvalidArgumentError: the graph cannot be placed on the machine.
             IndexError: there is no such session.
         """
-        from gpuplace.logs.log_diff import log_diff
         from gpuplace.session.place import place
 
         part = self if session is None else self.sessions[session]
         placement = place(graph, machine=machine or part.machine(), config=config, release=release)
-        return log_diff(part, placement)
+        return part.diff(placement)
+
+    def frame(self, table: str = "nodes") -> DataFrame:
+        """A table of the log as a ``DataFrame``; see ``gpuplace.jupyter.frames.log_frames`` for tables and columns.
+
+        Raises:
+            ValueError: there is no such table.
+        """
+        from gpuplace.jupyter.frames.log_frames import logged_frame
+
+        return logged_frame(self, table)
+
+    def picture(self, **options: Unpack[PictureOptions]) -> Picture:
+        """The nodes in colours; see ``gpuplace.jupyter.pictures.placement_picture`` for the options."""
+        from gpuplace.jupyter.pictures import placement_picture
+
+        return placement_picture(self, **options)
+
+    _repr_mimebundle_ = notebook_view
 
 
 @dataclass(frozen=True)
@@ -298,7 +307,8 @@ class LoggedNote:
 
     rows: tuple[LoggedNode, ...]
     steps = remedies = remedy = group = ()
-    decided_by = ""
+    rule = None
+    decided_by = because = held_by = ""
 
     def __str__(self) -> str:
         told = [
@@ -308,6 +318,17 @@ class LoggedNote:
         return "\n".join(
             [*told, "  a log says where a node is, not why: log.compare(graph) places the graph"]
         )
+
+
+_Record = TypeVar("_Record", LoggedNode, LoggedDevice, LoggedEvent)
+
+
+def _by_session(records: Iterable[_Record]) -> defaultdict[int, tuple[_Record, ...]]:
+    """Number of a session -> its records, in order."""
+    found: defaultdict[int, list[_Record]] = defaultdict(list)
+    for record in records:
+        found[record.session].append(record)
+    return defaultdict(tuple, {number: tuple(of_it) for number, of_it in found.items()})
 
 
 def _order(device: str) -> tuple[Any, ...]:

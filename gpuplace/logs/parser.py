@@ -30,9 +30,9 @@ from gpuplace.logs.logged_placement import (
     LoggedPlacement,
     Unparsed,
 )
-from gpuplace.logs.pieces import Kind, Statement
 from gpuplace.logs.reader import read_log
 from gpuplace.logs.sessions import sessions_of
+from gpuplace.logs.statements import Kind, Statement
 from gpuplace.logs.text import check_is_text, log_text
 from gpuplace.progress import track
 

@@ -23,8 +23,8 @@ import re
 from collections.abc import Iterator
 
 from gpuplace.logs import grammar
-from gpuplace.logs.pieces import Doubt, Kind, LogText, Piece, Statement, line_of
-from gpuplace.logs.wraps import Wraps
+from gpuplace.logs.statements import Doubt, Kind, LogText, Piece, Statement, line_of
+from gpuplace.logs.wrapped_lines import WrappedLines
 
 __all__ = ["read_log"]
 
@@ -43,7 +43,7 @@ def read_log(text: str) -> Iterator[Piece]:
     """The pieces of a text; those of doubtful statements come last, so that the order is not that of the text."""
     reader = _Reader()
     lines = text.split("\n")
-    wraps = Wraps(lines)
+    wraps = WrappedLines(lines)
     position = 0
     while position < len(lines):
         if not wraps.is_full(position) and (known := reader.usual(lines[position], position + 1)) is not None:
@@ -265,7 +265,7 @@ class _Reader:
     def _wrapped_number(
         self, part: LogText, start: int, statement: Statement, breaks: set[int], before: int
     ) -> Doubt | None:
-        """The readings of a statement, the last of a text, whose device's number goes on behind a line break.
+        """The readings of a statement, the last of a text, whose device's number continues after a line break.
 
         Args:
             part: text up to the statement's end.

@@ -1,6 +1,6 @@
 """The sessions of a log: which statement belongs to which, and which are the two copies of one.
 
-A session begins where "Device mapping:" is printed anew. TensorFlow prints mapping and nodes on stdout and on stderr;
+A session begins where "Device mapping:" is printed again. TensorFlow prints mapping and nodes on stdout and on stderr;
 either may lack the mapping (stdout has none since 2.0), come late or be missing. So sessions are found for each of the
 two alone, and then paired: by number where both have as many mappings, otherwise by what they say, the first mention of
 a node on one with its first mention on the other.
@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
-from gpuplace.logs.pieces import Kind, Statement
+from gpuplace.logs.statements import Kind, Statement
 
 __all__ = ["SessionStatements", "sessions_of"]
 

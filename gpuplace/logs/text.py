@@ -35,7 +35,7 @@ def log_text(log: Any) -> str:
     """The text of a log.
 
     Args:
-        log: a text of more than one line or that is no file's name, bytes, a path, an open file, or what IPython's
+        log: a text of more than one line or that is not a file's name, bytes, a path, an open file, or what IPython's
             `%%capture` keeps (anything with `stdout` and `stderr`, which is read in this order).
 
     Raises:
@@ -100,13 +100,13 @@ def strange_share(text: str) -> float:
 
 
 def check_is_text(text: str) -> None:
-    """Raises DataLossError for what is no text."""
+    """Raises DataLossError for what is not text."""
     share = strange_share(text)
     if share > _MOST_STRANGE:
         raise DataLossError(
             None,
             None,
-            "This is no log: it is not text",
+            "This is not a log: it is not text",
             facts={"begins with": repr(text[:40]), "not printable": f"{share:.0%} of its first characters"},
             hint="a log is what TensorFlow printed with log_device_placement=True; a graph's file is read by "
             "gpuplace.place and gpuplace.explore",

@@ -64,7 +64,7 @@ class AllocatorStats:
     largest_alloc_size: int = 0
     """Largest chunk handed out."""
     bytes_limit: int | None = None
-    """Most the allocator may take; None where there is no bound."""
+    """Most the allocator may take; None if there is no bound."""
     bytes_reserved: int = 0
     """Not used by this kind of allocator."""
     peak_bytes_reserved: int = 0
@@ -104,7 +104,7 @@ class ChunkRecord:
     handle: int
     """Number of the chunk's record; used again after the chunk is gone."""
     next_handle: int
-    """Handle of the chunk behind it in the region; -1 for the last."""
+    """Handle of the chunk after it in the region; -1 for the last."""
 
     @property
     def in_use(self) -> bool:

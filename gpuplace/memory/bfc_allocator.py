@@ -12,7 +12,7 @@ best fit:
 
 A chunk at least twice as large as needed (or with 128 MiB to spare) is split, the rest goes back to a bin. A freed
 chunk is merged at once with free neighbours of its region. When no chunk fits, the region list grows; when it cannot,
-wholly free regions are given back to make room for a larger one; when that is not enough, the request waits a while for
+completely free regions are returned to make room for a larger one; when that is not enough, the request waits for
 other threads to free something, and then fails.
 
 >>> allocator = BFCAllocator(DeviceMemory(1 << 30), memory_limit=1 << 30)
@@ -38,6 +38,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from gpuplace import release as releases
+from gpuplace.display import notebook_view
 from gpuplace.memory.allocator_text import (
     NUM_BINS,
     AllocatorStats,
@@ -126,7 +127,7 @@ class BFCAllocator:
         memory_limit: Most bytes of all regions together.
         allow_growth: Take small regions as needed; otherwise one region of ``memory_limit`` at the first allocation.
         name: Name in logs and errors, ``GPU_0_bfc``.
-        garbage_collection: Give wholly free regions back when that helps; None asks TF_ENABLE_GPU_GARBAGE_COLLECTION.
+        garbage_collection: Return completely free regions when that helps; None asks TF_ENABLE_GPU_GARBAGE_COLLECTION.
         retry_wait_ms: How long a request waits for other threads to free memory.
         release: Release whose texts and first region size to use; None for the process's.
         environ: Where TF_FORCE_GPU_ALLOW_GROWTH and TF_ENABLE_GPU_GARBAGE_COLLECTION are; None for os.environ.
@@ -390,7 +391,7 @@ class BFCAllocator:
             refused = size
 
     def _give_back_free_regions(self, rounded: int) -> bool:
-        """Return wholly free regions to the device if ``rounded`` bytes could then be had."""
+        """Return completely free regions to the device if ``rounded`` bytes could then be had."""
         if not self.garbage_collection:
             return False
         free = [region for region in self._regions if self._is_free(region)]
@@ -442,17 +443,17 @@ class BFCAllocator:
         return self._next_region_size
 
     def requested_size(self, address: int) -> int:
-        """Bytes asked for at ``address``; ValueError where nothing is in use there."""
+        """Bytes asked for at ``address``; ValueError if nothing is in use there."""
         with self._lock:
             return self._used(address).requested_size
 
     def allocated_size(self, address: int) -> int:
-        """Bytes taken at ``address``; ValueError where nothing is in use there."""
+        """Bytes taken at ``address``; ValueError if nothing is in use there."""
         with self._lock:
             return self._used(address).size
 
     def allocation_id(self, address: int) -> int:
-        """Number of the allocation at ``address``; ValueError where nothing is in use there."""
+        """Number of the allocation at ``address``; ValueError if nothing is in use there."""
         with self._lock:
             return self._used(address).allocation_id
 
@@ -579,6 +580,8 @@ class BFCAllocator:
             "" if is_old else f" with freed_by_count={freed_by_count}",
             "is" if is_old else "were",
         )
+
+    _repr_mimebundle_ = notebook_view
 
 
 def reset_warning_counts() -> None:

@@ -173,7 +173,7 @@ class ProcessState:
             return self._default
 
     def reset(self) -> None:
-        """Forget GPU devices and allocators, as restarting the process does; environment variables are read anew."""
+        """Forget GPU devices and allocators, as restarting the process does; environment variables are read again."""
         with self._lock:
             self._forget_gpus()
             self._default = None
@@ -183,7 +183,7 @@ class ProcessState:
 
     @contextlib.contextmanager
     def fresh(self) -> Iterator[None]:
-        """A ``with`` block in which nothing was chosen or made yet; what was before comes back behind it."""
+        """A ``with`` block in which nothing was chosen or made yet; the previous state comes back after it."""
         with self._lock:
             before = dict(self.__dict__)
             self._chosen = self._default = None
@@ -338,7 +338,7 @@ class ProcessState:
             now = self._environ.get(variable)
             if now != then and self.current_machine().gpus:
                 _warn(
-                    f"{_shown(variable, now)} has no effect: this process made its GPU devices with "
+                    f"{_shown(variable, now)} has no effect: this process created its GPU devices with "
                     f"{_shown(variable, then)}, and CUDA reads it only once. Set it before the first session, or call "
                     "tf.reset_runtime().",
                 )

@@ -39,7 +39,7 @@ class _Owner(weakref.ref):
 
 
 class Reservation:
-    """Bytes taken before a large tensor is computed; given back when dropped unused."""
+    """Bytes taken before a large tensor is computed; returned when dropped unused."""
 
     __slots__ = ("address", "memory", "nbytes")
 
@@ -98,7 +98,7 @@ class SimulatedMemory:
     def reserve(
         self, nbytes: int, label: str, shape: tuple[int, ...], dtype: Any, device: str
     ) -> Reservation:
-        """Takes the bytes of a tensor that is about to be computed; ResourceExhaustedError where there are too few."""
+        """Takes the bytes of a tensor that is about to be computed; ResourceExhaustedError if there are too few."""
         return Reservation(self, self._allocate(nbytes, label, shape, dtype, device), nbytes)
 
     def _allocate(
@@ -148,7 +148,7 @@ class SimulatedMemory:
         self.collect()
 
     def collect(self) -> None:
-        """Gives back what was dropped; what is dropped while the allocator is at work, whoever holds it gives back."""
+        """Gives back what was dropped; what is dropped while the allocator is at work, whoever holds it returns."""
         while self._pending and not self.allocator._lock.locked():
             try:
                 address = self._pending.popleft()

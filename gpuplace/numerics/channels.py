@@ -1,6 +1,6 @@
 """Sums and factors per channel: arrays whose last axis is short, taken as longer lines.
 
-NumPy's loops run along the last axis, and 32 channels make a short loop. Several pixels one behind the other are a
+NumPy's loops run along the last axis, and 32 channels make a short loop. Several pixels one after another are a
 line, and what belongs to a channel is repeated along it::
 
     [batch, height, width, 32]  -->  [lines, 16384],    factors of 32 channels  -->  512 times over: 16384

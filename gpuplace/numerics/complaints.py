@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 
 def tensorflow_sentence(error: Exception, shapes: Sequence[Sequence[int]]) -> str | None:
-    """The sentence, or None where NumPy's own text has to do.
+    """The sentence, or None if NumPy's own text has to do.
 
     Args:
         error: what NumPy raised.

@@ -23,7 +23,7 @@ _POSITION_BITS = np.uint64(32)
 
 
 def ordered_keys(x: Any, descending: bool = False) -> Any:
-    """Keys that sort the last axis of ``x``, those of equal elements by position; None where there are none.
+    """Keys that sort the last axis of ``x``, those of equal elements by position; None if there are none.
 
     Args:
         x: an array of NumPy; float32 without NaN, int32 or uint32 have keys.

@@ -48,7 +48,7 @@ def reduced(xp: Any, how: str, x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _as_three(x: Any, axes: tuple[int, ...]) -> tuple[int, int, int] | None:
-    """Sizes before, of and behind the axes; None where they are not side by side, or loops are long anyway."""
+    """Sizes before, of and after the axes; None if they are not side by side, or loops are long anyway."""
     first, last = min(axes), max(axes)
     if last - first + 1 != len(axes):
         return None

@@ -30,6 +30,7 @@ from gpuplace.ops.support import new
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.init_ops import Ones, Zeros
 from gpuplace.ops.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+from gpuplace.typing import Function, InitializerLike, IntsLike, TensorLike
 
 __all__ = [
     "average_pooling2d",
@@ -100,17 +101,17 @@ def _pair(value: Any, name: str) -> tuple[int, int]:
 
 
 def dense(
-    inputs: Any,
+    inputs: TensorLike,
     units: int,
     activation: Callable[[Any], Any] | None = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = Zeros,
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
+    kernel_initializer: InitializerLike | None = None,
+    bias_initializer: InitializerLike = Zeros,
+    kernel_regularizer: Function | None = None,
+    bias_regularizer: Function | None = None,
+    activity_regularizer: Function | None = None,
+    kernel_constraint: Function | None = None,
+    bias_constraint: Function | None = None,
     trainable: bool = True,
     name: str | None = None,
     reuse: Any = None,
@@ -187,22 +188,22 @@ def _finished(outputs: Any, activation: Any, activity_regularizer: Any) -> Tenso
 
 
 def conv2d(
-    inputs: Any,
+    inputs: TensorLike,
     filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1),
+    kernel_size: IntsLike,
+    strides: IntsLike = (1, 1),
     padding: str = "valid",
     data_format: str = "channels_last",
-    dilation_rate: Any = (1, 1),
+    dilation_rate: IntsLike = (1, 1),
     activation: Callable[[Any], Any] | None = None,
     use_bias: bool = True,
-    kernel_initializer: Any = None,
-    bias_initializer: Any = Zeros,
-    kernel_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    kernel_constraint: Any = None,
-    bias_constraint: Any = None,
+    kernel_initializer: InitializerLike | None = None,
+    bias_initializer: InitializerLike = Zeros,
+    kernel_regularizer: Function | None = None,
+    bias_regularizer: Function | None = None,
+    activity_regularizer: Function | None = None,
+    kernel_constraint: Function | None = None,
+    bias_constraint: Function | None = None,
     trainable: bool = True,
     name: str | None = None,
     reuse: Any = None,
@@ -290,9 +291,9 @@ def _order(data_format: str) -> str:
 
 
 def max_pooling2d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
+    inputs: TensorLike,
+    pool_size: IntsLike,
+    strides: IntsLike,
     padding: str = "valid",
     data_format: str = "channels_last",
     name: str | None = None,
@@ -319,9 +320,9 @@ def max_pooling2d(
 
 
 def average_pooling2d(
-    inputs: Any,
-    pool_size: Any,
-    strides: Any,
+    inputs: TensorLike,
+    pool_size: IntsLike,
+    strides: IntsLike,
     padding: str = "valid",
     data_format: str = "channels_last",
     name: str | None = None,
@@ -363,7 +364,7 @@ def _pooling(
         return pool(inputs, sizes, steps, padding.upper(), data_format=order)
 
 
-def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
+def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Tensor:
     """All axes but the first one in one.
 
     >>> import gpuplace as tf
@@ -402,9 +403,9 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
 
 
 def dropout(
-    inputs: Any,
-    rate: Any = 0.5,
-    noise_shape: Any = None,
+    inputs: TensorLike,
+    rate: TensorLike = 0.5,
+    noise_shape: TensorLike | None = None,
     seed: int | None = None,
     training: bool = False,
     name: str | None = None,
@@ -437,20 +438,20 @@ def dropout(
 
 
 def batch_normalization(
-    inputs: Any,
+    inputs: TensorLike,
     axis: int = -1,
     momentum: float = 0.99,
     epsilon: float = 1e-3,
     center: bool = True,
     scale: bool = True,
-    beta_initializer: Any = Zeros,
-    gamma_initializer: Any = Ones,
-    moving_mean_initializer: Any = Zeros,
-    moving_variance_initializer: Any = Ones,
-    beta_regularizer: Any = None,
-    gamma_regularizer: Any = None,
-    beta_constraint: Any = None,
-    gamma_constraint: Any = None,
+    beta_initializer: InitializerLike = Zeros,
+    gamma_initializer: InitializerLike = Ones,
+    moving_mean_initializer: InitializerLike = Zeros,
+    moving_variance_initializer: InitializerLike = Ones,
+    beta_regularizer: Function | None = None,
+    gamma_regularizer: Function | None = None,
+    beta_constraint: Function | None = None,
+    gamma_constraint: Function | None = None,
     training: bool = False,
     trainable: bool = True,
     name: str | None = None,

@@ -9,14 +9,7 @@ Source: tensorflow/core/framework/shape_inference.cc, release 1.15.
 from __future__ import annotations
 
 from gpuplace.graph.operation import Operation
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
-
-
-def brackets(shape: TensorShape) -> str:
-    """A shape as C++ prints it: ``[2,?]``, and ``?`` without a rank."""
-    if shape.sizes is None:
-        return "?"
-    return "[" + ",".join("?" if size is None else str(size) for size in shape.sizes) + "]"
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 
 
 def merge_shapes(one: TensorShape, other: TensorShape) -> TensorShape:
@@ -37,14 +30,14 @@ def merge_shapes(one: TensorShape, other: TensorShape) -> TensorShape:
 
 
 def merge_sizes(a: int | None, b: int | None) -> int | None:
-    """The size that satisfies both; ValueError where they differ."""
+    """The size that satisfies both; ValueError if they differ."""
     if a is not None and b is not None and a != b:
         raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
     return b if a is None else a
 
 
 def require_rank(shape: TensorShape, rank: int) -> TensorShape:
-    """``shape`` with its rank known; ValueError where it is another one."""
+    """``shape`` with its rank known; ValueError if it is another one."""
     if shape.ndims is None:
         return TensorShape.of((None,) * rank)
     if shape.ndims != rank:
@@ -53,7 +46,7 @@ def require_rank(shape: TensorShape, rank: int) -> TensorShape:
 
 
 def require_rank_at_least(shape: TensorShape, rank: int) -> TensorShape:
-    """``shape``; ValueError where it has fewer than ``rank`` dimensions."""
+    """``shape``; ValueError if it has fewer than ``rank`` dimensions."""
     if shape.ndims is not None and shape.ndims < rank:
         raise ValueError(f"Shape must be at least rank {rank} but is rank {shape.ndims}")
     return shape

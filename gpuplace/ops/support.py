@@ -13,7 +13,7 @@ import numpy as np
 
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import make_constant
-from gpuplace.graph.graph_like import GraphLike
+from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
@@ -128,7 +128,7 @@ def broadcast_gradients(
     return sum_to(grad_x, axes_x, shape_x), sum_to(grad_y, axes_y, shape_y)
 
 
-_broadcasts_seen: weakref.WeakKeyDictionary[GraphLike, set[tuple[Any, Any]]] = weakref.WeakKeyDictionary()
+_broadcasts_seen: weakref.WeakKeyDictionary[Graph, set[tuple[Any, Any]]] = weakref.WeakKeyDictionary()
 
 
 def _reduced_axes(mine: tuple[int | None, ...], other: tuple[int | None, ...]) -> list[int]:

@@ -17,7 +17,7 @@ from gpuplace.picture.colouring import COLOURINGS, Colouring, colouring
 from gpuplace.picture.lighting import lights_for
 from gpuplace.picture.marks import critical_path
 from gpuplace.tables.placement_view import PlacementView
-from gpuplace.tables.text import printable
+from gpuplace.web.rules import RULES
 
 __all__ = ["colour_columns", "path_columns"]
 
@@ -35,7 +35,7 @@ def colour_columns(view: PlacementView, run_metadata: Any = None) -> list[dict[s
     for name in COLOURINGS:
         if name == "assigned" or (name == "time" and run_metadata is None):
             continue
-        if (name == "group" and view.groups is None) or (name == "cause" and view.rules is None):
+        if (name == "group" and view.groups is None) or (name == "cause" and view.verdicts is None):
             continue
         colours = colouring(view, name, run_metadata=run_metadata)
         if name != "memory" or (colours.values is not None and not np.isnan(colours.values).all()):
@@ -47,18 +47,7 @@ def _column(colours: Colouring, is_measured: bool) -> dict[str, Any]:
     column: dict[str, Any] = {
         "name": colours.name,
         "title": colours.title,
-        "categories": [
-            {
-                "label": printable(category.label),
-                "count": category.count,
-                "note": printable(category.note),
-                "fill": category.look.fill,
-                "ink": category.look.ink,
-                "corners": category.look.corners,
-                "outlines": category.look.outlines,
-            }
-            for category in colours.categories
-        ],
+        "categories": [category.chip for category in colours.categories],
         "of": "".join(_LETTERS[category] for category in colours.category.tolist()),
     }
     if colours.values is not None and colours.scale is not None:
@@ -74,5 +63,11 @@ def path_columns(view: PlacementView, run_metadata: Any = None) -> list[dict[str
     for what in lights_for(view, run_metadata):
         if what.startswith("path by "):
             path = critical_path(view, what.removeprefix("path by "), run_metadata)
-            found.append({"what": what, "text": f"critical path: {path.text}", "nodes": list(path.nodes)})
+            found.append(
+                {
+                    "what": what,
+                    "text": RULES["lights"]["told"]["path"].format(path=path.text),
+                    "nodes": list(path.nodes),
+                }
+            )
     return found

@@ -12,16 +12,20 @@ from typing import Any
 import numpy as np
 
 from gpuplace.page.colours import colour_columns, path_columns
-from gpuplace.page.reasons import EXACT_NODES, Interner, reasons_of
-from gpuplace.picture.drawing import scope_tree
+from gpuplace.page.reasons import EXACT_NODES, reasons_of
+from gpuplace.picture.drawing import AUTO_CAP, LEAST_ALIKE
+from gpuplace.placer.edge_order import EDGE_ORDERED_RELEASES
 from gpuplace.progress import track
 from gpuplace.tables.attr_text import attr_columns
+from gpuplace.tables.interner import Interner
 from gpuplace.tables.palette import chip_look, device_style
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.rows import device_rows, mapping_cells
+from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import bytes_text, printable, shortened, summary_text
 from gpuplace.why.placement import Placement
-from gpuplace.why.placement_log import EDGE_ORDERED_RELEASES, device_name
+from gpuplace.why.placement_log import device_name
+from gpuplace.why.rules import RULES
 
 __all__ = ["LOG_LINES", "page_data"]
 
@@ -73,6 +77,7 @@ def page_data(
         "copies": _copies(view),
         "copyText": printable(summary_text(view).partition("; ")[2].partition("; ")[0]),
         "sources": _sources(view),
+        "verdicts": _verdicts(view),
         "reasons": None if reasons is None else _safe(reasons.as_json()),
         "groups": (groups := _groups(placement, view))[:_GROUPS],
         "groupCount": len(groups),
@@ -127,6 +132,15 @@ def _no_device(view: PlacementView) -> dict[str, Any]:
     return _look("") | {"type": "", "nodes": missing, "limit": "", "text": "", "copies": 0, "bytes": ""}
 
 
+def _verdicts(view: PlacementView) -> dict[str, Any] | None:
+    """For every node the rule that settled its device, and the culprit."""
+    if view.verdicts is None:
+        return None
+    found = view.verdicts()
+    rules = [rule.value for rule in RULES]
+    return {"rules": rules, "rule": found.rule.tolist(), "culprit": found.culprit.tolist()}
+
+
 def _nodes(view: PlacementView) -> dict[str, Any]:
     tree = scope_tree(view)
     return {
@@ -148,11 +162,11 @@ def _scopes(view: PlacementView) -> dict[str, Any]:
     tree = scope_tree(view)
     alike = [-1] * len(tree)
     for scope in range(len(tree)):
-        if len(tree.children[scope]) > 2:
+        if len(tree.children[scope]) >= LEAST_ALIKE:
             for run in tree.repeats(scope, view.op_type):
                 for child in run:
                     alike[child] = run[0]
-    first = sorted(scope for scope in tree.auto_open(60) if scope)
+    first = sorted(scope for scope in tree.auto_open(AUTO_CAP) if scope)
     names = [printable(tree.name(scope)) for scope in range(len(tree))]
     return {"name": names, "parent": tree.parent.tolist(), "alike": alike, "open": first}
 

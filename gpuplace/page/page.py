@@ -1,10 +1,12 @@
 """A placement as one HTML file that needs no kernel, no server and no network: picture, tables, reasons and log.
 
-The page is the explorer's picture (the same script and style sheet) with something else in the kernel's place: the
-placement's columns as JSON, and a script that folds and unfolds. Where the explorer has Graphviz, the page lays boxes
+The page is the explorer's picture (the same modules and style sheets) with something else in the kernel's place: the
+placement's columns as JSON, and scripts that fold and unfold. Where the explorer has Graphviz, the page lays boxes
 out itself (``gpuplace/web/layout.js``): every folding is possible, and a file holds columns instead of the pictures
 of some foldings (one SVG of 60 boxes is 60 kB, and a graph of 10,000 nodes has hundreds of scopes to open). The
 timeline of a measured step is the notebook's too, beside the picture or on a page of its own.
+
+A page that is opened as a file cannot import files beside it, so its import map holds the modules themselves.
 
 Names come from files that anybody may have written. They reach the page as JSON in a script element that is not
 executed, with every ``<`` written as an escape, and become text nodes there; the page forbids itself any request.
@@ -20,8 +22,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from gpuplace.page.data import page_data
@@ -32,12 +32,16 @@ from gpuplace.tables.text import counted
 from gpuplace.timelines.page import timeline_page, timeline_tables
 from gpuplace.timelines.reader import step_timeline
 from gpuplace.timelines.step_timeline import StepTimeline
+from gpuplace.web.modules import import_map
+from gpuplace.web.rules import RULES
+from gpuplace.web.sheets import PAGE_SHEETS, page_colours_sheet, sheet
 
 __all__ = ["page_html", "timeline_page_html"]
 
-_WEB = Path(__file__).parents[1] / "web"
-"""Where the explorer's scripts and sheet lie; they are text here, and import nothing."""
-_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data: blob:"
+)
+"""The page may fetch nothing; its modules are ``data:`` URLs of its import map."""
 _PLAIN_ROWS = 200
 """Rows that a browser without scripts shows."""
 
@@ -53,14 +57,12 @@ def page_html(placement: Any, *, title: str = "Placement", run_metadata: Any = N
     """
     data = page_data(placement, run_metadata=run_metadata, **options)
     timeline = None if run_metadata is None else step_timeline(run_metadata, placement)
-    scripts = [_picture_script()]
     if timeline is not None:
         data["step"] = timeline_page(timeline).as_json()
-        scripts.append(_timeline_script())
     body = f"""<section id="graph" aria-label="Graph"></section>
 {_timeline_section(timeline)}<section id="tables" aria-label="Tables"></section>
 <noscript>{_without_scripts(placement)}</noscript>"""
-    return _document(title, data["summary"], data["settings"], body, data, scripts)
+    return _document(title, data["summary"], data["settings"], body, data, "gpuplace/page/placement.js")
 
 
 def timeline_page_html(
@@ -75,7 +77,7 @@ def timeline_page_html(
     """
     data = {"step": timeline_page(timeline).as_json()}
     section = _timeline_section(timeline)
-    return _document(title, "", settings, section, data, [_timeline_script()])
+    return _document(title, "", settings, section, data, "gpuplace/page/timeline.js")
 
 
 def _timeline_section(timeline: StepTimeline | None) -> str:
@@ -95,11 +97,10 @@ def _document(
     settings: Sequence[Sequence[str]],
     body: str,
     data: dict[str, Any],
-    scripts: Sequence[str],
+    script: str,
 ) -> str:
-    """What all pages have: the policy that forbids requests, sheets, a heading, data and scripts."""
+    """What all pages have: the policy that forbids requests, sheets, a heading, data and their first module."""
     rows = "".join(f"<div><dt>{escape(label)}</dt><dd>{escape(text)}</dd></div>" for label, text in settings)
-    script = "\n".join((_text(_WEB, "theme.js"), *scripts))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -109,8 +110,8 @@ def _document(
 <meta name="generator" content="gpuplace">
 <title>{escape(title)} - gpuplace</title>
 <style>
-{_text(_WEB, "explorer.css")}
-{_text(_WEB, "page.css")}
+{page_colours_sheet()}
+{sheet(PAGE_SHEETS)}
 </style>
 </head>
 <body class="gp">
@@ -123,47 +124,11 @@ def _document(
 {body}
 </main>
 <script type="application/json" id="data">{_json(data)}</script>
-<script>
-"use strict";
-{{
-const DATA = JSON.parse(document.getElementById("data").textContent);
-{script}
-setTimeout(() => (document.documentElement.dataset.ready = "yes"), 60); // behind what the scripts put off
-}}
-</script>
+<script type="importmap" id="modules">{import_map(script)}</script>
+<script type="module" id="start">import "{script}";</script>
 </body>
 </html>
 """
-
-
-@lru_cache(maxsize=8)
-def _text(folder: Path, name: str) -> str:
-    return (folder / name).read_text(encoding="utf-8")
-
-
-def _picture_script() -> str:
-    """Modules as one script: a page that is opened as a file cannot import."""
-    layout = _text(_WEB, "layout.js").replace("export { place, siblings };", "return { place, siblings };")
-    return "\n".join(
-        (
-            f"const {{ place, siblings }} = (() => {{\n{layout}\n}})();",
-            _view("graphView", "lights.js", "graph_view.js"),
-            _text(_WEB, "page.js"),
-            _text(_WEB, "page_lights.js"),
-            _text(_WEB, "tables.js"),
-        )
-    )
-
-
-def _timeline_script() -> str:
-    return "\n".join((_view("timelineView", "dom.js", "timeline_view.js"), _text(_WEB, "page_step.js")))
-
-
-def _view(name: str, *modules: str) -> str:
-    """A widget's script, as a constant that has what it exports."""
-    text = "\n".join(_text(_WEB, module) for module in modules)
-    text = text.replace("export default {", "return {").replace("export ", "")
-    return f"const {name} = (() => {{\n{text}\n}})();"
 
 
 def _json(data: Any) -> str:
@@ -181,7 +146,7 @@ def _without_scripts(placement: Any) -> str:
         for row in node_rows(view)
     )
     errors = "".join(error_html(error) for error in view.errors[1:])
-    nodes = table(("node", "type", "requested", "assigned"), rows, limit=_PLAIN_ROWS)
+    nodes = table(RULES["tables"]["nodes"], rows, limit=_PLAIN_ROWS)
     told = f"<p>The picture needs JavaScript; nothing is fetched.</p>{summary(view)}{errors}{nodes}"
     left = getattr(placement, "unparsed", ())
     if left:

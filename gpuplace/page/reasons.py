@@ -15,8 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.progress import track
+from gpuplace.tables.interner import Interner
 
-__all__ = ["EXACT_NODES", "Interner", "Reasons", "reasons_of", "template"]
+__all__ = ["EXACT_NODES", "Reasons", "reasons_of", "template"]
 
 EXACT_NODES = 12_000
 """Nodes up to which each is explained for itself; about a millisecond each."""
@@ -31,21 +32,6 @@ def template(text: str, name: str) -> str:
     scope = name.rpartition("/")[0]
     text = text.replace(name, NODE)
     return text.replace(f"{scope}/", SCOPE) if scope else text
-
-
-class Interner:
-    """Numbers for values; equal values have one number."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[Any, int] = {}
-
-    def __call__(self, value: Any) -> int:
-        return self.numbers.setdefault(value, len(self.numbers))
-
-    @property
-    def values(self) -> list[Any]:
-        """The distinct values by number."""
-        return list(self.numbers)
 
 
 class Reasons:
@@ -76,7 +62,8 @@ class Reasons:
                 steps,
                 remedies,
                 ties,
-                text(explanation.decided_by),
+                text(explanation.because),
+                text(explanation.held_by),
                 text(explanation.refused),
                 text(explanation.made_from),
                 like,
@@ -95,7 +82,7 @@ class Reasons:
 
 
 def reasons_of(placement: Any, *, exact_nodes: int = EXACT_NODES) -> Reasons | None:
-    """The reasons of all nodes; None where what is shown cannot be explained.
+    """The reasons of all nodes; None if what is shown cannot be explained.
 
     Args:
         placement: a `Placement`, or something without ``explain``.

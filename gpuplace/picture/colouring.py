@@ -40,9 +40,8 @@ from gpuplace.tables.palette import (
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scale import Scale, bytes_scale, time_scale
 from gpuplace.tables.step_times import measured_bytes, measured_us
-from gpuplace.tables.text import counted, shortened
-from gpuplace.why.deciding import RULES
-from gpuplace.why.rules import Rule
+from gpuplace.tables.text import counted, printable, shortened
+from gpuplace.why.rules import RULES, Rule
 
 __all__ = ["COLOURINGS", "Category", "Colouring", "cause_look", "colouring", "moved_colouring"]
 
@@ -53,8 +52,8 @@ _RULE_PLACES = (
     Rule.REQUEST,
     Rule.KERNEL,
     Rule.TYPE_PRIORITY,
-    Rule.GROUP,
-    Rule.MISSING_DEVICE,
+    Rule.ONLY_DEVICE,
+    Rule.REQUESTS_DROPPED,
     Rule.IDENTITY,
     Rule.GENERATOR,
     Rule.SOFT_PLACEMENT,
@@ -65,7 +64,7 @@ _RULE_PLACES = (
     Rule.DEFAULT_DEVICE,
     Rule.SOFT_RESOURCE,
     Rule.HOST_DATA,
-    Rule.NEW_DEVICE,
+    Rule.YIELDS_TO_SOURCE,
 )
 """The rules in the order of their looks, so that a cause has its colour in every picture."""
 
@@ -81,6 +80,11 @@ class Category:
     note: str = ""
     """More about it, for a tooltip."""
 
+    @property
+    def chip(self) -> dict[str, Any]:
+        """Its entry of a legend, for the scripts of widgets and pages; printable."""
+        return self.look.chip(label=printable(self.label), count=self.count, note=printable(self.note))
+
 
 @dataclass(frozen=True, eq=False)
 class Colouring:
@@ -95,7 +99,7 @@ class Colouring:
     category: np.ndarray
     """[nodes] position in `categories`."""
     values: np.ndarray | None = None
-    """[nodes] the number behind it, NaN where unknown; None where there is none."""
+    """[nodes] the number behind it, NaN where unknown; None if there is none."""
     scale: Scale | None = None
     """Steps and unit of the number."""
     texts: Callable[[int], str] = field(default=lambda node: "", repr=False)
@@ -107,7 +111,7 @@ class Colouring:
         return np.bincount(box_of * width + self.category, minlength=boxes * width).reshape(boxes, width)
 
     def totals(self, box_of: np.ndarray, boxes: int) -> list[float] | None:
-        """[boxes] sum of the known numbers; None where there are none."""
+        """[boxes] sum of the known numbers; None if there are none."""
         if self.values is None:
             return None
         return np.bincount(box_of, weights=np.nan_to_num(self.values), minlength=boxes).tolist()
@@ -250,7 +254,7 @@ def _time(view: PlacementView, run_metadata: Any) -> Colouring:
 
 
 def _number(name: str, title: str, values: np.ndarray, scale: Scale) -> Colouring:
-    """The steps of a scale as categories, behind them zero and unknown where there is any."""
+    """The steps of a scale as categories, followed by zero and unknown if there are any."""
     steps = len(scale.bounds) - 1
     category = np.clip(np.searchsorted(scale.bounds, values, side="right") - 1, 0, max(0, steps - 1))
     labels = [scale.step_text(step) for step in range(steps)]
@@ -278,10 +282,10 @@ def _number(name: str, title: str, values: np.ndarray, scale: Scale) -> Colourin
 
 
 def _cause(view: PlacementView, _: Any) -> Colouring:
-    if view.rules is None:
+    if view.verdicts is None:
         category = np.zeros(len(view), dtype=np.int64)
         return _categorical(view, "cause", "what settled the device", ["cause unknown"], category, [Look()])
-    return by_rule(view, "cause", "what settled the device", view.rules())
+    return by_rule(view, "cause", "what settled the device", view.verdicts().rule)
 
 
 def moved_colouring(placement: Any, moves: Moves) -> Colouring:

@@ -21,6 +21,7 @@ from collections.abc import Iterable
 
 from gpuplace.picture.colouring import Category
 from gpuplace.picture.drawing import Cluster, Drawing, draw
+from gpuplace.picture.rank_constraints import row_constraints, scope_constraints
 from gpuplace.picture.sheet import (
     BAR_HEIGHT,
     Face,
@@ -32,15 +33,15 @@ from gpuplace.picture.sheet import (
     role_colour,
     sheet_of,
 )
-from gpuplace.picture.stacking import in_rows, stacked
 from gpuplace.tables.palette import INK, LIGHT, PAPER, PATTERNS, Look, Theme
 from gpuplace.tables.scopes import ROOT
 from gpuplace.tables.text import counted, printable, shortened
+from gpuplace.web.rules import words
 
 __all__ = ["draw", "dot_text", "escape", "quote"]
 
 FONT = "Arial"
-"""Named alone, since its widths are known wherever a picture is laid out; pages put further families behind it."""
+"""Named alone, since its widths are known wherever a picture is laid out; pages add further families."""
 LIMITS = "nslimit=2 nslimit1=2 mclimit=0.5"
 """Keeps Graphviz from trying too long."""
 NOTE_ROLES = {
@@ -53,7 +54,7 @@ NOTE_ROLES = {
     "moved": "ink",
     "plain": "faint",
 }
-"""Colours of the notes behind the legend."""
+"""Colours of the notes after the legend."""
 BAR_WIDTH = 96
 """Width of a device-share bar in points."""
 _DIM = 0.72
@@ -129,7 +130,7 @@ def dot_text(
     lines += (f"  {_link(wire, theme)}" for wire in sheet.wires)
     lines += (
         f"  {src} -> {dst} [style=invis weight=0]"
-        for src, dst in (*stacked(sheet.drawing), *in_rows(sheet.drawing))
+        for src, dst in (*scope_constraints(sheet.drawing), *row_constraints(sheet.drawing))
     )
     lines.append("}")
     return "\n".join(lines) + "\n"
@@ -244,7 +245,7 @@ def _bar(shares: tuple[tuple[Look, int], ...], theme: Theme) -> str:
 
 def cluster_tip(cluster: Cluster) -> str:
     """What an open scope says when it is pointed at."""
-    return f"{cluster.path}\n{counted(cluster.nodes, 'node')}, open: double-click to fold"
+    return words("scope_tip", scope=cluster.path, nodes=counted(cluster.nodes, "node"))
 
 
 def _link(wire: Wire, theme: Theme) -> str:

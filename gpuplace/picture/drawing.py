@@ -24,16 +24,20 @@ import numpy as np
 
 from gpuplace.tables.palette import device_style
 from gpuplace.tables.placement_view import PlacementView, TensorFact, view_of
-from gpuplace.tables.scopes import ROOT, ScopeTree
+from gpuplace.tables.scopes import ROOT, ScopeTree, scope_tree
+from gpuplace.web.rules import RULES, words
 
-__all__ = ["AUTO_CAP", "HARD_CAP", "Box", "Cluster", "Drawing", "Link", "Stub", "draw", "scope_tree"]
+__all__ = ["AUTO_CAP", "HARD_CAP", "Box", "Cluster", "Drawing", "Link", "Stub", "draw"]
 
-AUTO_CAP = 40
+_FOLDING = RULES["folding"]
+AUTO_CAP: int = _FOLDING["opened"]
 """Boxes that unasked opening of scopes leads to."""
-HARD_CAP = 300
+HARD_CAP: int = _FOLDING["most_boxes"]
 """Boxes that a picture never exceeds."""
-BUNDLE_FROM = 100
+BUNDLE_FROM: int = _FOLDING["bundle_from"]
 """Boxes from which what is alike becomes a bundle."""
+LEAST_ALIKE: int = _FOLDING["least_alike"]
+"""Boxes that are one bundle, at the least."""
 STUB_FROM = 25
 """Boxes from which edges between open top-level scopes are cut into stubs."""
 FAN = 4
@@ -99,7 +103,7 @@ class Link:
     copies: int
     """Tensors that cross between devices, each counted once a device that it goes to."""
     nbytes: int | None
-    """Bytes of the copies, None where a size is unknown."""
+    """Bytes of the copies, None if a size is unknown."""
     tensor: TensorFact | None
     """The tensor, where there is exactly one."""
     name: str
@@ -145,22 +149,6 @@ class Drawing:
     """[nodes] position of each node's box."""
     view: PlacementView = field(repr=False)
     """What is drawn."""
-
-
-def scope_tree(view: PlacementView) -> ScopeTree:
-    """The scopes of a view; made once, also for other placements of the same graph."""
-    names = view.names
-    if not _TREES or _TREES[0][0] is not names:
-        _TREES[:] = [(names, ScopeTree(names)), *_TREES[:3]]
-        for position, (known, tree) in enumerate(_TREES[1:], 1):
-            if known is names:
-                _TREES[0] = (names, tree)
-                del _TREES[position]
-                break
-    return _TREES[0][1]
-
-
-_TREES: list[tuple[Any, ScopeTree]] = []
 
 
 def draw(
@@ -257,7 +245,7 @@ class _Boxes:
         for alike_scopes in self.tree.repeats(cluster, self.view.op_type) if closed else ():
             key = f"{self.tree.paths[alike_scopes[0]]}*"
             run = [scope for scope in alike_scopes if scope not in self.scopes]
-            if key not in self.keys and len(run) > 2:
+            if key not in self.keys and len(run) >= LEAST_ALIKE:
                 bundled.update(run)
                 self.groups.append(("bundle of scopes", key, run, cluster))
         self._plain(cluster, [scope for scope in closed if scope not in bundled], ())
@@ -266,7 +254,7 @@ class _Boxes:
             alike.setdefault((int(self.view.op_type[node]), int(self.view.device[node])), []).append(node)
         for (op_type, device), same in alike.items():
             key = f"{path}/:{self.view.op_types[op_type]}:{self.view.labels[device]}"
-            if len(same) > 2 and key not in self.keys:
+            if len(same) >= LEAST_ALIKE and key not in self.keys:
                 self.groups.append(("bundle of ops", key, same, cluster))
             else:
                 self._plain(cluster, (), same)
@@ -347,7 +335,7 @@ class _Boxes:
         if kind == "bundle of ops":
             op_type = view.op_type_of(members[0])
             return f"m{members[0]}", op_type, op_type
-        return f"r{members[0]}", "everything else", ""
+        return f"r{members[0]}", words("everything_else"), ""
 
 
 def _clusters(tree: ScopeTree, scopes: frozenset[int], boxes: list[Box]) -> list[Cluster]:

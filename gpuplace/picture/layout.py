@@ -1,6 +1,6 @@
 r"""Where the boxes of a picture go: Graphviz is given sizes and edges alone, and gives places and curves.
 
-Colours, words and line styles are no part of the question, so that a picture whose boxes and edges stay is not laid out
+Colours, words and line styles are not part of it, so that a picture whose boxes and edges stay is not laid out
 again: another colouring, a dark page, or a switch that moves ops between devices keeps every box where it is.
 
 >>> from gpuplace.picture.drawing import draw
@@ -19,14 +19,15 @@ from dataclasses import dataclass
 
 from gpuplace.picture.dot import FONT, LIMITS, checked_direction, escape
 from gpuplace.picture.drawing import Cluster
+from gpuplace.picture.rank_constraints import row_constraints, scope_constraints
 from gpuplace.picture.sheet import Sheet
-from gpuplace.picture.stacking import in_rows, stacked
 from gpuplace.tables.scopes import ROOT
 from gpuplace.tables.text import shortened
+from gpuplace.web.rules import RULES
 
 __all__ = ["CLUSTER_LABEL", "Layout", "Route", "layout_text", "read_layout"]
 
-CLUSTER_LABEL = 40
+CLUSTER_LABEL: int = RULES["text"]["scope_letters"]
 """Characters of an open scope's name."""
 _INCH = 72.0
 
@@ -76,9 +77,8 @@ def layout_text(sheet: Sheet, direction: str = "TB") -> str:
         inside.setdefault(face.box.cluster, []).append(f"{face.box.id} [{size}]")
     _scope(lines, ROOT, drawing.clusters, inside, "  ")
     lines += [f"  {link.src} -> {link.dst}" for link in drawing.links]
-    lines += [
-        f"  {src} -> {dst} [style=invis weight=0]" for src, dst in (*stacked(drawing), *in_rows(drawing))
-    ]
+    constraints = (*scope_constraints(drawing), *row_constraints(drawing))
+    lines += [f"  {src} -> {dst} [style=invis weight=0]" for src, dst in constraints]
     lines.append("}")
     return "\n".join(lines) + "\n"
 

@@ -34,25 +34,15 @@ from gpuplace.picture.sheet import lit_links
 from gpuplace.tables.dependency_trace import TRACES, trace_from
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.text import counted, shortened
+from gpuplace.web.rules import RULES
 
 __all__ = ["LIGHTS", "Lit", "lights_for", "lit_boxes", "lit_by"]
 
-LIGHTS = {
-    "": "nothing",
-    "inputs": "all that it depends on",
-    "consumers": "all that depends on it",
-    "both": "both",
-    "path by ops": "critical path by ops",
-    "path by bytes": "critical path by bytes copied",
-    "path by time": "critical path by time",
-    "matches": "matches of the search",
-}
+_WORDS: dict[str, dict[str, str]] = RULES["lights"]
+LIGHTS = _WORDS["choices"]
 """What can be lit -> its name in a list of choices."""
-_SELECT = {
-    "inputs": "Select an op, and all that it depends on is lit.",
-    "consumers": "Select an op, and all that depends on it is lit.",
-    "both": "Select an op, and all that it depends on and that depends on it is lit.",
-}
+_FIRST, _TOLD = _WORDS["first"], _WORDS["told"]
+_PATTERN_LETTERS: int = RULES["text"]["pattern_letters"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,21 +89,22 @@ def lit_by(
     """
     if what in TRACES:
         if starts is None or not len(starts):
-            return Lit(what, _SELECT[what])
+            return Lit(what, _FIRST[what])
         trace = trace_from(view, starts, what, name)
         return Lit(what, trace.text, trace.nodes, trace.edges, starts)
     if what == "matches":
         if not pattern:
-            return Lit(what, "Search for an op, and all matches are lit.")
+            return Lit(what, _FIRST[what])
         found = find(view, pattern)
         matches = counted(int(found.sum()), "match", "matches")
-        return Lit(what, f"{matches} of {shortened(pattern, 40)}", found, found[view.src] & found[view.dst])
+        told = _TOLD["matches"].format(matches=matches, pattern=shortened(pattern, _PATTERN_LETTERS))
+        return Lit(what, told, found, found[view.src] & found[view.dst])
     if what:
         path = critical_path(view, what.removeprefix("path by "), run_metadata)
         place = np.full(len(view), -2, dtype=np.int64)
         place[list(path.nodes)] = np.arange(len(path.nodes))
         edges = (place[view.dst] == place[view.src] + 1) & (place[view.src] >= 0)
-        return Lit(what, f"critical path: {path.text}", path.is_on, edges)
+        return Lit(what, _TOLD["path"].format(path=path.text), path.is_on, edges)
     return Lit("", "")
 
 

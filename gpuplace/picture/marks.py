@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,9 +22,9 @@ from gpuplace.tables.dependency_trace import Trace
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scale import time_text
 from gpuplace.tables.step_times import measured_us, received_us
-from gpuplace.tables.text import bytes_text, counted
-from gpuplace.why.deciding import RULES
+from gpuplace.tables.text import bytes_text, counted, searcher
 from gpuplace.why.placement import Placement
+from gpuplace.why.rules import RULES
 
 __all__ = ["NO_MARKS", "PATH_WEIGHTS", "CriticalPath", "Marks", "Moves", "compare", "critical_path", "find"]
 
@@ -75,7 +74,7 @@ class Moves:
     is_moved: np.ndarray
     """[nodes] bool."""
     rules: np.ndarray
-    """[nodes] position in `gpuplace.why.deciding.RULES` of what moved a node; -1 for none or unknown."""
+    """[nodes] position in `gpuplace.why.rules.RULES` of what moved a node; -1 for none or unknown."""
     notes: Mapping[int, str]
     """Node -> what the rule is about, where it says more."""
     added: int
@@ -118,11 +117,8 @@ NO_MARKS = Marks()
 
 
 def find(view: PlacementView, pattern: str) -> np.ndarray:
-    """[nodes] bool: whose name has a match for a regular expression; what is not one is searched for as it is."""
-    try:
-        search = re.compile(pattern).search
-    except re.error:
-        search = re.compile(re.escape(pattern)).search
+    """[nodes] bool: whose name has a match; see `gpuplace.tables.text.searcher`."""
+    search = searcher(pattern)
     return np.fromiter((search(name) is not None for name in view.names), dtype=bool, count=len(view))
 
 

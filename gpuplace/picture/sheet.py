@@ -27,6 +27,7 @@ from gpuplace.tables.dependency_trace import Trace
 from gpuplace.tables.palette import PAPER, Look, Theme, device_style
 from gpuplace.tables.placement_view import UNKNOWN
 from gpuplace.tables.text import bytes_text, counted, shortened
+from gpuplace.web.rules import RULES, words
 
 __all__ = [
     "Face",
@@ -41,20 +42,26 @@ __all__ = [
     "sheet_of",
 ]
 
-LABEL_WIDTH = 30
+_TEXT, _BOX, _LINE = RULES["text"], RULES["box"], RULES["line"]
+LABEL_WIDTH: int = _TEXT["name_letters"]
 """Characters of a name in a box."""
 FOLDED_WIDTH = 140.0
 """Least width of a folded box in points."""
-BAR_HEIGHT = 8.0
+BAR_HEIGHT: float = _BOX["bar"]
 TAB_SIZE, TAB_HEIGHT = 8.5, 12.0
 """Points of a tab's text, and of the tab."""
 _TABS = 3
 """Tabs above a box, and below it; of more the rest is one."""
 _STEP = 8.0
 """Widths are multiples of this, so that a letter more or less changes no layout."""
-_PAD_X, _PAD_Y = 9.0, 6.0
-_LEADING = 3.0
-_TITLE, _SMALL = 11.0, 9.0
+_PAD_X: float = _BOX["pad_x"]
+_PAD_Y: float = _BOX["pad_y"]
+_LEADING: float = _TEXT["leading"]
+_TITLE: float = _TEXT["title"]
+_SMALL: float = _TEXT["small"]
+_PEN: float = _BOX["pen"]
+_UNMET_PEN: float = _BOX["unmet_pen"]
+_GUILTY_PEN: float = _BOX["guilty_pen"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +191,7 @@ def sheet_of(drawing: Drawing, colour: Colouring | None = None, marks: Marks = N
 
     Args:
         drawing: what to show.
-        colour: what the colours mean; the assigned device where None.
+        colour: what the colours mean; the assigned device if None.
         marks: what to point out.
     """
     colour = colour or colouring(drawing.view, "assigned")
@@ -302,9 +309,10 @@ def _op(
     width = 0.0
     if request:
         asked = shortened(request, LABEL_WIDTH)
-        width = text_width(f"≠ asked {asked}", _SMALL)
-        lines.append(Line(((f"{'≠ asked' if box.unmet else 'asked'} {asked}", "fill"),)))
-    stroke, pen = "frame", 1.0
+        told = words("asked_unmet" if box.unmet else "asked", request=asked)
+        width = text_width(words("asked_unmet", request=asked), _SMALL)  # equally wide with either
+        lines.append(Line(((told, "fill"),)))
+    stroke, pen = "frame", _PEN
     classes = ["op", "blank"] if look.fill == PAPER else ["op"]
     if is_on_path:
         stroke, pen = "path", 3.0
@@ -319,20 +327,20 @@ def _op(
         stroke, pen = "ink", 2.2
     if box.unmet:
         classes.append("unmet")
-        stroke, pen = "alarm", 2.2
+        stroke, pen = "alarm", _UNMET_PEN
     if box.guilty:
         classes.append("guilty")
-        stroke, pen = "alarm", 3.0
-        lines.append(Line((("✖ cannot be placed", "fill"),), is_bold=True))
+        stroke, pen = "alarm", _GUILTY_PEN
+        lines.append(Line(((words("guilty"), "fill"),), is_bold=True))
     tip = [box.name, f"{box.op_type} on {box.device or 'no device'}"]
     if is_moved and marks.moves is not None:
         note = marks.moves.notes.get(node)
         tip.append(f"moved: {where}" + (f", {said}" if said else "") + (f" ({note})" if note else ""))
     if request:
-        tip.append(f"asked for {request}" + (", which was not met" if box.unmet else ""))
+        tip.append(words("asked_tip", request=request) + (words("unmet_tip") if box.unmet else ""))
     if colour.name not in ("assigned", "requested", "moved"):
         category = colour.categories[int(colour.category[node])]
-        tip.append(f"{colour.title}: {said or category.label}")
+        tip.append(words("coloured_by", title=colour.title, value=said or category.label))
     line_width = max(width, *(line.width for line in lines))
     return Face(
         box,
@@ -362,11 +370,11 @@ def _folded(
     width = _rounded(max(FOLDED_WIDTH, title.width + 2 * _PAD_X))
     size: list[tuple[str, str]] = [(counted(box.nodes, "node"), "faint")]
     if box.unmet:
-        size.append((f"  ≠ {box.unmet:,} not met", "alarm"))
-    told = _shares_text(shares, width - 2 * _PAD_X) if total is None else f"{total} in all"
+        size.append((f"  {words('unmet_inside', number=f'{box.unmet:,}')}", "alarm"))
+    told = _shares_text(shares, width - 2 * _PAD_X) if total is None else words("in_all", total=total)
     lines = [title, Line(tuple(size)), Line(((told, "ink"),))]
     classes = [box.kind]
-    stroke, pen = "frame", 1.2
+    stroke, pen = "frame", float(_BOX["folded_pen"])
     if moved:
         classes.append("moved")
         stroke, pen = "ink", 2.2
@@ -382,14 +390,14 @@ def _folded(
         classes.append("unmet")
     if box.guilty:
         classes.append("guilty")
-        stroke, pen = "alarm", 3.0
-        lines.append(Line(((f"✖ {box.guilty:,} cannot be placed", "alarm"),)))
+        stroke, pen = "alarm", _GUILTY_PEN
+        lines.append(Line(((words("guilty_inside", number=f"{box.guilty:,}"), "alarm"),)))
     tip = [box.name.rstrip("*"), f"{counted(box.nodes, 'node')}: {_shares_text(shares, math.inf)}"]
     if total is not None:
-        tip.append(f"{colour.title}: {total}")
+        tip.append(words("coloured_by", title=colour.title, value=total))
     if box.unmet:
         tip.append(f"{counted(box.unmet, 'request')} not met")
-    tip.append("double-click, or Enter, to unfold")
+    tip.append(words("unfold_tip"))
     width = max(width, _rounded(max(line.width for line in lines) + 2 * _PAD_X))
     return Face(
         box,
@@ -436,17 +444,22 @@ def _wire(link: Link, on_path: bool) -> Wire:
         what = str(link.tensor) if is_known else counted(link.copies, "copy", "copies")
         size = "" if link.nbytes is None else bytes_text(link.nbytes)
         label = (what, size) if size else (what,)
-        told = f"copied between devices: {what}" + (f", {size}" if size else "")
-        kind, pen = "copy", 1.5 + min(2.5, math.log10(link.copies))
+        told = words("copied_tip", what=what) + (f", {size}" if size else "")
+        kind, pen = "copy", _wider(_LINE["copy_pen"], link.copies)
     elif link.tensors:
         is_known = link.tensor is not None and link.tensor != UNKNOWN
         told = str(link.tensor) if is_known else counted(link.tensors, "tensor")
-        kind, pen = "tensor", 1.1 + min(2.5, math.log10(link.tensors))
+        kind, pen = "tensor", _wider(_LINE["tensor_pen"], link.tensors)
     else:
         told = counted(link.controls, "control edge")
-        kind, pen = "control", 1.1
+        kind, pen = "control", float(_LINE["control_pen"])
     tip = f"{link.name}\n{told}" + ("\non the critical path" if on_path else "")
     return Wire(link, kind, label, tip, max(pen, 3.0) if on_path else pen, on_path)
+
+
+def _wider(pen: float, number: int) -> float:
+    """The pen of a line that stands for some tensors."""
+    return pen + min(float(_LINE["most_wider"]), math.log10(number))
 
 
 def _traced(
@@ -497,25 +510,28 @@ def _path_links(drawing: Drawing, marks: Marks) -> set[tuple[str, str]]:
 
 def _notes(drawing: Drawing, marks: Marks) -> list[tuple[str, str]]:
     notes = []
+    told: dict[str, str] = RULES["lights"]["told"]
     if drawing.copies:
         size = f", {bytes_text(drawing.nbytes)}" if drawing.nbytes else ""
-        notes.append(("copy", f"╌╌ {counted(drawing.copies, 'copy', 'copies')} between devices{size}"))
+        copies = counted(drawing.copies, "copy", "copies")
+        notes.append(("copy", words("note_copies", copies=copies) + size))
     if any(not link.tensors and link.controls for link in drawing.links):
-        notes.append(("control", "···· control edge"))
+        notes.append(("control", words("note_controls")))
     if marks.path is not None:
-        notes.append(("path", f"◆ critical path: {marks.path.text}"))
+        notes.append(("path", f"◆ {told['path'].format(path=marks.path.text)}"))
     if marks.trace is not None:
         notes.append(("trace", f"◉ {marks.trace.text}"))
     if marks.found is not None:
         matches = counted(int(marks.found.sum()), "match", "matches")
-        notes.append(("mark", f"● {matches} of {shortened(marks.pattern, 40)}"))
+        pattern = shortened(marks.pattern, _TEXT["pattern_letters"])
+        notes.append(("mark", f"● {told['matches'].format(matches=matches, pattern=pattern)}"))
     if marks.moves is not None:
         notes.append(("moved", f"{marks.moves.text}"))
     if drawing.unmet:
-        notes.append(("alarm", f"≠ {counted(drawing.unmet, 'request')} not met"))
+        notes.append(("alarm", words("note_unmet", requests=counted(drawing.unmet, "request"))))
     if drawing.guilty:
-        notes.append(("alarm", f"✖ {counted(drawing.guilty, 'node')} cannot be placed"))
+        notes.append(("alarm", words("note_guilty", nodes=counted(drawing.guilty, "node"))))
     if drawing.nodes > len(drawing.boxes):
         boxes = counted(len(drawing.boxes), "box", "boxes")
-        notes.append(("plain", f"▸ folded: {counted(drawing.nodes, 'node')} in {boxes}"))
+        notes.append(("plain", words("note_folded", nodes=counted(drawing.nodes, "node"), boxes=boxes)))
     return notes

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpuplace.picture.dot import NOTE_ROLES, cluster_tip
 from gpuplace.picture.drawing import Cluster
-from gpuplace.picture.label_places import Rectangle, label_places, sampled
+from gpuplace.picture.label_placement import Rectangle, place_labels, sampled
 from gpuplace.picture.layout import CLUSTER_LABEL, Layout, Route
 from gpuplace.picture.sheet import (
     BAR_HEIGHT,
@@ -32,10 +32,11 @@ from gpuplace.picture.sheet import (
 from gpuplace.picture.text_width import text_width
 from gpuplace.tables.palette import INK, LIGHT, PATTERNS, Look, Theme
 from gpuplace.tables.text import printable, shortened
+from gpuplace.web.rules import RULES
 
 __all__ = ["FAMILIES", "SvgOptions", "svg_text"]
 
-FAMILIES = "Arial,Helvetica,'Liberation Sans',sans-serif"
+FAMILIES: str = RULES["text"]["font"]
 """Fonts that a page tries in turn."""
 DIM = 0.28
 """Opacity of what a trace leaves out."""
@@ -44,7 +45,16 @@ _LEGEND_WIDTH = 480.0
 """A legend is this wide at least, however small the picture is."""
 _ROW = 21.0
 _ARROW = 6.0
-_LABEL, _LABEL_LEADING = 9.0, 10.5
+_LINE = RULES["line"]
+_RADIUS: float = RULES["box"]["radius"]
+_INSET: float = RULES["box"]["inset"]
+_UNMET_DASH: str = RULES["box"]["unmet_dash"]
+_LABEL: float = _LINE["label"]
+_LABEL_LEADING: float = _LINE["label_leading"]
+_DASHES = {
+    kind: f' stroke-dasharray="{dash}"'
+    for kind, dash in (("copy", _LINE["copy_dash"]), ("control", _LINE["control_dash"]))
+}
 _HATCHES = {
     "rising": '<path d="M-1,7 L7,-1 M-1,1 L1,-1 M5,7 L7,5"/>',
     "falling": '<path d="M-1,-1 L7,7 M5,-1 L7,1 M-1,5 L1,7"/>',
@@ -176,7 +186,7 @@ class _Writer:
         y += (len(face.above) - len(face.below)) * TAB_HEIGHT / 2
         self._tabs(face.below, x, y + face.height / 2, face)
         fill = fill_colour(face.look, theme)
-        dash = ' stroke-dasharray="5,2"' if face.is_dashed else ""
+        dash = f' stroke-dasharray="{_UNMET_DASH}"' if face.is_dashed else ""
         stroke = role_colour(face.stroke, theme)
         inside = [
             f'<path fill="{fill}" stroke="{stroke}" stroke-width="{face.pen:g}"{dash}'
@@ -188,7 +198,7 @@ class _Writer:
             inside.append(f'<path fill="url(#gp-{hatch})" stroke="none" d="{inner}"/>\n')
             inside.append(self._panel(face, x, y, fill))
         for number in range(1, face.outlines):
-            inner = _outline(x, y, face.width - 5 * number, face.height - 5 * number, face.corners)
+            inner = _outline(x, y, face.width - _INSET * number, face.height - _INSET * number, face.corners)
             inside.append(f'<path fill="none" stroke="{stroke}" stroke-width="1" d="{inner}"/>\n')
         inside += self._lines(face, x, y - face.height / 2)
         self._group(box.id, " ".join(("node", *face.classes)), box.id, face.tip, inside, face.is_dim)
@@ -279,9 +289,7 @@ class _Writer:
         for number, (wire, route) in enumerate(zip(self.sheet.wires, routes, strict=True)):
             theme = self.theme
             colour = theme.copy if wire.kind == "copy" else theme.edge
-            dash = {"copy": ' stroke-dasharray="5,2.5"', "control": ' stroke-dasharray="1,3"'}.get(
-                wire.kind, ""
-            )
+            dash = _DASHES.get(wire.kind, "")
             inside = _curve(
                 route, theme.path if wire.on_path else colour, wire.pen, dash, wire.kind != "control"
             )
@@ -315,7 +323,7 @@ class _Writer:
             boxes.append((left, top, left + 12 + text_width(cluster.label, 10, True), top + 20))
         sizes = [_label_size(self.sheet.wires[number]) for number in labelled]
         curves = [sampled(route.points) for route in routes]
-        found = label_places(labelled, sizes, curves, boxes, (self.layout.width, self.layout.height))
+        found = place_labels(labelled, sizes, curves, boxes, (self.layout.width, self.layout.height))
         return dict(zip(labelled, found, strict=True))
 
     # ----------------------------------------------------------------------------------------------------------- legend
@@ -413,7 +421,7 @@ def _words(
     )
 
 
-def _outline(x: float, y: float, width: float, height: float, corners: str, radius: float = 8.0) -> str:
+def _outline(x: float, y: float, width: float, height: float, corners: str, radius: float = _RADIUS) -> str:
     """Path of a box around a middle."""
     left, top, right, bottom = x - width / 2, y - height / 2, x + width / 2, y + height / 2
     if corners == "square":

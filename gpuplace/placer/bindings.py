@@ -16,8 +16,8 @@ Source: tensorflow/core/common_runtime/colocation_graph.cc, releases 1.15 and 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,7 @@ import numpy as np
 from gpuplace.device.parsed_name import ANY, ParsedName
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.long_list import different_items, mapped, pick
+from gpuplace.placer.calls import Call, Inside, calls_of
 from gpuplace.placer.components import components
 from gpuplace.placer.grouping import Binding, Grouping, Merge, MergeConflict
 from gpuplace.placer.kinds import Kinds
@@ -55,51 +56,13 @@ class Conflict:
     """The nodes of both groups; where very many conflicts are kept, of the later ones only the two."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """The neighbours of a call that gives back resources."""
-
-    node: int
-    inputs: tuple[int, ...]
-    """The nodes that feed it, by argument."""
-    outputs: tuple[tuple[int, int], ...]
-    """`(result, reader)`, in the order in which they were connected."""
-
-    @staticmethod
-    def of(graph: PlacementGraph, node: int) -> Call:
-        """The neighbours of one call of a graph."""
-        into = [edge for edge in graph.in_edges(node) if graph.dst_input[edge] != CONTROL]
-        out = [edge for edge in graph.out_edges(node) if graph.src_output[edge] != CONTROL]
-        return Call(
-            node,
-            tuple(int(graph.src[edge]) for edge in into),
-            tuple((int(graph.src_output[edge]), int(graph.dst[edge])) for edge in out),
-        )
-
-    @property
-    def nodes(self) -> tuple[int, ...]:
-        """All neighbours, the call itself where it has none."""
-        return (*self.inputs, *(reader for _, reader in self.outputs)) or (self.node,)
-
-
-@dataclass(frozen=True)
-class Inside:
-    """What a function's body says of a call's neighbours: which belong together, and what binds them."""
-
-    arguments: tuple[int, ...]
-    """Group of each argument."""
-    results: tuple[int, ...]
-    """Group of each result."""
-    members: tuple[Member, ...]
-    """Constraints of each group."""
-
-
 class Bindings:
     """All bindings of a graph, as pairs of nodes in the order in which TensorFlow merges them.
 
     Attributes:
         kind: [pairs] kind of the consumer's input (`REF`, `RESOURCE`, `VARIANT`), or -1 for `_class`.
         first, second: [pairs] source and destination of the edge; node with the entry and first node of its group.
+        calls: the calls that give back resources, in the order in which TensorFlow looks into them.
         component: [nodes] the smallest node that is tied to each node, by any chain of bindings.
         bound: the nodes that are tied to another, ascending.
     """
@@ -112,7 +75,7 @@ class Bindings:
         self.kind = np.concatenate((kind, np.full(len(node), _COLOCATION_KIND, dtype=np.int64)))
         self.first = np.concatenate((src, node)).astype(np.int64)
         self.second = np.concatenate((dst, root)).astype(np.int64)
-        self.calls = [Call.of(graph, node) for node in graph.inspections]
+        self.calls = calls_of(graph, facts, rules)
         ties = [(call.nodes[0], other) for call in self.calls for other in call.nodes[1:]]
         extra = np.array(ties, dtype=np.int64).reshape(-1, 2)
         self.component = components(
@@ -200,84 +163,144 @@ class Bindings:
         order, labels = self._by_component
         return order[np.searchsorted(labels, component) : np.searchsorted(labels, component, side="right")]
 
+    @cached_property
+    def _calls_by_component(self) -> dict[int, list[Call]]:
+        found: dict[int, list[Call]] = {}
+        for call in self.calls:
+            found.setdefault(int(self.component[call.nodes[0]]), []).append(call)
+        return found
+
+    def _calls_of(self, component: int) -> Sequence[Call]:
+        return self._calls_by_component.get(component, ())
+
+    def ties_of(self, node: int, inside: Mapping[int, Inside]) -> Iterator[tuple[Binding, int, int]]:
+        """Everything that ties nodes of a node's component; `inside` as in `Groups`."""
+        component = int(self.component[node])
+        for pair in self.pairs_of(component).tolist():
+            yield self.binding(pair), int(self.first[pair]), int(self.second[pair])
+        for call in self._calls_of(component):
+            if call.node in inside:
+                yield from call.ties(inside[call.node])
+
+    def limits_of(
+        self, node: int, inside: Mapping[int, Inside], group: Collection[int]
+    ) -> Iterator[tuple[int, Member]]:
+        """The calls next to a group of a node's component, and what their functions limit the group to."""
+        for call in self._calls_of(int(self.component[node])):
+            if call.node in inside:
+                for number, ((first, _), *_) in call.groups(inside[call.node]).items():
+                    if first in group:
+                        yield call.node, inside[call.node].members[number]
+
     def replay(
-        self, grouping: Grouping, pairs: np.ndarray, soft: bool, on_conflict: Callable[[Conflict], None]
+        self,
+        grouping: Grouping,
+        pairs: np.ndarray,
+        calls: Iterable[Call],
+        soft: bool,
+        on_conflict: Callable[[Conflict], None],
+        look_inside: Callable[[int], Inside | None],
     ) -> None:
-        """Merges the given pairs, in order; `on_conflict` hears of those that fail and must not be ignored."""
-        names, op_type = self.graph.names, self.graph.op_type
-        binding = {
-            kind: _BINDING_OF_KIND.get(kind, Binding.COLOCATION) for kind in (REF, RESOURCE, VARIANT, -1)
-        }
-        kinds, firsts, seconds = (
-            self.kind[pairs].tolist(),
-            self.first[pairs].tolist(),
-            self.second[pairs].tolist(),
-        )
-        for kind, first, second in zip(kinds, firsts, seconds, strict=True):
-            why = binding[kind]
+        """Merges nodes in TensorFlow's order: by edges, by what called functions say, by `_class`.
+
+        Args:
+            grouping: what is merged.
+            pairs: positions of the pairs, in order.
+            calls: the calls between those nodes.
+            soft: whether soft placement is allowed, which ignores a `_class` that cannot be.
+            on_conflict: hears of each binding that fails and must not be ignored.
+            look_inside: what the body of a called function says; None where it cannot be placed itself.
+        """
+        is_edge = self.kind[pairs] != _COLOCATION_KIND
+        for kind, first, second in self._listed(pairs[is_edge]):
+            if grouping.find(first) != grouping.find(second):
+                self._bind_edge(grouping, _BINDING_OF_KIND[kind], first, second, on_conflict)
+        for call in calls:
+            inside = look_inside(call.node)
+            if inside is not None:
+                self._bind_call(grouping, call, inside, on_conflict)
+        for _, first, second in self._listed(pairs[~is_edge]):
             if grouping.find(first) == grouping.find(second):
                 continue
             try:
-                if why is Binding.COLOCATION:
-                    grouping.colocate(first, second)
-                else:
-                    ends = names[first], names[second]
-                    if self.rules == "2.21":
-                        ends = (
-                            f"name='{ends[0]}' (op='{op_type(first)}')",
-                            f"name='{ends[1]}' (op='{op_type(second)}')",
-                        )
-                    grouping.bind_edge(why, first, second, ends)
+                grouping.colocate(first, second)
             except MergeConflict as conflict:
-                if soft and why is Binding.COLOCATION:
-                    continue
-                group: tuple[int, ...] = tuple(sorted({first, second}))
-                if grouping.searched < _MAX_SEARCHED:
-                    nodes = self.nodes_of(int(self.component[first]))
-                    grouping.searched += len(nodes)
-                    roots = {grouping.find(first), grouping.find(second)}
-                    group = tuple(node for node in nodes if grouping.find(node) in roots)
-                on_conflict(Conflict(why, first, second, conflict.message, conflict.is_whole, group))
+                if not soft:
+                    on_conflict(self._conflict(grouping, Binding.COLOCATION, first, second, conflict))
 
-    def bind_call(
+    def replay_component(
+        self,
+        grouping: Grouping,
+        component: int,
+        soft: bool,
+        on_conflict: Callable[[Conflict], None],
+        inside: Mapping[int, Inside],
+    ) -> None:
+        """Merges one component; `inside` is what was found in the functions of the graph's calls, by call."""
+        calls = self._calls_of(component)
+        self.replay(grouping, self.pairs_of(component), calls, soft, on_conflict, inside.get)
+
+    def _listed(self, pairs: np.ndarray) -> Iterator[tuple[int, int, int]]:
+        """Kind, first and second of pairs."""
+        columns = (self.kind[pairs], self.first[pairs], self.second[pairs])
+        return zip(*(column.tolist() for column in columns), strict=True)
+
+    def _bind_edge(
+        self,
+        grouping: Grouping,
+        why: Binding,
+        src: int,
+        dst: int,
+        on_conflict: Callable[[Conflict], None],
+    ) -> None:
+        names, op_type = self.graph.names, self.graph.op_type
+        ends = names[src], names[dst]
+        if self.rules == "2.21":
+            ends = f"name='{ends[0]}' (op='{op_type(src)}')", f"name='{ends[1]}' (op='{op_type(dst)}')"
+        try:
+            grouping.bind_edge(why, src, dst, ends)
+        except MergeConflict as conflict:
+            on_conflict(self._conflict(grouping, why, src, dst, conflict))
+
+    def _bind_call(
         self, grouping: Grouping, call: Call, inside: Inside, on_conflict: Callable[[Conflict], None]
     ) -> None:
-        """Merges the neighbours of a call as its function's body says."""
-        groups: dict[int, list[int]] = {}
-        for source, group in zip(call.inputs, inside.arguments, strict=True):
-            groups.setdefault(group, []).append(source)
-        for result, reader in call.outputs:
-            groups.setdefault(inside.results[result], []).append(reader)
-        for first, *others in (groups[group] for group in sorted(groups)):
-            for other in others:
-                try:
-                    grouping.colocate(first, other)
-                except MergeConflict as conflict:
-                    on_conflict(
-                        Conflict(
-                            Binding.COLOCATION,
-                            first,
-                            other,
-                            conflict.message,
-                            conflict.is_whole,
-                            (first, other),
-                        )
-                    )
-        for group in sorted(groups):
-            first = groups[group][0]
+        """Merges the neighbours of a call as its function's body says, and limits them to what it asks for."""
+        for why, first, other in call.ties(inside):
+            if grouping.find(first) == grouping.find(other):
+                continue
+            if why is Binding.RESOURCE:
+                self._bind_edge(grouping, why, first, other, on_conflict)
+                continue
+            try:
+                grouping.colocate(first, other, why)
+            except MergeConflict as conflict:
+                on_conflict(self._conflict(grouping, why, first, other, conflict))
+        for group, ((first, _), *_) in call.groups(inside).items():
             try:
                 grouping.limit(first, inside.members[group])
             except MergeConflict as conflict:
-                on_conflict(
-                    Conflict(Binding.RESOURCE, first, call.node, conflict.message, True, (first, call.node))
-                )
+                on_conflict(self._conflict(grouping, Binding.CALL, first, call.node, conflict))
+
+    def _conflict(
+        self, grouping: Grouping, why: Binding, first: int, second: int, conflict: MergeConflict
+    ) -> Conflict:
+        group: tuple[int, ...] = tuple(sorted({first, second}))
+        if grouping.searched < _MAX_SEARCHED:
+            nodes = self.nodes_of(int(self.component[first]))
+            grouping.searched += len(nodes)
+            roots = {grouping.find(first), grouping.find(second)}
+            group = tuple(node for node in nodes if grouping.find(node) in roots)
+        return Conflict(why, first, second, conflict.message, conflict.is_whole, group)
 
     def nodes_of(self, component: int) -> list[int]:
         """The nodes of a component, in order of the graph."""
         pairs = self.pairs_of(component)
-        if not len(pairs):
+        around = [node for call in self._calls_of(component) for node in call.nodes]
+        if not len(pairs) and not around:
             return [component]
-        return np.unique(np.concatenate((self.first[pairs], self.second[pairs]))).tolist()
+        tied = np.array(around, dtype=np.int64)
+        return np.unique(np.concatenate((self.first[pairs], self.second[pairs], tied))).tolist()
 
 
 @dataclass(frozen=True)
@@ -294,6 +317,8 @@ class Groups:
     """The distinct constraints."""
     hard_components: frozenset[int]
     """Components (see `Bindings`) whose groups were merged one pair at a time."""
+    inside: Mapping[int, Inside] = field(default_factory=dict)
+    """What was found in the functions of calls that give back resources, by call."""
 
     @cached_property
     def member(self) -> np.ndarray:
@@ -344,7 +369,7 @@ def form_groups(
     soft: bool,
     on_conflict: Callable[[Conflict], None],
     record: Callable[[Merge], None] | None = None,
-    look_inside: Callable[[int], Inside] | None = None,
+    look_inside: Callable[[int], Inside | None] | None = None,
 ) -> Groups:
     """Partitions the nodes and finds the constraints of each part.
 
@@ -356,7 +381,8 @@ def form_groups(
         soft: whether soft placement is allowed.
         on_conflict: hears of each binding that cannot be kept, and may raise.
         record: called with each merge of a hard component.
-        look_inside: what the body of a called function says, for calls that give back resources.
+        look_inside: what the body of a called function says, for calls that give back resources; None where it cannot
+            be placed itself.
     """
     entries = _Entries(kinds, single)
     is_hard = entries.hard()
@@ -371,13 +397,16 @@ def form_groups(
     hard = np.unique(hard)
     root, kind = component.copy(), kinds.of_node.copy()
     grouping = Grouping(single, type_priority, soft=soft, rules=bindings.rules, record=record)
-    is_replayed = np.isin(component[bindings.first], hard)
-    is_edge = bindings.kind != _COLOCATION_KIND
-    bindings.replay(grouping, np.flatnonzero(is_replayed & is_edge), soft, on_conflict)
-    if look_inside is not None:
-        for call in bindings.calls:
-            bindings.bind_call(grouping, call, look_inside(call.node), on_conflict)
-    bindings.replay(grouping, np.flatnonzero(is_replayed & ~is_edge), soft, on_conflict)
+    pairs = np.flatnonzero(np.isin(component[bindings.first], hard))
+    inside: dict[int, Inside] = {}
+
+    def look(call: int) -> Inside | None:
+        found = look_inside(call) if look_inside is not None else None
+        if found is not None:
+            inside[call] = found
+        return found
+
+    bindings.replay(grouping, pairs, bindings.calls, soft, on_conflict, look)
     known: dict[Member, int] = {}
     for node in np.flatnonzero(np.isin(component, hard)).tolist():
         root[node] = grouping.find(node)
@@ -388,7 +417,7 @@ def form_groups(
         replace(constraints, supported=without_xla(constraints.supported, constraints.requested))
         for constraints in known
     ]
-    return Groups(root, kind, of_kind, members, frozenset(hard.tolist()))
+    return Groups(root, kind, of_kind, members, frozenset(hard.tolist()), inside)
 
 
 class _Entries:
@@ -463,7 +492,9 @@ class _Entries:
         """A bit per device type; more than 62 types are never reached in practice, so they are refused."""
         kinds = self._device_types()
         if len(kinds) > 62:
-            raise InvalidArgumentError(None, None, f"{len(kinds)} device types: at most 62 can be told apart")
+            raise InvalidArgumentError(
+                None, None, f"{len(kinds)} device types: at most 62 can be distinguished"
+            )
         bit = {kind: 1 << i for i, kind in enumerate(kinds)}
         masks = [sum(bit[kind] for kind, _ in supported) for supported in self.types]
         return np.array(masks, dtype=np.int64)

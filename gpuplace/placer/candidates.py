@@ -56,6 +56,7 @@ class DeviceChooser:
     ) -> None:
         self.device_set = device_set
         self.soft = soft
+        self.local_first = local_first
         self.default_local_device = default_local_device
         self.position = {name: i for i, name in enumerate(device_set.names)}
         client = device_set.client_device
@@ -66,6 +67,10 @@ class DeviceChooser:
             for device in device_set
         }
         self._known: dict[Member, Candidates] = {}
+
+    def without_default(self) -> DeviceChooser:
+        """The same without the caller's default device."""
+        return DeviceChooser(self.device_set, soft=self.soft, local_first=self.local_first)
 
     def candidates(self, member: Member) -> Candidates:
         """The devices that satisfy `member`."""

@@ -1,14 +1,16 @@
 """What can stop a placement, as records; `messages` turns them into errors.
 
 TensorFlow stops at the first fault, in this order: nodes without kernel or with a malformed device, in graph order;
-bindings by edges; `_class` bindings; then nodes that no device is left for, generators last.
+bindings by edges; calls that it looks into; `_class` bindings; then nodes that no device is left for, generators last.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpuplace.device.parsed_name import ParsedName
+from gpuplace.errors import OpError
 from gpuplace.placer.bindings import Conflict
 
 
@@ -33,7 +35,7 @@ class AmbiguousKernel:
 
 @dataclass(frozen=True, slots=True)
 class MalformedDevice:
-    """A node's requested device is no device name."""
+    """A node's requested device is not a device name."""
 
     node: int
 
@@ -68,6 +70,35 @@ class AssignmentClash:
     """Full name of the device chosen."""
 
 
+class Frame(NamedTuple):
+    """A call on the way into functions."""
+
+    node: str
+    """Name of the call."""
+    function: str
+    """Name of the function that it calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recursion:
+    """A call gives back resources and calls a function that is being looked into."""
+
+    node: int
+    """The call."""
+    stack: tuple[Frame, ...]
+    """The calls that led there, the outermost first; this one is the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedInside:
+    """The function of a call that gives back resources cannot be placed."""
+
+    node: int
+    """The call."""
+    error: OpError
+    """What is wrong with the function, or with one that it calls."""
+
+
 Fault = (
     NoDevices
     | NoKernel
@@ -76,5 +107,7 @@ Fault = (
     | BadAssignment
     | AssignmentClash
     | Conflict
+    | Recursion
+    | FailedInside
     | Unsatisfiable
 )

@@ -23,7 +23,7 @@ def placement_graph_of(graph: Graph, catalogue: Catalogue | None = None) -> Plac
 
     Args:
         graph: the graph; nodes keep their order.
-        catalogue: tells which attributes matter; the default one where None.
+        catalogue: tells which attributes matter; the default one if None.
     """
     operations = graph.get_operations()
     builder = PlacementGraphBuilder(catalogue or default_catalogue())

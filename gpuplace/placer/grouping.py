@@ -26,12 +26,13 @@ class Binding(Enum):
     REFERENCE = "reference edge"
     RESOURCE = "resource edge"
     DATASET = "dataset edge"
+    CALL = "function call"
     COLOCATION = "colocation"
 
     @property
     def is_edge(self) -> bool:
-        """False for `_class` colocation."""
-        return self is not Binding.COLOCATION
+        """False for `_class` colocation, and for neighbours of a call whose function ties them without an edge."""
+        return self not in (Binding.CALL, Binding.COLOCATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Merge:
     before_second: Member
     """Constraints of the second node's group before."""
     after: Member | None
-    """Constraints of the common group after; None where the merge was given up."""
+    """Constraints of the common group after; None if the merge was given up."""
     yielded: bool = False
     """The consumer's request was replaced by the source's."""
     conflict: str | None = None
@@ -163,19 +164,23 @@ class Grouping:
             return left.is_specification(right) or right.is_specification(left)
         return left.is_compatible(right)
 
-    def colocate(self, node: int, group_root: int) -> None:
+    def colocate(self, node: int, group_root: int, binding: Binding = Binding.COLOCATION) -> None:
         """Binds a node to the first node of its colocation group.
+
+        Args:
+            node, group_root: the two nodes.
+            binding: what ties them.
 
         Raises:
             MergeConflict: requests or kernels exclude each other.
         """
-        self._join(Binding.COLOCATION, node, group_root, self.constraints(node), self.constraints(group_root))
+        self._join(binding, node, group_root, self.constraints(node), self.constraints(group_root))
 
     def limit(self, node: int, inside: Member) -> None:
-        """Limits a node's group to what a called function allows.
+        """Limits a node's group to what a called function allows; to its device types only if any is left.
 
         Raises:
-            MergeConflict: requests exclude each other, or no device type is left.
+            MergeConflict: requests exclude each other.
         """
         root = self.find(node)
         member = self.constraints(node)
@@ -185,7 +190,9 @@ class Grouping:
         except InvalidArgumentError as error:
             raise MergeConflict(error.message, is_whole=True) from None
         supported = merge_supported(member.supported, inside.supported, self._type_priority)
-        self._members[root] = replace(member, requested=requested, resource=resource, supported=supported)
+        self._members[root] = replace(
+            member, requested=requested, resource=resource, supported=supported or member.supported
+        )
 
     def _join(
         self, binding: Binding, x: int, y: int, before_x: Member, before_y: Member, *, yielded: bool = False

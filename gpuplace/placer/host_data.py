@@ -45,7 +45,7 @@ _LIST_MAKERS = frozenset(
 )
 """Those whose result says what it holds."""
 _MAX_VISITS = 1 << 23
-"""Nodes that are visited for all nodes together, each search counting anew."""
+"""Nodes that are visited for all nodes together, each search counting again."""
 
 _HOST_TYPES = frozenset({"string", "resource"})
 _FORWARDING_OPS = frozenset({"Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch"})
@@ -78,28 +78,32 @@ def limit_to_host(
     """The groups with those that read lists of host data limited to the CPU, and the nodes that caused it."""
     causes = []
     limited: set[int] = set()
-
-    def limit(node: int) -> None:
+    for node in host_readers(graph, facts):
         root = int(groups.root[node])
         if root not in limited and any(kind != "CPU" for kind, _ in groups.constraints(root).supported):
             causes.append(node)
             limited.add(root)
+    return _limited(groups, limited), tuple(causes)
 
-    for node in _forwarding_nodes(graph, facts):
-        limit(node)
+
+def host_readers(graph: PlacementGraph, facts: Sequence[NodeFacts]) -> list[int]:
+    """The nodes whose groups stay on the CPU because of what they read, whatever kernels they have."""
+    readers = _forwarding_nodes(graph, facts)
     elements = [_element_type(fact) if fact.signature.op_type in _LIST_OPS else None for fact in facts]
     if _HOST_TYPES.intersection(filter(None, elements)):
         reads = np.array([VARIANT in fact.input_kinds for fact in facts])
         suspects = np.flatnonzero(reads[graph.signature])
         search = _Search(graph, facts, elements)
-        for node in suspects[np.argsort(graph.rank[suspects])].tolist():
-            if search.element_type(node) in _HOST_TYPES:
-                limit(node)
-    return _limited(groups, limited), tuple(causes)
+        readers += [
+            node
+            for node in suspects[np.argsort(graph.rank[suspects])].tolist()
+            if search.element_type(node) in _HOST_TYPES
+        ]
+    return readers
 
 
 def _element_type(fact: NodeFacts) -> str | None:
-    """What a list op's lists hold; None where the node does not say so."""
+    """What a list op's lists hold; None if the node does not say so."""
     dtype = fact.attrs.get("element_dtype")
     return dtype.name if isinstance(dtype, DType) else None
 
@@ -164,7 +168,7 @@ def _makes_host_data(fact: NodeFacts) -> bool:
 class _Search:
     """Element types of what the variant inputs of nodes carry.
 
-    A node that only hands one variant on carries what its producer carries, so that a chain is walked once.
+    A node that only passes one variant on carries what its producer carries, so that a chain is walked once.
     """
 
     def __init__(self, graph: PlacementGraph, facts: Sequence[NodeFacts], elements: list[str | None]) -> None:

@@ -93,7 +93,7 @@ def kind_of(dtype: Any) -> int:
 
 
 def declared_types(op_def: OpDef, attrs: Mapping[str, Any]) -> tuple[Sequence[DType], Sequence[DType]]:
-    """Types of a node's inputs and outputs. As in TensorFlow, where a type is asked for anything else is no type.
+    """Types of a node's inputs and outputs. As in TensorFlow, where a type is asked for anything else is not a type.
 
     Args:
         op_def: the node's op, or function.

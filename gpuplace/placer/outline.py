@@ -9,7 +9,7 @@ visited node of a group decides for the whole group::
              else                                  the first candidate
 
 Groups that are of one kind (see `kinds`) and follow groups with one label have one *label*: they get the same device
-on every machine. A graph of 100,000 nodes has a few hundred labels, and only these are decided anew for each
+on every machine. A graph of 100,000 nodes has a few hundred labels, and only these are decided again for each
 machine::
 
     label 7    kind 2                           its own first candidate

@@ -67,16 +67,26 @@ class TensorInfo(NamedTuple):
     dtype: Any
     """The `DType`, or None."""
     shape: tuple[int | None, ...] | None
-    """The sizes, None where a size is unknown; None when the rank is."""
+    """The sizes, None if a size is unknown; None when the rank is."""
     nbytes: int | None
     """Size in bytes when everything is known."""
+
+
+class Inspection(NamedTuple):
+    """A function that the placer looks into."""
+
+    function: str
+    """Its name."""
+    body: Callable[[], PlacementGraph]
+    """Its graph, made when it is first asked for: `_Arg` nodes first and `_Retval` nodes last. It may raise an
+    `OpError`."""
 
 
 _MAX_ELEMENTS = (1 << 63) - 1
 
 
 def known_bytes(dtype: DType | None, sizes: tuple[int | None, ...] | None) -> int | None:
-    """Bytes of a tensor; None where something is unknown, or where TensorFlow has no such tensor.
+    """Bytes of a tensor; None if something is unknown, or where TensorFlow has no such tensor.
 
     >>> from gpuplace.dtypes import float32
     >>> known_bytes(float32, (2, 3)), known_bytes(float32, (None, 3)), known_bytes(float32, (1 << 62,) * 3)
@@ -132,14 +142,14 @@ class PlacementGraph:
     """For a node that was added before placing: what it was made from, in words."""
     edge_turn: np.ndarray | None = None
     """[edges] int64: when each data edge was made, where that is not node by node."""
-    inspections: Mapping[int, PlacementGraph] = field(default_factory=dict)
-    """For a call that gives back resources: the graph of its function, `_Arg` nodes first and `_Retval` nodes last."""
+    inspections: Mapping[int, Inspection] = field(default_factory=dict)
+    """For a call that gives back resources: the function that it calls."""
     first_edge: Mapping[int, int] = field(default_factory=dict)
     """Node -> the edge into it that was made first, where that is not its first input's."""
     replaced: frozenset[str] = frozenset()
     """The nodes that others now stand for, one of them with its name: devices that they were assigned are gone."""
     leads_to_sink: np.ndarray | None = None
-    """[nodes] bool: which have an edge to TensorFlow's sink; all that nobody consumes where None. Added nodes have
+    """[nodes] bool: which have an edge to TensorFlow's sink; all that nobody consumes if None. Added nodes have
     none, and a node that got consumers later keeps its own."""
 
     def __len__(self) -> int:

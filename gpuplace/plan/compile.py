@@ -86,7 +86,7 @@ class PlanMaker:
         release: whose error texts to use.
         resources: the session's, for kernels.
         lock: the session's.
-        other_plans: the session's plans of other kinds; they are dropped when their plain one is made anew.
+        other_plans: the session's plans of other kinds; they are dropped when their plain one is made again.
     """
 
     def __init__(
@@ -288,7 +288,7 @@ class PlanMaker:
     def remade(
         self, signature: Signature, schedule: Schedule, costs: Sequence[float], first: int
     ) -> Plan | None:
-        """The plan in lanes, for measured times; None where the single line does as well."""
+        """The plan in lanes, for measured times; None if the single line does as well."""
         with self._lock:
             if self._is_closed:
                 return None

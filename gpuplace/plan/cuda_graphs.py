@@ -14,7 +14,7 @@ GPU's ``compute`` stream, from which its memory comes.
 What cannot be captured runs kernel by kernel as before: steps that change state or draw random numbers,
 conditionals, values that go back to the host in between, fed values that kernels want in host memory, and kernels
 of libraries that do not allow it (CuPy refuses cuBLAS while capturing). Variables may be read; when one has been
-given another array the step is captured anew.
+given another array the step is captured again.
 
 All memory that a graph uses stays its own, taken from CuPy's pool and under its limit, so a graph whose kernels
 take more than ``MAX_BYTES`` is not kept. ``GPUPLACE_CUDA_GRAPHS=0`` turns captures off.
@@ -76,13 +76,13 @@ class DevicePart:
     feeds: tuple[int, ...]
     """For each of its first inputs the position of the feed that is copied to it."""
     constants: tuple[Any, ...]
-    """For the inputs behind them the constants that are copied to them, in host memory."""
+    """For the inputs after them, the constants that are copied to them, in host memory."""
     variables: int
     """How many storages of variables stand behind the fetched values."""
 
 
 def device_part(schedule: Schedule, backends: Mapping[str, Any]) -> DevicePart | None:
-    """The part of a schedule that can be captured; None where a launch cannot replace it.
+    """The part of a schedule that can be captured; None if a launch cannot replace it.
 
     Args:
         schedule: what a plan does.
@@ -202,7 +202,7 @@ class _Graph:
         self._variables = [(storage, storage.value) for storage in storages]
 
     def _keeping(self, allocate: Callable[[int], Any]) -> Callable[[int], Any]:
-        """An allocator whose memory is never given back as long as the graph lives; it is that of ``compute``."""
+        """An allocator whose memory is never returned as long as the graph lives; it is that of ``compute``."""
         streams, taken = self._backend.streams, 0
 
         def keep(size: int) -> Any:

@@ -25,11 +25,11 @@ from gpuplace.errors import (
     ResourceExhaustedError,
     UnimplementedError,
 )
-from gpuplace.graph.graph_like import GraphLike
+from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation
 from gpuplace.memory.allocator_text import OOM_HINT, oom_message
 from gpuplace.numerics.complaints import tensorflow_sentence
-from gpuplace.ops.shape_rules import brackets
+from gpuplace.shapes import brackets
 
 __all__ = [
     "error_with_lines",
@@ -66,20 +66,20 @@ def with_tag(message: str, node: str, release: str) -> str:
     return f"{message}\n\t [[{named}]]"
 
 
-def node_named_in(message: str, graph: GraphLike) -> Operation | None:
+def node_named_in(message: str, graph: Graph) -> Operation | None:
     """The operation that a message is about, if it names one in double brackets."""
     match = _NODE.search(message)
     return graph._by_name.get(match[1]) if match else None
 
 
-def with_lines(message: str, graph: GraphLike, release: str) -> str:
+def with_lines(message: str, graph: Graph, release: str) -> str:
     """The message with the program's lines that made the nodes it names, where the release shows them."""
     if release == "1.15":
         return _TAG.sub(lambda tag: _tag_1_15(tag, graph), message)
     return _message_2_21(message, graph) if release == "2.21" else message
 
 
-def _tag_1_15(tag: re.Match[str], graph: GraphLike) -> str:
+def _tag_1_15(tag: re.Match[str], graph: Graph) -> str:
     op = graph._by_name.get(tag[2])
     text = f"node {tag[2]}"
     if op is None:
@@ -97,7 +97,7 @@ def _device_summary(op: Operation) -> str:
     return f"Device assignments active during op '{op.name}' creation: with tf.device({op.device})"
 
 
-def _message_2_21(message: str, graph: GraphLike) -> str:
+def _message_2_21(message: str, graph: Graph) -> str:
     tag = _TAG.search(message)
     op = graph._by_name.get(tag[2]) if tag else None
     text = "Graph execution error:\n\n"
@@ -112,7 +112,7 @@ def _message_2_21(message: str, graph: GraphLike) -> str:
     return text + message
 
 
-def error_with_lines(error: OpError, graph: GraphLike, release: str) -> OpError:
+def error_with_lines(error: OpError, graph: Graph, release: str) -> OpError:
     """The error with its node and the lines of ``with_lines``."""
     op = error.op if isinstance(error.op, Operation) else node_named_in(error.message, graph)
     return _like(error, op, with_lines(error.message, graph, release), error.facts, error.hint)
@@ -144,7 +144,7 @@ def failed_step_error(
         device: full name of the device it ran on.
         inputs: the values it was given, as far as they are known.
         release: whose format.
-        node: name to blame; the node's own where None.
+        node: name to blame; the node's own if None.
     """
     inputs = list(inputs)
     if not isinstance(error, OpError):

@@ -30,12 +30,13 @@ from typing import Any, NamedTuple
 
 from gpuplace import release as releases
 from gpuplace.backends.host_memory import keep_freed_memory
+from gpuplace.display import notebook_view
 from gpuplace.errors import CancelledError, NotFoundError, OpError, ResourceExhaustedError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.graph.stacks import session_stack
+from gpuplace.graph.stacks import Pushed, session_stack
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources
 from gpuplace.memory.bfc_allocator import BFCAllocator
@@ -53,6 +54,16 @@ from gpuplace.session.session_device import SessionDevice
 from gpuplace.session.session_placement import SessionPlacement
 from gpuplace.tracing.run_metadata import CostModels, fill_run_metadata
 from gpuplace.tracing.step_stats import Trace
+from gpuplace.typing import (
+    ConfigLike,
+    DataFrame,
+    FeedDict,
+    FetchLike,
+    GraphDef,
+    RunMetadata,
+    RunOptions,
+    StepTimeline,
+)
 from gpuplace.why.placement import Placement
 
 __all__ = ["BaseSession"]
@@ -98,7 +109,9 @@ class BaseSession:
 
     _place_pruned: bool | None = None
 
-    def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self, target: str | bytes = "", graph: Graph | None = None, config: ConfigLike | None = None
+    ) -> None:
         self._closed = True
         self._release = releases.get_release()
         self._rules = releases.rules(self._release)
@@ -154,6 +167,45 @@ class BaseSession:
                 hint='gpuplace runs graphs in this process: target=""',
             )
 
+    # What notebooks ask of it
+
+    def frame(self, table: str = "nodes", *, depth: int | None = None) -> DataFrame:
+        """A table of the session's placement, or ``"memory"`` and ``"chunks"``: what its GPUs' allocators hold now.
+
+        Args:
+            table: as for ``placement.frame``, ``"memory"`` or ``"chunks"``.
+            depth: as for ``placement.frame``.
+
+        Raises:
+            ValueError: there is no such table.
+        """
+        from gpuplace.jupyter.frames.machine_frames import session_frame
+
+        return session_frame(self, table, depth=depth)
+
+    def timeline(self, fetches: FetchLike, feed_dict: FeedDict | None = None) -> StepTimeline:
+        """Runs `fetches` once with ``FULL_TRACE`` and gives the `timeline` of that step.
+
+        Args:
+            fetches: as for ``run``.
+            feed_dict: as for ``run``.
+
+        Returns:
+            A `gpuplace.timelines.step_timeline.StepTimeline`.
+
+        Raises:
+            OpError: as for ``run``.
+        """
+        from gpuplace.graphdef.messages import RunMetadata, RunOptions
+        from gpuplace.timelines.reader import step_timeline
+
+        metadata = RunMetadata()
+        options = RunOptions(trace_level=RunOptions.FULL_TRACE, output_partition_graphs=True)
+        self.run(fetches, feed_dict, options, metadata)
+        return step_timeline(metadata, self.placement)
+
+    _repr_mimebundle_ = notebook_view
+
     # What it is
 
     @property
@@ -162,7 +214,7 @@ class BaseSession:
         return self._graph
 
     @property
-    def graph_def(self) -> Any:
+    def graph_def(self) -> GraphDef:
         """The graph as a ``GraphDef``."""
         from gpuplace.graphdef.export import as_graph_def
 
@@ -223,7 +275,7 @@ class BaseSession:
                 if backend.memory is not None:
                     backend.memory.collect()
 
-    def as_default(self) -> Any:
+    def as_default(self) -> Pushed[Any]:
         """Makes this the thread's default session within a ``with`` block, without closing it at the end.
 
         Returns:
@@ -232,7 +284,7 @@ class BaseSession:
         return session_stack.push(self)
 
     def _check_not_cancelled(self, error: OpError) -> None:
-        """CancelledError where the error comes from a session that was closed while it ran."""
+        """CancelledError if the error comes from a session that was closed while it ran."""
         if self._closed:
             message = with_lines("Run call was cancelled", self._graph, self._release)
             raise CancelledError(None, None, message) from error
@@ -243,7 +295,13 @@ class BaseSession:
 
     # Running
 
-    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+    def run(
+        self,
+        fetches: FetchLike,
+        feed_dict: FeedDict | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
         """Runs what ``fetches`` need and returns their values.
 
         Args:
@@ -378,7 +436,7 @@ class BaseSession:
                 self._placer.version = version
             return plan
 
-    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
+    def partial_run_setup(self, fetches: FetchLike, feeds: Sequence[Any] | None = None) -> str:
         """Begins a step that feeds and fetches piece by piece.
 
         Args:
@@ -398,7 +456,7 @@ class BaseSession:
         tensors = [feedable(self._graph, key) for key in feeds or ()]
         return self._partial_runs.set_up(structure.tensors, structure.operations, tensors)
 
-    def partial_run(self, handle: str, fetches: Any, feed_dict: Any = None) -> Any:
+    def partial_run(self, handle: str, fetches: FetchLike, feed_dict: FeedDict | None = None) -> Any:
         """Feeds and fetches a part of what ``partial_run_setup`` named; every node of the graph runs once.
 
         Args:
@@ -437,7 +495,7 @@ class BaseSession:
         return plan.run(list(feeds.values()))
 
     def make_callable(
-        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+        self, fetches: FetchLike, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
         """A function that runs ``fetches``, for many runs of one signature.
 

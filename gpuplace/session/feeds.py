@@ -123,7 +123,7 @@ def flat_pairs(feed_dict: Any, release: str) -> list[tuple[Any, Any]]:
     """Keys with values; keys that are tuples are taken apart along with their values.
 
     Raises:
-        TypeError: this is no dict.
+        TypeError: this is not a dict.
         ValueError: a tuple of keys has another number of values.
     """
     if not isinstance(feed_dict, Mapping):

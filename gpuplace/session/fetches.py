@@ -115,7 +115,7 @@ _NESTED = -1
 
 
 def _flat_list(positions: list[int | None]) -> Build:
-    """Gives a list of the values at ``positions``, None where that is None."""
+    """Gives a list of the values at ``positions``, None if that is None."""
     if not any(position is not None for position in positions):
         return lambda values: [None] * len(positions)
     count = len(positions)

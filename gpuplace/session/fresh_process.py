@@ -35,7 +35,7 @@ VARIABLES = (
     releases.ENVIRONMENT_VARIABLE,
     "TF_FORCE_GPU_ALLOW_GROWTH",
 )
-"""Environment variables that a program may set for TensorFlow; put back behind the block."""
+"""Environment variables that a program may set for TensorFlow; put back after the block."""
 
 
 @contextlib.contextmanager
@@ -47,8 +47,8 @@ def fresh_process(
     """Runs a ``with`` block without a trace in the process's state.
 
     Args:
-        machine: the machine inside; the one outside where None.
-        release: the release inside; the one outside where None.
+        machine: the machine inside; the one outside if None.
+        release: the release inside; the one outside if None.
         environ: environment variables inside.
 
     Raises:

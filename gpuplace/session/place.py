@@ -24,13 +24,15 @@ from gpuplace.memory.process_state import current_machine
 from gpuplace.placer.from_graph import placement_graph_of
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.placer import Placer
+from gpuplace.typing import ConfigLike, GraphLike, MachineLike
+from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 
 
 def place(
-    graph: Any,
-    machine: Machine | DeviceSet | str | None = None,
-    config: Any = None,
+    graph: GraphLike,
+    machine: MachineLike | None = None,
+    config: ConfigLike | None = None,
     release: str | None = None,
     on_error: str = "raise",
     catalogue: Catalogue | None = None,
@@ -48,14 +50,14 @@ def place(
             `PlacementGraph`, a `Placement` to be made again (the quickest way to ask "what if"), or anything with a
             `graph` attribute, such as a session.
         machine: a `Machine`, its text (`"4x Tesla K20m"`), or a `DeviceSet`, taken as it is; the process's machine, of
-            which CUDA_VISIBLE_DEVICES may hide GPUs, where None.
+            which CUDA_VISIBLE_DEVICES may hide GPUs, if None.
         config: a `ConfigProto`, or anything with its attributes.
-        release: which TensorFlow to behave and speak as; the process's release where None.
+        release: which TensorFlow to behave like; the process's release if None.
         on_error: `"raise"`, or `"keep"` for a partial placement whose `errors` say what is wrong.
-        catalogue: op definitions and kernels; the release's own where None.
+        catalogue: op definitions and kernels; the release's own if None.
         assigned: node name -> full name of the device that the node already has.
         default_local_device: full name of the device that goes before equally good ones.
-        tags: which graph of a SavedModel, by all its tags; that of `serve` where None.
+        tags: which graph of a SavedModel, by all its tags; that of `serve` if None.
         signature: key of a signature of a SavedModel or MetaGraphDef: only the nodes that it needs are placed, with the
             functions that they call inlined. A session places the whole graph, as is done where this is None.
         clear_devices: whether the nodes lose the devices that they ask for, as with `import_meta_graph`.
@@ -66,7 +68,7 @@ def place(
     Raises:
         InvalidArgumentError: the graph cannot be placed, or is not sound; TensorFlow's sentence, then facts.
         NotFoundError: an op is not registered, or there is no such file, tag set or signature.
-        DataLossError: the file is no graph.
+        DataLossError: the file is not a graph.
         FailedPreconditionError: the machine has no devices.
         InternalError: a device of `assigned` is none, or has no kernel for its node.
         ValueError: an unknown release, an `on_error` that is neither of the two, `tags` or `signature` for a graph that
@@ -87,7 +89,8 @@ def place(
         made = _placement_graph(graph, known, name, choice)
         placer = Placer(made, known, rules=releases.rules(name), release=name)
     soft = bool(getattr(config, "allow_soft_placement", False))
-    return placer.place(
+    return place_again(
+        placer,
         _device_set(machine, config),
         soft=soft,
         assigned=assigned,
@@ -106,7 +109,7 @@ class _Choice(NamedTuple):
 
 
 def _inlines_all(config: Any) -> bool:
-    """Whether the session's optimizer options ask for every function call to be written out."""
+    """Whether the session's optimizer options ask for every function call to be inlined."""
     options = getattr(getattr(config, "graph_options", None), "optimizer_options", None)
     return bool(getattr(options, "do_function_inlining", False))
 

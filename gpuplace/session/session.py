@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.stacks import session_stack
 from gpuplace.session.base_session import BaseSession
+from gpuplace.typing import ConfigLike
 
 __all__ = ["InteractiveSession", "Session"]
 
@@ -40,7 +41,9 @@ class Session(BaseSession):
         OpError: the devices cannot be made with this config.
     """
 
-    def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self, target: str | bytes = "", graph: Graph | None = None, config: ConfigLike | None = None
+    ) -> None:
         super().__init__(target, graph, config)
         self._contexts: list[contextlib.ExitStack] = []
 
@@ -56,7 +59,7 @@ class Session(BaseSession):
         self.close()
 
     @staticmethod
-    def reset(target: str, containers: Any = None, config: Any = None) -> None:
+    def reset(target: str, containers: Sequence[str] | None = None, config: ConfigLike | None = None) -> None:
         """Resets resource containers of a remote engine; there is none, so this always fails.
 
         Args:
@@ -94,7 +97,9 @@ class InteractiveSession(BaseSession):
     _active_lock = threading.Lock()
     _active: ClassVar[set[InteractiveSession]] = set()
 
-    def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self, target: str | bytes = "", graph: Graph | None = None, config: ConfigLike | None = None
+    ) -> None:
         super().__init__(target, graph, _GrowingConfig() if config is None else config)
         with InteractiveSession._active_lock:
             if InteractiveSession._active:

@@ -18,8 +18,8 @@ import numpy as np
 from gpuplace.dtypes import DType
 from gpuplace.errors import OpError
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
-from gpuplace.page.reasons import Interner
 from gpuplace.shapes import TensorShape
+from gpuplace.tables.interner import Interner
 from gpuplace.tables.text import printable, shortened
 
 __all__ = ["attr_columns", "attr_rows", "value_text"]

@@ -2,7 +2,7 @@
 
 ::
 
-    a ──> b ──> c ──> d       trace of c by "inputs":    a, b, c      (e is no part of it)
+    a ──> b ──> c ──> d       trace of c by "inputs":    a, b, c      (e is not part of it)
           └──> e              trace of b by "consumers": b, c, d, e
                               trace of c by "both":      a, b, c, d
 
@@ -25,9 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.picture.drawing import scope_tree
 from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import bytes_text, counted, shortened
+from gpuplace.typing import DataFrame
+from gpuplace.web.rules import RULES
 
 __all__ = ["TRACES", "Trace", "reached", "trace_from", "trace_of"]
 
@@ -36,11 +38,8 @@ TRACES = ("inputs", "consumers", "both")
 _NARROW = 64
 """Nodes up to which a step is taken one by one, and not by arrays."""
 _SEARCHED = 5_000
-_WORDS = {
-    "inputs": "what {} depends on",
-    "consumers": "what depends on {}",
-    "both": "what {} depends on, and what depends on it",
-}
+_WORDS: dict[str, str] = RULES["lights"]["told"]
+_NAME_LETTERS: int = RULES["text"]["lit_letters"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +92,7 @@ class Trace:
 
     @cached_property
     def nbytes(self) -> int | None:
-        """Bytes of the copies whose size is known; None where none is."""
+        """Bytes of the copies whose size is known; None if none is."""
         sizes = [self.view.tensor_of(node, output).nbytes for node, output, _ in self.copies]
         known = [size for size in sizes if size is not None]
         return sum(known) if known or not sizes else None
@@ -121,8 +120,18 @@ class Trace:
             size += (
                 f" and {self.unsized:,} of unknown size" if self.unsized and self.nbytes is not None else ""
             )
-        told = _WORDS[self.direction].format(shortened(self.of, 60))
+        told = _WORDS[self.direction].format(name=shortened(self.of, _NAME_LETTERS))
         return f"{told}: {where}" + (f"; {copies} between devices{size}" if total else "")
+
+    def frame(self, table: str = "nodes") -> DataFrame:
+        """The rows of ``"nodes"``, ``"edges"`` or ``"copies"``; see ``gpuplace.jupyter.frames.placement_frames``.
+
+        Raises:
+            ValueError: there is no such table.
+        """
+        from gpuplace.jupyter.frames.placement_frames import trace_frame
+
+        return trace_frame(self, table)
 
 
 def trace_of(placement: Any, of: Any, direction: str = "inputs") -> Trace:

@@ -11,10 +11,11 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gpuplace.tables.palette import INK, device_label, device_style
+from gpuplace.tables.palette import INK, LIGHT, device_label, device_style
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.rows import mapping_cells, node_rows
 from gpuplace.tables.text import bytes_text, counted, printable, summary_text
+from gpuplace.web.rules import RULES
 
 __all__ = [
     "Raw",
@@ -72,7 +73,7 @@ def chip(device: str, text: str = "") -> Raw:
     """A device's label in its colour."""
     style = device_style(device)
     radius = {"square": 2, "round": 8, "cut": 0}[style.corners]
-    border = "double #57606a 3px" if style.outlines > 1 else "solid #57606a 1px"
+    border = f"double {LIGHT.frame} 3px" if style.outlines > 1 else f"solid {LIGHT.frame} 1px"
     return Raw(
         f'<span style="background:{style.fill};color:{INK};border:{border};border-radius:{radius}px;padding:0 6px;'
         f'white-space:nowrap">{escape(text or style.label)}</span>'
@@ -92,7 +93,7 @@ def node_table(placement: Any, *, limit: int | None = _LIMIT) -> str:
         )
         for row in node_rows(placement, range(shown))
     )
-    return table(("node", "type", "requested", "assigned"), rows, more=count - shown)
+    return table(RULES["tables"]["nodes"], rows, more=count - shown)
 
 
 def summary(placement: Any) -> str:
@@ -120,7 +121,7 @@ def error_html(error: BaseException) -> str:
         for label, text in rows
     )
     return (
-        f'<div role="alert" style="border-left:4px solid #c2185b;padding:2px 10px;margin:4px 0">'
+        f'<div role="alert" style="border-left:4px solid {LIGHT.alarm};padding:2px 10px;margin:4px 0">'
         f"<p><b>{escape(type(error).__name__)}</b>: {_lines(message)}</p>"
         f"{f'<table><tbody>{facts}</tbody></table>' if facts else ''}</div>"
     )
@@ -130,9 +131,8 @@ def explanation_html(explanation: Any) -> str:
     """Why a node is where it is: the rules in order with the devices that each leaves, then what would change it."""
     asked = f"asked for '{explanation.requested}'" if explanation.requested else ""
     made = f"made at {explanation.source}" if explanation.source else ""
-    decider = "itself" if explanation.decided_by == explanation.node else explanation.decided_by
     ties = f" ({'; '.join(explanation.ties)})" if explanation.ties else ""
-    group = f"in a group of {len(explanation.group)}, decided by {decider}{ties}"
+    group = f"in a group of {len(explanation.group)}{ties}"
     told = "; ".join(filter(None, [asked, made, group if len(explanation.group) > 1 else ""]))
     rows = []
     for step in explanation.steps:
@@ -146,7 +146,9 @@ def explanation_html(explanation: Any) -> str:
     name = f"<b>{escape(explanation.node)}</b> ({escape(explanation.op_type)})"
     where = f"is on {chip(explanation.device)}" if explanation.device else "has no device"
     refused = f'<p role="alert">{escape(explanation.refused)}</p>' if explanation.refused else ""
-    return f"<p>{name} {where} {escape(told and f'({told})')}</p>{refused}{steps}{remedies}"
+    anyway = f" It would be here anyway: {escape(explanation.held_by)}." if explanation.anyway else ""
+    settled = f"<p><b>{escape(explanation.rule.value)}</b>: {escape(explanation.because)}.{anyway}</p>"
+    return f"<p>{name} {where} {escape(told and f'({told})')}</p>{refused}{settled}{steps}{remedies}"
 
 
 def _lines(text: str) -> str:
@@ -159,7 +161,7 @@ def mapping_table(rows: Iterable[Any]) -> str:
         (gpu, name, bus, visible, chip(device) if device else "", bytes_text(limit) if limit else "", reason)
         for gpu, name, bus, visible, device, limit, reason in mapping_cells(rows)
     ]
-    return table(("GPU", "name", "PCI bus id", "visible as", "device", "memory limit", "why not"), shown)
+    return table(RULES["tables"]["mapping"], shown)
 
 
 def image(svg: str, description: str) -> str:

@@ -1,7 +1,7 @@
 """What is placed on each device, in bytes, beside what the device may use.
 
 Variables and constants stay for the whole session. Outputs of all other ops are added up as if none were freed and each
-ran once, so that they bound a step from above; an op that hands on what it was given (a reference) adds nothing. Where
+ran once, so that they bound a step from above; an op that passes on what it was given (a reference) adds nothing. Where
 a shape is unknown the tensor is counted, not guessed.
 
 >>> from gpuplace.tables.placement_view import PlacementView, TensorFact
@@ -40,7 +40,7 @@ class MemoryRow(NamedTuple):
     limit: int | None
     """Bytes that it may use; None for a CPU, which has no limit of its own."""
     grows: bool | None
-    """Whether it takes memory as needed (``allow_growth``); None where that is not known."""
+    """Whether it takes memory as needed (``allow_growth``); None if that is not known."""
     variables: int
     """Bytes of variables."""
     constants: int
@@ -135,7 +135,7 @@ def memory_rows(
 
     Args:
         placement: a `Placement` or a `PlacementView`.
-        allow_growth: whether GPUs take memory as needed; None where unknown.
+        allow_growth: whether GPUs take memory as needed; None if unknown.
         stats: full device name -> counters of its allocator.
     """
     view = view_of(placement)

@@ -29,9 +29,9 @@ class MoveRow(NamedTuple):
     """Full device name; ``""`` without one."""
     after: str
     cause: str
-    """The rule that moved it, or from where to where, if no more is known."""
+    """The rule that settles its device now, or from where to where it moved, if no more is known."""
     note: str
-    """What the rule was about."""
+    """Both verdicts in words."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def moves_between(before: Any, after: Any) -> Moves:
         found = before.diff(after)
         rules = dict.fromkeys(move.cause for move in found.moves)
         words = {rule: rule.value for rule in rules}
-        rows = tuple(MoveRow(node, old, new, words[rule], note) for node, old, new, rule, note in found.moves)
+        rows = tuple(MoveRow(m.node, m.before, m.after, words[m.cause], m.note) for m in found.moves)
         meanings = {rule.value: rule.meaning for rule in rules}
         return Moves(rows, found.only_before, found.only_after, meanings)
     old, new = view_of(before), view_of(after)

@@ -14,16 +14,17 @@ True
 The fills were searched for the largest smallest distance in CIE Lab between any two of them, seen with normal
 vision, with protanopia, deuteranopia and tritanopia (matrices of Machado, Oliveira and Fernandes, "A
 Physiologically-based Model for Simulation of Color Vision Deficiency", 2009, severity 1.0), among those with enough
-contrast to the text on them.
+contrast to the text on them. They stand in ``gpuplace/web/rules.json``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
 from gpuplace.device.parsed_name import parse_name
+from gpuplace.web.rules import RULES, words
 
 __all__ = [
     "DARK",
@@ -45,19 +46,20 @@ __all__ = [
     "theme_named",
 ]
 
-INK = "#1b1f24"
+_COLOURS = RULES["colours"]
+INK: str = _COLOURS["ink"]
 """Text on every fill."""
 
-CPU_FILL = "#c8ccd2"
-GPU_FILLS = ("#6d96ff", "#edae69", "#9bdeac", "#dc7696", "#fae46c", "#998dc6", "#7bd9ff", "#b6926d")
+CPU_FILL: str = _COLOURS["cpu"]
+GPU_FILLS: tuple[str, ...] = tuple(_COLOURS["gpus"])
 """GPU:0 blue, GPU:1 orange, GPU:2 green, GPU:3 pink, GPU:4 yellow, GPU:5 violet, GPU:6 cyan, GPU:7 brown."""
-OTHER_FILLS = ("#e9dcc9", "#d6c6ea", "#cfe5d2")
+OTHER_FILLS: tuple[str, ...] = tuple(_COLOURS["others"])
 """Device types beside CPU and GPU."""
 
-SCALE_FILLS = ("#fdf097", "#8ddb99", "#08b9b4", "#1097bf", "#3b61ab", "#6d2968")
+SCALE_FILLS: tuple[str, ...] = tuple(_COLOURS["scale"])
 """Steps of a number, little to much: each is darker than the one before by 10 or more of 100 in CIE lightness, so that
 the order is seen by everyone and stays in grey."""
-PAPER = "#ffffff"
+PAPER: str = _COLOURS["paper"]
 """Fill of what belongs to no category, and text on the darkest steps."""
 PATTERNS = ("rising", "dots", "level", "crossed", "falling", "upright", "grid", "rings")
 """Hatches, one a fill, for print without colour; ``""`` is none."""
@@ -99,6 +101,16 @@ class Look:
     ink: str = INK
     """Text on the fill."""
 
+    def chip(self, **more: Any) -> dict[str, Any]:
+        """How its chip looks, for the scripts of widgets and pages."""
+        return {
+            "fill": self.fill,
+            "ink": self.ink,
+            "corners": self.corners,
+            "outlines": self.outlines,
+            **more,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Theme:
@@ -127,32 +139,12 @@ class Theme:
     """The critical path."""
 
 
-LIGHT = Theme(
-    "light",
-    background="#ffffff",
-    ink="#1b1f24",
-    faint="#57606a",
-    edge="#6b7480",
-    copy="#a8431a",
-    frame="#57606a",
-    scope="#f5f7fa",
-    alarm="#c2185b",
-    mark="#0b57b5",
-    path="#5b2a9d",
-)
-DARK = Theme(
-    "dark",
-    background="#16191d",
-    ink="#e6e9ed",
-    faint="#a5adb8",
-    edge="#98a2ae",
-    copy="#ffa46b",
-    frame="#8b949e",
-    scope="#20252b",
-    alarm="#ff7eb6",
-    mark="#7ab8ff",
-    path="#c9a6ff",
-)
+def _theme(name: str) -> Theme:
+    colours: dict[str, str] = _COLOURS["themes"][name]
+    return Theme(name, **{field.name: colours[field.name] for field in fields(Theme)[1:]})
+
+
+LIGHT, DARK = _theme("light"), _theme("dark")
 THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
 
 
@@ -175,7 +167,7 @@ def device_label(device: str) -> str:
     ('CPU:0', 'ps/1 CPU:0')
     """
     if device == NO_DEVICE:
-        return "no device"
+        return words("no_device")
     parsed = parse_name(device)
     if parsed is None:
         return device
@@ -193,7 +185,7 @@ def device_style(device: str) -> DeviceStyle:
     label = device_label(device)
     parsed = parse_name(device) if device else None
     if parsed is None:
-        return DeviceStyle(label, "#ffffff", "square", 1, (9, label, 0))
+        return DeviceStyle(label, PAPER, "square", 1, (9, label, 0))
     number = (parsed.id or 0) + 3 * (parsed.task or 0)
     if parsed.type == "CPU":
         return DeviceStyle(label, CPU_FILL, "square", min(1 + number, 3), (0, label, number))

@@ -22,8 +22,8 @@ import numpy as np
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.progress import track
 from gpuplace.tables.palette import device_label
-from gpuplace.why.deciding import deciding_rules
 from gpuplace.why.messages import error_of
+from gpuplace.why.verdict import Verdicts, verdicts_of
 
 __all__ = ["CONTROL", "UNKNOWN", "PlacementView", "TensorFact", "view_of"]
 
@@ -42,13 +42,17 @@ class TensorFact:
     dtype: str
     """``float32``; ``""`` where unknown."""
     shape: tuple[int | None, ...] | None
-    """Sizes, None where a size or all are unknown."""
+    """Sizes, None if a size or all are unknown."""
     nbytes: int | None
-    """Size in bytes, None where unknown."""
+    """Size in bytes, None if unknown."""
+
+    @property
+    def shape_text(self) -> str:
+        """``2×3``, ``?`` where unknown, ``""`` for a scalar."""
+        return "?" if self.shape is None else "×".join("?" if n is None else str(n) for n in self.shape)
 
     def __str__(self) -> str:
-        sizes = "?" if self.shape is None else "×".join("?" if n is None else str(n) for n in self.shape)
-        return " ".join(part for part in (sizes or "scalar", self.dtype) if part)
+        return " ".join(part for part in (self.shape_text or "scalar", self.dtype) if part)
 
 
 UNKNOWN = TensorFact("", None, None)
@@ -93,8 +97,8 @@ class PlacementView:
     """Which TensorFlow decided."""
     output_counts: np.ndarray | None = None
     """[nodes] how many outputs each node has; None where only the edges tell."""
-    rules: Callable[[], np.ndarray] | None = None
-    """Gives [nodes] the position in `gpuplace.why.deciding.RULES` of what settled each device; None if unknown."""
+    verdicts: Callable[[], Verdicts] | None = None
+    """Gives the rule that settled each device, and the culprit; None if unknown."""
     groups: Callable[[], np.ndarray] | None = None
     """Gives [nodes] a number that is equal for nodes that have to share a device; None if unknown."""
     knows_edges: bool = True
@@ -197,7 +201,7 @@ class PlacementView:
         """``(node, output, device)`` of each tensor sent to another device: once for all its consumers there.
 
         Args:
-            edges: [edges] bool, the edges to look at; all where None.
+            edges: [edges] bool, the edges to look at; all if None.
         """
         chosen = np.flatnonzero(self.is_copy if edges is None else self.is_copy & edges)
         rows = zip(
@@ -279,7 +283,7 @@ def _view_of_placement(placement: Any) -> PlacementView:
         errors=tuple(error_of(placement, fault) for fault in placement.faults[:_ERRORS]),
         release=placement.release,
         output_counts=outputs[graph.signature] if len(graph) else np.zeros(0, dtype=np.int64),
-        rules=lambda: deciding_rules(placement),
+        verdicts=lambda: verdicts_of(placement),
         groups=(lambda: partition.root) if partition is not None else None,
         # Of another placement of the same graph the same is known.
         _tensors=graph.__dict__.setdefault("_tensor_facts", {}),

@@ -1,13 +1,11 @@
-"""Rows of a placement, of which frames and pages are made: nodes, edges, devices, scopes, mapping of GPUs.
+"""Rows of a placement, of which frames and pages are made: nodes, devices, scopes, mapping of GPUs.
 
 >>> from gpuplace.tables.placement_view import PlacementView
 >>> view = PlacementView.of_columns(
-...     [("a", "Const", "/cpu:0", "/device:CPU:0"), ("c", "Neg", "", "/device:GPU:0")], [("a", 0, "c", 0)]
+...     [("a", "Const", "/cpu:0", "/device:CPU:0"), ("c", "Neg", "", "/device:GPU:0")]
 ... )
 >>> [(row.node, row.device, row.is_met) for row in node_rows(view)]
 [('a', 'CPU:0', True), ('c', 'GPU:0', None)]
->>> [(row.src, row.dst, row.is_copy) for row in edge_rows(view)]
-[('a', 'c', True)]
 """
 
 from __future__ import annotations
@@ -15,17 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gpuplace.picture.drawing import scope_tree
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import view_of
+from gpuplace.tables.scopes import scope_tree
 
 __all__ = [
     "DeviceRow",
-    "LinkRow",
     "NodeRow",
     "ScopeRow",
     "device_rows",
-    "edge_rows",
     "mapping_cells",
     "node_rows",
     "scope_rows",
@@ -45,31 +41,15 @@ class NodeRow(NamedTuple):
     device: str
     """Short name of `assigned`."""
     is_met: bool | None
-    """Whether the device is what was asked for; None where nothing was asked or there is no device."""
+    """Whether the device is what was asked for; None if nothing was asked or there is no device."""
     scope: str
     """Name scope that it lies in."""
     source: str
     """``file:line`` that made it, ``""`` where unknown."""
-
-
-class LinkRow(NamedTuple):
-    """One edge."""
-
-    src: str
-    src_output: int | None
-    """None for a control edge."""
-    dst: str
-    dst_input: int | None
-    """None for a control edge."""
-    src_device: str
-    dst_device: str
-    dtype: str
-    shape: str
-    """``2×3``, ``?`` where unknown, ``""`` for a control edge."""
-    nbytes: int | None
-    is_copy: bool
-    """A tensor that crosses between devices."""
-    is_control: bool
+    rule: str
+    """The rule that settled the device, ``""`` where nobody knows."""
+    decided_by: str
+    """The culprit: the node that the rule applies to, or that is followed."""
 
 
 class DeviceRow(NamedTuple):
@@ -105,6 +85,7 @@ def node_rows(placement: Any, nodes: Iterable[int] | None = None) -> Iterator[No
     """Rows of all nodes, or of those at the positions given."""
     view = view_of(placement)
     unmet = view.is_unmet
+    verdicts = None if view.verdicts is None else view.verdicts()
     for node in range(len(view)) if nodes is None else nodes:
         name, requested, assigned = view.names[node], view.request_of(node), view.device_of(node)
         yield NodeRow(
@@ -116,42 +97,8 @@ def node_rows(placement: Any, nodes: Iterable[int] | None = None) -> Iterator[No
             not bool(unmet[node]) if requested and assigned else None,
             name.rpartition("/")[0],
             view.source_line(node) or "",
-        )
-
-
-def edge_rows(placement: Any, *, copies_only: bool = False) -> Iterator[LinkRow]:
-    """Rows of all edges, or of those along which a tensor is copied to another device."""
-    view = view_of(placement)
-    columns = zip(
-        view.src.tolist(),
-        view.src_output.tolist(),
-        view.dst.tolist(),
-        view.dst_input.tolist(),
-        view.is_copy.tolist(),
-        strict=True,
-    )
-    for src, output, dst, position, is_copy in columns:
-        if copies_only and not is_copy:
-            continue
-        is_control = output < 0
-        fact = None if is_control else view.tensor_of(src, output)
-        sizes = fact.shape if fact is not None else ()
-        yield LinkRow(
-            view.names[src],
-            None if is_control else output,
-            view.names[dst],
-            None if is_control else position,
-            view.device_of(src),
-            view.device_of(dst),
-            fact.dtype if fact else "",
-            ""
-            if fact is None
-            else "?"
-            if sizes is None
-            else "×".join("?" if n is None else str(n) for n in sizes),
-            fact.nbytes if fact else None,
-            is_copy,
-            is_control,
+            "" if verdicts is None else verdicts.rule_of(node).value,
+            "" if verdicts is None else view.names[verdicts.culprit[node]],
         )
 
 
@@ -200,7 +147,7 @@ def scope_rows(placement: Any, depth: int = 1) -> list[ScopeRow]:
 
 
 def mapping_cells(rows: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """`(GPU, name, PCI bus id, visible id, device, memory limit in bytes, reason)` of mapping rows, None where there
+    """`(GPU, name, PCI bus id, visible id, device, memory limit in bytes, reason)` of mapping rows, None if there
     is none."""
     return [
         (

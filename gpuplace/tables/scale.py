@@ -14,12 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpuplace.tables.palette import SCALE_FILLS
 from gpuplace.tables.text import bytes_text
+from gpuplace.web.rules import RULES
 
 __all__ = ["MOST_STEPS", "Scale", "bytes_scale", "time_scale", "time_text"]
 
-MOST_STEPS = 6
+MOST_STEPS = len(SCALE_FILLS)
 """As many as a scale has shades."""
+_UNITS: list[tuple[str, float]] = [(one["unit"], one["us"]) for one in RULES["units"]["times"]]
 _BYTES = [float(2**power) for power in range(52)]
 _TIMES = [digit * 10.0**power for power in range(-3, 16) for digit in (1, 2, 5)]
 
@@ -58,10 +61,10 @@ def time_text(microseconds: float) -> str:
     >>> time_text(0.25), time_text(1500), time_text(2_000_000)
     ('250 ns', '1.5 ms', '2 s')
     """
-    for unit, factor in (("s", 1e6), ("ms", 1e3), ("µs", 1.0), ("ns", 1e-3)):
-        if microseconds >= factor:
-            return f"{microseconds / factor:.3g} {unit}"
-    return f"{microseconds * 1e3:.3g} ns" if microseconds else "0 µs"
+    if not microseconds:
+        return "0 µs"
+    unit, factor = next(filter(lambda unit: microseconds >= unit[1], _UNITS), _UNITS[-1])
+    return f"{microseconds / factor:.3g} {unit}"
 
 
 def _bounds(values: np.ndarray, ladder: Sequence[float]) -> tuple[float, ...]:

@@ -24,7 +24,9 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-__all__ = ["ROOT", "ScopeTree"]
+from gpuplace.tables.placement_view import PlacementView
+
+__all__ = ["ROOT", "ScopeTree", "scope_tree"]
 
 ROOT = 0
 """Position of the outermost scope."""
@@ -248,3 +250,15 @@ class ScopeTree:
 def _stem(name: str) -> str:
     """A name without its numbers: copies ``layer``, ``layer_1``, ``layer_2`` have one stem."""
     return _NUMBER.sub("#", _SUFFIX.sub("", name))
+
+
+_TREES: list[tuple[Sequence[str], ScopeTree]] = []
+"""The last few trees, each with the list of names that it is of."""
+
+
+def scope_tree(view: PlacementView) -> ScopeTree:
+    """The scopes of a view; made once, also for other placements of the same graph."""
+    names = view.names
+    known = next((entry for entry in _TREES if entry[0] is names), None) or (names, ScopeTree(names))
+    _TREES[:] = [known, *(entry for entry in _TREES if entry is not known)][:4]
+    return known[1]

@@ -10,28 +10,31 @@ MatMul  -
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.web.rules import RULES, words
 
 __all__ = [
     "bytes_text",
     "counted",
     "placement_text",
     "printable",
+    "searcher",
     "shortened",
     "table_text",
 ]
 
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_UNITS: tuple[str, ...] = tuple(RULES["units"]["bytes"])
 
 
 def bytes_text(nbytes: int | None) -> str:
     """A number of bytes in words a person reads."""
     if nbytes is None:
-        return "unknown size"
+        return words("unknown_size")
     size = float(nbytes)
     for unit in _UNITS:
         if abs(size) < 1024 or unit == _UNITS[-1]:
@@ -73,6 +76,18 @@ def shortened(text: str, width: int) -> str:
         return text
     tail = (width - 1) // 2
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def searcher(pattern: str) -> Callable[[str], Any]:
+    """Search by regular expression; what is not one is searched for as it is.
+
+    >>> bool(searcher("Mat.*_1")("MatMul_1")), bool(searcher("a[")("a[0]"))
+    (True, True)
+    """
+    try:
+        return re.compile(pattern).search
+    except re.error:
+        return re.compile(re.escape(pattern)).search
 
 
 def table_text(
@@ -117,7 +132,7 @@ def placement_text(placement: Any, limit: int = 30) -> str:
         for node, name in enumerate(view.names[:limit])
     )
     more = max(0, len(view) - limit)
-    parts = [summary_text(view), table_text(("node", "type", "requested", "assigned"), rows, more=more)]
+    parts = [summary_text(view), table_text(RULES["tables"]["nodes"], rows, more=more)]
     if view.errors:
         parts.insert(1, "\n".join(f"{type(error).__name__}: {error}" for error in view.errors[:3]))
     return "\n".join(parts)
@@ -142,7 +157,7 @@ def _summary_text(view: PlacementView) -> str:
     sizes = [fact.nbytes for fact in view.tensors_of([copy[:2] for copy in copies])]
     known = sum(size for size in sizes if size is not None)
     unknown = sum(size is None for size in sizes)
-    told = "nothing is copied between devices" if view.knows_edges else "a log does not tell copies"
+    told = "nothing is copied between devices" if view.knows_edges else "a log does not list copies"
     if copies:
         told = f"{counted(len(copies), 'copy', 'copies')} between devices, "
         told += bytes_text(known) if unknown < len(copies) else "of unknown size"

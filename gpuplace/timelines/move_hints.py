@@ -28,12 +28,12 @@ import numpy as np
 
 from gpuplace.errors import OpError
 from gpuplace.graph.op_sets import ENDS_OF_FUNCTIONS, RECEIVES
-from gpuplace.placer.placer import place_graph
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.scale import time_text
 from gpuplace.tables.text import bytes_text, counted
 from gpuplace.timelines.step_timeline import Copy, StepTimeline
+from gpuplace.why.place import place_graph
 from gpuplace.why.placement import Placement
 
 __all__ = ["MoveHint", "Traffic", "move_hints"]
@@ -209,7 +209,7 @@ class _Search:
         return float(self.timeline.weight_us[chosen].sum())
 
     def _placed(self, node: int, device: str) -> Placement | None:
-        """The graph with another request at one node; None where that cannot be placed."""
+        """The graph with another request at one node; None if that cannot be placed."""
         placement, graph = self.placement, self.placement.graph
         requests = graph.device.copy()
         requests[node] = len(graph.devices)

@@ -165,15 +165,11 @@ def _coloured(
         looks = [category_look(number) for number in (*range(kept), 99)]
         labels = [printable(shortened(ops[number], 24)) for number in order[:kept]]
         labels += [f"other ({len(order) - kept} types)"] if len(order) > kept else []
-        return place[op], looks, [_chip(one, label) for one, label in zip(looks, labels, strict=False)]
+        return place[op], looks, [one.chip(text=label) for one, label in zip(looks, labels, strict=False)]
     lasted = timeline.end_us - timeline.start_us
     scale = time_scale(lasted)
     steps = max(len(scale.bounds) - 1, 1)
     number = np.clip(np.searchsorted(scale.bounds, lasted, side="right") - 1, 0, steps - 1)
     looks = [scale_look(round(step * 5 / max(1, steps - 1)) if steps > 1 else 2) for step in range(steps)]
     labels = [scale.step_text(step) for step in range(len(scale.bounds) - 1)]
-    return number, looks, [_chip(one, label) for one, label in zip(looks, labels, strict=False)]
-
-
-def _chip(one: Look, text: str) -> dict[str, Any]:
-    return {"fill": one.fill, "corners": one.corners, "outlines": one.outlines, "text": text, "ink": one.ink}
+    return number, looks, [one.chip(text=label) for one, label in zip(looks, labels, strict=False)]

@@ -38,6 +38,7 @@ from gpuplace.device.parsed_name import parse_name
 from gpuplace.graph.op_sets import RECEIVES, SENDS, TRANSFERS
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.step_times import devices_of
+from gpuplace.timelines.move_hints import move_hints
 from gpuplace.timelines.step_timeline import Copy, Lane, StepTimeline
 
 __all__ = ["step_timeline"]
@@ -253,6 +254,7 @@ def step_timeline(run_metadata: Any, placement: Any = None) -> StepTimeline:
         begin_us=begin // 1000,
         sizes={(event.name, slot): size for event in events for slot, size in event.slots.items()},
         placement=placement,
+        find_hints=move_hints,
     )
 
 

@@ -14,7 +14,7 @@ The critical path is the longest chain of nodes and copies that waited for one a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from gpuplace.graph.op_sets import RECEIVES, SENDS, TRANSFERS
 from gpuplace.tables.palette import device_label, device_style
 from gpuplace.tables.scale import time_text
 from gpuplace.tables.text import bytes_text, counted
+from gpuplace.typing import DataFrame
 
 __all__ = ["Copy", "DeviceUse", "Gap", "Lane", "StepTimeline"]
 
@@ -58,7 +59,7 @@ class Copy(NamedTuple):
     end_us: float
     """When it was there."""
     nbytes: int | None
-    """Size in bytes, None where nothing tells."""
+    """Size in bytes, None if nothing tells."""
     sent: int
     """Event that sent or made it."""
     received: int
@@ -93,7 +94,7 @@ class Gap(NamedTuple):
     node: str
     """What ran next; ``""`` at the end of the step."""
     waits_for: str
-    """What came last of that node's inputs: ``copy of a from CPU:0``, or ``b on CPU:0``; ``""`` where nothing tells."""
+    """What came last of that node's inputs: ``copy of a from CPU:0``, or ``b on CPU:0``; ``""`` where it is unknown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +115,9 @@ class StepTimeline:
     weight_us: np.ndarray
     """[events] float64: how long it took; of a node with kernels on streams, all of them where that is longer."""
     nbytes: np.ndarray
-    """[events] int64: bytes of its outputs; -1 where nothing tells."""
+    """[events] int64: bytes of its outputs; -1 where it is unknown."""
     thread: np.ndarray
-    """[events] int64: number of the thread that did it; 0 where nothing tells."""
+    """[events] int64: number of the thread that did it; 0 where it is unknown."""
     src: np.ndarray
     """[edges] event that had to be over first."""
     dst: np.ndarray
@@ -128,6 +129,8 @@ class StepTimeline:
     """Node and output -> bytes."""
     placement: Any = field(default=None, repr=False)
     """A `Placement` of the graph; None where none was given."""
+    find_hints: Callable[[StepTimeline], tuple[Any, ...]] = field(default=lambda _: (), repr=False)
+    """Finds what to move."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -278,7 +281,7 @@ class StepTimeline:
         return {(copy.sent, copy.received): copy for copy in self.copies}
 
     def copy_between(self, before: int, after: int) -> Copy | None:
-        """The copy that an event received, or made another one wait for; None where there is none."""
+        """The copy that an event received, or made another one wait for; None if there is none."""
         if self.ops[before] in RECEIVES:
             sends = self.inputs(before)
             return next(
@@ -288,7 +291,7 @@ class StepTimeline:
 
     @cached_property
     def last_input(self) -> np.ndarray:
-        """[events] of the events that each waited for, the one that was over last; -1 where there is none."""
+        """[events] of the events that each waited for, the one that was over last; -1 if there is none."""
         found = np.full(len(self), -1, dtype=np.int64)
         order = np.lexsort((np.arange(len(self.src)), -self.end_us[self.src], self.dst))
         after, first = np.unique(self.dst[order], return_index=True)
@@ -322,9 +325,7 @@ class StepTimeline:
     @cached_property
     def hints(self) -> tuple[Any, ...]:
         """What to move, each tried by placing again; see `gpuplace.timelines.move_hints`. Empty without a placement."""
-        from gpuplace.timelines.move_hints import move_hints
-
-        return move_hints(self)
+        return self.find_hints(self)
 
     @property
     def text(self) -> str:
@@ -342,3 +343,36 @@ class StepTimeline:
         from gpuplace.timelines.text import timeline_text
 
         return timeline_text(self)
+
+    def frame(self, table: str = "events") -> DataFrame:
+        """A table of the timeline as a ``DataFrame``; see ``gpuplace.jupyter.frames.timeline_frames`` for the columns.
+
+        Args:
+            table: ``"events"``, ``"copies"``, ``"devices"``, ``"gaps"``, ``"path"`` or ``"hints"``.
+
+        Raises:
+            ValueError: there is no such table.
+        """
+        from gpuplace.jupyter.frames.timeline_frames import timeline_frame
+
+        return timeline_frame(self, table)
+
+    def svg(self, theme: str = "light", width: int = 960) -> str:
+        """The timeline as a still picture.
+
+        Args:
+            theme: ``"light"`` or ``"dark"``.
+            width: in pixels.
+
+        Raises:
+            ValueError: an unknown theme.
+        """
+        from gpuplace.timelines.svg import timeline_svg
+
+        return timeline_svg(self, theme, width)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        """The view to zoom, a still picture and text."""
+        from gpuplace.jupyter.timeline_view import timeline_bundle
+
+        return timeline_bundle(self, **kwargs)

@@ -52,12 +52,12 @@ def fill_run_metadata(
     """Fills in the message.
 
     Args:
-        run_metadata: the message; None where only the cost model is to learn.
+        run_metadata: the message; None if only the cost model is to learn.
         options: ``RunOptions``, or None.
         plan: what was run.
         graph: the whole graph.
         rules: ``"1.15"`` or ``"2.21"``.
-        trace: what was measured; None where nothing was.
+        trace: what was measured; None if nothing was.
         costs: the model that wanted it measured.
     """
     if run_metadata is None:

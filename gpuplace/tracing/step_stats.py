@@ -311,7 +311,7 @@ def _node_stats(
     lasted = max(end_ns - start_ns, 0)
     micros = (
         wall_ns + lasted
-    ) // 1000 - wall_ns // 1000  # as TensorFlow: no end is behind the begin of what waited
+    ) // 1000 - wall_ns // 1000  # as TensorFlow: no end is after the start of what waited
     made = stats.node_stats.add(
         node_name=name,
         timeline_label=label,

@@ -3,6 +3,8 @@
 //
 // Every message to Python is followed by a numbered `ping`; a kernel that is busy answers late, one that is gone never.
 
+import { element, tell } from "gpuplace/dom.js";
+
 const BUSY_MS = 2000;
 const SOON_MS = 350;
 
@@ -14,18 +16,34 @@ function render({ model, el }) {
 
   const banner = element("div", { class: "gp-banner", role: "status", "aria-live": "assertive", hidden: true });
   const main = element("div", { class: "gp-fields" });
-  const gpus = element("div", { class: "gp-fields gp-gpus", role: "group", "aria-label": "GPUs that CUDA_VISIBLE_DEVICES shows" });
+  const gpus = element("div", {
+    class: "gp-fields gp-gpus",
+    role: "group",
+    "aria-label": "GPUs that CUDA_VISIBLE_DEVICES shows",
+  });
   const more = element("div", { class: "gp-fields gp-grid" });
   const moreCount = element("span", { class: "gp-hint" });
-  const details = element("details", { class: "gp-more-settings" }, element("summary", {}, "More settings ", moreCount), more);
+  const details = element(
+    "details",
+    { class: "gp-more-settings" },
+    element("summary", {}, "More settings ", moreCount),
+    more,
+  );
   const undo = button("↶ Undo", "Undo the last change (Ctrl+Z)", () => say({ type: "undo" }));
   const redo = button("↷ Redo", "Redo (Ctrl+Shift+Z)", () => say({ type: "redo" }));
   const code = button("Copy as Python", "Copy the settings as Python", () => say({ type: "code" }));
   const working = element("span", { class: "gp-working", role: "status" });
-  const tools = element("div", { class: "gp-undo", role: "toolbar", "aria-label": "Changes" }, working, undo, redo, code);
+  const tools = element(
+    "div",
+    { class: "gp-undo", role: "toolbar", "aria-label": "Changes" },
+    working,
+    undo,
+    redo,
+    code,
+  );
   const shown = element("div", { class: "gp-shown", hidden: true });
   el.append(banner, element("div", { class: "gp-top" }, main, tools), gpus, details, shown);
-  if (model.get("is_fixed")) for (const part of [undo, redo, code, gpus, details]) part.hidden = true;
+  if (model.get("is_fixed")) { for (const part of [undo, redo, code, gpus, details]) part.hidden = true; }
 
   // ---- fields: made once by name, then updated in place, so that focus and what is being typed stay
   const known = new Map();
@@ -57,7 +75,9 @@ function render({ model, el }) {
         onchange: () => set(input.value),
         onkeydown: (event) => {
           if (event.key !== "Tab" && !(event.ctrlKey || event.metaKey)) event.stopPropagation();
-          if (event.key === "Enter" && input.value !== String(input.dataset.sent)) set((input.dataset.sent = input.value));
+          if (event.key === "Enter" && input.value !== String(input.dataset.sent)) {
+            set(input.dataset.sent = input.value);
+          }
         },
       });
     }
@@ -66,7 +86,12 @@ function render({ model, el }) {
     const unset = field.unset ? button("×", field.unset, () => set(null)) : null;
     const error = element("div", { class: "gp-field-error", id: `${id}-error` });
     const row = field.kind === "check" ? [input, label] : [label, input, options, unset];
-    const whole = element("div", { class: `gp-field gp-field-${field.kind}` }, element("span", { class: "gp-row" }, ...row), error);
+    const whole = element(
+      "div",
+      { class: `gp-field gp-field-${field.kind}` },
+      element("span", { class: "gp-row" }, ...row),
+      error,
+    );
     return Object.assign(control, { input, label, options, unset, error, whole });
   }
 
@@ -75,7 +100,8 @@ function render({ model, el }) {
     label.textContent = field.label;
     // What is being typed stays, and what was just entered stands until it is answered: an answer to something earlier
     // does not know of it.
-    const isTyped = field.kind !== "check" && field.kind !== "choice" && input.matches(":focus") && input.value !== (input.dataset.sent ?? "");
+    const isTyped = field.kind !== "check" && field.kind !== "choice" && input.matches(":focus") &&
+      input.value !== (input.dataset.sent ?? "");
     const isPending = control.pending > answered || isTyped;
     if (field.kind === "check") {
       if (!isPending) input.checked = field.value;
@@ -122,7 +148,7 @@ function render({ model, el }) {
     const next = { main: 0, gpus: 0, more: 0 };
     for (const field of fields) {
       let control = known.get(field.name);
-      if (!control) known.set(field.name, (control = make(field)));
+      if (!control) known.set(field.name, control = make(field));
       const place = places[field.place];
       const at = next[field.place]++;
       if (place.children[at] !== control.whole) place.insertBefore(control.whole, place.children[at] ?? null);
@@ -153,7 +179,10 @@ function render({ model, el }) {
       shown.hidden = true;
       code.focus();
     });
-    shown.replaceChildren(element("div", { class: "gp-row" }, element("span", { class: "gp-hint", role: "status" }, told), close), area);
+    shown.replaceChildren(
+      element("div", { class: "gp-row" }, element("span", { class: "gp-hint", role: "status" }, told), close),
+      area,
+    );
     shown.hidden = false;
   }
 
@@ -173,8 +202,11 @@ function render({ model, el }) {
     banner.dataset.state = state;
     const waiting = number - answered;
     const text = {
-      busy: `The kernel is busy. ${waiting === 1 ? "What you asked for waits" : `${waiting} requests wait`} and will be answered when it is free.`,
-      gone: "No longer connected: the kernel was restarted or has ended. This is the last picture; run the cell again to go on.",
+      busy: `The kernel is busy. ${
+        waiting === 1 ? "What you asked for waits" : `${waiting} requests wait`
+      } and will be answered when it is free.`,
+      gone:
+        "No longer connected: the kernel was restarted or has ended. This is the last picture; run the cell again to go on.",
     }[state];
     banner.hidden = !text;
     if (banner.textContent !== (text ?? "")) banner.textContent = text ?? "";
@@ -215,7 +247,9 @@ function render({ model, el }) {
 
   function keys(event) {
     if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
-    if (event.target.matches?.("input:not([type=checkbox])") && event.target.value !== event.target.dataset.sent) return;
+    if (event.target.matches?.("input:not([type=checkbox])") && event.target.value !== event.target.dataset.sent) {
+      return;
+    }
     const key = event.key.toLowerCase();
     if (key !== "z" && key !== "y") return;
     event.preventDefault();

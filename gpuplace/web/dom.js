@@ -1,6 +1,10 @@
-// What the explorer's scripts share: making elements, chips of devices, and sending to Python.
+// What all views share: making elements, chips of devices, and sending to Python.
 
-function element(tag, properties = {}, ...children) {
+import { RULES } from "gpuplace/rules.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export function element(tag, properties = {}, ...children) {
   const node = document.createElement(tag);
   for (const [key, value] of Object.entries(properties)) {
     if (value === null || value === undefined || value === false) continue;
@@ -12,16 +16,26 @@ function element(tag, properties = {}, ...children) {
   return node;
 }
 
-function chip(look, text) {
-  const node = element("span", { class: `gp-chip gp-${look.corners}${look.outlines > 1 ? " gp-more" : ""}` });
-  node.style.background = look.fill;
-  node.classList.toggle("gp-blank", look.fill === "#ffffff");
-  node.textContent = text ?? look.text ?? look.label;
+export function svgElement(tag, properties = {}, text = "") {
+  const node = document.createElementNS(SVG, tag);
+  for (const [key, value] of Object.entries(properties)) node.setAttribute(key, value);
+  node.textContent = text;
   return node;
 }
 
-// Sends a message and tells the controls, which watch whether Python answers.
-function tell(model, el, message) {
+/** A device, or another entry of a legend, in its colour. */
+export function chip(look, text) {
+  const more = look.outlines > 1 ? " gp-more" : "";
+  const node = element("span", { class: `gp-chip gp-${look.corners}${more}` }, text ?? look.label);
+  node.style.background = look.fill;
+  node.classList.toggle("gp-blank", look.fill === RULES.colours.paper);
+  if (look.ink) node.style.color = look.ink;
+  if (look.note && look.note !== look.label) node.title = look.note;
+  return node;
+}
+
+/** Sends a message and tells the controls, which watch whether Python answers. */
+export function tell(model, el, message) {
   try {
     model.send(message);
   } catch {
@@ -29,5 +43,3 @@ function tell(model, el, message) {
   }
   el.dispatchEvent(new CustomEvent("gp-sent", { bubbles: true }));
 }
-
-const grouped = (number) => number.toLocaleString("en");

@@ -3,122 +3,16 @@
 // and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text},
 // {type: "fold", how}. Nothing is fetched from anywhere.
 
+import { chip, element, svgElement } from "gpuplace/dom.js";
+import { lightControls } from "gpuplace/lights.js";
+import { RULES } from "gpuplace/rules.js";
+import { dots, download, standalone } from "gpuplace/save_picture.js";
+import { grouped } from "gpuplace/text.js";
+
 const DRAG_PX = 4;
 // Pixels a point of the picture: below the first little can be read, at the second everything.
 const SMALLEST = 0.65;
 const READABLE = 0.8;
-
-function element(tag, properties = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [key, value] of Object.entries(properties)) {
-    if (key === "class") node.className = value;
-    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
-    else node.setAttribute(key, value);
-  }
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
-}
-
-export function chip(look, text) {
-  const shape = look.outlines > 1 ? " gp-more" : "";
-  const node = element("span", { class: `gp-chip gp-${look.corners}${shape}` }, text ?? look.label);
-  node.style.background = look.fill;
-  node.classList.toggle("gp-blank", look.fill === "#ffffff");
-  if (look.ink) node.style.color = look.ink;
-  if (look.note && look.note !== look.label) node.title = look.note;
-  return node;
-}
-
-const SVG = "http://www.w3.org/2000/svg";
-const INLINED = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight"];
-
-function shape(tag, properties = {}, text = "") {
-  const node = document.createElementNS(SVG, tag);
-  for (const [key, value] of Object.entries(properties)) node.setAttribute(key, value);
-  node.textContent = text;
-  return node;
-}
-
-// The whole picture as a file of its own: the page's colours are written into it, and the legend stands below.
-export function standalone(svg, whole, ground, legend, notes) {
-  const copy = svg.cloneNode(true);
-  const from = svg.querySelectorAll("*");
-  copy.querySelectorAll("*").forEach((node, i) => {
-    if (node.closest("defs") || node.tagName === "title") return;
-    const seen = getComputedStyle(from[i]);
-    for (const name of INLINED) {
-      if (name.startsWith("font") && node.tagName !== "text") continue;
-      const value = seen.getPropertyValue(name);
-      if (value) node.setAttribute(name, value.replaceAll('"', "'"));
-    }
-    for (const name of ["tabindex", "role", "aria-pressed", "aria-label"]) node.removeAttribute(name);
-  });
-  const ink = getComputedStyle(svg).color;
-  const font = "Arial,Helvetica,'Liberation Sans',sans-serif";
-  const room = Math.max(whole.width, 420);
-  let x = 0;
-  let y = 0;
-  const below = shape("g", { transform: `translate(${whole.x + 8} ${whole.y + whole.height + 6})`, "font-family": font, "font-size": 10 });
-  const place = (width, height) => {
-    if (x && x + width > room - 16) [x, y] = [0, y + height];
-    const left = x;
-    x += width;
-    return left;
-  };
-  for (const look of legend) {
-    const text = `${look.label}: ${look.count.toLocaleString("en")}`;
-    const width = text.length * 5.6 + 14;
-    const left = place(width + 5, 22);
-    const radius = look.corners === "round" ? 6 : 0;
-    for (let inset = 0; inset < look.outlines * 2; inset += 2) {
-      below.append(
-        shape("rect", {
-          x: left + inset, y: y + inset, width: width - 2 * inset, height: 17 - 2 * inset, rx: radius,
-          fill: inset ? "none" : look.fill, stroke: "#57606a",
-        }),
-      );
-    }
-    below.append(shape("text", { x: left + width / 2, y: y + 12, "text-anchor": "middle", fill: look.ink ?? "#1b1f24" }, text));
-  }
-  if (legend.length) [x, y] = [0, y + 22];
-  for (const [, text] of notes) {
-    const left = place(text.length * 5.4 + 14, 15);
-    below.append(shape("text", { x: left, y: y + 12, fill: ink }, text));
-  }
-  const height = whole.height + y + (notes.length ? 26 : 10);
-  copy.setAttribute("viewBox", `${whole.x} ${whole.y} ${room} ${height}`);
-  copy.setAttribute("width", `${room}pt`);
-  copy.setAttribute("height", `${height}pt`);
-  for (const name of ["role", "aria-label", "style", "preserveAspectRatio"]) copy.removeAttribute(name);
-  copy.querySelector("g.graph").before(shape("rect", { x: whole.x, y: whole.y, width: room, height, fill: ground }));
-  copy.append(below);
-  return { text: new XMLSerializer().serializeToString(copy), width: room, height };
-}
-
-function download(blob, name) {
-  const link = element("a", { download: name });
-  link.href = URL.createObjectURL(blob);
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
-
-const MOST_PIXELS = 8000;
-
-// A picture in dots, two for a point where that is not too many; made by the browser from the same text.
-async function dots(file) {
-  const picture = new Image();
-  const source = URL.createObjectURL(new Blob([file.text], { type: "image/svg+xml" }));
-  try {
-    picture.src = source;
-    await picture.decode();
-    const scale = Math.min(2.67, MOST_PIXELS / file.width, MOST_PIXELS / file.height);
-    const sheet = element("canvas", { width: Math.round(file.width * scale), height: Math.round(file.height * scale) });
-    sheet.getContext("2d").drawImage(picture, 0, 0, sheet.width, sheet.height);
-    return await new Promise((done) => sheet.toBlob(done, "image/png"));
-  } finally {
-    URL.revokeObjectURL(source);
-  }
-}
 
 function copyOf(box) {
   return { x: box.x, y: box.y, width: box.width, height: box.height };
@@ -156,16 +50,21 @@ function render({ model, el }) {
   const picture = element("div", { class: "gp-picture" }, tools, lights.bar, canvas, legend);
   el.append(element("div", { class: "gp-body" }, picture, why));
 
+  /** @type {SVGSVGElement | null} */
   let svg = null;
   let whole = null;
   let ownHeight = "";
-  const map = shape("svg", { class: "gp-map", role: "img", "aria-label": "Overview: the part of the picture that is shown" });
-  const frame = shape("rect", { class: "gp-map-frame" });
+  const map = svgElement("svg", {
+    class: "gp-map",
+    role: "img",
+    "aria-label": "Overview: the part of the picture that is shown",
+  });
+  const frame = svgElement("rect", { class: "gp-map-frame" });
 
   async function save(form) {
     if (!svg) return;
     let ground = getComputedStyle(picture).backgroundColor;
-    if (/rgba\(.*, 0\)|transparent/.test(ground)) ground = "#ffffff";
+    if (/rgba\(.*, 0\)|transparent/.test(ground)) ground = RULES.colours.paper;
     const file = standalone(svg, whole, ground, model.get("legend"), [...lights.notes(), ...model.get("notes")]);
     const blob = form === "png" ? await dots(file) : new Blob([file.text], { type: "image/svg+xml" });
     download(blob, `placement.${form}`);
@@ -174,10 +73,10 @@ function render({ model, el }) {
   // ---- overview: a box for each box, and a frame around what is shown; only while something is out of sight
   function drawMap() {
     const boxes = nodes().map((group) => {
-      const outline = group.querySelector("path, polygon");
+      const outline = /** @type {SVGGraphicsElement} */ (group.querySelector("path, polygon"));
       const { x, y, width, height } = outline.getBBox();
       const dim = group.classList.contains("gp-off") ? "gp-off" : "";
-      return shape("rect", { x, y, width, height, fill: getComputedStyle(outline).fill, class: dim });
+      return svgElement("rect", { x, y, width, height, fill: getComputedStyle(outline).fill, class: dim });
     });
     map.setAttribute("viewBox", `${whole.x} ${whole.y} ${whole.width} ${whole.height}`);
     const scale = Math.min(160 / whole.width, 110 / whole.height);
@@ -201,8 +100,7 @@ function render({ model, el }) {
     if (!svg || !canvas.clientWidth || !canvas.clientHeight) return; // not on the page, or folded away
     const part = shown();
     const slack = 0.02 * Math.max(whole.width, whole.height);
-    const all =
-      part.x <= whole.x + slack &&
+    const all = part.x <= whole.x + slack &&
       part.y <= whole.y + slack &&
       part.x + part.width >= whole.x + whole.width - slack &&
       part.y + part.height >= whole.y + whole.height - slack;
@@ -228,7 +126,9 @@ function render({ model, el }) {
   });
   map.addEventListener("click", (event) => event.stopPropagation());
 
-  const nodes = () => (svg ? [...svg.querySelectorAll("g.node:not(.stub)")] : []);
+  /** @returns {SVGGElement[]} */
+  const nodes =
+    () => (svg ? [...svg.querySelectorAll("g.node:not(.stub)")].map((node) => /** @type {any} */ (node)) : []);
   const nodeOf = (event) => event.target.closest?.("g.node:not(.stub)");
   const select = (id) => model.send({ type: "select", id });
   const toggle = (id) => model.send({ type: "toggle", id });
@@ -243,12 +143,12 @@ function render({ model, el }) {
       return;
     }
     const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
-    svg = document.importNode(parsed.documentElement, true);
+    svg = /** @type {any} */ (document.importNode(parsed.documentElement, true));
     for (const name of ["width", "height"]) svg.removeAttribute(name);
     svg.setAttribute("preserveAspectRatio", "xMidYMid meet");
     svg.setAttribute("role", "group");
     svg.setAttribute("aria-label", model.get("summary"));
-    for (const group of svg.querySelectorAll("g.node, g.edge, g.cluster")) {
+    for (const group of /** @type {NodeListOf<SVGElement>} */ (svg.querySelectorAll("g.node, g.edge, g.cluster"))) {
       const title = group.querySelector(":scope > title");
       if (group.classList.contains("edge")) group.dataset.ends = title?.textContent ?? "";
       const tip = group.querySelector("a")?.getAttribute("xlink:title");
@@ -288,7 +188,9 @@ function render({ model, el }) {
   function start() {
     fit();
     const view = canvas.getBoundingClientRect();
-    if (!view.width || !view.height || Math.min(view.width / whole.width, view.height / whole.height) >= SMALLEST) return;
+    if (!view.width || !view.height || Math.min(view.width / whole.width, view.height / whole.height) >= SMALLEST) {
+      return;
+    }
     const box = svg.viewBox.baseVal;
     box.width = view.width / READABLE;
     box.height = view.height / READABLE;
@@ -346,7 +248,7 @@ function render({ model, el }) {
       if (chosen) hit = group;
     }
     canvas.classList.toggle("gp-has-selection", Boolean(hit));
-    for (const edge of svg.querySelectorAll("g.edge")) {
+    for (const edge of /** @type {NodeListOf<SVGElement>} */ (svg.querySelectorAll("g.edge"))) {
       edge.classList.toggle("gp-lit", Boolean(hit) && edge.dataset.ends.split("->").includes(id));
     }
     if (hit) {
@@ -362,7 +264,7 @@ function render({ model, el }) {
   }
 
   function showLegend() {
-    const chips = model.get("legend").map((look) => chip(look, `${look.label}: ${look.count.toLocaleString("en")}`));
+    const chips = model.get("legend").map((look) => chip(look, `${look.label}: ${grouped(look.count)}`));
     const notes = model.get("notes").map(([kind, text]) => element("span", { class: `gp-note-${kind}` }, text));
     legend.replaceChildren(...chips, ...notes);
   }
@@ -372,7 +274,11 @@ function render({ model, el }) {
     if (!detail.name) {
       why.replaceChildren(
         element("h3", {}, "Why is this op here?"),
-        element("p", { class: "gp-hint" }, detail.hint ?? "Click an op, or move to one with the arrow keys and press Enter."),
+        element(
+          "p",
+          { class: "gp-hint" },
+          detail.hint ?? "Click an op, or move to one with the arrow keys and press Enter.",
+        ),
       );
       return;
     }
@@ -380,21 +286,36 @@ function render({ model, el }) {
     const names = (title, list, more) =>
       list.length
         ? [
-            element("h4", {}, title),
-            element(
-              "ul",
-              { class: "gp-code" },
-              ...list.map((name) =>
-                element("li", {}, element("button", { type: "button", onclick: () => model.send({ type: "select", name }) }, name)),
-              ),
-              more ? element("li", { class: "gp-hint" }, `and ${more} more`) : null,
+          element("h4", {}, title),
+          element(
+            "ul",
+            { class: "gp-code" },
+            ...list.map((name) =>
+              element(
+                "li",
+                {},
+                element("button", { type: "button", onclick: () => model.send({ type: "select", name }) }, name),
+              )
             ),
-          ]
+            more ? element("li", { class: "gp-hint" }, `and ${more} more`) : null,
+          ),
+        ]
         : [];
     const attributes = (list) =>
       list.length
-        ? [element("h4", {}, "Attributes"), element("dl", { class: "gp-code gp-attrs" }, ...list.flatMap(([label, text]) => row(label, text)))]
+        ? [
+          element("h4", {}, "Attributes"),
+          element("dl", { class: "gp-code gp-attrs" }, ...list.flatMap(([label, text]) => row(label, text))),
+        ]
         : [];
+    const verdict = (card) => {
+      if (!card.rule) return [];
+      const by = card.decided_by && card.decided_by !== card.name ? ` (${card.decided_by})` : "";
+      const because = card.because ? `: ${card.because}` : by;
+      const told = element("p", { class: "gp-verdict" }, element("b", {}, card.rule), because);
+      const anyway = element("p", { class: "gp-hint" }, `It would be here anyway: ${card.held_by}.`);
+      return card.held_by ? [told, anyway] : [told];
+    };
     const steps = (card) =>
       element(
         "ol",
@@ -413,17 +334,29 @@ function render({ model, el }) {
     why.replaceChildren(
       element("h3", {}, detail.name),
       element("p", { class: "gp-hint" }, detail.kind),
-      element("dl", {}, ...row("assigned", assigned), ...row("requested", asked), ...row("made at", detail.source || null)),
+      element(
+        "dl",
+        {},
+        ...row("assigned", assigned),
+        ...row("requested", asked),
+        ...row("made at", detail.source || null),
+      ),
       lights.buttons(),
       element("h4", {}, "Why is this op here?"),
+      ...verdict(detail),
       ...(detail.steps.length ? [steps(detail)] : [element("p", { class: "gp-reason" }, detail.reason)]),
       ...names("Shares its device with", detail.group, 0),
-      ...detail.remedies.flatMap(([kind, text]) => [element("h4", {}, `To have it on ${kind}`), element("p", {}, text)]),
+      ...detail.remedies.flatMap((
+        [kind, text],
+      ) => [element("h4", {}, `To have it on ${kind}`), element("p", {}, text)]),
       ...attributes(detail.attrs ?? []),
       ...names("Inputs", detail.inputs, detail.more_inputs),
       ...names("Consumers", detail.outputs, detail.more_outputs),
       ...(detail.toggle
-        ? [element("h4", {}, ""), element("button", { type: "button", onclick: () => toggle(detail.toggle) }, detail.toggle_text)]
+        ? [
+          element("h4", {}, ""),
+          element("button", { type: "button", onclick: () => toggle(detail.toggle) }, detail.toggle_text),
+        ]
         : []),
     );
   }

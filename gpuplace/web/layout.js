@@ -15,7 +15,7 @@ const ROW_WIDTH = 1100;
 const MOST_DUMMIES = 2500;
 const SWEEPS = 6;
 
-function place(root, edges) {
+export function place(root, edges) {
   const above = new Map();
   const index = (item) => {
     for (const child of item.items ?? []) {
@@ -37,7 +37,7 @@ function place(root, edges) {
 }
 
 /** The two items of one frame in which an edge's ends lie; null for an edge inside one item. */
-function siblings(above, src, dst) {
+export function siblings(above, src, dst) {
   const path = (id) => {
     const found = [id];
     for (let frame = above.get(id); frame; frame = above.get(frame.id)) found.push(frame.id);
@@ -110,6 +110,7 @@ function layered(items, pairs) {
   };
   for (const i of linked) cellOf.set(i, cell(rank[i], items[i].w, items[i]));
   let dummies = 0;
+  /** @type {[string, any[]][]} */
   const routes = [];
   for (const [src, dst] of pairs) {
     let [a, b] = [cellOf.get(position.get(src)), cellOf.get(position.get(dst))];
@@ -277,5 +278,3 @@ function shelves(items, most, top) {
   }
   return { w: width, h: y + row };
 }
-
-export { place, siblings };

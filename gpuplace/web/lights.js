@@ -1,11 +1,14 @@
 // What is lit in the picture while the rest is dimmed: the choice, the text that says how much, and the marks on boxes
-// and edges. Needs `element` and `shape` of graph_view.js. Traits: lights, lit ({what, text, boxes, links, starts}),
+// and edges. Traits: lights, lit ({what, text, boxes, links, starts}),
 // lit_only; messages: {type: "light", what}, {type: "light", only}.
+
+import { element, svgElement } from "gpuplace/dom.js";
+import { grouped } from "gpuplace/text.js";
 
 const LIGHT_KEYS = { i: "inputs", c: "consumers", b: "both", p: "path by ops" };
 let lightControlsMade = 0;
 
-function lightControls(model) {
+export function lightControls(model) {
   const id = `gp-light-${(lightControlsMade += 1)}`;
   const say = (message) => model.send({ type: "light", ...message });
   const choice = element("select", {
@@ -14,8 +17,18 @@ function lightControls(model) {
     onchange: () => say({ what: choice.value }),
     onkeydown: (event) => event.key !== "Tab" && event.stopPropagation(),
   });
-  const only = element("input", { type: "checkbox", id: `${id}-only`, "aria-label": "Only these in the tables", onchange: () => say({ only: only.checked }) });
-  const follow = element("span", { class: "gp-lit-only" }, only, element("label", { for: `${id}-only`, "aria-hidden": "true" }, "Only these in the tables"));
+  const only = element("input", {
+    type: "checkbox",
+    id: `${id}-only`,
+    "aria-label": "Only these in the tables",
+    onchange: () => say({ only: only.checked }),
+  });
+  const follow = element(
+    "span",
+    { class: "gp-lit-only" },
+    only,
+    element("label", { for: `${id}-only`, "aria-hidden": "true" }, "Only these in the tables"),
+  );
   const told = element("span", { class: "gp-lit-text", role: "status" });
   const bar = element(
     "div",
@@ -47,16 +60,16 @@ function lightControls(model) {
   // How many of a folded box's nodes are lit, on its upper right corner.
   function badge(group, [number, total]) {
     const outline = group.querySelector("path, polygon").getBBox();
-    const text = `◉ ${number.toLocaleString("en")} of ${total.toLocaleString("en")}`;
-    const words = shape("text", { "font-size": 9, "font-weight": "bold", "text-anchor": "middle" }, text);
-    const made = shape("g", { class: "gp-badge" });
+    const text = `◉ ${grouped(number)} of ${grouped(total)}`;
+    const words = svgElement("text", { "font-size": 9, "font-weight": "bold", "text-anchor": "middle" }, text);
+    const made = svgElement("g", { class: "gp-badge" });
     made.append(words);
     group.append(made);
     const width = Math.max(30, words.getComputedTextLength() || text.length * 5.2) + 10;
     const x = outline.x + outline.width - width / 2 + 5;
     words.setAttribute("x", x);
     words.setAttribute("y", outline.y + 3.5);
-    words.before(shape("rect", { x: x - width / 2, y: outline.y - 7, width, height: 14, rx: 7 }));
+    words.before(svgElement("rect", { x: x - width / 2, y: outline.y - 7, width, height: 14, rx: 7 }));
   }
 
   function paint(svg, canvas) {
@@ -90,22 +103,35 @@ function lightControls(model) {
   // On the card of an op or scope: light what it depends on, what depends on it; again to put it out.
   function buttons() {
     const row = element("div", { class: "gp-light-buttons" });
-    for (const [what, text, label] of [
-      ["inputs", "◉ All inputs", "Light up all that it depends on"],
-      ["consumers", "◉ All consumers", "Light up all that depends on it"],
-    ]) {
+    for (
+      const [what, text, label] of [
+        ["inputs", "◉ All inputs", "Light up all that it depends on"],
+        ["consumers", "◉ All consumers", "Light up all that depends on it"],
+      ]
+    ) {
       if (!known().some(([value]) => value === what)) return null;
       const isOn = now().what === what;
       row.append(
-        element("button", { type: "button", title: label, "aria-label": label, "aria-pressed": String(isOn), "data-light": what, onclick: () => say({ what: now().what === what ? "" : what }) }, text),
+        element("button", {
+          type: "button",
+          title: label,
+          "aria-label": label,
+          "aria-pressed": String(isOn),
+          "data-light": what,
+          onclick: () => say({ what: now().what === what ? "" : what }),
+        }, text),
       );
     }
     return row;
   }
 
   function press() {
-    for (const button of document.querySelectorAll(".gp-light-buttons button")) {
-      if (bar.parentElement?.parentElement?.contains(button)) button.setAttribute("aria-pressed", String(button.dataset.light === now().what));
+    for (
+      const button of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".gp-light-buttons button"))
+    ) {
+      if (bar.parentElement?.parentElement?.contains(button)) {
+        button.setAttribute("aria-pressed", String(button.dataset.light === now().what));
+      }
     }
   }
 

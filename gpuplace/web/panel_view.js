@@ -1,5 +1,8 @@
 // Blocks of text, facts, small tables, links to nodes and buttons, as Python says. Traits and messages: see PanelView.
 
+import { chip, element, tell } from "gpuplace/dom.js";
+import { grouped } from "gpuplace/text.js";
+
 function render({ model, el }) {
   el.classList.add("gp", "gp-panel");
 
@@ -17,7 +20,7 @@ function render({ model, el }) {
     if (value.node) return [nodeButton(value.node)];
     if (value.bar) return barOf(value);
     if (value.strong) return [element("b", {}, value.strong)];
-    return [chip(value)];
+    return [chip(value, value.text)];
   }
 
   const numberClass = (block, column) => (block.numbers?.includes(column) ? "gp-number" : "");
@@ -28,7 +31,10 @@ function render({ model, el }) {
       part.style.width = `${Math.max(share > 0 ? 0.6 : 0, Math.min(100, 100 * share))}%`;
       return part;
     });
-    return [element("span", { class: "gp-bar", "aria-hidden": "true" }, ...parts), element("span", { class: "gp-hint" }, text)];
+    return [
+      element("span", { class: "gp-bar", "aria-hidden": "true" }, ...parts),
+      element("span", { class: "gp-hint" }, text),
+    ];
   }
 
   function buttonsOf(buttons) {
@@ -38,12 +44,16 @@ function render({ model, el }) {
         { class: "gp-remedy" },
         element("button", { type: "button", onclick: () => tell(model, el, { type: "act", action }) }, label),
         note ? element("span", { class: "gp-hint" }, ` ${note}`) : null,
-      ),
+      )
     );
   }
 
   function factsOf(facts) {
-    return element("dl", { class: "gp-facts" }, ...facts.flatMap(([label, text]) => [element("dt", {}, label), element("dd", {}, ...lines(text))]));
+    return element(
+      "dl",
+      { class: "gp-facts" },
+      ...facts.flatMap(([label, text]) => [element("dt", {}, label), element("dd", {}, ...lines(text))]),
+    );
   }
 
   function blockOf(block) {
@@ -58,9 +68,17 @@ function render({ model, el }) {
           block.facts.length ? factsOf(block.facts) : null,
         );
       case "code":
-        return element("pre", { class: "gp-source", tabindex: "0", "aria-label": block.label ?? "Program text" }, block.text);
+        return element(
+          "pre",
+          { class: "gp-source", tabindex: "0", "aria-label": block.label ?? "Program text" },
+          block.text,
+        );
       case "buttons":
-        return element("div", { class: "gp-buttons", role: "group", "aria-label": block.label ?? "What can be done" }, ...buttonsOf(block.buttons));
+        return element(
+          "div",
+          { class: "gp-buttons", role: "group", "aria-label": block.label ?? "What can be done" },
+          ...buttonsOf(block.buttons),
+        );
       case "nodes":
         return element(
           "div",
@@ -76,13 +94,36 @@ function render({ model, el }) {
             "table",
             { "aria-label": block.caption },
             block.columns.some(Boolean)
-              ? element("thead", {}, element("tr", {}, ...block.columns.map((name, i) => element("th", { scope: "col", class: numberClass(block, i) }, name))))
+              ? element(
+                "thead",
+                {},
+                element(
+                  "tr",
+                  {},
+                  ...block.columns.map((name, i) =>
+                    element("th", { scope: "col", class: numberClass(block, i) }, name)
+                  ),
+                ),
+              )
               : null,
-            element("tbody", {}, ...block.rows.map((row) => element("tr", {}, ...row.map((value, i) => element("td", { class: numberClass(block, i) }, ...cellOf(value)))))),
+            element(
+              "tbody",
+              {},
+              ...block.rows.map((row) =>
+                element(
+                  "tr",
+                  {},
+                  ...row.map((value, i) => element("td", { class: numberClass(block, i) }, ...cellOf(value))),
+                )
+              ),
+            ),
           ),
         );
       default:
-        return element("p", { class: block.tone ? `gp-tone-${block.tone}` : "", role: block.tone === "status" ? "status" : null }, ...lines(block.text));
+        return element("p", {
+          class: block.tone ? `gp-tone-${block.tone}` : "",
+          role: block.tone === "status" ? "status" : null,
+        }, ...lines(block.text));
     }
   }
 

@@ -1,5 +1,8 @@
 // A table of any length: rows come in chunks as they are scrolled into sight. Traits and messages: see TableView.
 
+import { chip, element, tell } from "gpuplace/dom.js";
+import { grouped } from "gpuplace/text.js";
+
 const ROW_PX = 27;
 const CHUNK = 200;
 const AROUND = 12;
@@ -22,15 +25,24 @@ function render({ model, el }) {
     element(
       "th",
       { scope: "col", role: "columnheader", "aria-sort": "none" },
-      plain ? title : element("button", { type: "button", class: "gp-sort", title: `Sort by ${title}`, onclick: () => sort(i) }, title),
-    ),
+      plain ? title : element("button", {
+        type: "button",
+        class: "gp-sort",
+        title: `Sort by ${title}`,
+        onclick: () => sort(i),
+      }, title),
+    )
   );
   const head = element("thead", { role: "rowgroup" }, element("tr", { role: "row", "aria-rowindex": "1" }, ...titles));
   const body = element("tbody", { role: "rowgroup" });
   const table = element(
     "table",
     { role: "grid", "aria-label": model.get("caption"), tabindex: "0", "aria-readonly": "true" },
-    element("colgroup", {}, ...columns.map(([, share]) => element("col", { style: `width:${(100 * share) / shares}%` }))),
+    element(
+      "colgroup",
+      {},
+      ...columns.map(([, share]) => element("col", { style: `width:${(100 * share) / shares}%` })),
+    ),
     plain ? null : head,
     body,
   );
@@ -68,7 +80,10 @@ function render({ model, el }) {
     table.setAttribute("aria-rowcount", String(total() + (plain ? 0 : 1)));
     const size = model.get("size");
     const note = model.get("note") ? `: ${model.get("note")}` : "";
-    count.textContent = (total() === size ? `${grouped(size)} ${plain ? "lines" : "rows"}` : `${grouped(total())} of ${grouped(size)} rows`) + note;
+    count.textContent =
+      (total() === size
+        ? `${grouped(size)} ${plain ? "lines" : "rows"}`
+        : `${grouped(total())} of ${grouped(size)} rows`) + note;
     nothing.textContent = total() ? "" : size ? "No row matches the filter." : model.get("empty");
     scroll.hidden = !total();
     if (active >= total()) active = -1;
@@ -113,7 +128,7 @@ function render({ model, el }) {
         }
         for (const value of cells) {
           const cell = element("td", { role: "gridcell" });
-          if (value !== null && typeof value === "object") cell.append(chip(value));
+          if (value !== null && typeof value === "object") cell.append(chip(value, value.text));
           else {
             cell.textContent = value ?? "";
             cell.title = value ?? "";

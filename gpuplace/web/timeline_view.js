@@ -1,6 +1,9 @@
 // A measured step: lanes of boxes on a canvas, copies as arrows, the critical path outlined. Traits and messages: see
 // TimelineView. Only what is in sight is drawn, and what is narrower than a pixel once a pixel, so that a step of
-// 100,000 nodes can be dragged. Needs dom.js. Nothing is fetched from anywhere.
+// 100,000 nodes can be dragged. Nothing is fetched from anywhere.
+
+import { chip, element, tell } from "gpuplace/dom.js";
+import { bytesText, grouped, timeText } from "gpuplace/text.js";
 
 const LANE = 28;
 const BAR = 20;
@@ -10,27 +13,6 @@ const RIGHT = 10;
 const ON_PATH = 1;
 const TRANSFER = 2;
 const MOST_ARROWS = 400;
-
-function timeText(us) {
-  for (const [unit, factor] of [["s", 1e6], ["ms", 1e3], ["µs", 1], ["ns", 1e-3]]) {
-    if (Math.abs(us) >= factor) return `${Number((us / factor).toPrecision(3))} ${unit}`;
-  }
-  return us ? `${Number((us * 1e3).toPrecision(3))} ns` : "0 µs";
-}
-
-function bytesText(size) {
-  if (size < 0) return "";
-  let unit = 0;
-  while (size >= 1024 && unit < 5) {
-    size /= 1024;
-    unit += 1;
-  }
-  if (!unit) return `${size} B`;
-  // Halves go to the even tenth, as in Python.
-  const tenths = size * 10;
-  const rounded = tenths % 1 === 0.5 ? 2 * Math.round(tenths / 2) : Math.round(tenths);
-  return `${(rounded / 10).toFixed(1)} ${["B", "KiB", "MiB", "GiB", "TiB", "PiB"][unit]}`;
-}
 
 function render({ model, el }) {
   el.classList.add("gp", "gp-timeline");
@@ -54,7 +36,13 @@ function render({ model, el }) {
       return found;
     };
     const made = { ...head, start: take(Float64Array), end: take(Float64Array), bytes: take(Float64Array) };
-    Object.assign(made, { name: take(Uint32Array), op: take(Uint32Array), lane: take(Uint32Array), last: take(Int32Array), copy: take(Int32Array) });
+    Object.assign(made, {
+      name: take(Uint32Array),
+      op: take(Uint32Array),
+      lane: take(Uint32Array),
+      last: take(Int32Array),
+      copy: take(Int32Array),
+    });
     made.tints = new Map(made.colours.map((one) => [one.name, { ...one, of: take(Uint16Array) }]));
     made.flags = take(Uint8Array);
     made.rows = made.lanes.map(() => []);
@@ -69,11 +57,24 @@ function render({ model, el }) {
   const opOf = (event) => step.ops[step.op[event]];
 
   // ------------------------------------------------------------------------------------------------------ the elements
-  const button = (text, label, act) => element("button", { type: "button", title: label, "aria-label": label, onclick: act }, text);
-  const colour = element("select", { "aria-label": "Colour boxes by", onchange: () => tell(model, el, { type: "colour", colour: colour.value }) });
+  const button = (text, label, act) =>
+    element("button", { type: "button", title: label, "aria-label": label, onclick: act }, text);
+  const colour = element("select", {
+    "aria-label": "Colour boxes by",
+    onchange: () => tell(model, el, { type: "colour", colour: colour.value }),
+  });
   const path = element("input", { type: "checkbox", checked: true, onchange: () => draw() });
   const arrows = element("input", { type: "checkbox", checked: true, onchange: () => draw() });
-  const search = element("input", { type: "search", placeholder: "Find a node", "aria-label": "Find a node", oninput: () => find(search.value), onkeydown: (event) => { event.stopPropagation(); if (event.key === "Enter") nextHit(event.shiftKey ? -1 : 1); } });
+  const search = element("input", {
+    type: "search",
+    placeholder: "Find a node",
+    "aria-label": "Find a node",
+    oninput: () => find(search.value),
+    onkeydown: (event) => {
+      event.stopPropagation();
+      if (event.key === "Enter") nextHit(event.shiftKey ? -1 : 1);
+    },
+  });
   const tools = element(
     "div",
     { class: "gp-timeline-tools" },
@@ -86,7 +87,13 @@ function render({ model, el }) {
     element("label", {}, arrows, " copies"),
     search,
   );
-  const canvas = element("canvas", { class: "gp-lanes", tabindex: "0", role: "application", "aria-roledescription": "timeline", "aria-label": "" });
+  const canvas = element("canvas", {
+    class: "gp-lanes",
+    tabindex: "0",
+    role: "application",
+    "aria-roledescription": "timeline",
+    "aria-label": "",
+  });
   // The canvas stays in sight and shows the lanes scrolled to.
   const space = element("div", { class: "gp-lanes-space" }, canvas);
   const scroller = element("div", { class: "gp-lanes-box", onscroll: () => draw() }, space);
@@ -112,7 +119,8 @@ function render({ model, el }) {
   }
 
   function zoom(factor, at = null) {
-    const centre = at ?? (selected >= 0 && inSight(selected) ? (step.start[selected] + step.end[selected]) / 2 : (span[0] + span[1]) / 2);
+    const centre = at ??
+      (selected >= 0 && inSight(selected) ? (step.start[selected] + step.end[selected]) / 2 : (span[0] + span[1]) / 2);
     const width = Math.min(step.total, (span[1] - span[0]) * factor);
     const share = (centre - span[0]) / (span[1] - span[0]);
     show(centre - share * width, centre + (1 - share) * width);
@@ -159,7 +167,17 @@ function render({ model, el }) {
     }
     const style = getComputedStyle(el);
     const tone = (name) => style.getPropertyValue(name).trim();
-    const look = { ink: tone("--gp-ink"), faint: tone("--gp-faint"), ground: tone("--gp-ground"), raised: tone("--gp-raised"), line: tone("--gp-hairline"), copy: tone("--gp-copy"), path: tone("--gp-path"), focus: tone("--gp-focus"), mark: tone("--gp-mark") };
+    const look = {
+      ink: tone("--gp-ink"),
+      faint: tone("--gp-faint"),
+      ground: tone("--gp-ground"),
+      raised: tone("--gp-raised"),
+      line: tone("--gp-hairline"),
+      copy: tone("--gp-copy"),
+      path: tone("--gp-path"),
+      focus: tone("--gp-focus"),
+      mark: tone("--gp-mark"),
+    };
     pen.setTransform(dots, 0, 0, dots, 0, 0);
     pen.clearRect(0, 0, width, height);
     pen.font = "11px system-ui, 'Liberation Sans', Arial, sans-serif";
@@ -199,7 +217,9 @@ function render({ model, el }) {
       pen.fillRect(Math.round(at), AXIS - 5, 1, height);
       pen.fillStyle = look.faint;
       // Close up, times are told from the left edge on.
-      const text = apart < span[0] / 1e4 ? `+${timeText(tick - span[0])}` : timeText(Math.abs(tick) < apart / 1e6 ? 0 : tick);
+      const text = apart < span[0] / 1e4
+        ? `+${timeText(tick - span[0])}`
+        : timeText(Math.abs(tick) < apart / 1e6 ? 0 : tick);
       pen.textAlign = at < LABELS + 16 ? "left" : "center";
       pen.fillText(text, at < LABELS + 16 ? Math.max(at, LABELS) : Math.min(at, LABELS + room() - 12), 9);
     }
@@ -265,7 +285,13 @@ function render({ model, el }) {
           isLit ||= lit.has(row[next]);
         }
         place = next - 1;
-        pen.fillStyle = isLit ? look.mark : path.checked && flags & ON_PATH ? look.path : step.flags[event] & TRANSFER ? look.copy : fillOf(event);
+        pen.fillStyle = isLit
+          ? look.mark
+          : path.checked && flags & ON_PATH
+          ? look.path
+          : step.flags[event] & TRANSFER
+          ? look.copy
+          : fillOf(event);
         pen.fillRect(left, top, 1.2, BAR);
         continue;
       }
@@ -344,7 +370,10 @@ function render({ model, el }) {
       pen.lineTo(to[0] - 7 * Math.cos(angle + 0.4), to[1] - 7 * Math.sin(angle + 0.4));
       pen.fill();
       const at = [(from[0] + to[0]) / 2 + 5, (from[1] + to[1]) / 2];
-      if (size >= 0 && told.length < 40 && at[0] > LABELS && told.every(([a, b]) => Math.abs(a - at[0]) > 56 || Math.abs(b - at[1]) > 12)) {
+      if (
+        size >= 0 && told.length < 40 && at[0] > LABELS &&
+        told.every(([a, b]) => Math.abs(a - at[0]) > 56 || Math.abs(b - at[1]) > 12)
+      ) {
         told.push(at);
         pen.save();
         pen.textAlign = at[0] > LABELS + room() - 60 ? "right" : "left";
@@ -362,7 +391,9 @@ function render({ model, el }) {
     const lane = step.lanes[step.lane[event]];
     const size = step.bytes[event] >= 0 ? `, ${bytesText(step.bytes[event])}` : "";
     const onPath = step.flags[event] & ON_PATH ? ", on the critical path" : "";
-    return `${nameOf(event)} (${opOf(event)}) on ${lane.label}: ${timeText(step.end[event] - step.start[event])} from ${timeText(step.start[event])} on${size}${onPath}`;
+    return `${nameOf(event)} (${opOf(event)}) on ${lane.label}: ${timeText(step.end[event] - step.start[event])} from ${
+      timeText(step.start[event])
+    } on${size}${onPath}`;
   }
 
   // As StepTimeline.waits_for tells it.
@@ -397,7 +428,9 @@ function render({ model, el }) {
     }
     const top = AXIS + step.lane[event] * LANE;
     if (top < scroller.scrollTop + AXIS) scroller.scrollTop = top - AXIS;
-    else if (top + LANE > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + LANE - scroller.clientHeight;
+    else if (top + LANE > scroller.scrollTop + scroller.clientHeight) {
+      scroller.scrollTop = top + LANE - scroller.clientHeight;
+    }
   }
 
   function eventAt(px, py) {
@@ -438,14 +471,18 @@ function render({ model, el }) {
     const found = new Set();
     if (text) step.names.forEach((name, i) => test(name) && found.add(i));
     hits = [];
-    if (found.size) for (let event = 0; event < step.count; event += 1) if (found.has(step.name[event])) hits.push(event);
+    if (found.size) {
+      for (let event = 0; event < step.count; event += 1) if (found.has(step.name[event])) hits.push(event);
+    }
     lit = new Set(hits);
     said.textContent = text ? `${grouped(hits.length)} of ${grouped(step.count)} match` : toldOf(selected);
     draw();
   }
   function nextHit(by) {
     if (!hits.length) return;
-    const after = by > 0 ? hits.find((event) => event > selected) : [...hits].reverse().find((event) => event < selected);
+    const after = by > 0
+      ? hits.find((event) => event > selected)
+      : [...hits].reverse().find((event) => event < selected);
     select(after ?? hits[by > 0 ? 0 : hits.length - 1]);
   }
 
@@ -533,8 +570,9 @@ function render({ model, el }) {
     "wheel",
     (event) => {
       if (event.ctrlKey || event.metaKey) zoom(event.deltaY > 0 ? 1.25 : 0.8, timeAt(event.offsetX));
-      else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) pan((event.deltaX || event.deltaY) / room());
-      else return;
+      else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        pan((event.deltaX || event.deltaY) / room());
+      } else return;
       event.preventDefault();
     },
     { passive: false },
@@ -542,7 +580,10 @@ function render({ model, el }) {
 
   // ------------------------------------------------------------------------------------------------------ around it
   function showAround() {
-    summary.replaceChildren(element("b", {}, step.text), element("span", { class: "gp-timeline-path" }, step.path_text));
+    summary.replaceChildren(
+      element("b", {}, step.text),
+      element("span", { class: "gp-timeline-path" }, step.path_text),
+    );
     tools.hidden = !step.count;
     said.hidden = !step.count;
     legend.hidden = !step.count;
@@ -550,7 +591,13 @@ function render({ model, el }) {
     colour.replaceChildren(...step.colours.map(({ name }) => element("option", { value: name }, name)));
     showColour();
     const row = (label, items) => (items.length ? [element("h4", {}, label), element("ul", {}, ...items)] : []);
-    const link = (node, text) => element("li", {}, element("button", { type: "button", class: "gp-node", title: `Show ${node}`, onclick: () => goTo(node) }, node), ` ${text}`);
+    const link = (node, text) =>
+      element(
+        "li",
+        {},
+        element("button", { type: "button", class: "gp-node", title: `Show ${node}`, onclick: () => goTo(node) }, node),
+        ` ${text}`,
+      );
     notes.replaceChildren(
       ...row("What to move", step.hints.map(([node, text]) => link(node, text))),
       ...row("Longest gaps", step.gaps.map(([node, text]) => (node ? link(node, text) : element("li", {}, text)))),
@@ -562,8 +609,12 @@ function render({ model, el }) {
     const name = model.get("colour");
     tint = step.tints.get(name) ?? { legend: [], fills: [], of: [] };
     colour.value = name;
-    const how = "Drag to move, Ctrl and wheel to zoom; arrows go from event to event, + and − zoom, C follows the critical path.";
-    legend.replaceChildren(...tint.legend.map((look) => chip(look, look.text)), element("span", { class: "gp-hint" }, how));
+    const how =
+      "Drag to move, Ctrl and wheel to zoom; arrows go from event to event, + and − zoom, C follows the critical path.";
+    legend.replaceChildren(
+      ...tint.legend.map((look) => chip(look, look.text)),
+      element("span", { class: "gp-hint" }, how),
+    );
   }
 
   // The longest event of a node; -1 where it did not run.
@@ -571,7 +622,9 @@ function render({ model, el }) {
     const name = step.names.indexOf(node);
     const lasted = (event) => step.end[event] - step.start[event];
     let found = name < 0 ? -1 : step.name.indexOf(name);
-    for (let event = found + 1; found >= 0 && event < step.count; event += 1) if (step.name[event] === name && lasted(event) > lasted(found)) found = event;
+    for (let event = found + 1; found >= 0 && event < step.count; event += 1) {
+      if (step.name[event] === name && lasted(event) > lasted(found)) found = event;
+    }
     return found;
   }
 
@@ -605,7 +658,9 @@ function render({ model, el }) {
   const sizes = new ResizeObserver(() => draw());
   sizes.observe(scroller);
   const themes = new MutationObserver(() => draw());
-  for (const root of [document.body, document.documentElement]) themes.observe(root, { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "theme"] });
+  for (const root of [document.body, document.documentElement]) {
+    themes.observe(root, { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "theme"] });
+  }
   showAround();
   draw();
   return () => {

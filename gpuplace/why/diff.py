@@ -1,7 +1,8 @@
-"""What moves between two placements of one graph, grouped by the difference between them that moves each node.
+"""What moves between two placements of one graph: the verdicts on every node that moves, before and after.
 
-missing device (1): the machine no longer has the device
-  tower_1/out: ...device:GPU:1 -> ...device:GPU:0  (asks for '/device:GPU:1')
+soft placement (1): soft placement drops the type and index of a request that cannot be met
+  tower_1/out: ...device:GPU:1 -> ...device:GPU:0  (asks for '/gpu:1', which the machine does not have; before: asks
+  for '/gpu:1')
 generator (1): a node without data inputs goes where all its consumers are
   x: ...device:GPU:0 -> ...device:CPU:0  (follows y)
 """
@@ -10,22 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from gpuplace.why.causes_of_moves import causes_of_moves
-from gpuplace.why.moved_by import Comparer
-from gpuplace.why.rules import Rule
-
-if TYPE_CHECKING:
-    from gpuplace.why.placement import Placement
+from gpuplace.display import notebook_view
+from gpuplace.placer.placed import Placed
+from gpuplace.progress import track
+from gpuplace.typing import DataFrame, Picture, PictureOptions
+from gpuplace.why.rules import RULES, Rule
+from gpuplace.why.sentences import Sentences
+from gpuplace.why.verdict import verdicts_of
 
 _SHOWN = 6
 
 
 class Move(NamedTuple):
-    """A node that has another device in the other placement."""
+    """A node that has another device in the other placement, with the verdict on it there and here."""
 
     node: str
     before: str
@@ -33,9 +35,15 @@ class Move(NamedTuple):
     after: str
     """Full name; "" without a device."""
     cause: Rule
-    """The difference between the two placements that moves it."""
+    """The rule that settled its device after the move."""
+    decided_by: str
+    """The culprit after the move."""
+    cause_before: Rule
+    """The rule that settled its device before."""
+    decided_by_before: str
+    """The culprit before."""
     note: str = ""
-    """That difference in words: `follows m`, `asks for '/gpu:3'`; "" where the rule says it all."""
+    """Both verdicts in words: `follows m`, `asks for '/gpu:3'; before: GPU comes before CPU`."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +56,9 @@ class PlacementDiff:
     """Nodes that the other graph does not have."""
     only_after: tuple[str, ...]
     """Nodes that only the other graph has."""
-    earlier: Placement | None = field(default=None, repr=False, compare=False)
+    earlier: Placed | None = field(default=None, repr=False, compare=False)
     """What was compared."""
-    later: Placement | None = field(default=None, repr=False, compare=False)
+    later: Placed | None = field(default=None, repr=False, compare=False)
     """With what it was compared."""
 
     def by_cause(self) -> dict[Rule, tuple[Move, ...]]:
@@ -74,43 +82,68 @@ class PlacementDiff:
         for rule, moves in self.by_cause().items():
             lines.append(f"{rule.value} ({len(moves)}): {rule.meaning}")
             lines += [
-                f"  {move.node}: {move.before or 'no device'} -> {move.after or 'no device'}"
-                + (f"  ({move.note})" if move.note else "")
+                f"  {move.node}: {move.before or 'no device'} -> {move.after or 'no device'}  ({move.note})"
                 for move in moves[:_SHOWN]
             ]
             if len(moves) > _SHOWN:
                 lines.append(f"  and {len(moves) - _SHOWN} more")
         return "\n".join(lines)
 
+    def frame(self) -> DataFrame:
+        """A row a node that moves as a pandas ``DataFrame``; see ``explanation_frames.diff_frame``."""
+        from gpuplace.jupyter.frames.explanation_frames import diff_frame
 
-def diff(before: Placement, after: Placement) -> PlacementDiff:
+        return diff_frame(self)
+
+    def picture(self, **options: Unpack[PictureOptions]) -> Picture:
+        """The later placement with what moved; see ``gpuplace.jupyter.pictures.placement_picture`` for the options.
+
+        Raises:
+            ValueError: the difference does not know its placements.
+        """
+        from gpuplace.jupyter.pictures import placement_picture
+
+        if self.later is None:
+            raise ValueError(
+                "This difference does not say between which placements it is: take placement.diff(other)"
+            )
+        options.setdefault("against", self.earlier)
+        return placement_picture(self.later, **options)
+
+    _repr_mimebundle_ = notebook_view
+
+
+def diff(before: Placed, after: Placed) -> PlacementDiff:
     """Compares two placements by node name."""
     old, new = before.graph, after.graph
     old_names, new_names = (*before.device_set.names, ""), (*after.device_set.names, "")
-    if old.names == new.names:
-        pairs = np.stack((np.arange(len(old)), np.arange(len(new))), axis=1)
+    same = old.names == new.names
+    if same:
+        here = there = np.arange(len(old))
     else:
         shared = [name for name in old.names if name in new.index]
-        pairs = np.array([(old.index[name], new.index[name]) for name in shared], dtype=np.int64).reshape(
-            -1, 2
+        here, there = (
+            np.array([index[name] for name in shared], dtype=np.int64) for index in (old.index, new.index)
         )
     code = {name: i for i, name in enumerate(dict.fromkeys((*old_names, *new_names)))}
-    here = np.array([code[name] for name in old_names])[before.devices[pairs[:, 0]]]
-    there = np.array([code[name] for name in new_names])[after.devices[pairs[:, 1]]]
-    moved, there_now = pairs[here != there].T
-    causes = causes_of_moves(Comparer(before, after), moved, there_now)
-    rules, notes = zip(*causes, strict=True) if causes else ((), ())
+    devices = np.array([code[name] for name in old_names])[before.devices[here]]
+    moved = devices != np.array([code[name] for name in new_names])[after.devices[there]]
+    first, second = _Side(before), _Side(after)
+    pairs = list(zip(here[moved].tolist(), there[moved].tolist(), strict=True))
     moves = tuple(
-        map(
-            Move,
-            map(old.names.__getitem__, moved.tolist()),
-            map(old_names.__getitem__, before.devices[moved].tolist()),
-            map(new_names.__getitem__, after.devices[there_now].tolist()),
-            rules,
-            notes,
+        Move(
+            old.names[i],
+            old_names[before.devices[i]],
+            new_names[after.devices[k]],
+            second.rule(k),
+            second.culprit(k),
+            first.rule(i),
+            first.culprit(i),
+            _note(first.sentences(i), second.sentences(k)),
         )
+        for i, k in track(pairs, len(pairs), "comparing")
     )
-    if old.names == new.names:
+    if same:
         return PlacementDiff(moves, (), (), before, after)
     return PlacementDiff(
         moves,
@@ -119,3 +152,23 @@ def diff(before: Placement, after: Placement) -> PlacementDiff:
         before,
         after,
     )
+
+
+class _Side:
+    """One of the two placements with its verdicts."""
+
+    def __init__(self, placed: Placed) -> None:
+        verdicts = verdicts_of(placed)
+        self.sentences = Sentences(placed)
+        self._names = placed.graph.names
+        self._rules, self._culprits = verdicts.rule.tolist(), verdicts.culprit.tolist()
+
+    def rule(self, node: int) -> Rule:
+        return RULES[self._rules[node]]
+
+    def culprit(self, node: int) -> str:
+        return self._names[self._culprits[node]]
+
+
+def _note(before: str, after: str) -> str:
+    return after if before == after else f"{after}; before: {before}"

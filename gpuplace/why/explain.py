@@ -1,48 +1,44 @@
-"""Why a node is where it is: every rule that acted on it, in order, with the devices left before and after.
+"""Why a node is where it is: its verdict, and every rule that acted on it, in order, with the devices left.
 
 Nothing is kept for this while placing. The merges of the node's group are replayed with a listener, and the rest
-follows from the group's constraints and from how the group was decided.
+follows from the verdict, from the group's constraints and from how the group was decided.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpuplace.device.parsed_name import ANY, ParsedName
 from gpuplace.placer.candidates import FULL, SOFT, SOFT_RESOURCE
 from gpuplace.placer.decide import NOWHERE
-from gpuplace.placer.faults import Fault
-from gpuplace.placer.grouping import Binding, Grouping, Merge
+from gpuplace.placer.grouping import Binding, Merge
 from gpuplace.placer.host_data import what_is_read
 from gpuplace.placer.member import Member
-from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA, is_passing
+from gpuplace.placer.outline import GENERATOR, is_passing
+from gpuplace.placer.placed import Placed
 from gpuplace.why.explanation import Explanation, Step
 from gpuplace.why.kernel_text import kernel_note
-from gpuplace.why.messages import error_of
 from gpuplace.why.remedy import remedies
-from gpuplace.why.rules import Rule
+from gpuplace.why.rules import FOLLOWING, Rule
+from gpuplace.why.sentences import fault_sentence, limit_text, sentence
 from gpuplace.why.ties import RULE_OF_BINDING, name_text, tie_text, ties_between
-
-if TYPE_CHECKING:
-    from gpuplace.why.placement import Placement
+from gpuplace.why.verdict import RULE_OF_DECISION, limits_inside, verdicts_of
+from gpuplace.why.what_if import anyway, regroup
 
 _SHOWN_NODES = 4
 
-_RULE_OF_DECISION = {METADATA: Rule.METADATA, IDENTITY: Rule.IDENTITY, GENERATOR: Rule.GENERATOR}
 
-
-def explain(placement: Placement, name: str) -> Explanation:
-    """The explanation of one node; KeyError for a name that is not in the graph."""
-    return _Explainer(placement, placement.graph.index[name]).explanation()
+def explain(placement: Placed, node: int) -> Explanation:
+    """The explanation of one node."""
+    return _Explainer(placement, node).explanation()
 
 
 class _Explainer:
     """Collects the steps of one node."""
 
-    def __init__(self, placement: Placement, node: int) -> None:
+    def __init__(self, placement: Placed, node: int) -> None:
         self.placement = placement
         self.graph = placement.graph
         self.node = node
@@ -55,37 +51,36 @@ class _Explainer:
     def explanation(self) -> Explanation:
         placement, graph, node = self.placement, self.graph, self.node
         device = int(placement.devices[node])
-        group = placement.group_of(node)
-        decider = self._decider()
+        verdicts = verdicts_of(placement)
+        rule, culprit = verdicts.rule_of(node), int(verdicts.culprit[node])
+        first = placement.first_visited(node)
+        because = sentence(placement, node)
         self._kernel_step()
         if placement.partition is not None and placement.single is not None:
             self._request_step()
             self._merge_steps()
-            self._host_step(group)
-            self._choice_steps(decider, device)
+            self._call_step()
+            self._host_step(rule, culprit)
+            self._choice_steps(first, culprit, device)
         if device == NOWHERE:
-            self._add(Rule.FAILED, (), None, self._failure_note())
+            self._add(Rule.FAILED, (), None, because)
         return Explanation(
             node=self.name,
             op_type=graph.op_type(node),
-            device=placement.get(self.name, ""),
+            device=placement.device_of(node),
             requested=graph.requested_device(node),
             source=graph.source_line(node) if graph.source_line is not None else None,
-            group=tuple(graph.names[member] for member in group),
-            decided_by=graph.names[decider],
-            rule=self.steps[-1].rule,
+            group=tuple(graph.names[member] for member in placement.group_of(node)),
+            rule=rule,
+            decided_by=graph.names[culprit],
+            because=because,
+            held_by=anyway(placement, node),
             steps=tuple(self.steps),
-            remedies=tuple(remedies(placement, node, decider)),
+            remedies=tuple(remedies(placement, node)),
             made_from=graph.origin(node) if graph.origin is not None else None,
-            ties=ties_between(placement, node, decider),
+            ties=ties_between(placement, node, first if rule in FOLLOWING else culprit),
             refused=self._refusal() if device != NOWHERE else None,
         )
-
-    def _decider(self) -> int:
-        groups, decisions = self.placement.partition, self.placement.decisions
-        if groups is None or decisions is None:
-            return self.node
-        return int(decisions.decider[groups.root[self.node]])
 
     def _add(self, rule: Rule, after: tuple[int, ...], cause: int | None, note: str) -> None:
         before = tuple(self.labels[i] for i in sorted(self.left))
@@ -124,20 +119,12 @@ class _Explainer:
     def _merge_steps(self) -> None:
         placement = self.placement
         bindings = placement.placer.bindings
-        pairs = bindings.pairs_of(int(bindings.component[self.node]))
+        component = int(bindings.component[self.node])
         self._broken_chain_step()
-        if not len(pairs):
+        if len(bindings.nodes_of(component)) == 1:
             return
         assert placement.single is not None
-        listener = _MergeListener(self)
-        grouping = Grouping(
-            placement.single,
-            placement.device_set.type_priority,
-            soft=placement.soft,
-            rules=placement.placer.rules,
-            record=listener.hear,
-        )
-        bindings.replay(grouping, pairs, placement.soft, lambda conflict: None)
+        regroup(placement, component, placement.single, _MergeListener(self).hear)
 
     def _broken_chain_step(self) -> None:
         """1.15 ties a node to the group that it names, not to a node of that name which names another group itself."""
@@ -155,8 +142,22 @@ class _Explainer:
                 note = f"{self.name} names {name}, which names another node itself: 1.15 does not tie them"
                 self._add(Rule.COLOCATION, self.left, named, note)
 
-    def _host_step(self, group: list[int]) -> None:
-        causes = [node for node in self.placement.host_causes if node in group]
+    def _call_step(self) -> None:
+        """What functions that give back resources ask for inside."""
+        placement = self.placement
+        for call, member in limits_inside(placement, self.node):
+            devices = tuple(
+                device
+                for device in placement.chooser.matching(member.requested, member.supported)
+                if device in self.left
+            )
+            if set(devices) != set(self.left):
+                note = f"the function that {self.graph.names[call]} calls is limited to {limit_text(member)} inside"
+                self._add(Rule.RESOURCE_EDGE, devices, call, note)
+
+    def _host_step(self, rule: Rule, culprit: int) -> None:
+        causes = [culprit] if rule is Rule.HOST_DATA else []
+        causes += [node for node in self.placement.host_causes if node in self.placement.group_of(self.node)]
         if causes:
             devices = self.placement.device_set.devices
             self._add(
@@ -166,7 +167,7 @@ class _Explainer:
                 f"{self.graph.names[causes[0]]} {what_is_read(self.graph.op_type(causes[0]))}",
             )
 
-    def _choice_steps(self, decider: int, device: int) -> None:
+    def _choice_steps(self, decider: int, culprit: int, device: int) -> None:
         placement = self.placement
         member = placement.constraints(self.node)
         found = placement.chooser.candidates(member)
@@ -187,12 +188,12 @@ class _Explainer:
         if device == NOWHERE:
             return
         assert placement.partition is not None and placement.decisions is not None
-        if decider != self.node:
-            note = f"{self.graph.names[decider]} is visited first and decides for the group"
+        if decider != self.node and len(self.left) > 1:
+            note = f"{self.graph.names[decider]} is visited first and gets the device for the group"
             self._add(Rule.GROUP, self.left, decider, note)
         how = int(placement.decisions.how[self.node])
-        if how in _RULE_OF_DECISION:
-            self._follow_step(decider, how, device)
+        if how in RULE_OF_DECISION and len(self.left) > 1:
+            self._follow_step(decider, culprit, how, device)
         else:
             self._preference_steps(member, decider, device)
 
@@ -202,16 +203,15 @@ class _Explainer:
         group = placement.group_of(self.node)
         return self._listed([n for n in group if placement.facts_of(n).makes_state and self.graph.device[n]])
 
-    def _follow_step(self, decider: int, how: int, device: int) -> None:
+    def _follow_step(self, decider: int, culprit: int, how: int, device: int) -> None:
         graph, label = self.graph, self.labels[device]
         whose = "its" if decider == self.node else f"{graph.names[decider]}'s"
         if how == GENERATOR:
             consumers = self._consumers(decider)
-            note, cause = f"all {whose} consumers are on {label}: {self._listed(consumers)}", consumers[0]
+            note = f"all {whose} consumers are on {label}: {self._listed(consumers)}"
         else:
-            cause = int(graph.src[graph.in_edges(decider)[0]])
-            note = f"{whose} input is on {label}: {graph.names[cause]}"
-        self._add(_RULE_OF_DECISION[how], (device,), cause, note)
+            note = f"{whose} input is on {label}: {graph.names[culprit]}"
+        self._add(RULE_OF_DECISION[how], (device,), culprit, note)
 
     def _consumers(self, node: int) -> list[int]:
         return list(dict.fromkeys(int(self.graph.dst[edge]) for edge in self.graph.out_edges(node)))
@@ -271,24 +271,9 @@ class _Explainer:
             return f"; its input {names[source]} has no device yet"
         return f"; it cannot follow its input {names[source]}"
 
-    def _failure_note(self) -> str:
-        """TensorFlow's sentence about the node or its group, the graph's first error where it has none of its own."""
-        faults, group = self.placement.faults, set(self.placement.group_of(self.node))
-        mine = next((fault for fault in faults if group.intersection(_nodes_of(fault))), None)
-        return self._sentence(mine or faults[0]) if faults else "nothing is left"
-
     def _refusal(self) -> str | None:
         faults = self.placement.faults
-        return f"TensorFlow places no node: {self._sentence(faults[0])}" if faults else None
-
-    def _sentence(self, fault: Fault) -> str:
-        return error_of(self.placement, fault).message.split("\n")[0].strip()
-
-
-def _nodes_of(fault: Fault) -> tuple[int, ...]:
-    group: tuple[int, ...] = getattr(fault, "group", ())
-    node = getattr(fault, "node", None)
-    return group if node is None else (*group, node)
+        return f"TensorFlow places no node: {fault_sentence(self.placement, faults[0])}" if faults else None
 
 
 class _MergeListener:

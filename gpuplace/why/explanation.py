@@ -2,6 +2,7 @@
 
 MatMul_1 (MatMul) -> /job:localhost/replica:0/task:0/device:GPU:0
   requested by  nobody, made at train.py:14
+  settled by    type priority: GPU comes before CPU
   steps         kernel         CPU:0 GPU:0 -> CPU:0 GPU:0  kernels for MatMul with T=float: GPU, CPU
                 type priority  CPU:0 GPU:0 -> GPU:0        GPU comes before CPU
   for CPU       ask for '/device:CPU:0'
@@ -13,6 +14,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gpuplace.display import notebook_view
+from gpuplace.typing import DataFrame
 from gpuplace.why.remedy import Remedy
 from gpuplace.why.rules import Rule
 
@@ -51,19 +54,29 @@ class Explanation:
     """`file:line` that made the node."""
     group: tuple[str, ...]
     """The nodes that share its device by necessity, itself included."""
-    decided_by: str
-    """The member of the group that was visited first, and so got the device for all."""
     rule: Rule
-    """The rule that settled it."""
+    """The rule that settled its device."""
+    decided_by: str
+    """The culprit: the node that the rule applies to (the one that asks, or lacks the kernel), or that is followed."""
+    because: str
+    """The verdict in words: `asks for '/gpu:1'`, `v, tied to it, asks for '/gpu:1'`, `follows m`."""
+    held_by: str
+    """What would hold it here without that, in words: `v/Assign, tied to it, asks for '/gpu:1'`; "" for nothing."""
     steps: tuple[Step, ...]
     remedies: tuple[Remedy, ...]
     """For each other device type: what would have to change."""
     made_from: str | None = None
     """For a node that TensorFlow adds before placing: the node and the functions that it comes from."""
     ties: tuple[str, ...] = ()
-    """The bindings that lead from the node to `decided_by`: `reference edge v -> w`, `b is colocated with a`."""
+    """The bindings that lead from the node to `decided_by`, or to the member that follows it: `reference edge v -> w`,
+    `b is colocated with a`."""
     refused: str | None = None
     """TensorFlow's error, where it refuses the graph: then `device` is where the node would go without that."""
+
+    @property
+    def anyway(self) -> bool:
+        """Whether it would be here without the verdict's cause too: the culprit's request, the missing kernel, ..."""
+        return bool(self.held_by)
 
     @property
     def remedy(self) -> tuple[tuple[str, str], ...]:
@@ -73,13 +86,15 @@ class Explanation:
     def __str__(self) -> str:
         rows = [("refused", self.refused)] if self.refused else []
         rows.append(("requested by", self._request_text()))
+        rows.append(("settled by", f"{self.rule.value}: {self.because}"))
+        if self.anyway:
+            rows.append(("here anyway", self.held_by))
         if self.made_from:
             rows.append(("made from", self.made_from))
         if len(self.group) > 1:
             others = [name for name in self.group if name != self.node]
             more = f", and {len(others) - _SHOWN_GROUP} more" if len(others) > _SHOWN_GROUP else ""
             rows.append(("group", f"with {', '.join(others[:_SHOWN_GROUP])}{more}"))
-            rows.append(("decided by", "itself" if self.decided_by == self.node else self.decided_by))
         if self.ties:
             more = f"; and {len(self.ties) - _SHOWN_TIES} more" if len(self.ties) > _SHOWN_TIES else ""
             rows.append(("tied by", "; ".join(self.ties[:_SHOWN_TIES]) + more))
@@ -105,6 +120,14 @@ class Explanation:
         second = max(len(row[1]) for row in table) + 2
         for rule, devices, note in table:
             yield f"{rule:<{first}}{devices:<{second}}{note}"
+
+    def frame(self) -> DataFrame:
+        """A row a rule that acted as a ``DataFrame``; see ``explanation_frame`` in ``gpuplace.jupyter.frames``."""
+        from gpuplace.jupyter.frames.explanation_frames import explanation_frame
+
+        return explanation_frame(self)
+
+    _repr_mimebundle_ = notebook_view
 
 
 def _devices_text(devices: tuple[str, ...]) -> str:

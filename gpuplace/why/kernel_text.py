@@ -5,20 +5,18 @@ Source: the catalogue's rows, which are TensorFlow's registrations of releases 1
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpuplace.device.parsed_name import ParsedName
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.kernels.kernel_def import KernelDef
 from gpuplace.placer.node_facts import NodeFacts, SupportedTypes
-
-if TYPE_CHECKING:
-    from gpuplace.why.placement import Placement
+from gpuplace.placer.placed import Placed
 
 _SHOWN_TYPES = 8
 
 
-def kernel_note(placement: Placement, node: int) -> str:
+def kernel_note(placement: Placed, node: int) -> str:
     """Which device types can run a node: `kernels for Pow with T=int32: CPU; none on GPU`."""
     fact = placement.facts_of(node)
     op_type = fact.signature.op_type
@@ -35,20 +33,20 @@ def kernel_note(placement: Placement, node: int) -> str:
     return text
 
 
-def _deciding_types(placement: Placement, node: int) -> str:
+def _deciding_types(placement: Placed, node: int) -> str:
     fact = placement.facts_of(node)
     names = placement.placer.catalogue.kernels.deciding_attrs(fact.signature.op_type)
     return ", ".join(f"{name}={_text(fact.attrs[name])}" for name in names if name in fact.attrs)
 
 
-def own_facts(placement: Placement, node: int) -> NodeFacts:
+def own_facts(placement: Placed, node: int) -> NodeFacts:
     """A node's facts in this process, whatever it asks for."""
     placer = placement.placer
     facts = placer.facts(tuple(kind for kind, _ in placement.device_set.prioritized_types()))
     return facts[placer.graph.signature[node]]
 
 
-def supported_when_asking(placement: Placement, node: int, name: ParsedName) -> SupportedTypes:
+def supported_when_asking(placement: Placed, node: int, name: ParsedName) -> SupportedTypes:
     """Device types of a node that asks for some device: in another task it may have kernels that are unknown here."""
     fact, client = own_facts(placement, node), placement.device_set.client_device
     if fact.supported or fact.has_attr_mismatch or fact.kernel_error is not None or client is None:
@@ -59,7 +57,7 @@ def supported_when_asking(placement: Placement, node: int, name: ParsedName) -> 
     return ((name.type, 0),) if is_remote and name.type is not None else ()
 
 
-def missing_kernel(placement: Placement, fact: NodeFacts, kind: str) -> str | None:
+def missing_kernel(placement: Placed, fact: NodeFacts, kind: str) -> str | None:
     """Why a signature has no kernel on a device type, and which types would have one; None where it has one."""
     op_type = fact.signature.op_type
     if fact.is_function:
@@ -86,7 +84,7 @@ def missing_kernel(placement: Placement, fact: NodeFacts, kind: str) -> str | No
     return text
 
 
-def other_types(placement: Placement, fact: NodeFacts, kind: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def other_types(placement: Placed, fact: NodeFacts, kind: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Attributes of which another type, all else being equal, gives a signature a kernel, with those types."""
     found: dict[str, set[str]] = {}
     label = fact.attrs.get("_kernel", b"")
@@ -100,7 +98,7 @@ def other_types(placement: Placement, fact: NodeFacts, kind: str) -> tuple[tuple
     return tuple((name, tuple(sorted(types))) for name, types in sorted(found.items()))
 
 
-def _rows(placement: Placement, fact: NodeFacts, kind: str) -> list[KernelDef]:
+def _rows(placement: Placed, fact: NodeFacts, kind: str) -> list[KernelDef]:
     """The rows of a signature's op for a device type."""
     rows = placement.placer.catalogue.kernels.rows(fact.signature.op_type)
     return [row for row in rows if row.device_type in (kind, "DEFAULT")]
@@ -114,3 +112,34 @@ def _text(value: Any) -> str:
     if isinstance(value, tuple):
         return "/".join(_text(item) for item in value)
     return str(getattr(value, "short_name", value))
+
+
+def kernel_summary(placement: Placed, node: int) -> str:
+    """`VariableV2 on CPU: any type; on GPU: half, float; this node: int32` for one node's op."""
+    fact = placement.facts_of(node)
+    op_type = fact.signature.op_type
+    if fact.is_function:
+        return f"{op_type} is a function: any device"
+    by_type: dict[str, list[str]] = {}
+    deciding: set[str] = set()
+    kinds = {kind for kind, _ in placement.device_set.prioritized_types()} | {"DEFAULT"}
+    for row in placement.placer.catalogue.kernels.rows(op_type):
+        if row.device_type not in kinds:
+            continue
+        parts = []
+        for name, allowed in row.constraints:
+            values = sorted(getattr(value, "short_name", str(value)) for value in allowed)
+            parts.append((name, "/".join(values)))
+            deciding.add(name)
+        text = " ".join(f"{name}={values}" for name, values in parts) if len(parts) > 1 else ""
+        by_type.setdefault(row.device_type, []).append(text or (parts[0][1] if parts else "any type"))
+    if not by_type:
+        return f"{op_type}: none"
+    listed = "; ".join(
+        f"on {'any device' if kind == 'DEFAULT' else kind}: {', '.join(dict.fromkeys(rows))}"
+        for kind, rows in sorted(by_type.items())
+    )
+    mine = ", ".join(
+        f"{name}={_text(fact.attrs[name])}" for name in sorted(deciding) if fact.attrs.get(name) is not None
+    )
+    return f"{op_type} {listed}" + (f"; this node: {mine}" if mine else "")

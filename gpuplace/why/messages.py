@@ -10,20 +10,24 @@ simple_placer.cc, release 1.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from gpuplace.device.parsed_name import ParsedName, parse_name
-from gpuplace.errors import FailedPreconditionError, InternalError, InvalidArgumentError, OpError
+from gpuplace.errors import (
+    FailedPreconditionError,
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+    UnimplementedError,
+)
 from gpuplace.graph.long_list import listed
 from gpuplace.placer import faults
 from gpuplace.placer.bindings import Conflict
 from gpuplace.placer.grouping import Binding
+from gpuplace.placer.placed import AnyFault, InFunction, Placed
 from gpuplace.placer.validate import attr_error
+from gpuplace.why.kernel_text import kernel_summary
 from gpuplace.why.node_text import attr_text, device_text, node_text
-
-if TYPE_CHECKING:
-    from gpuplace.why.placement import Placement
 
 _SHOWN = 8
 """How many nodes or kernels a fact lists before it only counts them."""
@@ -31,7 +35,7 @@ _SHOWN = 8
 OLD_RELEASES = ("1.0", "1.4")
 
 
-def error_of(placement: Placement, fault: faults.Fault) -> OpError:
+def error_of(placement: Placed, fault: AnyFault) -> OpError:
     """The error that TensorFlow raises for a fault."""
     match fault:
         case faults.NoDevices():
@@ -50,11 +54,17 @@ def error_of(placement: Placement, fault: faults.Fault) -> OpError:
             return _clash(placement, node, assigned, device)
         case Conflict():
             return _conflict(placement, fault)
+        case faults.Recursion(stack=stack):
+            return _recursion(stack)
+        case faults.FailedInside(node, error):
+            return _inside(placement, node, error)
         case faults.Unsatisfiable(node, requested):
             return _unsatisfiable(placement, node, requested)
+        case InFunction(node, body, inner):
+            return _inside(placement, node, error_of(body, inner))
 
 
-def _attached(placement: Placement, node: int, message: str) -> str:
+def _attached(placement: Placed, node: int, message: str) -> str:
     """The message with the node that TensorFlow names below it."""
     name = placement.graph.names[node]
     if placement.release in OLD_RELEASES:
@@ -63,7 +73,7 @@ def _attached(placement: Placement, node: int, message: str) -> str:
     return f"{message}\n\t [[{name if '{{node ' in message else f'{{{{node {name}}}}}'}]]"
 
 
-def _facts(placement: Placement, node: int, *, group: Iterable[int] = ()) -> dict[str, str]:
+def _facts(placement: Placed, node: int, *, group: Iterable[int] = ()) -> dict[str, str]:
     graph = placement.graph
     facts = {"node": f"{graph.names[node]} ({graph.op_type(node)})"}
     request = graph.requested_device(node)
@@ -75,14 +85,14 @@ def _facts(placement: Placement, node: int, *, group: Iterable[int] = ()) -> dic
     others = [member for member in group if member != node]
     if others:
         facts["colocation group"] = _listed(_member_text(placement, member) for member in (node, *others))
-    kernels = placement.kernel_summary(node)
+    kernels = kernel_summary(placement, node)
     if kernels:
         facts["registered kernels"] = kernels
     facts["available devices"] = ", ".join(sorted(placement.device_set.names)) or "none"
     return facts
 
 
-def _member_text(placement: Placement, node: int) -> str:
+def _member_text(placement: Placed, node: int) -> str:
     graph = placement.graph
     request = graph.requested_device(node)
     types = "/".join(kind for kind, _ in placement.facts_of(node).supported) or "no kernel"
@@ -96,23 +106,23 @@ def _listed(items: Iterable[str]) -> str:
     return ", ".join(texts)
 
 
-def _ambiguous(placement: Placement, node: int) -> OpError:
+def _ambiguous(placement: Placed, node: int) -> OpError:
     error = placement.facts_of(node).kernel_error
     assert error is not None
     facts = {**error.facts, **_facts(placement, node)}
     return type(error)(None, None, _attached(placement, node, error.message), facts=facts, hint=error.hint)  # type: ignore[call-arg]
 
 
-def _attrs_text(placement: Placement, node: int) -> str:
+def _attrs_text(placement: Placed, node: int) -> str:
     attrs = {**placement.facts_of(node).attrs, **placement.graph.attrs(node)}
     return ", ".join(f"{name}={attr_text(value, placement.release)}" for name, value in sorted(attrs.items()))
 
 
-def _registered(placement: Placement, node: int) -> str:
+def _registered(placement: Placed, node: int) -> str:
     return placement.placer.catalogue.kernels.registered_text(placement.graph.op_type(node))
 
 
-def _no_kernel(placement: Placement, node: int) -> OpError:
+def _no_kernel(placement: Placed, node: int) -> OpError:
     graph, op_type = placement.graph, placement.graph.op_type(node)
     op_def = placement.placer.catalogue.ops.get(op_type)
     if op_def is not None and placement.placer.rules == "2.21":
@@ -146,12 +156,12 @@ def _no_kernel(placement: Placement, node: int) -> OpError:
     )
 
 
-def _types_of(placement: Placement, node: int) -> list[str]:
+def _types_of(placement: Placed, node: int) -> list[str]:
     rows = placement.placer.catalogue.kernels.rows(placement.graph.op_type(node))
     return sorted({"any device" if row.device_type == "DEFAULT" else row.device_type for row in rows})
 
 
-def _malformed(placement: Placement, node: int) -> OpError:
+def _malformed(placement: Placed, node: int) -> OpError:
     graph = placement.graph
     request = graph.requested_device(node)
     defaults = placement.facts_of(node).attrs
@@ -176,7 +186,7 @@ def _malformed(placement: Placement, node: int) -> OpError:
     )
 
 
-def _device_hint(placement: Placement, request: str) -> str:
+def _device_hint(placement: Placed, request: str) -> str:
     """How a malformed device should have been written."""
     words = [part for part in request.replace("/", " ").split() if part]
     for word in words:
@@ -188,7 +198,7 @@ def _device_hint(placement: Placement, request: str) -> str:
     return f"write one of {names}, or leave the device out"
 
 
-def _bad_assignment(placement: Placement, node: int, device: str, reason: str) -> OpError:
+def _bad_assignment(placement: Placed, node: int, device: str, reason: str) -> OpError:
     if reason == "malformed":
         message = f"Malformed assigned device '{device}'"
     elif reason == "unknown":
@@ -213,7 +223,7 @@ def _bad_assignment(placement: Placement, node: int, device: str, reason: str) -
     )
 
 
-def _clash(placement: Placement, node: int, assigned: ParsedName, device: str) -> OpError:
+def _clash(placement: Placed, node: int, assigned: ParsedName, device: str) -> OpError:
     chosen = parse_name(device)
     assert chosen is not None
     differing = "types" if chosen.type != assigned.type else "ids"
@@ -234,7 +244,7 @@ def _clash(placement: Placement, node: int, assigned: ParsedName, device: str) -
     )
 
 
-def _conflict(placement: Placement, conflict: Conflict) -> OpError:
+def _conflict(placement: Placed, conflict: Conflict) -> OpError:
     graph = placement.graph
     first, second = conflict.first, conflict.second
     names = graph.names[first], graph.names[second]
@@ -247,7 +257,9 @@ def _conflict(placement: Placement, conflict: Conflict) -> OpError:
             None,
             conflict.message,
             facts=facts,
-            hint="put the variables that one op uses on one device, or leave their devices out",
+            hint="ask for what the called function asks for inside, or for no device"
+            if conflict.binding is Binding.CALL
+            else "put the variables that one op uses on one device, or leave their devices out",
         )
     if placement.release in OLD_RELEASES:
         pair = f"'{names[0]}' and '{names[1]}'"
@@ -262,16 +274,45 @@ def _conflict(placement: Placement, conflict: Conflict) -> OpError:
             f"Nodes were connected by a {kind} connection (requiring them to be on the same device), but the two nodes "
             f"were assigned two different devices: {message}"
         )
-    node = second if conflict.binding.is_edge else first
     hint = "give the nodes of the group one device, or none"
     if is_kernel:
         hint = "no device type has kernels for all of them: break the group, or change an op or its type"
+    if conflict.binding is Binding.CALL:
+        return InvalidArgumentError(None, None, message, facts=facts, hint=hint)
+    node = second if conflict.binding.is_edge else first
     if not conflict.binding.is_edge:
         hint += "; allow_soft_placement=True ignores the colocation"
     return InvalidArgumentError(None, None, _attached(placement, node, message), facts=facts, hint=hint)
 
 
-def _tie_text(placement: Placement, conflict: Conflict) -> str:
+def _recursion(stack: Sequence[faults.Frame]) -> OpError:
+    *outer, last = stack
+    lines, body = [], ""
+    for frame in outer:
+        where = f"Function {{{{function_node {body}}}}}" if body else "Graph"
+        lines.append(f"{where} contains node {{{{node {frame.node}}}}}")
+        lines.append(f"Node {{{{node {frame.node}}}}} calls function {{{{function_node {frame.function}}}}}")
+        body = frame.function
+    return UnimplementedError(
+        None,
+        None,
+        f"Recursive function calls are not supported. Node {{{{node {last.node}}}}} inside the body of "
+        f"{{{{function_node {body}}}}} calls function {{{{function_node {last.function}}}}} which is already present "
+        "in the call stack:\n  " + "\n  ".join(lines),
+        facts={"functions": " > ".join(frame.function for frame in stack)},
+        hint="a function that gives back resources may not call itself: build the loop with tf.while_loop",
+    )
+
+
+def _inside(placement: Placed, node: int, error: OpError) -> OpError:
+    """An error inside of a called function, in its own words, with the call among its facts."""
+    name, function = placement.graph.names[node], placement.graph.inspections[node].function
+    within = (f"{name} calls {function}", *filter(None, [error.facts.get("inside")]))
+    facts = {**error.facts, "inside": ", where ".join(within)}
+    return type(error)(None, None, error.message, facts=facts, hint=error.hint)  # type: ignore[call-arg]
+
+
+def _tie_text(placement: Placed, conflict: Conflict) -> str:
     names = placement.graph.names
     if conflict.binding is Binding.COLOCATION:
         groups = placement.graph.colocation(conflict.first)
@@ -279,7 +320,7 @@ def _tie_text(placement: Placement, conflict: Conflict) -> str:
     return f"{conflict.binding.value} {names[conflict.first]} -> {names[conflict.second]}"
 
 
-def _unsatisfiable(placement: Placement, node: int, requested: ParsedName) -> OpError:
+def _unsatisfiable(placement: Placed, node: int, requested: ParsedName) -> OpError:
     graph = placement.graph
     name, request = graph.names[node], graph.requested_device(node)
     old = placement.release in OLD_RELEASES
@@ -342,7 +383,7 @@ def _unsatisfiable(placement: Placement, node: int, requested: ParsedName) -> Op
     )
 
 
-def _unsatisfiable_hint(placement: Placement, node: int, requested: ParsedName) -> str:
+def _unsatisfiable_hint(placement: Placed, node: int, requested: ParsedName) -> str:
     exists = bool(placement.device_set.matching(requested))
     anywhere = not requested.job and not requested.replica and not requested.task
     soft = not placement.soft and (
@@ -368,7 +409,7 @@ def _unsatisfiable_hint(placement: Placement, node: int, requested: ParsedName) 
     return ", or ".join(advice) or "change the requested device"
 
 
-def _debug_info(placement: Placement, group: list[int]) -> str:
+def _debug_info(placement: Placed, group: list[int]) -> str:
     """The table that TensorFlow appends, of the group's ops, device types and requests."""
     graph = placement.graph
     types: dict[str, str] = {}

@@ -11,31 +11,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from gpuplace.device.device_set import DeviceSet
+from gpuplace.display import notebook_view
 from gpuplace.errors import OpError
 from gpuplace.kernels.listing import DeviceGap, never_on
-from gpuplace.placer.bindings import Groups, NodeMembers
-from gpuplace.placer.candidates import DeviceChooser
-from gpuplace.placer.decide import NOWHERE, Decisions
-from gpuplace.placer.faults import Fault
-from gpuplace.placer.member import Member
-from gpuplace.placer.node_facts import NodeFacts, SupportedTypes
-from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, split_tensor_name
+from gpuplace.placer.decide import NOWHERE
+from gpuplace.placer.placed import Placed
+from gpuplace.placer.placement_graph import CONTROL, split_tensor_name
 from gpuplace.progress import track
 from gpuplace.release import resolve
+from gpuplace.typing import DataFrame, Picture, PictureOptions, Trace
 from gpuplace.why.blame import Blame, blame
 from gpuplace.why.diff import PlacementDiff, diff
 from gpuplace.why.explain import explain
 from gpuplace.why.explanation import Explanation
 from gpuplace.why.messages import error_of
 from gpuplace.why.placement_log import log
+from gpuplace.why.verdict import Verdicts, verdicts_of
 
 if TYPE_CHECKING:
-    from gpuplace.placer.placer import Placer
+    from gpuplace.graph.operation import Operation, Tensor
 
 _SEARCHED = 5_000
 """So many names are compared with one that does not exist."""
@@ -73,61 +71,24 @@ class NodeGroup(NamedTuple):
     nodes: tuple[str, ...]
     """Their names in graph order."""
     decided_by: str
-    """The member that was visited first."""
+    """The culprit of the verdict on the member that is visited first."""
     device: str
     """Full name; "" where the group could not be placed."""
     requested: str
     """What they ask for together; "" for nothing."""
 
 
-class Placement(Mapping[str, str]):
+class Placement(Placed, Mapping[str, str]):
     """Node name -> full device name; nodes without a device are not in it.
 
-    Attributes:
-        graph: what was placed.
-        device_set: the machine.
-        soft: whether soft placement was allowed.
-        placer: what the placement was made with; it can place again.
-        assigned: node position -> device that it came with.
-        faults: what went wrong; the first is TensorFlow's error.
+    See `Placed` for the arrays that it keeps.
     """
-
-    def __init__(
-        self,
-        *,
-        graph: PlacementGraph,
-        device_set: DeviceSet,
-        soft: bool,
-        placer: Placer,
-        facts: tuple[NodeFacts, ...],
-        chooser: DeviceChooser,
-        assigned: dict[int, str],
-        partition: Groups | None,
-        decisions: Decisions | None,
-        single: NodeMembers | None,
-        host_causes: tuple[int, ...],
-        faults: tuple[Fault, ...],
-    ) -> None:
-        self.graph = graph
-        self.device_set = device_set
-        self.soft = soft
-        self.placer = placer
-        self.release = placer.release
-        self.facts = facts
-        self.chooser = chooser
-        self.assigned = assigned
-        self.partition = partition
-        self.decisions = decisions
-        self.single = single
-        self.host_causes = host_causes
-        self.faults = faults
-        self._names = tuple(device_set.names)
 
     def __getitem__(self, name: str) -> str:
         device = int(self.devices[self.graph.index[name]])
         if device == NOWHERE:
             raise KeyError(name)
-        return self._names[device]
+        return self.device_set.names[device]
 
     def __iter__(self) -> Iterator[str]:
         devices = self.devices
@@ -144,27 +105,11 @@ class Placement(Mapping[str, str]):
         errors = f", {len(self.faults)} error{plural}" if self.faults else ""
         return f"<Placement of {len(self.graph)} nodes: {counts or 'none placed'}{errors}>"
 
-    @cached_property
-    def devices(self) -> np.ndarray:
-        """[nodes] position of each node's device in `device_set`, -1 without one."""
-        if self.decisions is None:
-            return np.full(len(self.graph), NOWHERE, dtype=np.int64)
-        return self.decisions.device
-
     def counts(self) -> dict[str, int]:
         """Local device name (`GPU:0`) -> number of nodes; full names where the machine has several tasks."""
         placed = self.devices[self.devices != NOWHERE]
-        totals = np.bincount(placed, minlength=len(self._names)).tolist()
+        totals = np.bincount(placed, minlength=len(self.device_set)).tolist()
         return {label: total for label, total in zip(self.device_labels, totals, strict=True) if total}
-
-    @cached_property
-    def device_labels(self) -> tuple[str, ...]:
-        """Short names of the devices (`GPU:0`); full names where the machine has several tasks."""
-        tasks = {device.parsed[:3] for device in self.device_set}
-        return tuple(
-            device.name if len(tasks) > 1 else f"{device.parsed.type}:{device.id}"
-            for device in self.device_set
-        )
 
     def explain(self, node: Any) -> Explanation:
         """Why a node is where it is: the rules that acted, in order, and what would move it.
@@ -181,10 +126,15 @@ class Placement(Mapping[str, str]):
         if name not in self.graph.index:
             alike = get_close_matches(name, self.graph.names[:_SEARCHED], 3)
             raise KeyError(f"no node {name!r}" + (f"; there is {', '.join(alike)}" if alike else ""))
-        return explain(self, name)
+        return explain(self, self.graph.index[name])
 
-    def diff(self, other: Placement) -> PlacementDiff:
-        """The nodes that have another device in `other`, with the rule that moved each; the last answer is kept."""
+    @property
+    def verdicts(self) -> Verdicts:
+        """For every node the rule that settled its device, and the culprit; all that says why reads this."""
+        return verdicts_of(self)
+
+    def diff(self, other: Placed) -> PlacementDiff:
+        """The nodes that have another device in `other`, with both verdicts on each; the last answer is kept."""
         known = self.__dict__.get("_last_diff")
         if known is None or known[0] is not other:
             known = self.__dict__["_last_diff"] = other, diff(self, other)
@@ -216,11 +166,12 @@ class Placement(Mapping[str, str]):
         root = self.partition.root
         sizes = np.bincount(root, minlength=len(self.graph))
         firsts = np.flatnonzero(sizes > 1)[np.argsort(self.decisions.decider[sizes > 1], kind="stable")]
+        culprit = self.verdicts.culprit
         for first in track(firsts.tolist(), len(firsts), "listing groups", " groups"):
             members = self.group_of(first)
             yield NodeGroup(
                 tuple(self.graph.names[node] for node in members),
-                self.graph.names[self.decisions.decider[first]],
+                self.graph.names[culprit[self.decisions.decider[first]]],
                 self.get(self.graph.names[first], ""),
                 self.constraints(first).requested.to_string(),
             )
@@ -237,36 +188,6 @@ class Placement(Mapping[str, str]):
             return []
         return [self.graph.names[node] for node in self.decisions.visiting_order(self.graph).tolist()]
 
-    def facts_of(self, node: int) -> NodeFacts:
-        """Facts of a node's signature."""
-        return self.facts[self.graph.signature[node]]
-
-    def constraints(self, node: int) -> Member:
-        """Constraints of a node's group."""
-        if self.partition is None:
-            assert self.single is not None
-            return self.single(node)
-        return self.partition.constraints(node)
-
-    def group_supported(self, node: int) -> SupportedTypes:
-        """Device types that can run all of a node's group."""
-        return self.constraints(node).supported
-
-    @cached_property
-    def _by_root(self) -> tuple[np.ndarray, np.ndarray]:
-        assert self.partition is not None
-        order = np.argsort(self.partition.root, kind="stable")
-        return order, self.partition.root[order]
-
-    def group_of(self, node: int) -> list[int]:
-        """Positions of the nodes that share a node's device by necessity, itself included, in graph order."""
-        if self.partition is None:
-            return [node]
-        order, roots = self._by_root
-        root = self.partition.root[node]
-        first, last = np.searchsorted(roots, root), np.searchsorted(roots, root, side="right")
-        return sorted(order[first:last].tolist(), key=lambda member: self.graph.rank[member])
-
     def edges(self) -> list[EdgeRow]:
         """Every edge with the devices of its ends, in the order of the consuming nodes."""
         return list(self._edge_rows())
@@ -280,7 +201,7 @@ class Placement(Mapping[str, str]):
             graph.dst_input.tolist(),
             strict=True,
         )
-        names = (*self._names, "")
+        names = (*self.device_set.names, "")
         for src, output, dst, position in columns:
             is_control = output == CONTROL
             dtype, shape, nbytes = "", None, None
@@ -307,40 +228,43 @@ class Placement(Mapping[str, str]):
         """What `log_device_placement` prints: device mapping and a line per node, as `release` writes them."""
         return log(self, resolve(release or self.release))
 
-    def kernel_summary(self, node: int) -> str:
-        """`VariableV2 on CPU: any type; on GPU: half, float; this node: int32` for one node's op."""
-        fact = self.facts_of(node)
-        op_type = fact.signature.op_type
-        if fact.is_function:
-            return f"{op_type} is a function: any device"
-        by_type: dict[str, list[str]] = {}
-        deciding: set[str] = set()
-        kinds = {kind for kind, _ in self.device_set.prioritized_types()} | {"DEFAULT"}
-        for row in self.placer.catalogue.kernels.rows(op_type):
-            if row.device_type not in kinds:
-                continue
-            parts = []
-            for name, allowed in row.constraints:
-                values = sorted(getattr(value, "short_name", str(value)) for value in allowed)
-                parts.append((name, "/".join(values)))
-                deciding.add(name)
-            text = " ".join(f"{name}={values}" for name, values in parts) if len(parts) > 1 else ""
-            by_type.setdefault(row.device_type, []).append(text or (parts[0][1] if parts else "any type"))
-        if not by_type:
-            return f"{op_type}: none"
-        listed = "; ".join(
-            f"on {'any device' if kind == 'DEFAULT' else kind}: {', '.join(dict.fromkeys(rows))}"
-            for kind, rows in sorted(by_type.items())
-        )
-        mine = ", ".join(
-            f"{name}={_short(fact.attrs[name])}"
-            for name in sorted(deciding)
-            if fact.attrs.get(name) is not None
-        )
-        return f"{op_type} {listed}" + (f"; this node: {mine}" if mine else "")
+    def frame(self, table: str = "nodes", *, depth: int | None = None) -> DataFrame:
+        """A table of the placement as a pandas ``DataFrame``; see ``jupyter.frames.placement_frames`` for the columns.
 
+        Args:
+            table: ``"nodes"``, ``"devices"``, ``"edges"``, ``"copies"``, ``"groups"``, ``"scopes"``, ``"kernels"``,
+                ``"memory"`` or ``"errors"``.
+            depth: how many levels of scopes ``"scopes"`` lists, one by default; no other table has it.
 
-def _short(value: object) -> str:
-    if isinstance(value, tuple):
-        return "/".join(_short(item) for item in value)
-    return str(getattr(value, "short_name", value))
+        Raises:
+            ValueError: there is no such table.
+        """
+        from gpuplace.jupyter.frames.placement_frames import frame
+
+        return frame(self, table, depth=depth)
+
+    def picture(self, **options: Unpack[PictureOptions]) -> Picture:
+        """The graph in colours; see ``gpuplace.jupyter.pictures.placement_picture`` for the options."""
+        from gpuplace.jupyter.pictures import placement_picture
+
+        return placement_picture(self, **options)
+
+    def trace(self, of: Operation | Tensor | str, direction: str = "inputs") -> Trace:
+        """All that an op depends on, as a `Trace`: ``names``, ``counts``, ``copies``, ``.frame()``.
+
+        Args:
+            of: an `Operation`, a `Tensor`, or the name of an op or a name scope.
+            direction: ``"inputs"``, ``"consumers"`` (all that depends on it) or ``"both"``.
+
+        Returns:
+            The `Trace`.
+
+        Raises:
+            KeyError: there is no such op; says which names are like it.
+            ValueError: an unknown direction.
+        """
+        from gpuplace.tables.dependency_trace import trace_of
+
+        return trace_of(self, of, direction)
+
+    _repr_mimebundle_ = notebook_view

@@ -10,10 +10,7 @@ release  a line                                        order of lines
 2.21     the same                                      the same
 =======  ============================================  ==============================================
 
-Reverse post-order: follow the edges depth first, from the nodes without inputs in graph order; note each node when all
-that it leads to has been noted; read the notes backwards. Two constants and a product give `b, a, MatMul`::
-
-    a ──> MatMul <── b        noted: MatMul, a, b
+Reverse post-order is worked out by `gpuplace.placer.edge_order`.
 
 >>> from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 >>> print(device_mapping(DeviceSet([DeviceAttributes("/job:localhost/replica:0/task:0/device:CPU:0")]), "1.15"), end="")
@@ -25,20 +22,11 @@ releases 1.15 and 2.21.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.device.parsed_name import parse_name
-from gpuplace.placer.placement_graph import PlacementGraph
+from gpuplace.placer.edge_order import EDGE_ORDERED_RELEASES, edge_order
+from gpuplace.placer.placed import Placed
 from gpuplace.progress import track
-
-if TYPE_CHECKING:
-    from gpuplace.why.placement import Placement
-
-EDGE_ORDERED_RELEASES = ("1.0", "1.4")
-"""Releases whose lines, and whose search for a node that cannot be placed, follow the edges."""
 
 
 def device_name(name: str, release: str) -> str:
@@ -70,7 +58,7 @@ def device_mapping(device_set: DeviceSet, release: str) -> str:
     return "\n".join(["Device mapping:", *lines]) + "\n"
 
 
-def placement_lines(placement: Placement, release: str) -> str:
+def placement_lines(placement: Placed, release: str) -> str:
     """A line per placed node, in the order of the release; each ends in a newline."""
     graph, devices = placement.graph, placement.devices.tolist()
     names = [device_name(name, release) for name in placement.device_set.names]
@@ -91,31 +79,6 @@ def placement_lines(placement: Placement, release: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def log(placement: Placement, release: str) -> str:
+def log(placement: Placed, release: str) -> str:
     """Mapping and lines together, as a program's first `Session.run` prints them."""
     return device_mapping(placement.device_set, release) + placement_lines(placement, release)
-
-
-def edge_order(graph: PlacementGraph) -> list[int]:
-    """Nodes in reverse post-order over the edges, from the nodes without inputs."""
-    consumers = graph.dst[graph.out_order].tolist()
-    starts = graph.out_start.tolist()
-    visited = [False] * len(graph)
-    noted: list[int] = []
-    for source in np.flatnonzero(np.diff(graph.in_start) == 0).tolist():
-        if visited[source]:
-            continue
-        visited[source] = True
-        stack = [(source, starts[source])]
-        while stack:
-            node, edge = stack.pop()
-            while edge < starts[node + 1] and visited[consumers[edge]]:
-                edge += 1
-            if edge == starts[node + 1]:
-                noted.append(node)
-                continue
-            stack.append((node, edge + 1))
-            consumer = consumers[edge]
-            visited[consumer] = True
-            stack.append((consumer, starts[consumer]))
-    return noted[::-1]

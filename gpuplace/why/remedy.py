@@ -10,22 +10,17 @@ nothing clashes and nothing but the wanted type is left does the remedy name it:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from gpuplace.device.parsed_name import ANY, ParsedName, parse_name
-from gpuplace.placer.bindings import Conflict, without_xla
 from gpuplace.placer.decide import NOWHERE
-from gpuplace.placer.grouping import Grouping
-from gpuplace.placer.member import Member
 from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
+from gpuplace.placer.placed import Placed
 from gpuplace.why.kernel_text import missing_kernel, other_types, supported_when_asking
 from gpuplace.why.ties import required_group
-
-if TYPE_CHECKING:
-    from gpuplace.why.placement import Placement
+from gpuplace.why.what_if import WhatIf
 
 _SHOWN_NODES = 4
 _TRIED = 8
@@ -45,30 +40,27 @@ class Remedy:
     """Where the kernel is missing: each attribute of which another type alone would help, with those types."""
 
 
-def remedies(placement: Placement, node: int, decider: int) -> Iterator[Remedy]:
+def remedies(placement: Placed, node: int) -> Iterator[Remedy]:
     """A remedy for each other device type, GPU first."""
     device = int(placement.devices[node])
     here = placement.device_set.devices[device].device_type if device != NOWHERE else ""
     kinds = [kind for kind, _ in placement.device_set.prioritized_types()]
     for kind in dict.fromkeys(["GPU", *kinds]):
         if kind != here and not kind.startswith("XLA_"):
-            yield _Search(placement, node, decider, kind).remedy()
+            yield _Search(placement, node, kind).remedy()
 
 
-def remedy_for(placement: Placement, node: int, kind: str) -> Remedy:
+def remedy_for(placement: Placed, node: int, kind: str) -> Remedy:
     """What would have to change to get a node that is elsewhere onto a device type."""
-    decider = node
-    if placement.partition is not None and placement.decisions is not None:
-        decider = int(placement.decisions.decider[placement.partition.root[node]])
-    return _Search(placement, node, decider, kind).remedy()
+    return _Search(placement, node, kind).remedy()
 
 
 class _Search:
     """Looks for the smallest change that brings one node to one device type."""
 
-    def __init__(self, placement: Placement, node: int, decider: int, kind: str) -> None:
+    def __init__(self, placement: Placed, node: int, kind: str) -> None:
         self.placement, self.graph = placement, placement.graph
-        self.node, self.decider, self.kind = node, decider, kind
+        self.node, self.first, self.kind = node, placement.first_visited(node), kind
 
     def remedy(self) -> Remedy:
         placement, node, kind = self.placement, self.node, self.kind
@@ -169,10 +161,10 @@ class _Search:
         text = f"ask for '{wanted}'" + (f" instead of '{own}'" if own else "")
         how = _how(self.placement, node)
         alternatives = [self._named(changed)]
-        if self.decider != node:
-            if not own and self._works([self.decider]):
-                text += f" here, or for {self.graph.names[self.decider]}, which decides for the group"
-                alternatives.append(self._named([self.decider]))
+        if self.first != node:
+            if not own and self._works([self.first]):
+                text += f" here, or for {self.graph.names[self.first]}, which is visited first"
+                alternatives.append(self._named([self.first]))
         elif how in (METADATA, IDENTITY):
             source = int(self.graph.src[self.graph.in_edges(node)[0]])
             text = f"it follows its input {self.graph.names[source]}: {text}"
@@ -207,58 +199,36 @@ class _Search:
         return f"ask for '{self.wanted}' for {_joined(places)}"
 
     def _moves(self, nodes: list[int]) -> bool:
-        """Whether asking for the wanted device at these nodes takes them there, where this node may follow."""
-        placement = self.placement
-        wanted = parse_name(self.wanted) or ANY
-        devices = {
-            placement.chooser.position[device.name] for device in placement.device_set.matching(wanted)
-        }
-        mine = set(placement.chooser.candidates(placement.constraints(self.node)).devices)
-        found = [_after(placement, node, dict.fromkeys(nodes, wanted)) for node in nodes]
-        return len(devices) == 1 and devices <= mine and all(set(after or ()) == devices for after in found)
+        """Whether asking for the wanted device at these nodes takes this one, which follows them, there."""
+        changed = self._if_asked(nodes)
+        return changed is not None and changed.device(self.node) in self._wanted_devices
 
     def _works(self, nodes: list[int]) -> bool:
         """Whether asking for the wanted device at these nodes leaves this one nothing but the wanted type."""
+        changed = self._if_asked(nodes)
+        devices = self.placement.device_set.devices
+        found = () if changed is None else changed.candidates(self.node).devices
+        return bool(found) and all(devices[device].device_type == self.kind for device in found)
+
+    def _if_asked(self, nodes: list[int]) -> WhatIf | None:
+        """The placement with the wanted device asked for at these nodes; None where groups clash then."""
+        name = parse_name(self.wanted) or ANY
+        changed = WhatIf(self.placement, requests=dict.fromkeys(nodes, name)).also(self.node)
+        for node in (self.node, *nodes):
+            changed.candidates(node)
+        return None if changed.conflicts else changed
+
+    @cached_property
+    def _wanted_devices(self) -> set[int]:
         placement = self.placement
-        found = _after(placement, self.node, {node: parse_name(self.wanted) or ANY for node in nodes})
-        devices = placement.device_set.devices
-        return bool(found) and all(devices[device].device_type == self.kind for device in found or ())
+        matching = placement.device_set.matching(parse_name(self.wanted) or ANY)
+        return {placement.chooser.position[device.name] for device in matching}
 
 
 def _joined(items: list[str]) -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
-def _after(placement: Placement, node: int, changes: Mapping[int, ParsedName]) -> tuple[int, ...] | None:
-    """A node's candidates when some nodes ask for other devices; None where nodes that share a device clash."""
-    bindings, single = placement.placer.bindings, placement.single
-    assert single is not None
-
-    def member(other: int) -> Member:
-        constraints = single(other)
-        name = changes.get(other)
-        if name is None or constraints.assigned != ANY:
-            return constraints
-        makes_state = placement.facts_of(other).makes_state
-        supported = supported_when_asking(placement, other, name)
-        return Member(supported, requested=name, resource=name if makes_state else ANY)
-
-    conflicts: list[Conflict] = []
-    grouping = Grouping(
-        member, placement.device_set.type_priority, soft=placement.soft, rules=placement.placer.rules
-    )
-    pairs = bindings.pairs_of(int(bindings.component[node]))
-    bindings.replay(grouping, pairs, placement.soft, conflicts.append)
-    if conflicts:
-        return None
-    found = grouping.constraints(node)
-    supported = without_xla(found.supported, found.requested)
-    if any(grouping.find(reader) == grouping.find(node) for reader in placement.host_causes):
-        supported = tuple(item for item in supported if item[0] == "CPU")
-    found = replace(found, supported=supported)
-    return placement.chooser.candidates(found).devices
-
-
-def _how(placement: Placement, node: int) -> int:
+def _how(placement: Placed, node: int) -> int:
     assert placement.partition is not None and placement.decisions is not None
     return int(placement.decisions.how[node])

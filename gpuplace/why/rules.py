@@ -1,7 +1,7 @@
-"""The placement rules by name: every step of an explanation carries one.
+"""The placement rules by name, in one table: verdicts carry those that can settle a device, explanations all of them.
 
->>> Rule.KERNEL.value
-'kernel'
+>>> Rule.KERNEL.value, Rule.KERNEL.settles
+('kernel', True)
 >>> print(Rule.GENERATOR.meaning)
 a node without data inputs goes where all its consumers are
 """
@@ -9,6 +9,8 @@ a node without data inputs goes where all its consumers are
 from __future__ import annotations
 
 from enum import Enum
+
+__all__ = ["FOLLOWING", "RULES", "Rule"]
 
 
 class Rule(Enum):
@@ -35,41 +37,62 @@ class Rule(Enum):
     KERNEL_PRIORITY = "kernel priority"
     TYPE_PRIORITY = "type priority"
     NAME_ORDER = "name order"
+    ONLY_DEVICE = "only device"
     CONFLICT = "conflict"
-    MISSING_DEVICE = "missing device"
-    NEW_DEVICE = "new device"
     FAILED = "failed"
 
     @property
     def meaning(self) -> str:
-        """The rule in a few words."""
-        return _MEANINGS[self]
+        """The rule in one sentence."""
+        return _TABLE[self][1]
+
+    @property
+    def settles(self) -> bool:
+        """Whether it can settle a device; the others only lead from one step of an explanation to the next."""
+        return _TABLE[self][0]
 
 
-_MEANINGS = {
-    Rule.KERNEL: "only devices of a type that has a kernel for the op and its types",
-    Rule.ASSIGNED: "a node that already has a device keeps it and binds its group",
-    Rule.REQUEST: "only devices that match what the program asked for",
-    Rule.REFERENCE_EDGE: "a node that takes a reference runs where the variable lives",
-    Rule.RESOURCE_EDGE: "a node that takes a resource handle runs where the resource lives",
-    Rule.DATASET_EDGE: "a dataset lives where the dataset that it reads lives",
-    Rule.YIELDS_TO_SOURCE: "across a reference or resource edge the consumer's request yields to the source's",
-    Rule.COLOCATION: "nodes of one colocation group run on one device",
-    Rule.COLOCATION_IGNORED: "soft placement ignores a colocation that cannot be satisfied",
-    Rule.REQUESTS_DROPPED: "soft placement drops the parts in which two requests of a group differ",
-    Rule.SOFT_PLACEMENT: "soft placement drops type and index of the requested device",
-    Rule.SOFT_RESOURCE: "soft placement, as a last resort, moves a resource from the device asked for it",
-    Rule.HOST_DATA: "a node that reads a list of strings or handles, or passes a dataset on, runs on the CPU (2.x)",
-    Rule.GROUP: "the first node of the group that is visited decides for all",
-    Rule.GENERATOR: "a node without data inputs goes where all its consumers are",
-    Rule.METADATA: "a node that reads only the size of its input goes where the input is",
-    Rule.IDENTITY: "an Identity between two nodes of equal request stays with its input",
-    Rule.DEFAULT_DEVICE: "the default device of the caller comes first",
-    Rule.KERNEL_PRIORITY: "the device type whose kernel has the higher priority comes first",
-    Rule.TYPE_PRIORITY: "device types in their order of preference, GPU before CPU",
-    Rule.NAME_ORDER: "of equal devices the first by name, compared as text (GPU:10 before GPU:2)",
-    Rule.CONFLICT: "two nodes that have to share a device cannot",
-    Rule.MISSING_DEVICE: "the machine no longer has the device",
-    Rule.NEW_DEVICE: "the machine did not have the device before",
-    Rule.FAILED: "no device is left",
+_TABLE: dict[Rule, tuple[bool, str]] = {
+    Rule.KERNEL: (True, "only devices of a type that has a kernel for the op and its types"),
+    Rule.ASSIGNED: (True, "a node that already has a device keeps it, and so does its group"),
+    Rule.REQUEST: (True, "only devices that match what the program asked for"),
+    Rule.REFERENCE_EDGE: (False, "a node that takes a reference runs where the variable lives"),
+    Rule.RESOURCE_EDGE: (False, "a node that takes a resource handle runs where the resource lives"),
+    Rule.DATASET_EDGE: (False, "a dataset lives where the dataset that it reads lives"),
+    Rule.YIELDS_TO_SOURCE: (
+        True,
+        "across a reference or resource edge the consumer's request yields to the source's",
+    ),
+    Rule.COLOCATION: (False, "nodes of one colocation group run on one device"),
+    Rule.COLOCATION_IGNORED: (False, "soft placement ignores a colocation that cannot be satisfied"),
+    Rule.REQUESTS_DROPPED: (True, "soft placement drops the parts in which two requests of a group differ"),
+    Rule.SOFT_PLACEMENT: (True, "soft placement drops the type and index of a request that cannot be met"),
+    Rule.SOFT_RESOURCE: (
+        True,
+        "soft placement, as a last resort, moves a resource from the device asked for it",
+    ),
+    Rule.HOST_DATA: (
+        True,
+        "a node that reads a list of strings or handles, or passes a dataset on, runs on the CPU (2.x)",
+    ),
+    Rule.GROUP: (False, "the first node of the group that is visited gets the device for all"),
+    Rule.GENERATOR: (True, "a node without data inputs goes where all its consumers are"),
+    Rule.METADATA: (True, "a node that reads only the size of its input goes where the input is"),
+    Rule.IDENTITY: (True, "an Identity between two nodes with equal requests stays with its input"),
+    Rule.DEFAULT_DEVICE: (True, "the caller's default device comes first"),
+    Rule.KERNEL_PRIORITY: (True, "the device type whose kernel has the higher priority comes first"),
+    Rule.TYPE_PRIORITY: (True, "device types in their order of preference, GPU before CPU"),
+    Rule.NAME_ORDER: (
+        True,
+        "of equal devices the first by name, compared as text (GPU:10 before GPU:2)",
+    ),
+    Rule.ONLY_DEVICE: (True, "the machine has no other device"),
+    Rule.CONFLICT: (False, "two nodes that have to share a device cannot"),
+    Rule.FAILED: (True, "no device is left"),
 }
+
+RULES = tuple(Rule)
+"""The rules; arrays hold positions in it."""
+
+FOLLOWING = (Rule.GENERATOR, Rule.METADATA, Rule.IDENTITY)
+"""Rules by which a node goes where another node is."""

@@ -8,21 +8,18 @@ Under a conflict the group falls into parts that a program still has to bring to
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
 
 from gpuplace.device.parsed_name import ParsedName
 from gpuplace.placer.bindings import Conflict
 from gpuplace.placer.grouping import Binding
+from gpuplace.placer.placed import Placed
 from gpuplace.why.rules import Rule
-
-if TYPE_CHECKING:
-    from gpuplace.why.placement import Placement
-
 
 RULE_OF_BINDING = {
     Binding.REFERENCE: Rule.REFERENCE_EDGE,
     Binding.RESOURCE: Rule.RESOURCE_EDGE,
     Binding.DATASET: Rule.DATASET_EDGE,
+    Binding.CALL: Rule.RESOURCE_EDGE,
     Binding.COLOCATION: Rule.COLOCATION,
 }
 
@@ -33,7 +30,7 @@ def name_text(name: ParsedName) -> str:
     return name.to_string() + lone
 
 
-def tie_text(placement: Placement, binding: Binding, first: int, second: int) -> str:
+def tie_text(placement: Placed, binding: Binding, first: int, second: int) -> str:
     """One binding in words: `reference edge v -> w`, `b is colocated with a`, `a and b are colocated with v`."""
     names = placement.graph.names
     if binding is not Binding.COLOCATION:
@@ -45,50 +42,47 @@ def tie_text(placement: Placement, binding: Binding, first: int, second: int) ->
     return f"{names[own]} is colocated with {names[other]}"
 
 
-def _colocated_with(placement: Placement, first: int, second: int) -> str | None:
+def _colocated_with(placement: Placed, first: int, second: int) -> str | None:
     """The name in the `_class` entries that ties two nodes."""
     graph = placement.graph
     here, there = ((*graph.colocation(node), graph.names[node]) for node in (first, second))
     return next((label for label in here if label in there), None)
 
 
-def ties_between(placement: Placement, node: int, other: int) -> tuple[str, ...]:
+def ties_between(placement: Placed, node: int, other: int) -> tuple[str, ...]:
     """The bindings that lead from a node to another one of its group, the fewest, in words."""
     return tuple(tie_text(placement, *tie) for tie in _path(placement, node, other))
 
 
-def bindings_between(placement: Placement, node: int, other: int) -> tuple[Binding, ...]:
-    """The kinds of those bindings."""
-    return tuple(binding for binding, _, _ in _path(placement, node, other))
+_Tie = tuple[Binding, int, int]
 
 
-def _path(placement: Placement, node: int, other: int) -> list[tuple[Binding, int, int]]:
+def _path(placement: Placed, node: int, other: int) -> list[_Tie]:
     """The bindings that lead from a node to another one of its group: kind, and both ends.
 
     Nodes of a colocation group are bound to its first node; the path goes from one to the other without that.
     """
     if node == other or placement.partition is None:
         return []
-    bindings, root = placement.placer.bindings, placement.partition.root
-    beside: dict[int, list[tuple[int, int]]] = {}
-    for pair in bindings.pairs_of(int(bindings.component[node])).tolist():
-        first, second = int(bindings.first[pair]), int(bindings.second[pair])
+    root = placement.partition.root
+    beside: dict[int, list[tuple[int, _Tie]]] = {}
+    for tie in placement.placer.bindings.ties_of(node, placement.partition.inside):
+        _, first, second = tie
         if root[first] == root[second] == root[node]:
-            beside.setdefault(first, []).append((second, pair))
-            beside.setdefault(second, []).append((first, pair))
-    came: dict[int, tuple[int, int]] = {}
+            beside.setdefault(first, []).append((second, tie))
+            beside.setdefault(second, []).append((first, tie))
+    came: dict[int, tuple[int, _Tie]] = {}
     queue = deque([other])
     while queue and node not in came:
         current = queue.popleft()
-        for next_node, pair in beside.get(current, ()):
+        for next_node, tie in beside.get(current, ()):
             if next_node != other and next_node not in came:
-                came[next_node] = (current, pair)
+                came[next_node] = (current, tie)
                 queue.append(next_node)
-    path: list[tuple[Binding, int, int]] = []
+    path: list[_Tie] = []
     label: str | None = None
     while node in came:
-        following, pair = came[node]
-        binding = bindings.binding(pair)
+        following, (binding, first, second) = came[node]
         before, label = label, None
         if binding is Binding.COLOCATION:
             label = _colocated_with(placement, node, following)
@@ -97,12 +91,12 @@ def _path(placement: Placement, node: int, other: int) -> list[tuple[Binding, in
             else:
                 path.append((binding, node, following))
         else:
-            path.append((binding, int(bindings.first[pair]), int(bindings.second[pair])))
+            path.append((binding, first, second))
         node = following
     return path
 
 
-def required_group(placement: Placement, node: int) -> list[int]:
+def required_group(placement: Placed, node: int) -> list[int]:
     """The nodes that a program wants on a node's device: its group, and what conflicts keep apart from it."""
     group = set(placement.group_of(node))
     conflicts = [fault for fault in placement.faults if isinstance(fault, Conflict)]

@@ -19,9 +19,10 @@ from gpuplace.jupyter import render
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.picture import drawing
 from gpuplace.placer.placer import Placer
+from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
-from tests.benchmarks.bench_placer import training_graph
-from tests.oracle.node_specs import placement_graph
+from tests.support.node_specs import placement_graph
+from tests.support.training_graph import training_graph
 
 MACHINES = ("4x Tesla K20m", "2x Tesla K20m")
 
@@ -48,7 +49,7 @@ def measure(nodes: int, rounds: int) -> dict[str, float]:
     placer = Placer(placement_graph(training_graph(nodes), catalogue), catalogue, rules="1.15")
 
     def placed(machine: str = MACHINES[0]) -> Placement:
-        return placer.place(Machine.parse(machine).device_set(environ={}), soft=True)
+        return place_again(placer, Machine.parse(machine).device_set(environ={}), soft=True)
 
     def anew() -> Placement:
         forget()

@@ -26,9 +26,10 @@ from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
 from gpuplace.tables.moves import moves_between
 from gpuplace.tables.placement_view import view_of
+from gpuplace.why.place import place_again
 from tests.benchmarks.bench_drawing import forget
-from tests.benchmarks.bench_placer import training_graph
-from tests.oracle.node_specs import graph_def
+from tests.support.node_specs import graph_def
+from tests.support.training_graph import training_graph
 
 
 def median(act: Callable[[], Any], rounds: int) -> float:
@@ -63,7 +64,7 @@ def measure(nodes: int, rounds: int, *, with_graph: bool) -> dict[str, float]:
     placer = Placer(load_placement_graph(data, catalogue, "1.15"), catalogue, rules="1.15")
 
     def placed(machine: str) -> Any:
-        return placer.place(Machine.parse(machine).device_set(environ={}), soft=True)
+        return place_again(placer, Machine.parse(machine).device_set(environ={}), soft=True)
 
     def compare() -> None:
         moves = moves_between(placed("4x Tesla K20m"), placed("2x Tesla K20m"))

@@ -25,60 +25,10 @@ from pathlib import Path
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placement_graph import PlacementGraph
-from gpuplace.placer.placer import Placer, place_graph
-from tests.oracle.node_specs import NodeSpec, graph_def, node, placement_graph
-
-TOWERS = 4
-
-
-def training_graph(count: int) -> list[NodeSpec]:
-    """A training graph of about `count` nodes."""
-    specs: list[NodeSpec] = [
-        node("x", "Placeholder", dtype="float32"),
-        node("rate", "Const", dtype="float32"),
-    ]
-    layer = 0
-    last = ["x"] * TOWERS
-    while len(specs) < count:
-        tower = layer % TOWERS
-        device = f"/gpu:{tower}"
-        w = f"tower_{tower}/layer_{layer}"
-        specs += [
-            node(f"{w}/w", "VariableV2", dtype="float32", device=device),
-            node(f"{w}/shape", "Const", dtype="int32", groups=f"{w}/w"),
-            node(
-                f"{w}/init", "RandomStandardNormal", f"{w}/shape", T="int32", dtype="float32", groups=f"{w}/w"
-            ),
-            node(f"{w}/Assign", "Assign", f"{w}/w", f"{w}/init", T="float32", groups=f"{w}/w", device=device),
-            node(f"{w}/read", "Identity", f"{w}/w", T="float32", groups=f"{w}/w", device=device),
-            node(f"{w}/MatMul", "MatMul", last[tower], f"{w}/read", T="float32", device=device),
-            node(f"{w}/Relu", "Relu", f"{w}/MatMul", T="float32", device=device),
-            node(f"{w}/Shape", "Shape", f"{w}/Relu", T="float32", device=device),
-            node(f"{w}/Cast", "Cast", f"{w}/Shape", SrcT="int32", DstT="float32"),
-            node(f"{w}/scale", "Const", dtype="float32"),
-            node(f"{w}/mul", "Mul", f"{w}/Cast", f"{w}/scale", T="float32"),
-            node(f"{w}/grad", "MatMul", f"{w}/Relu", f"{w}/MatMul", T="float32", device=device),
-            node(f"{w}/grad_id", "Identity", f"{w}/grad", T="float32"),
-            node(
-                f"{w}/update",
-                "ApplyGradientDescent",
-                f"{w}/w",
-                "rate",
-                f"{w}/grad_id",
-                T="float32",
-                groups=f"{w}/w",
-            ),
-            node(f"{w}/group", "NoOp", f"^{w}/update"),
-        ]
-        last[tower] = f"{w}/Relu"
-        layer += 1
-    return specs
-
-
-def local(gpus: int) -> list[str]:
-    """A local machine's device names."""
-    prefix = "/job:localhost/replica:0/task:0/device:"
-    return [f"{prefix}CPU:0", *(f"{prefix}GPU:{i}" for i in range(gpus))]
+from gpuplace.placer.placer import Placer
+from gpuplace.why.place import place_again, place_graph
+from tests.support.node_specs import graph_def, placement_graph
+from tests.support.training_graph import local_devices, training_graph
 
 
 def best(function: Callable[[], object], repeat: int) -> float:
@@ -99,7 +49,7 @@ def place_bytes(data: bytes, gpus: int) -> None:
     from gpuplace.graphdef.load import load_placement_graph
 
     catalogue = default_catalogue("2.21")
-    devices = DeviceSet([DeviceAttributes(name) for name in local(gpus)])
+    devices = DeviceSet([DeviceAttributes(name) for name in local_devices(gpus)])
     place_graph(load_placement_graph(data, catalogue, "2.21"), devices, catalogue, soft=True, rules="2.21")
 
 
@@ -107,7 +57,7 @@ def place_bytes_there(data: bytes, gpus: int) -> None:
     """The same in TensorFlow's C++."""
     from tests.oracle.tensorflow_placer import seconds
 
-    seconds(data, local(gpus), soft=True, repeat=1)
+    seconds(data, local_devices(gpus), soft=True, repeat=1)
 
 
 def highest_memory() -> int:
@@ -167,7 +117,7 @@ def main() -> None:
         graph = placement_graph(specs, catalogue)
         data = graph_def(specs) if arguments.oracle else b""
         for gpus in arguments.gpus:
-            devices = DeviceSet([DeviceAttributes(name) for name in local(gpus)])
+            devices = DeviceSet([DeviceAttributes(name) for name in local_devices(gpus)])
 
             # A copy forgets what an earlier placement has worked out.
             def place(graph: PlacementGraph = graph, devices: DeviceSet = devices) -> None:
@@ -176,7 +126,8 @@ def main() -> None:
             placer = Placer(graph, catalogue, rules="2.21")
             first = best(place, arguments.repeat)
             again = best(
-                lambda placer=placer, devices=devices: placer.place(devices, soft=True), arguments.repeat
+                lambda placer=placer, devices=devices: place_again(placer, devices, soft=True),
+                arguments.repeat,
             )
             tracemalloc.start()
             place()
@@ -187,7 +138,9 @@ def main() -> None:
             if arguments.oracle:
                 from tests.oracle.tensorflow_placer import seconds
 
-                theirs = f"{seconds(data, local(gpus), soft=True, repeat=arguments.repeat) * scale:.2f}"
+                theirs = (
+                    f"{seconds(data, local_devices(gpus), soft=True, repeat=arguments.repeat) * scale:.2f}"
+                )
             row = f"{len(graph):8} {gpus:5} {first * scale:14.2f} {again * scale:16.3f} {theirs:>12}"
             print(f"{row} {peak / 1024 / len(graph):9.2f}", flush=True)
 

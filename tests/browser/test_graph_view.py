@@ -10,9 +10,10 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.jupyter import render
-from gpuplace.jupyter.explorer.views import STATIC, STYLE
+from gpuplace.jupyter.explorer.views import STYLE
 from gpuplace.jupyter.pictures import legend_chips, picture_sheet
 from gpuplace.tables.palette import device_style
+from gpuplace.web.modules import widget_module
 from tests.jupyter.programs import layered, towers
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -20,12 +21,19 @@ pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 PAGE = """<!doctype html><html theme="%(theme)s"><head><style>%(style)s
 html[theme="dark"] { --jp-ui-font-color1: #e6e9ed; --jp-ui-font-color2: #a5adb8; --jp-layout-color1: #16191d;
   --jp-layout-color2: #20252b; --jp-border-color1: #565d66; --jp-border-color2: #383e46; background: #16191d; }
-</style></head><body><div id="el"></div><script type="module">%(script)s
+</style></head><body><div id="el"></div><script type="module">
+const text = %(script)s;
+const { default: view } = await import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
 const state = %(state)s;
 window.sent = [];
 const model = { get: (key) => state[key], on: () => {}, send: (message) => window.sent.push(message) };
-render({ model, el: document.getElementById("el") });
+view.render({ model, el: document.getElementById("el") });
 </script></body></html>"""
+
+
+def in_script(value):
+    """The value as JavaScript inside a script element."""
+    return json.dumps(value).replace("</", "<\\/")
 
 
 def page_of(browser, placement, opened=None, theme="light", **options):
@@ -40,13 +48,11 @@ def page_of(browser, placement, opened=None, theme="light", **options):
         "notice": "",
         "selected_box": "",
     }
-    sources = ((STATIC / name).read_text(encoding="utf-8") for name in ("lights.js", "graph_view.js"))
-    script = re.sub(r"export (default \{[^}]*\};)?", "", "\n".join(sources))
+    script = in_script(widget_module("gpuplace/graph_view.js"))
     page = browser.new_page(viewport={"width": 1300, "height": 760}, accept_downloads=True)
     errors = page.errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    data = json.dumps(state).replace("</", "<\\/")
-    page.set_content(PAGE % {"theme": theme, "style": STYLE, "script": script, "state": data})
+    page.set_content(PAGE % {"theme": theme, "style": STYLE, "script": script, "state": in_script(state)})
     page.locator(".gp-canvas[data-drawn]").wait_for()
     return page
 

@@ -70,6 +70,7 @@ def test_the_guides_towers(opened):
     expect(page.locator(".gp-legend")).to_contain_text("2 copies between devices, 32 B")
     page.locator("#graph g.node").filter(has_text="MatMul_1").click()
     expect(page.locator(".gp-why")).to_contain_text("asked for '/device:GPU:3'")
+    expect(page.locator(".gp-why .gp-left").last).to_have_text("GPU:3")
     expect(page.locator(".gp-why")).to_contain_text("To have it on CPU")
     expect(page.locator("#tables tr.gp-selected")).to_contain_text("MatMul_1")
     page.shoot("chosen")

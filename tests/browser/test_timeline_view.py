@@ -7,8 +7,9 @@ import re
 import pytest
 
 import gpuplace as tf
-from gpuplace.jupyter.explorer.views import STATIC, STYLE
+from gpuplace.jupyter.explorer.views import STYLE
 from gpuplace.jupyter.timeline_view import TimelineView
+from gpuplace.web.modules import widget_module
 from tests.timelines.steps import busy_step, crowded_step, tower_step
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -16,7 +17,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 PAGE = """<!doctype html><html theme="%(theme)s"><head><style>%(style)s
 html[theme="dark"] { --jp-ui-font-color1: #e6e9ed; --jp-ui-font-color2: #a5adb8; --jp-layout-color1: #16191d;
   --jp-layout-color2: #20252b; --jp-border-color1: #565d66; --jp-border-color2: #383e46; background: #16191d; }
-</style></head><body><div id="el"></div><script type="module">%(script)s
+</style></head><body><div id="el"></div><script type="module">
+const text = %(script)s;
+const { default: view } = await import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
 const state = %(state)s;
 const raw = Uint8Array.from(atob(state.columns), (letter) => letter.charCodeAt(0));
 state.columns = new DataView(raw.buffer);
@@ -28,8 +31,13 @@ const model = {
   on: (what, act) => (heard[what] ??= []).push(act),
   send: (message) => window.sent.push(message),
 };
-render({ model, el: document.getElementById("el") });
+view.render({ model, el: document.getElementById("el") });
 </script></body></html>"""
+
+
+def in_script(value):
+    """The value as JavaScript inside a script element."""
+    return json.dumps(value).replace("</", "<\\/")
 
 
 def page_of(browser, timeline, theme="light"):
@@ -41,15 +49,11 @@ def page_of(browser, timeline, theme="light"):
         "colour": view.colour,
         "goto": {},
     }
-    scripts = "\n".join(
-        (STATIC / name).read_text(encoding="utf-8") for name in ("dom.js", "timeline_view.js")
-    )
+    script = in_script(widget_module("gpuplace/timeline_view.js"))
     page = browser.new_page(viewport={"width": 1200, "height": 620})
     errors = page.errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    data = json.dumps(state).replace("</", "<\\/")
-    script = re.sub(r"export default \{[^}]*\};", "", scripts)
-    page.set_content(PAGE % {"theme": theme, "style": STYLE, "script": script, "state": data})
+    page.set_content(PAGE % {"theme": theme, "style": STYLE, "script": script, "state": in_script(state)})
     page.locator(".gp-lanes[data-drawn]").wait_for()
     return page
 

@@ -71,7 +71,7 @@ def test_against_a_graph(gpuplace, log, graph):
     """`a` is asked onto the second GPU; the log has it on the first."""
     result = gpuplace("log", log, "--against", graph)
     assert result.returncode == 3, result.stderr
-    assert f"a: logged {L}/device:GPU:0, else {L}/device:GPU:1 (request)" in result.stdout
+    assert f"a: logged {L}/device:GPU:0, compared with {L}/device:GPU:1 (request)" in result.stdout
     rows = json.loads(gpuplace("log", log, "--against", graph, "--format", "json").stdout)
     assert rows == [
         {

@@ -37,8 +37,8 @@ from gpuplace.errors import OpError
 from gpuplace.graphdef.load import load_graph_def
 from tests.fuzz.forms import formed
 from tests.fuzz.mutations import mutant
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.node_specs import graph_def
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import graph_def
 
 DATA = Path(__file__).parent.parent / "data" / "graph_defs"
 TIME_LIMIT = 10.0

@@ -150,11 +150,11 @@ def test_magics_inside_the_cell_work(run, shell):
     ("line", "message"),
     [
         ("--mashine cpu", "unrecognized arguments: --mashine"),
-        ("--machine 2x Tesla K40c", 'write a text with blanks in quotes: --machine "4x Tesla K20m"'),
+        ("--machine 2x Tesla K40c", 'put text with spaces in quotes: --machine "4x Tesla K20m"'),
         ("--machine '2x Nonsense'", "--machine: Unknown GPU model 'Nonsense'"),
         ("--release 1.3", "invalid choice: '1.3'"),
         ('--machine "2x', "No closing quotation"),
-        ("--into 2x", "--into: '2x' is no name of a variable"),
+        ("--into 2x", "--into: '2x' is not the name of a variable"),
         ("--open nowhere", "There is no name scope 'nowhere'"),
     ],
 )

@@ -15,7 +15,7 @@ def test_sizes():
 
 @pytest.mark.parametrize("data", [b"", b"\x89PNG\r\n", b"\xff\xd8\xff\xd9", JPEG[:10]])
 def test_what_is_no_jpeg(data):
-    with pytest.raises(ValueError, match="no JPEG"):
+    with pytest.raises(ValueError, match="not a JPEG"):
         pdf_of_jpeg(data, dots_per_inch=96)
 
 

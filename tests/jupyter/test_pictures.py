@@ -182,7 +182,7 @@ def test_compare(placement):
     later = tf.place(towers(), machine="3x Tesla K20m", config=soft)
     for picture in (placement.diff(later).picture(), later.picture(against=placement)):
         assert picture.colouring.name == "moved"
-        assert "MatMul · GPU:3 → GPU:0" in picture.svg and "missing device: 3" in picture.svg
+        assert "MatMul · GPU:3 → GPU:0" in picture.svg and "soft placement: 1" in picture.svg
         assert "3 nodes moved" in picture.dot
     assert later.picture(against=placement, colour="assigned").colouring.name == "assigned"
     assert "0 nodes moved" in placement.diff(placement).picture().svg

@@ -81,7 +81,7 @@ def test_diff_of_logs_and_placements():
     assert [move.node for move in diff] == ["Const_3", "Const_2", "MatMul_1"]
     move = diff.moves[2]
     assert move == ("MatMul_1", "MatMul", f"{L}/device:GPU:3", f"{L}/device:GPU:0", "soft placement")
-    assert "3 nodes on another; 3 logged GPU:3, else GPU:0" in str(diff)
+    assert "3 nodes on another; 3 logged GPU:3, compared with GPU:0" in str(diff)
     less = tf.parse_log(log_without(placement.log("1.15"), "AddN"))
     assert log.diff(less).only_logged == ("AddN",) and less.diff(log).only_other == ("AddN",)
     assert log.diff(less) and not log.diff(log)
@@ -137,7 +137,7 @@ def test_picture_frame_and_page():
     assert "GPU:1" in picture.svg and picture.drawing.edges == 0
     shown = log._repr_mimebundle_()
     assert "not understood" in shown["text/html"] and "left over" in shown["text/html"]
-    assert "a log does not tell copies" in shown["text/plain"]
+    assert "a log does not list copies" in shown["text/plain"]
 
 
 HOSTILE = {

@@ -71,7 +71,7 @@ def test_later_changes_of_visible_devices_have_no_effect_and_are_told(state, env
         (gpu,) = gpus(state.session_devices())
     assert gpu.physical_id == 2
     assert str(caught[0].message) == (
-        "CUDA_VISIBLE_DEVICES='0,1' has no effect: this process made its GPU devices with CUDA_VISIBLE_DEVICES='2', "
+        "CUDA_VISIBLE_DEVICES='0,1' has no effect: this process created its GPU devices with CUDA_VISIBLE_DEVICES='2', "
         "and CUDA reads it only once. Set it before the first session, or call tf.reset_runtime()."
     )
     assert caught[0].filename == __file__

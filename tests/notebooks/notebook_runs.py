@@ -210,7 +210,7 @@ def portable(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def with_answers(notebook: nbformat.NotebookNode, answers: list[Answer]) -> nbformat.NotebookNode:
-    """The notebook with what its answers printed written behind them."""
+    """The notebook with what its answers printed written after them."""
     told = iter(answers)
 
     def block(match: re.Match) -> str:

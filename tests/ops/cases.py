@@ -1,7 +1,7 @@
 """What one recorded case of an op is, and where the recorded answers are.
 
 A table (`table_<name>.py`) lists cases: op type, inputs in the order of the signature, attributes. The script
-`tests/oracle/record_ops.py` runs them in TensorFlow 2.21 and writes `recorded/<name>.json`; `test_kernels.py` runs them
+`tests/oracle/record/ops.py` runs them in TensorFlow 2.21 and writes `recorded/<name>.json`; `test_kernels.py` runs them
 through gpuplace's functions. This module and the tables import nothing but NumPy and ml_dtypes, since TensorFlow's
 Python reads them too.
 

@@ -1,6 +1,6 @@
 """Programs whose graphs are compared with those that TensorFlow 1.15 builds: each is a function of ``tf``.
 
-They run in a graph of their own, here and, by ``tests/oracle/record_graphs.py``, in TensorFlow 1.15.5 (Python 3.7).
+They run in a graph of their own, here and, by ``tests/oracle/record/graphs.py``, in TensorFlow 1.15.5 (Python 3.7).
 """
 
 PROGRAMS = {}

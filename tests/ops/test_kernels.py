@@ -57,7 +57,7 @@ def test_computes_what_tensorflow_computes(key: str, backend: str) -> None:
     table, case = CASES[key]
     answer = ANSWERS.get(key)
     assert answer is not None and answer["digest"] == digest(case), (
-        f"{key} has no answer of TensorFlow's for these inputs: python tests/oracle/record_ops.py {table}"
+        f"{key} has no answer of TensorFlow's for these inputs: python tests/oracle/record/ops.py {table}"
     )
     xp: Any = np
     device_type = "CPU"

@@ -2,9 +2,10 @@
 
 A body is grown like a graph, from what its arguments offer, and may call further functions:
 
-    message = RandomFunctions(random.Random(1), usable_ops("2.21"), "2.21").message(8)
+    message, is_recursive = random_functions(random.Random(1), usable_ops("2.21"), "2.21", 8)
 
-gives a GraphDef whose library holds all that its nodes call.
+gives a GraphDef whose library holds all that its nodes call. Half of the graphs are about handles: calls take and give
+them back, mostly stay calls, and few kinds of nodes ask for few devices, so that requests meet across calls.
 """
 
 from __future__ import annotations
@@ -17,11 +18,29 @@ from gpuplace.dtypes import DType, as_dtype
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.op_def import OpDef
 from gpuplace.kernels.registry import default_catalogue
-from tests.oracle.fuzz import RandomGraph
-from tests.oracle.node_specs import PRODUCER, add_node_def, graph_def_class
+from tests.support.node_specs import PRODUCER, add_node_def, graph_def_class
+from tests.support.random_graphs import RandomGraph
 
 DEEPEST = 3
 """Functions call functions at most so deep."""
+
+HANDLE_OPS = (
+    "VarHandleOp VarHandleOp Identity Identity Identity ReadVariableOp AssignVariableOp ResourceApplyGradientDescent "
+    "ResourceApplyMomentum ResourceApplyMomentum VarIsInitializedOp IteratorV2 IteratorGetNext FIFOQueueV2 "
+    "QueueEnqueueV2 MutexV2 IdentityN Switch Merge Const NoOp Neg"
+).split()
+"""What graphs about handles are made of."""
+
+HANDLE_DEVICES = [
+    "/cpu:0",
+    "/gpu:0",
+    "/gpu:1",
+    "/device:GPU:*",
+    "/device:CPU:*",
+    "/device:*:1",
+    "/task:0",
+    "/gpu:7",
+]
 
 
 class Library:
@@ -53,6 +72,12 @@ class Library:
             if name in default_catalogue(rules).ops
         ]
         self.lowered = rng.choice([1.0, 0.9, 0.5])
+        self.is_recursive = False
+        self.about_handles = rng.random() < 0.5
+        if self.about_handles:
+            self.lowered = rng.choice([0.0, 0.2, 0.5])
+        self.open: list[tuple[str, tuple[DType, ...], tuple[DType, ...]]] = []
+        self.count = 0
 
     def function(self, wanted: Sequence[DType], given: Sequence[DType], depth: int) -> str:
         """A function of these types: one that is there, or a new one."""
@@ -63,12 +88,14 @@ class Library:
         ]
         if same and self.rng.random() < 0.4:
             return self.rng.choice(same)
+        name, self.count = f"f{self.count}", self.count + 1
+        self.open.append((name, tuple(wanted), tuple(given)))
         body = FunctionGraph(self, depth + 1)
         for i, dtype in enumerate(wanted):
             body.outputs.setdefault(dtype.name, []).append(f"a{i}")
         body.grow(self.rng.choice([0, 1, 3, 5]))
         results = [body.source(dtype) for dtype in given]
-        name = f"f{len(self.message.library.function)}"
+        self.open.pop()
         made = self.message.library.function.add()
         made.signature.name = name
         for i, dtype in enumerate(wanted):
@@ -99,6 +126,14 @@ class FunctionGraph(RandomGraph):
         self.malformed = self.malformed and self.rng.random() < 0.3
         self.call_rate = 0.0 if depth >= DEEPEST else [0.5, 0.25, 0.15][depth]
         self.ranges: dict[str, dict[str, range]] = {}
+        if library.about_handles:
+            self.common = [name for name in HANDLE_OPS if name in self.ops]
+            self.any_rate = self.rng.choice([0.0, 0.0, 0.1])
+            self.reuse_rate = self.rng.choice([0.8, 0.95])
+            self.device_rate = self.rng.choice([0.1, 0.3, 0.6])
+            self.class_rate = self.rng.choice([0.0, 0.0, 0.2])
+            self.devices = self.rng.choice([HANDLE_DEVICES[:2], HANDLE_DEVICES[:3], HANDLE_DEVICES])
+            self.call_rate = 0.0 if depth >= DEEPEST else [0.4, 0.3, 0.2][depth]
 
     def grow(self, count: int) -> list[Any]:
         while len(self.specs) < count:
@@ -108,6 +143,16 @@ class FunctionGraph(RandomGraph):
             else:
                 self.add(self.ops[self.rng.choice(names)])
         return self.specs
+
+    def pick_allowed(self, allowed: Sequence[DType]) -> DType:
+        if self.library.about_handles and as_dtype("float32") in allowed and self.rng.random() < 0.95:
+            return as_dtype("float32")
+        return super().pick_allowed(allowed)
+
+    def pick_type(self) -> DType:
+        if self.library.about_handles and self.rng.random() < 0.9:
+            return as_dtype("float32")
+        return super().pick_type()
 
     def emit(self, op: str, inputs: Sequence[str], attrs: dict[str, Any], given: Sequence[DType]) -> str:
         name = super().emit(op, inputs, attrs, given)
@@ -132,6 +177,8 @@ class FunctionGraph(RandomGraph):
     def some_types(self, most: int) -> list[DType]:
         """Types of values that are there already, mostly."""
         there = [as_dtype(name) for name in self.outputs if not name.endswith("_ref")]
+        if self.library.about_handles:
+            there = [as_dtype("resource")] * 3 + there[:1]
         count = self.rng.randint(0, most)
         return [
             self.rng.choice(there) if there and self.rng.random() < 0.8 else self.pick_type()
@@ -140,7 +187,12 @@ class FunctionGraph(RandomGraph):
 
     def call(self) -> None:
         """Adds a node that calls functions."""
+        if self.library.open and self.rng.random() < 0.02:
+            self.call_again()
+            return
         kind = self.rng.choice([*self.library.callers, "direct"])
+        if self.library.about_handles and self.rng.random() < 0.8:
+            kind = self.rng.choice(["PartitionedCall", "StatefulPartitionedCall"])
         lowered = self.rng.random() < self.library.lowered
         attrs: dict[str, Any] = {}
         first: list[DType] = []
@@ -176,7 +228,20 @@ class FunctionGraph(RandomGraph):
             attrs["_XlaMustCompile"] = self.rng.random() < 0.7
         if self.rng.random() < 0.02:
             attrs["_tpu_replicate"] = b"x"
-        inputs = [str(self.source(dtype)) for dtype in (*first, *wanted)]
+        self.emit_call(op, attrs, (*first, *wanted), given)
+
+    def call_again(self) -> None:
+        """Adds a call of a function that is being made, which stays a call."""
+        name, wanted, given = self.rng.choice(self.library.open)
+        attrs = {"Tin": wanted, "Tout": given, "f": FunctionRef(name)}
+        self.library.is_recursive = True
+        self.emit_call("StatefulPartitionedCall", attrs, wanted, given)
+
+    def emit_call(
+        self, op: str, attrs: dict[str, Any], wanted: Sequence[DType], given: Sequence[DType]
+    ) -> None:
+        """Adds a calling node with inputs of these types."""
+        inputs = [str(self.source(dtype)) for dtype in wanted]
         while self.specs and self.rng.random() < self.control_rate:
             inputs.append(f"^{self.rng.choice(self.specs).name}")
         self.emit(op, inputs, attrs, given)
@@ -186,11 +251,11 @@ class FunctionGraph(RandomGraph):
         return FunctionRef(self.library.function(wanted, given, self.depth))
 
 
-def random_functions(rng: random.Random, ops: dict[str, OpDef], rules: str, nodes: int) -> Any:
-    """A GraphDef of about so many nodes, before its functions are counted."""
+def random_functions(rng: random.Random, ops: dict[str, OpDef], rules: str, nodes: int) -> tuple[Any, bool]:
+    """A GraphDef of about so many nodes, before its functions are counted, and whether a function calls itself."""
     library = Library(rng, ops, rules)
     graph = FunctionGraph(library)
     graph.grow(nodes)
     for spec in graph.specs:
         add_node_def(library.message.node, spec, spec.inputs)
-    return library.message
+    return library.message, library.is_recursive

@@ -23,7 +23,7 @@ from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.graphdef.load import load_placement_graph
 from gpuplace.kernels.registry import default_catalogue
-from gpuplace.placer.placer import place_graph
+from gpuplace.why.place import place_graph
 from gpuplace.why.placement import Placement
 from gpuplace.why.rules import Rule
 

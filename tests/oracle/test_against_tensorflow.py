@@ -4,8 +4,9 @@ import random
 
 import pytest
 
-from tests.oracle.fuzz import RandomGraph, comparable, ours, usable_ops
-from tests.oracle.node_specs import graph_def
+from tests.oracle.fuzz import comparable, ours
+from tests.support.node_specs import graph_def
+from tests.support.random_graphs import RandomGraph, usable_ops
 
 
 @pytest.mark.oracle

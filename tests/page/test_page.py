@@ -1,5 +1,6 @@
 """The report page as a file: self-contained, safe with hostile names, and with everything that it tells."""
 
+import base64
 import json
 import re
 
@@ -40,13 +41,19 @@ def test_nothing_is_fetched():
     page = page_html(tf.place(towers(), "4x Tesla K20m"))
     assert "default-src 'none'" in page
     assert not re.search(r'(src|href)="(?!data:)', page) and "@import" not in page and "url(" not in page
-    urls = set(re.findall(r"https?://[^\s\"'`<>]+", page))
+    modules = json.loads(re.search(r'<script type="importmap" id="modules">(.*?)</script>', page)[1])[
+        "imports"
+    ]
+    head = "data:text/javascript;base64,"
+    assert all(url.startswith(head) for url in modules.values())
+    scripts = [base64.b64decode(url.removeprefix(head)).decode() for url in modules.values()]
+    urls = set(re.findall(r"https?://[^\s\"'`<>]+", "\n".join([page, *scripts])))
     assert urls == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
 
 
 def test_hostile_names_stay_text():
     page = page_html(hostile_view(), title=HOSTILE[0], settings=[("machine", HOSTILE[0])])
-    assert page.count("<script") == 2 and page.count("</script>") == 2
+    assert page.count("<script") == page.count("</script>") == 3
     assert "<!--" not in page and "<img" not in page and "\u202e" not in page and "\x00" not in page
     assert page.encode("utf-8")
     data = data_of(page)

@@ -15,8 +15,9 @@ from gpuplace.placer.placer import Placer
 from gpuplace.tables.memory import memory_rows
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.text import summary_text
-from tests.benchmarks.bench_placer import training_graph
-from tests.oracle.node_specs import graph_def
+from gpuplace.why.place import place_again
+from tests.support.node_specs import graph_def
+from tests.support.training_graph import training_graph
 
 DATA = graph_def(training_graph(18_000))
 
@@ -32,7 +33,7 @@ def placer():
 
 
 def placed(machine, made):
-    return made.place(Machine.parse(machine).device_set(environ={}), soft=True)
+    return place_again(made, Machine.parse(machine).device_set(environ={}), soft=True)
 
 
 WORK = {

@@ -7,7 +7,9 @@ from tests.jupyter.programs import layered
 
 def written_out(reasons, placement, node):
     """(rule, note, devices) of each step, and the remedies, of the node at a position."""
-    steps, remedies, ties, decider, refused, made, like = reasons.records.values[reasons.of_node[node]]
+    steps, remedies, ties, because, held_by, refused, made, like = reasons.records.values[
+        reasons.of_node[node]
+    ]
     name = placement.graph.names[node if like < 0 else like]
     strings, known = reasons.strings.values, reasons.steps.values
 
@@ -22,7 +24,8 @@ def written_out(reasons, placement, node):
         ],
         tuple((text(kind), text(told)) for kind, told in remedies),
         tuple(map(text, ties)),
-        text(decider),
+        text(because),
+        text(held_by),
         text(refused),
     )
 
@@ -32,7 +35,8 @@ def as_told(explanation):
         [(step.rule.value, step.note, step.after) for step in explanation.steps],
         explanation.remedy,
         explanation.ties,
-        explanation.decided_by,
+        explanation.because,
+        explanation.held_by,
         explanation.refused or "",
     )
 

@@ -189,7 +189,7 @@ def test_every_rule_has_a_look_and_frequent_ones_their_own():
     looks = {rule: cause_look(rule) for rule in Rule}
     own = [
         looks[rule]
-        for rule in (Rule.REQUEST, Rule.KERNEL, Rule.TYPE_PRIORITY, Rule.GROUP, Rule.MISSING_DEVICE)
+        for rule in (Rule.REQUEST, Rule.KERNEL, Rule.TYPE_PRIORITY, Rule.ONLY_DEVICE, Rule.GENERATOR)
     ]
     assert len({look.fill for look in own}) == 5
 
@@ -199,7 +199,7 @@ def test_moves_by_cause():
     before = tf.place(guide(), machine="4x Tesla K20m")
     after = tf.place(guide(), machine="3x Tesla K20m", config=soft)
     found = moved_colouring(after, compare(after, before))
-    assert legend(found) == [("missing device", 3), ("did not move", 4)]
+    assert legend(found) == [("generator", 2), ("soft placement", 1), ("did not move", 4)]
     found = moved_colouring(towers(second="GPU:0"), compare(towers(second="GPU:0"), towers()))
     assert legend(found) == [("moved", 3), ("did not move", 4)]
     assert legend(moved_colouring(after, compare(after, after))) == [("did not move", 7)]

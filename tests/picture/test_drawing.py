@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuplace.picture.drawing import HARD_CAP, draw, scope_tree
+from gpuplace.picture.drawing import HARD_CAP, draw
 from gpuplace.tables.placement_view import PlacementView
+from gpuplace.tables.scopes import scope_tree
 from tests.tables.views import LOCAL, MACHINE, towers, training
 
 

@@ -5,13 +5,8 @@ The graphs are real ones that both releases of TensorFlow wrote (`tests/oracle/c
 control flow have been written out, added nodes included.
 """
 
-import io
-import json
-import lzma
-import tarfile
 import zlib
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -19,45 +14,17 @@ from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.errors import OpError
 from gpuplace.graphdef.load import load_placement_graph
 from gpuplace.kernels.registry import default_catalogue
-from gpuplace.placer.placer import place_graph
+from gpuplace.why.place import place_graph
+from tests.placer.corpus_files import CASES, FUNCTION_CASES, RECORDED, folder, load
 from tests.placer.test_recorded_placements import comparable
 
-DATA = Path(__file__).parent.parent / "data"
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-RECORDED = json.loads(lzma.decompress((DATA / "corpus-answers.json.xz").read_bytes()))
-CASES = [(*key.split(), name) for key, graphs in RECORDED["answers"].items() for name in graphs]
-FUNCTION_CASES = [(*key.split(), name) for key, graphs in RECORDED["functions"].items() for name in graphs]
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    """Kind and release that wrote them -> folder with these graphs."""
-    found = {}
-    for kind in ("corpus", "functions"):
-        for writer in ("1.15", "2.21"):
-            folder = found[kind, writer] = tmp_path_factory.mktemp(f"{kind}-{writer}")
-            data = lzma.decompress((DATA / f"{kind}-{writer}.tar.xz").read_bytes())
-            with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-                for member in archive:
-                    target = folder / member.name
-                    if member.isdir():
-                        target.mkdir(parents=True, exist_ok=True)
-                    else:
-                        target.parent.mkdir(parents=True, exist_ok=True)
-                        target.write_bytes(archive.extractfile(member).read())
-    return found
 
 
 @cache
 def device_set(rules: str, machine: str) -> DeviceSet:
     names = [*RECORDED["before"][rules], *RECORDED["machines"][machine]]
     return DeviceSet([DeviceAttributes(device) for device in names])
-
-
-def source(folder: Path, name: str) -> Path:
-    """The file, or the SavedModel's folder."""
-    model = folder / name
-    return model if model.is_dir() else folder / f"{name}.pb"
 
 
 def answer(graph, rules: str, machine: str, soft: bool):
@@ -93,15 +60,15 @@ def check(graph, names, rules: str, answers) -> None:
 
 
 @pytest.mark.parametrize("writer, rules, name", CASES)
-def test_as_tensorflow_places_it(writer, rules, name, folders):
-    graph = load_placement_graph(source(folders["corpus", writer], name), default_catalogue(rules))
+def test_as_tensorflow_places_it(writer, rules, name):
+    graph = load("corpus", writer, rules, name)
     check(graph, graph.names, rules, RECORDED["answers"][f"{writer} {rules}"][name])
 
 
 @pytest.mark.parametrize("writer, rules, name", FUNCTION_CASES)
-def test_as_tensorflow_writes_functions_out_and_places_them(writer, rules, name, folders):
+def test_as_tensorflow_inlines_functions_and_places_them(writer, rules, name):
     key = f"{writer} {rules}"
-    graph = load_placement_graph(source(folders["functions", writer], name), default_catalogue(rules), rules)
+    graph = load("functions", writer, rules, name)
     names = sorted(graph.names)
     if name in RECORDED["names"][key]:
         assert zlib.crc32("\n".join(names).encode()) == RECORDED["names"][key][name], "other nodes were added"
@@ -111,8 +78,8 @@ def test_as_tensorflow_writes_functions_out_and_places_them(writer, rules, name,
 @pytest.mark.parametrize(
     "name, signature", [(name, key) for name, found in RECORDED["signatures"].items() for key in found]
 )
-def test_a_signature_is_written_out_and_placed_as_tensorflow_does(name, signature, folders):
-    model = folders["functions", "2.21"] / name
+def test_a_signature_is_inlined_and_placed_as_tensorflow_does(name, signature):
+    model = folder("functions", "2.21") / name
     graph = load_placement_graph(model, release="2.21", signature=signature)
     names = sorted(graph.names)
     number, answers = RECORDED["signatures"][name][signature]

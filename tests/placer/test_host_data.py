@@ -4,8 +4,8 @@ import pytest
 
 from gpuplace.device.machine import Machine
 from gpuplace.kernels.registry import default_catalogue
-from gpuplace.placer.placer import place_graph
-from tests.oracle.node_specs import node, placement_graph
+from gpuplace.why.place import place_graph
+from tests.support.node_specs import node, placement_graph
 
 PLACEHOLDER = node("p", "Placeholder", dtype="variant")
 NUMBER = node("z", "Const", dtype="int64")

@@ -5,7 +5,7 @@ import numpy as np
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.components import components
 from gpuplace.placer.kinds import kinds_of
-from tests.oracle.node_specs import node, placement_graph
+from tests.support.node_specs import node, placement_graph
 
 
 def kinds(specs, pairs):

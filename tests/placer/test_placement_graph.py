@@ -8,7 +8,7 @@ from gpuplace.dtypes import as_dtype
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.components import components
 from gpuplace.placer.placement_graph import PlacementGraphBuilder, split_tensor_name
-from tests.oracle.node_specs import node, placement_graph
+from tests.support.node_specs import node, placement_graph
 
 FLOAT = as_dtype("float32")
 

@@ -9,10 +9,10 @@ import pytest
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.errors import OpError
 from gpuplace.kernels.registry import default_catalogue
-from gpuplace.placer.placer import place_graph
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.node_specs import placement_graph
+from gpuplace.why.place import place_graph
 from tests.placer.recorded_answers import comparable
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import placement_graph
 
 TESTS = Path(__file__).parent.parent
 

@@ -30,7 +30,14 @@ def test_ci_runs_what_make_test_runs():
 
 def test_make_test_runs_every_check():
     steps = make("test")
-    for step in ("ruff check", "ruff format --check", "mypy", "pytest --doctest-modules gpuplace tests"):
+    for step in (
+        "ruff check",
+        "ruff format --check",
+        "deno lint",
+        "deno check",
+        "mypy",
+        "pytest --doctest-modules gpuplace tests",
+    ):
         assert step in steps, step
     assert "--require dot,notebook,browser" in steps
 
@@ -41,6 +48,12 @@ def test_make_demo_opens_the_index_or_executes_the_first_lesson():
     assert "jupyter lab" in make("demo") and '"notebooks/00-index.ipynb"' in make("demo")
     headless = make("demo", "HEADLESS=1")
     assert f'notebook_to_html.py "notebooks/{first}" build' in headless and "jupyter lab" not in headless
+
+
+def test_make_docs_builds_the_site_from_the_notebooks_and_fails_on_warnings():
+    steps = make("docs")
+    assert "--fail-on-warning" in steps and "--conf-dir notebooks/site" in steps
+    assert steps.rstrip().splitlines()[-2].endswith("notebooks build/docs")
 
 
 def test_the_changelog_knows_this_version():
@@ -57,14 +70,3 @@ def test_files_that_are_named_exist(name):
     assert named
     missing = [path for path in named if not (ROOT / path).exists()]
     assert missing == []
-
-
-def test_the_readme_names_every_release_and_command():
-    from gpuplace.cli import parser
-    from gpuplace.release import RELEASES
-
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for release in RELEASES:
-        assert f'"{release}"' in text
-    for command in parser.COMMANDS:
-        assert f"gpuplace {command}" in text

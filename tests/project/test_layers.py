@@ -15,9 +15,11 @@ PACKAGE = ROOT / "gpuplace"
 LAYERS: dict[str, set[str]] = {
     "release": set(),
     "progress": set(),
-    "errors": {"release"},
-    "shapes": {"errors", "release"},
-    "dtypes": {"errors", "release", "shapes"},
+    "typing": set(),
+    "display": {"typing"},
+    "errors": {"display", "release", "typing"},
+    "shapes": {"display", "errors", "release", "typing"},
+    "dtypes": {"display", "errors", "release", "shapes", "typing"},
 }
 BOTTOM = set(LAYERS)
 LAYERS |= {
@@ -35,6 +37,7 @@ LAYERS |= {"memory": RUN, "backends": RUN | {"memory"}}
 LAYERS["plan"] = RUN | {"memory", "backends"}
 LAYERS["tracing"] = LAYERS["plan"] | {"plan"}
 LAYERS["session"] = LAYERS["tracing"] | {"tracing"}
+LAYERS["web"] = set()
 SHOWN = set(LAYERS)
 LAYERS["tables"] = SHOWN
 LAYERS["logs"] = SHOWN | {"tables"}
@@ -42,11 +45,33 @@ LAYERS["picture"] = LAYERS["logs"] | {"logs"}
 LAYERS["timelines"] = LAYERS["picture"] | {"picture"}
 LAYERS["page"] = LAYERS["timelines"] | {"timelines"}
 LAYERS["jupyter"] = LAYERS["page"] | {"page"}
-LAYERS["placer"] |= {"why"}
 LAYERS["memory"] |= {"backends"}
 LAYERS["plan"] |= {"tracing", "session"}
-LAYERS["tables"] |= {"page", "picture"}
-TOP = {"__init__", "__main__", "api", "cli", "python", "testing", "views"}
+TOP = {"__init__", "__main__", "api", "cli", "python", "testing"}
+
+# What a class shows or writes by a layer above its own: a method of it imports that layer when it is called.
+UPWARDS: dict[str, set[str]] = {
+    "gpuplace.display": {"gpuplace.jupyter.reprs"},
+    "gpuplace.device.machine": {"gpuplace.jupyter.frames.machine_frames"},
+    "gpuplace.graph.graph": {"gpuplace.graphdef.export"},
+    "gpuplace.graph.operation": {"gpuplace.graphdef.export"},
+    "gpuplace.why.placement": {
+        "gpuplace.jupyter.frames.placement_frames",
+        "gpuplace.jupyter.pictures",
+        "gpuplace.tables.dependency_trace",
+    },
+    "gpuplace.why.blame": {"gpuplace.jupyter.frames.explanation_frames"},
+    "gpuplace.why.diff": {"gpuplace.jupyter.frames.explanation_frames", "gpuplace.jupyter.pictures"},
+    "gpuplace.why.explanation": {"gpuplace.jupyter.frames.explanation_frames"},
+    "gpuplace.session.base_session": {"gpuplace.jupyter.frames.machine_frames", "gpuplace.timelines.reader"},
+    "gpuplace.tables.dependency_trace": {"gpuplace.jupyter.frames.placement_frames"},
+    "gpuplace.logs.log_diff": {"gpuplace.jupyter.frames.log_frames"},
+    "gpuplace.logs.logged_placement": {"gpuplace.jupyter.frames.log_frames", "gpuplace.jupyter.pictures"},
+    "gpuplace.timelines.step_timeline": {
+        "gpuplace.jupyter.frames.timeline_frames",
+        "gpuplace.jupyter.timeline_view",
+    },
+}
 
 # Third-party packages, and the modules (or packages) that may import them.
 OWNERS: dict[str, set[str]] = {
@@ -116,12 +141,39 @@ def is_within(module: str, owner: str) -> bool:
     return module == owner or module.startswith(owner + ".")
 
 
+def lazy_imports(tree: ast.AST) -> set[tuple[int, str]]:
+    """The imports inside functions."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return {found for function in functions for found in imports(function)}
+
+
+def without_types(tree: ast.Module) -> ast.Module:
+    """A module without what only type checkers read."""
+    body = [
+        node for node in tree.body if not (isinstance(node, ast.If) and is_name(node.test, "TYPE_CHECKING"))
+    ]
+    return ast.Module(body, [])
+
+
+def is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
 def faults(module: str, source: str) -> list[str]:
     """What `source`, as the module of that name, imports against the tables."""
     found = []
     parts = module.split(".")
     layer = parts[1] if len(parts) > 1 else "__init__"
-    for line, name in imports(ast.parse(source)):
+    tree = ast.parse(source)
+    if (
+        module == "gpuplace.typing"
+    ):  # names the types of every layer and library for type checkers, and loads none
+        tree = without_types(tree)
+    allowed = UPWARDS.get(module, set())
+    lazy = lazy_imports(tree) if allowed else set()
+    for line, name in imports(tree):
+        if (line, name) in lazy and name.rpartition(".")[0] in allowed:
+            continue
         top, *rest = name.split(".")
         if top == "gpuplace":
             target = rest[0] if rest else "__init__"
@@ -161,10 +213,23 @@ def test_every_module_belongs_to_a_layer():
         ("gpuplace.graphdef.load", "import gpuplace"),
         ("gpuplace.errors", "from gpuplace.dtypes import DType"),
         ("gpuplace.device.machine", "import numpy"),
+        ("gpuplace.device.machine", "from gpuplace.jupyter.frames.machine_frames import mapping_frame"),
+        ("gpuplace.device.machine", "def f():\n    from gpuplace.jupyter.pictures import Picture"),
+        ("gpuplace.typing", "import pandas"),
     ],
 )
 def test_a_wrong_import_is_found(module, source):
     assert len(faults(module, source)) == 1
+
+
+def test_upward_imports_that_are_named_are_there():
+    """A name that nobody needs any more goes from the table."""
+    for module, names in UPWARDS.items():
+        path = PACKAGE.parent / (module.replace(".", "/") + ".py")
+        used = {
+            name.rpartition(".")[0] for _, name in lazy_imports(ast.parse(path.read_text(encoding="utf-8")))
+        }
+        assert names <= used, module
 
 
 def test_a_right_import_is_not():
@@ -172,3 +237,6 @@ def test_a_right_import_is_not():
         faults("gpuplace.session.session", "from gpuplace.graphdef import messages\nimport numpy, os") == []
     )
     assert faults("gpuplace.cli.main", "from gpuplace.jupyter import explore") == []
+    lazy = "def f():\n    from gpuplace.jupyter.frames.machine_frames import mapping_frame"
+    assert faults("gpuplace.device.machine", lazy) == []
+    assert faults("gpuplace.typing", "if TYPE_CHECKING:\n    import pandas") == []

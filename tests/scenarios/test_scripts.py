@@ -1,7 +1,7 @@
 """Scripts for TensorFlow 1, unchanged: what they print, the graphs they build, and where every node goes.
 
 The scripts of ``scripts/`` run as ``gpuplace run`` runs them. What is expected was recorded from TensorFlow 1.15.5 and,
-for numbers and placements, from 2.21: see ``tests/oracle/record_scenarios.py``.
+for numbers and placements, from 2.21: see ``tests/oracle/record/scenarios.py``.
 """
 
 import gzip
@@ -23,7 +23,7 @@ from gpuplace.graph.stacks import reset_default_graph
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.memory.process_state import reset_runtime
 from gpuplace.placer.from_graph import placement_graph_of
-from gpuplace.placer.placer import place_graph
+from gpuplace.why.place import place_graph
 from tests.ops.test_graphs_as_tensorflow import rows
 from tests.placer.test_recorded_placements import PREFIX, comparable
 

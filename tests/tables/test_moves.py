@@ -3,6 +3,7 @@
 import gpuplace as tf
 from gpuplace.tables.moves import moves_between
 from gpuplace.tables.placement_view import view_of
+from gpuplace.why.rules import Rule
 from tests.jupyter.programs import towers
 
 LOCAL = "/job:localhost/replica:0/task:0/device:"
@@ -13,10 +14,13 @@ def test_placements_tell_the_cause():
     before = tf.place(towers(), machine="4x Tesla K20m", config=SOFT)
     after = tf.place(towers(), machine="3x Tesla K20m", config=SOFT)
     moves = moves_between(before, after)
-    assert moves.by_cause() == [("missing device", 3)]
+    assert moves.by_cause() == [("generator", 2), ("soft placement", 1)]
     assert moves.by_devices() == [(f"{LOCAL}GPU:3", f"{LOCAL}GPU:0", 3)]
-    assert moves.meanings == {"missing device": "the machine no longer has the device"}
-    assert {row.note for row in moves.rows} == {"asks for '/device:GPU:3'", "follows MatMul_1"}
+    assert moves.meanings == {rule.value: rule.meaning for rule in (Rule.GENERATOR, Rule.SOFT_PLACEMENT)}
+    assert {row.note for row in moves.rows} == {
+        "asks for '/device:GPU:3', which the machine does not have; before: asks for '/device:GPU:3'",
+        "follows MatMul_1; before: asks for '/device:GPU:3'",
+    }
 
 
 def test_views_tell_from_where_to_where_and_releases_write_one_device_in_several_ways():

@@ -6,9 +6,9 @@ from gpuplace.device.machine import Machine
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.tables import html
 from gpuplace.tables.placement_view import PlacementView, view_of
-from gpuplace.tables.rows import device_rows, edge_rows, mapping_cells, node_rows, scope_rows
+from gpuplace.tables.rows import device_rows, mapping_cells, node_rows, scope_rows
 from gpuplace.tables.text import bytes_text, placement_text, shortened, summary_text, table_text
-from tests.tables.views import LOCAL, MACHINE, towers, training
+from tests.tables.views import LOCAL, towers, training
 
 
 def test_node_rows_say_whether_a_request_was_met():
@@ -36,34 +36,6 @@ def test_node_rows_say_whether_a_request_was_met():
 def test_requests_of_any_form(request_, device, met):
     (row,) = node_rows(PlacementView.of_columns([("x", "NoOp", request_, f"{LOCAL}{device}")]))
     assert row.is_met is met
-
-
-def test_edge_rows_and_copies():
-    assert len(list(edge_rows(towers()))) == 6
-    copies = list(edge_rows(towers(), copies_only=True))
-    assert [
-        (row.src, row.src_output, row.dst, row.dst_input, row.dtype, row.shape, row.nbytes) for row in copies
-    ] == [
-        ("MatMul", 0, "AddN", 0, "float32", "2×2", 16),
-        ("MatMul_1", 0, "AddN", 1, "float32", "2×2", 16),
-    ]
-
-
-def test_a_control_edge_has_no_tensor_and_is_no_copy():
-    view = PlacementView.of_columns(
-        [("a", "NoOp", "", f"{LOCAL}CPU:0"), ("b", "NoOp", "", f"{LOCAL}GPU:0")],
-        [("a", -1, "b", -1)],
-        devices=MACHINE,
-    )
-    (row,) = edge_rows(view)
-    assert (row.src_output, row.dst_input, row.dtype, row.shape, row.is_copy, row.is_control) == (
-        None,
-        None,
-        "",
-        "",
-        False,
-        True,
-    )
 
 
 def test_device_rows_count_nodes_and_copies():

@@ -1,6 +1,6 @@
 """The text of the explanation of every corner graph's interesting nodes.
 
-`explained_corners.txt` has a block for each: a graph of `tests/oracle/corner_graphs.py`, one of its nodes, the release
+`explained_corners.txt` has a block for each: a graph of `tests/support/corner_graphs.py`, one of its nodes, the release
 and whether soft placement is on, the node's device on a machine with two GPUs, which is TensorFlow's, and below it what
 the explanation says: every rule that acted, in order, and what would move the node. A phrase that ends in `...` is only
 the beginning of a longer sentence of TensorFlow.
@@ -19,11 +19,12 @@ from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
+from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 from gpuplace.why.rules import Rule
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.node_specs import placement_graph
 from tests.placer.test_recorded_placements import RECORDED, device_names
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import placement_graph
 
 PREFIX = "/job:localhost/replica:0/task:0/device:"
 LABELS = sorted((rule.value for rule in Rule), key=len, reverse=True)
@@ -69,7 +70,9 @@ IDS = [f"{case.graph}-{case.node}-{case.rules}-{'soft' if case.soft else 'hard'}
 def placed(name: str, rules: str = "2.21", soft: bool = False) -> Placement:
     catalogue = default_catalogue(rules)
     placer = Placer(placement_graph(GRAPHS[name], catalogue), catalogue, rules=rules)
-    return placer.place(Machine.parse("2x Tesla K40c").device_set(environ={}), soft=soft, on_error="keep")
+    return place_again(
+        placer, Machine.parse("2x Tesla K40c").device_set(environ={}), soft=soft, on_error="keep"
+    )
 
 
 def parts(line: str) -> tuple[str, str]:

@@ -10,8 +10,9 @@ from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placement_graph import PlacementGraphBuilder
 from gpuplace.placer.placer import Placer
 from gpuplace.why.node_text import attr_text, node_text
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.node_specs import node, placement_graph
+from gpuplace.why.place import place_again
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import node, placement_graph
 
 LOCAL = "/job:localhost/replica:0/task:0/device:"
 
@@ -25,7 +26,7 @@ def error(specs, machine="1x Tesla K40c", release="1.15", soft=False, kind=error
             rules="2.21" if release == "2.21" else "1.15",
             release=release,
         )
-        placer.place(Machine.parse(machine).device_set(environ={}), soft=soft)
+        place_again(placer, Machine.parse(machine).device_set(environ={}), soft=soft)
     return caught.value
 
 
@@ -58,7 +59,9 @@ def test_a_missing_device_in_the_guides_words(release, device):
     graph = builder.build(node_attrs=every.__getitem__)
     catalogue = default_catalogue("1.15")
     with pytest.raises(errors.InvalidArgumentError) as caught:
-        Placer(graph, catalogue, release=release).place(Machine.parse("1x Tesla K40c").device_set(environ={}))
+        place_again(
+            Placer(graph, catalogue, release=release), Machine.parse("1x Tesla K40c").device_set(environ={})
+        )
     assert caught.value.message == (
         f"Cannot assign a device to node 'b': Could not satisfy explicit device specification '{device}'\n\t "
         "[[Node: b = Const[dtype=DT_FLOAT, value=Tensor<type: float shape: [3,2] values: 1 2 3...>, "

@@ -5,18 +5,21 @@ import pytest
 from gpuplace.device.device_set import DeviceSet
 from gpuplace.device.machine import Machine
 from gpuplace.kernels.registry import default_catalogue
+from gpuplace.placer.edge_order import edge_order
 from gpuplace.placer.placer import Placer
-from gpuplace.why.placement_log import device_mapping, edge_order
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.node_specs import node, placement_graph
+from gpuplace.why.place import place_again
+from gpuplace.why.placement_log import device_mapping
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import node, placement_graph
 
 LOCAL = "/job:localhost/replica:0/task:0"
 
 
 def placed(name, machine="4x Tesla K20m"):
     catalogue = default_catalogue("1.15")
-    return Placer(placement_graph(GRAPHS[name], catalogue), catalogue).place(
-        Machine.parse(machine).device_set(environ={})
+    return place_again(
+        Placer(placement_graph(GRAPHS[name], catalogue), catalogue),
+        Machine.parse(machine).device_set(environ={}),
     )
 
 

@@ -12,9 +12,10 @@ from gpuplace.dtypes import as_dtype
 from gpuplace.errors import OpError
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.placer.placer import Placer
-from tests.oracle.corner_graphs import GRAPHS
-from tests.oracle.fuzz import RandomGraph, usable_ops
-from tests.oracle.node_specs import node, placement_graph
+from gpuplace.why.place import place_again
+from tests.support.corner_graphs import GRAPHS
+from tests.support.node_specs import node, placement_graph
+from tests.support.random_graphs import RandomGraph, usable_ops
 
 TWO_TASKS = DeviceSet(
     [
@@ -33,7 +34,7 @@ MACHINES = {
 def placed(specs, rules, devices, soft):
     catalogue = default_catalogue(rules)
     placer = Placer(placement_graph(specs, catalogue), catalogue, rules=rules)
-    return placer.place(devices, soft=soft, on_error="keep")
+    return place_again(placer, devices, soft=soft, on_error="keep")
 
 
 def kind_of(device):

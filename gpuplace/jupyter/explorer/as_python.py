@@ -22,9 +22,8 @@ import numpy as np
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
 from gpuplace.jupyter.explorer.settings import Settings
-from gpuplace.picture.drawing import scope_tree
 from gpuplace.tables.placement_view import PlacementView, view_of
-from gpuplace.tables.scopes import ROOT
+from gpuplace.tables.scopes import ROOT, scope_tree
 
 __all__ = ["device_rules", "placement_code", "settings_code"]
 

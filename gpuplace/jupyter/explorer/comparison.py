@@ -1,4 +1,4 @@
-"""What the present placement is compared with: one that was pinned, or one that other settings lead to.
+"""What the current placement is compared with: one that was pinned, or one that other settings lead to.
 
 >>> from gpuplace.graph.graph import Graph
 >>> with Graph().as_default() as graph:
@@ -31,10 +31,10 @@ class Comparison:
     """The other side of a comparison.
 
     Args:
-        what_if: where the present placement comes from.
+        what_if: where the current placement comes from.
 
     Attributes:
-        before: a `Placement` or a `PlacementView`; None where nothing is compared.
+        before: a `Placement` or a `PlacementView`; None if nothing is compared.
         label: it in words.
     """
 
@@ -45,7 +45,7 @@ class Comparison:
         self._moves: tuple[Any, Any, Moves] | None = None
 
     def pin(self) -> None:
-        """Compares with what the present placement is now."""
+        """Compares with what the current placement is now."""
         self._set(self.what_if.placement, f"pinned: {self._words(self.what_if.settings)}")
 
     def use(self, other: Any = None, **settings: Any) -> None:
@@ -97,7 +97,7 @@ class Comparison:
         return ", ".join(parts)
 
     def moves(self, after: Any) -> Moves | None:
-        """What differs, with causes; None where nothing is compared."""
+        """What differs, with causes; None if nothing is compared."""
         if self.before is None or after is None:
             return None
         if self._moves is None or self._moves[0] is not self.before or self._moves[1] is not after:
@@ -108,7 +108,7 @@ class Comparison:
 
     def choices(self) -> list[tuple[str, str]]:
         """``(label, action)`` of what can be compared with at a click."""
-        found = [] if self.what_if.placement is None else [("Pin the present placement", "compare:pin")]
+        found = [] if self.what_if.placement is None else [("Pin the current placement", "compare:pin")]
         if not self.what_if.is_fixed:
             settings = self.what_if.settings
             if self.what_if.can_undo:
@@ -129,7 +129,7 @@ class Comparison:
         return found
 
     def act(self, action: str) -> None:
-        """Does what one of the `choices` says; OpError where that cannot be placed."""
+        """Does what one of the `choices` says; OpError if that cannot be placed."""
         settings = self.what_if.settings
         match action.split(":"):
             case ["compare", "pin"]:

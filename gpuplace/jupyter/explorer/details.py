@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.picture.drawing import Box, Drawing, scope_tree
+from gpuplace.picture.drawing import Box, Drawing
 from gpuplace.tables.attr_text import attr_rows
 from gpuplace.tables.palette import chip_look
 from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import counted
+from gpuplace.web.rules import RULES, words
 
 __all__ = ["box_of_name", "detail_of"]
 
-_NEIGHBOURS = 12
+_NEIGHBOURS: int = RULES["folding"]["neighbours"]
 
 
 def box_of_name(drawing: Drawing, view: PlacementView, name: str) -> Box | None:
@@ -55,17 +57,18 @@ def _op_detail(placement: Any, view: PlacementView, node: int) -> dict[str, Any]
         "met": None if not request else bool(device) and not bool(view.is_unmet[node]),
         "source": view.source_line(node) or "",
         "attrs": [list(row) for row in attr_rows(placement, node)],
-        "reason": "A log says where an op ran, not why.",
+        "reason": words("card_logged"),
         "steps": [],
         "remedies": [],
         "group": [],
+        "rule": "",
         "decided_by": "",
         "inputs": inputs[:_NEIGHBOURS],
         "more_inputs": max(0, len(inputs) - _NEIGHBOURS),
         "outputs": outputs[:_NEIGHBOURS],
         "more_outputs": max(0, len(outputs) - _NEIGHBOURS),
         "toggle": f"c{scope}" if path else "",
-        "toggle_text": f"Fold {path}" if path else "",
+        "toggle_text": words("fold", scope=path) if path else "",
     }
     explain = getattr(placement, "explain", None)
     return card if explain is None else card | _explained(explain(view.names[node]))
@@ -85,7 +88,10 @@ def _explained(explanation: Any) -> dict[str, Any]:
         ],
         "remedies": [list(remedy) for remedy in explanation.remedy],
         "group": [member for member in explanation.group if member != explanation.node][:_NEIGHBOURS],
-        "decided_by": explanation.decided_by if len(explanation.group) > 1 else "",
+        "rule": explanation.rule.value if explanation.rule else "",
+        "decided_by": explanation.decided_by,
+        "because": explanation.because,
+        "held_by": explanation.held_by,
     }
 
 
@@ -100,13 +106,12 @@ def _unique(view: PlacementView, nodes: np.ndarray) -> list[str]:
 
 def _box_detail(box: Box) -> dict[str, Any]:
     kinds = {
-        "scope": "name scope",
-        "bundle": f"{box.copies} equal scopes" if box.copies > 1 else "ops of one kind",
+        "scope": words("card_scope"),
+        "bundle": words("card_scopes", number=box.copies) if box.copies > 1 else words("card_ops"),
     }
-    asked = (
-        f"asked for inside: {', '.join(box.requests)}" if box.requests else "nothing inside asks for a device"
-    )
-    unmet = f"\n{counted(box.unmet, 'request')} not met" if box.unmet else ""
+    requests = ", ".join(box.requests)
+    asked = words("card_asked", requests=requests) if requests else words("card_nothing_asked")
+    unmet = f"\n{words('card_unmet', requests=counted(box.unmet, 'request'))}" if box.unmet else ""
     return {
         "name": box.label if box.kind == "bundle" else box.name,
         "kind": f"{kinds[box.kind]}, {counted(box.nodes, 'node')}",
@@ -121,11 +126,12 @@ def _box_detail(box: Box) -> dict[str, Any]:
         "steps": [],
         "remedies": [],
         "group": [],
+        "rule": "",
         "decided_by": "",
         "inputs": [],
         "more_inputs": 0,
         "outputs": [],
         "more_outputs": 0,
         "toggle": box.id,
-        "toggle_text": "Unfold",
+        "toggle_text": words("unfold"),
     }

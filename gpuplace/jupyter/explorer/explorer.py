@@ -14,7 +14,7 @@
     explorer.frame
     print(explorer.as_python())
 
-A placement that fails shows TensorFlow's error with its facts, marks the nodes in the picture, offers what mends it as
+A placement that fails shows TensorFlow's error with its facts, marks the nodes in the picture, offers what fixes it as
 buttons, and leaves every switch usable. Settings with which there are no devices at all leave the last placement in
 sight, marked as stale. In a saved notebook the explorer is a still picture and a table.
 """
@@ -33,16 +33,15 @@ from gpuplace.jupyter.explorer.controls import PRESETS, fields_of
 from gpuplace.jupyter.explorer.explorer_views import TABS, Views
 from gpuplace.jupyter.explorer.lights import Lights
 from gpuplace.jupyter.explorer.remedies import remedies
-from gpuplace.jupyter.explorer.row_sources import searcher
 from gpuplace.jupyter.explorer.switches import Switches
 from gpuplace.jupyter.explorer.views import ControlsView
 from gpuplace.jupyter.explorer.what_if import WhatIf
-from gpuplace.jupyter.frames.frames import placement_frame
+from gpuplace.jupyter.frames.placement_frames import placement_frame
 from gpuplace.jupyter.pictures import placement_picture
-from gpuplace.picture.drawing import scope_tree
 from gpuplace.tables import html
 from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.text import placement_text, summary_text
+from gpuplace.tables.scopes import scope_tree
+from gpuplace.tables.text import placement_text, searcher, summary_text
 
 __all__ = ["PRESETS", "Explorer", "explore"]
 
@@ -90,18 +89,18 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
     def placement(self) -> Any:
         """The `Placement` that is shown.
 
-        It is partial where nodes cannot be placed; the last good one where `stale`; None where there never was one.
+        It is partial where nodes cannot be placed; the last good one where `stale`; None if there never was one.
         """
         return self._what_if.placement
 
     @property
     def config(self) -> Any:
-        """The present settings as a ``ConfigProto``."""
+        """The current settings as a ``ConfigProto``."""
         return self._what_if.settings.config
 
     @property
     def environ(self) -> dict[str, str]:
-        """The present settings of CUDA's environment variables; what is not set is not in it."""
+        """The current settings of CUDA's environment variables; what is not set is not in it."""
         return self._what_if.settings.environ
 
     @property
@@ -153,11 +152,11 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def moves(self) -> Any:
-        """What differs from the placement that is compared with; None where nothing is compared."""
+        """What differs from the placement that is compared with; None if nothing is compared."""
         return self._comparison.moves(self.placement)
 
     def as_python(self, *, devices: bool = True) -> str:
-        """The settings as a program; with a device function that asks for the present placement, if ``devices``."""
+        """The settings as a program; with a device function that asks for the current placement, if ``devices``."""
         if self._what_if.is_fixed:
             return f"{placement_code(self.placement)}\n"
         code = settings_code(self._what_if.settings)
@@ -408,8 +407,8 @@ def explore(x: Any, machine: Any = None, config: Any = None, release: str | None
 
     Args:
         x: what to explore.
-        machine: a `Machine` or its text; the session's, or the current one, where None.
+        machine: a `Machine` or its text; the session's, or the current one, if None.
         config: ``ConfigProto`` with the settings to begin with.
-        release: which TensorFlow; the process's where None.
+        release: which TensorFlow; the process's if None.
     """
     return Explorer(WhatIf(x, machine=machine, config=config, release=release))

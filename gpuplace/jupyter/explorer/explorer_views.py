@@ -29,8 +29,9 @@ from gpuplace.picture.drawing import Drawing
 from gpuplace.picture.lighting import Lit
 from gpuplace.tables.memory import memory_rows
 from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.text import summary_text
+from gpuplace.tables.text import counted, summary_text
 from gpuplace.timelines.reader import step_timeline
+from gpuplace.web.rules import words
 
 __all__ = ["TABS", "Views"]
 
@@ -43,7 +44,7 @@ class Views:
 
     Args:
         what_if: where placements come from.
-        comparison: what the present placement is compared with.
+        comparison: what the current placement is compared with.
         on_message: called with what a page says.
         on_select: called with the name of an op that the user chose in a table.
     """
@@ -179,12 +180,14 @@ class Views:
             return
         view = view_of(placement)
         self.nodes.fill(lambda: NodeRows(view), "The graph is empty.")
-        nothing = "Nothing is copied between devices." if view.knows_edges else "A log names no copies."
+        nothing = "Nothing is copied between devices." if view.knows_edges else "A log does not list copies."
         copies, reads = len(view.copies()), int(view.is_copy.sum())
-        shared = f"an op that reads a copy each; {copies:,} copies, as one serves all ops of its device"
+        shared = words("copy_rows", copies=counted(copies, "copy", "copies"))
         self.copies.fill(lambda: CopyRows(view), nothing, shared if copies < reads else "")
         self.moves.fill(self._move_rows)
-        self.log.fill(lambda: LogRows(self.what_if.log(), view.index), "No log: the placement failed.")
+        self.log.fill(
+            lambda: LogRows(self.what_if.log(), view.index), "There is no log: the placement failed."
+        )
 
     def _move_rows(self) -> Rows:
         moves = self.comparison.moves(self.what_if.placement)
@@ -213,7 +216,7 @@ class Views:
             )
 
     def _show_timeline(self) -> None:
-        """Shows the measured step; hints are of the present placement, where the step ran so."""
+        """Shows the measured step; hints are of the current placement, where the step ran so."""
         placement = self.what_if.placement
         if self._timed[0] is not self.run_metadata or self._timed[1] is not placement:
             self._timed = (self.run_metadata, placement)

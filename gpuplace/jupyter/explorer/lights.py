@@ -10,10 +10,10 @@ import traitlets
 from gpuplace.jupyter.explorer.details import box_of_name
 from gpuplace.jupyter.explorer.explorer_views import Views
 from gpuplace.jupyter.explorer.what_if import WhatIf
-from gpuplace.picture.drawing import scope_tree
 from gpuplace.picture.lighting import LIGHTS, Lit, lights_for, lit_boxes, lit_by
 from gpuplace.tables.dependency_trace import TRACES
 from gpuplace.tables.placement_view import PlacementView, view_of
+from gpuplace.tables.scopes import scope_tree
 
 __all__ = ["Lights"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from gpuplace.jupyter.explorer.controls import error_card
 from gpuplace.jupyter.explorer.remedies import Remedy
 from gpuplace.logs.logged_placement import LoggedPlacement
-from gpuplace.placer.faults import Fault
+from gpuplace.placer.placed import AnyFault
 from gpuplace.tables.memory import MemoryRow
 from gpuplace.tables.moves import Moves
 from gpuplace.tables.palette import chip_look
@@ -47,7 +47,7 @@ def text_block(text: str, tone: str = "") -> Block:
 
 
 def remedy_buttons(remedies: Sequence[Remedy], most: int | None = None) -> list[Block]:
-    """A button a remedy; nothing where there is none."""
+    """A button a remedy; nothing if there is none."""
     buttons = [
         {"label": remedy.label, "note": remedy.effect, "action": f"remedy:{i}"}
         for i, remedy in enumerate(remedies[:most])
@@ -62,7 +62,7 @@ def status_blocks(
     remedies: Sequence[Remedy],
     is_stale: bool,
 ) -> list[Block]:
-    """How it stands: counts, or what is wrong and what mends it.
+    """How it stands: counts, or what is wrong and what fixes it.
 
     Args:
         placement: what is shown, or None.
@@ -80,7 +80,7 @@ def status_blocks(
         where = f": see {blamed[0]}" if blamed else ""
         blocks.append(
             text_block(
-                f"No devices can be made with these settings{where}. Shown is the last placement.", "stale"
+                f"No devices can be made with these settings{where}. The last placement is shown.", "stale"
             )
         )
     more = len(getattr(placement, "faults", ())) - 1
@@ -95,12 +95,12 @@ def status_blocks(
 def error_blocks(
     placement: Any, error: BaseException | None, remedies: Sequence[Remedy], is_stale: bool
 ) -> list[Block]:
-    """All that is wrong: equal faults once, with the nodes that each names, and what mends them."""
+    """All that is wrong: equal faults once, with the nodes that each names, and what fixes them."""
     if error is None:
         return [text_block("Nothing is wrong: every node has a device.", "status")]
     blocks: list[Block] = []
     if remedies:
-        blocks.append({"kind": "heading", "text": "What would mend it, each tried"})
+        blocks.append({"kind": "heading", "text": "Possible remedies, each one tried"})
         blocks += remedy_buttons(remedies)
     if is_stale or not isinstance(placement, Placement):
         return [*blocks, {"kind": "error", "quiet": True, **error_card(error)}]
@@ -120,14 +120,14 @@ def error_blocks(
     return blocks
 
 
-def _names(placement: Placement, fault: Fault) -> list[str]:
+def _names(placement: Placement, fault: AnyFault) -> list[str]:
     found = [getattr(fault, part, None) for part in ("node", "first", "second")]
     return [placement.graph.names[node] for node in found if node is not None]
 
 
-def _alike(placement: Placement) -> dict[Any, list[Fault]]:
+def _alike(placement: Placement) -> dict[Any, list[AnyFault]]:
     """Faults of one kind, of nodes of one op type that ask for one device."""
-    kinds: dict[Any, list[Fault]] = {}
+    kinds: dict[Any, list[AnyFault]] = {}
     graph = placement.graph
     for fault in placement.faults:
         node = getattr(fault, "node", getattr(fault, "first", None))
@@ -136,7 +136,7 @@ def _alike(placement: Placement) -> dict[Any, list[Fault]]:
     return kinds
 
 
-def _code(placement: Placement, fault: Fault) -> list[Block]:
+def _code(placement: Placement, fault: AnyFault) -> list[Block]:
     """The change of the program that would mend a fault, where it is one of a device."""
     node = getattr(fault, "node", getattr(fault, "second", None))
     if node is None:
@@ -217,7 +217,7 @@ def memory_blocks(rows: Sequence[MemoryRow]) -> list[Block]:
         blocks.append(text_block(told, "faint"))
     blocks.append(
         text_block(
-            "Variables and constants stay. Outputs are added up as if none were freed: a step needs less.",
+            "Variables and constants stay in memory. Outputs are added up as if none were freed: a step needs less.",
             "faint",
         )
     )
@@ -233,7 +233,7 @@ def _limit(row: MemoryRow) -> str:
 
 
 def _bar(row: MemoryRow, widest: int) -> dict[str, Any]:
-    """Parts of what is placed, as shares of the device's limit, or of the largest sum where there is none."""
+    """Parts of what is placed, as shares of the device's limit, or of the largest sum if there is none."""
     whole = row.limit or max(widest, 1)
     parts = [("variables", row.variables), ("constants", row.constants), ("outputs", row.outputs)]
     share = row.known / whole
@@ -249,7 +249,7 @@ def _bar(row: MemoryRow, widest: int) -> dict[str, Any]:
 
 
 def device_blocks(mapping: Sequence[Any] | None, environ: Mapping[str, str], config_code: str) -> list[Block]:
-    """The chain from GPUs to devices, None where the settings make none, and the settings."""
+    """The chain from GPUs to devices, None if the settings make none, and the settings."""
     settings = "\n".join([*(f"{name}={value}" for name, value in environ.items()), config_code])
     if not mapping:
         told = (
@@ -301,9 +301,9 @@ def compare_blocks(
     """What is compared, and how many nodes moved for which cause.
 
     Args:
-        before: what the present placement is compared with, in words; ``""`` for nothing.
-        after: the present placement in words.
-        moves: what differs; None where nothing is compared.
+        before: what the current placement is compared with, in words; ``""`` for nothing.
+        after: the current placement in words.
+        moves: what differs; None if nothing is compared.
         choices: ``(label, action)`` of other things to compare with.
     """
     buttons = [{"label": label, "action": action, "note": ""} for label, action in choices]
@@ -311,7 +311,7 @@ def compare_blocks(
     if moves is None:
         return [
             text_block(
-                "Compare the present placement with the one before a change, or with another one.", "faint"
+                "Compare the current placement with the one before a change, or with another one.", "faint"
             ),
             chooser,
         ]

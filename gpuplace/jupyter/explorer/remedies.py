@@ -1,4 +1,4 @@
-"""Changes of settings that mend a failing placement: each is tried before it is offered.
+"""Changes of settings that fix a failing placement: each is tried before it is offered.
 
 >>> from gpuplace.graph.graph import Graph
 >>> from gpuplace.jupyter.explorer.what_if import WhatIf
@@ -56,7 +56,7 @@ def remedies(what_if: WhatIf) -> list[Remedy]:
         if settings == what_if.settings or any(known.settings == settings for known in found):
             continue
         if settings.release != what_if.settings.release and any(remedy.mends for remedy in found):
-            continue  # another release reads the whole graph anew: only where nothing else helps
+            continue  # another release reads the whole graph again: only where nothing else helps
         try:
             placement = what_if.attempt(settings)
         except OpError:

@@ -11,8 +11,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -23,21 +22,10 @@ from gpuplace.tables.moves import Moves
 from gpuplace.tables.natural_order import natural_ranks
 from gpuplace.tables.palette import chip_look
 from gpuplace.tables.placement_view import PlacementView
-from gpuplace.tables.text import bytes_text
+from gpuplace.tables.text import bytes_text, searcher
+from gpuplace.web.rules import RULES
 
-__all__ = ["CopyRows", "LogRows", "MoveRows", "NodeRows", "Rows", "searcher"]
-
-
-def searcher(pattern: str) -> Callable[[str], Any]:
-    """Search by regular expression; what is not one is searched for as it is.
-
-    >>> bool(searcher("Mat.*_1")("MatMul_1")), bool(searcher("a[")("a[0]"))
-    (True, True)
-    """
-    try:
-        return re.compile(pattern).search
-    except re.error:
-        return re.compile(re.escape(pattern)).search
+__all__ = ["CopyRows", "LogRows", "MoveRows", "NodeRows", "Rows"]
 
 
 class Rows:
@@ -53,7 +41,7 @@ class Rows:
         self.size = size
         self._chosen: np.ndarray | None = None
         self.kept: np.ndarray | None = None
-        """[size] bool: the rows to arrange; all where None."""
+        """[size] bool: the rows to arrange; all if None."""
 
     def within(self, lit: Lit) -> np.ndarray | None:
         """[size] bool: the rows of what is lit; None for rows of other things."""
@@ -114,7 +102,7 @@ class Rows:
 class NodeRows(Rows):
     """Nodes with their type, request and device."""
 
-    columns = (("node", 4), ("type", 2), ("requested", 2), ("assigned", 1.2))
+    columns = tuple(zip(RULES["tables"]["nodes"], (4, 2, 2, 1.2), strict=True))
 
     def __init__(self, view: PlacementView) -> None:
         super().__init__(len(view))

@@ -36,7 +36,7 @@ class Settings:
     release: str = "1.15"
     soft_placement: bool = False
     cuda_visible_devices: str | None = None
-    """CUDA_VISIBLE_DEVICES; None where it is not set."""
+    """CUDA_VISIBLE_DEVICES; None if it is not set."""
     cuda_device_order: str = "FASTEST_FIRST"
     """CUDA_DEVICE_ORDER, one of `ORDERS`."""
     visible_device_list: str = ""
@@ -113,7 +113,7 @@ class Settings:
         return self.machine.device_set(self.gpu_settings, environ=self.environ)
 
     def mapping(self) -> tuple[MappingRow, ...]:
-        """The chain from GPUs to devices; OpError where the settings are wrong."""
+        """The chain from GPUs to devices; OpError if the settings are wrong."""
         return self.machine.mapping(self.gpu_settings, environ=self.environ)
 
     @property
@@ -127,7 +127,7 @@ class Settings:
         return tuple(sorted(gpu.index for gpu in self.visibility.visible))
 
     def text_for_visible(self, wanted: Iterable[int]) -> str | None:
-        """CUDA_VISIBLE_DEVICES that shows exactly these GPUs; None where that is all.
+        """CUDA_VISIBLE_DEVICES that shows exactly these GPUs; None if that is all.
 
         GPUs that were visible already keep their order.
         """

@@ -1,26 +1,22 @@
 """The widgets with a page of their own: the clickable picture, tables, panels of text, and the controls.
 
 Each gets plain values as traits and sends what the user did as a message; none knows a placement. The scripts and
-the style sheet lie in ``gpuplace/web/`` and load nothing.
+the style sheets lie in ``gpuplace/web/``.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets
 
-__all__ = ["ControlsView", "GraphView", "PanelView", "TableView", "script"]
+from gpuplace.web.modules import widget_module
+from gpuplace.web.sheets import EXPLORER_SHEETS, sheet
 
-STATIC = Path(__file__).parents[2] / "web"
-STYLE = (STATIC / "explorer.css").read_text(encoding="utf-8")
+__all__ = ["ControlsView", "GraphView", "PanelView", "TableView"]
 
-
-def script(*names: str) -> str:
-    """Several scripts as one module."""
-    return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
+STYLE = sheet(EXPLORER_SHEETS)
 
 
 class GraphView(anywidget.AnyWidget):
@@ -30,7 +26,7 @@ class GraphView(anywidget.AnyWidget):
     with ``how`` (``"all"`` or ``"auto"``), ``light`` with ``what`` or ``only``.
     """
 
-    _esm = script("lights.js", "graph_view.js")
+    _esm = widget_module("gpuplace/graph_view.js")
     _css = STYLE
 
     svg = traitlets.Unicode("").tag(sync=True)
@@ -42,7 +38,7 @@ class GraphView(anywidget.AnyWidget):
     legend: Any = traitlets.List().tag(sync=True)
     """Looks of the devices, with ``count``."""
     notes: Any = traitlets.List().tag(sync=True)
-    """``[kind, text]`` behind the legend; kind is ``"copy"``, ``"alarm"`` or ``"plain"``."""
+    """``[kind, text]`` after the legend; kind is ``"copy"``, ``"alarm"`` or ``"plain"``."""
     detail = traitlets.Dict().tag(sync=True)
     """The card."""
     stale = traitlets.Bool(False).tag(sync=True)
@@ -62,7 +58,7 @@ class TableView(anywidget.AnyWidget):
     ``descending``; ``rows`` with ``first``, ``count`` and ``version``, answered by a message ``rows`` with ``rows``.
     """
 
-    _esm = script("dom.js", "table_view.js")
+    _esm = widget_module("gpuplace/table_view.js")
 
     columns: Any = traitlets.List().tag(sync=True)
     """``[title, share of the width]``."""
@@ -95,7 +91,7 @@ class PanelView(anywidget.AnyWidget):
     Messages to Python: ``select`` with ``name``, ``act`` with ``action``.
     """
 
-    _esm = script("dom.js", "panel_view.js")
+    _esm = widget_module("gpuplace/panel_view.js")
 
     blocks: Any = traitlets.List().tag(sync=True)
     """What to show; see `gpuplace.jupyter.explorer.panels`."""
@@ -110,7 +106,7 @@ class ControlsView(anywidget.AnyWidget):
     ``code`` with ``text``, and ``ping`` with ``number``, answered by ``pong``.
     """
 
-    _esm = script("dom.js", "controls_view.js")
+    _esm = widget_module("gpuplace/controls_view.js")
     _css = STYLE
 
     fields: Any = traitlets.List().tag(sync=True)

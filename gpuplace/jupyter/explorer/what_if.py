@@ -1,4 +1,4 @@
-"""The state behind the explorer, without a widget: a graph, settings and what they lead to; each change places anew.
+"""The state behind the explorer, without a widget: a graph, settings and what they lead to; each change places again.
 
 >>> from gpuplace.graph.graph import Graph
 >>> what_if = WhatIf(Graph(), machine="4x Tesla K20m")
@@ -32,6 +32,7 @@ from gpuplace.session.place import place
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.text import counted
 from gpuplace.why.messages import error_of
+from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 
 __all__ = ["WhatIf"]
@@ -48,10 +49,10 @@ class WhatIf:
         release: which TensorFlow; the process's by default.
 
     Attributes:
-        settings: the present settings.
+        settings: the current settings.
         placement: what they lead to; complete, or partial where there is an `error`. Where not even devices could be
-            made it is the last good one, and `is_stale` says so; None where there is none.
-        error: what is wrong with the present settings, None where all is well.
+            made it is the last good one, and `is_stale` says so; None if there is none.
+        error: what is wrong with the current settings, None if all is well.
         blamed: the settings that the error comes from; empty where the graph is what cannot be placed.
 
     Raises:
@@ -106,7 +107,7 @@ class WhatIf:
 
     @property
     def mapping(self) -> tuple[MappingRow, ...] | None:
-        """The chain from GPUs to devices; None where the settings are wrong."""
+        """The chain from GPUs to devices; None if the settings are wrong."""
         try:
             return self.settings.mapping()
         except OpError:
@@ -121,7 +122,7 @@ class WhatIf:
 
         Raises:
             InvalidArgumentError: the machine's text is not understood.
-            FailedPreconditionError: what is explored is no graph but a log.
+            FailedPreconditionError: what is explored is not a graph but a log.
             ValueError: an unknown release, GPU or order, or a number that is none.
             TypeError: there is no such setting.
         """
@@ -129,7 +130,7 @@ class WhatIf:
             raise FailedPreconditionError(
                 None,
                 None,
-                "A log tells where nodes were, and cannot be placed again.",
+                "A log says where nodes were, and cannot be placed again.",
                 facts={"asked for": ", ".join(f"{name}={value}" for name, value in wanted.items())},
                 hint="explore its graph on the log's machine, explore(graph, machine=log.machine()), or "
                 "log.compare(graph)",
@@ -221,10 +222,10 @@ class WhatIf:
         return self.place_on(settings.device_set(), settings.soft_placement, settings.release)
 
     def place_on(self, devices: DeviceSet, soft: bool, release: str) -> Placement:
-        """The graph on some devices, partial where nodes cannot be placed; OpError where the graph is not sound."""
+        """The graph on some devices, partial where nodes cannot be placed; OpError if the graph is not sound."""
         placer = self._placers.get(release)
         if placer is not None:
-            return placer.place(devices, soft=soft, on_error="keep")
+            return place_again(placer, devices, soft=soft, on_error="keep")
         config = SimpleNamespace(allow_soft_placement=soft)
         made = place(self.graph, machine=devices, config=config, release=release, on_error="keep")
         self._placers[release] = made.placer
@@ -288,7 +289,7 @@ def _environ_of_process() -> dict[str, str]:
 
 
 def _machine_of(placement: Placement) -> Machine:
-    """The machine that a placement was made for, as far as it can be told."""
+    """The machine that a placement was made for, as far as it is known."""
     devices = placement.device_set
     machine = getattr(devices, "machine", None)
     if machine is not None:

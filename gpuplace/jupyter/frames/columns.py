@@ -27,7 +27,7 @@ def coded(codes: np.ndarray, categories: Sequence[str]) -> pd.Categorical:
 
 
 def category(values: Iterable[str | None], order: Iterable[str] = ()) -> pd.Categorical:
-    """A column of a few texts, None and the empty one missing; the categories sorted behind those given first."""
+    """A column of a few texts, None and the empty one missing; the categories sorted after those given first."""
     listed = list(values)
     found = set(listed)
     first = list(dict.fromkeys(order))

@@ -9,10 +9,10 @@ node           string              name; of a copy, that of its ``_Send`` or ``_
 op             category            op type
 device         category            full name
 lane           category, ordered   ``GPU:0``, ``GPU:0 stream 13``, ``CPU:0 (2)``, as in the picture
-thread         Int64               the thread that did it; missing where nothing tells
+thread         Int64               the thread that did it; missing where it is unknown
 start, end     float64             begin and end
 duration       float64             end - start
-bytes          Int64               size of the outputs; missing where nothing tells
+bytes          Int64               size of the outputs; missing where it is unknown
 transfer       bool                whether it sends, receives or copies
 critical       bool                whether it is on the critical path
 =============  ==================  =========================================================================

@@ -176,7 +176,7 @@ def argument_count(name: str) -> int:
 
 
 def text_of(name: str, arguments: Sequence[str], dtype: np.dtype[Any]) -> str | None:
-    """The expression of a function of arguments that all have that type; None where there is none for the type."""
+    """The expression of a function of arguments that all have that type; None if there is none for the type."""
     function = FUNCTIONS[name]
     kind = "integer" if dtype.kind in "iu" else "boolean" if dtype.kind == "b" else "floating"
     template: str = getattr(function, kind)

@@ -11,7 +11,7 @@ The function itself is called where a kernel cannot stand for it: for shapes tha
 what is wrong; where a result is smaller than the arrays together; where a launch fails: either the function fails too,
 in its own words, or the reason is kept in ``OneKernel.refused``.
 
-Why not ``cupy.fuse``: it traces the ufuncs of a function in the same way and writes their C behind each other, which
+Why not ``cupy.fuse``: it traces the ufuncs of a function in the same way and writes their C one after another, which
 the compiler turns into fused multiply-adds, so that ``x * y + z`` is not what two kernels give (CuPy 14.2 takes no
 compiler options there). Its arrays have no shapes either, at which the kernels of biases, selections and sums look.
 
@@ -146,7 +146,7 @@ class OneKernel:
             return made
 
     def _launch_for(self, arrays: Sequence[Any]) -> Callable[..., Any] | None:
-        """Launches the kernel for arrays of these shapes; None where the function has to be called."""
+        """Launches the kernel for arrays of these shapes; None if the function has to be called."""
         try:
             text = kernel_text(self._record, [(array.dtype, array.shape) for array in arrays])
         except (NotRecorded, ValueError, OpError):

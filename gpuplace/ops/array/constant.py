@@ -21,9 +21,9 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.shape_rules import brackets
 from gpuplace.ops.support import new, same_shape, shape_tensor
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets
+from gpuplace.typing import DTypeLike, ShapeLike, SizesLike, TensorLike
 
 __all__ = [
     "constant", "placeholder", "placeholder_with_default", "zeros", "ones", "zeros_like", "ones_like", "fill", "range",
@@ -35,7 +35,11 @@ _SMALL = 1000
 
 
 def constant(
-    value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: bool = False
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike = None,
+    name: str | None = "Const",
+    verify_shape: bool = False,
 ) -> Tensor:
     """Returns a constant.
 
@@ -72,7 +76,7 @@ def _const_shape(op: Operation) -> Any:
     return (op.attrs["value"].shape,)
 
 
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> Tensor:
     """Returns a tensor that every run must feed.
 
     Args:
@@ -105,7 +109,7 @@ def _placeholder_shape(op: Operation) -> Any:
     return (op.attrs["shape"],)
 
 
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """Returns ``input`` unless the run feeds something else.
 
     Args:
@@ -163,7 +167,7 @@ def _zero(dtype: Any) -> Any:
     return False if dtype is bool_type else "" if dtype is string else 0
 
 
-def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+def zeros(shape: SizesLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
     """Returns zeros: a constant where there are fewer than 1000 elements, else a ``Fill``.
 
     Args:
@@ -178,7 +182,7 @@ def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     return _filled(_zero(dtype), shape, dtype, name, "zeros")
 
 
-def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+def ones(shape: SizesLike, dtype: DTypeLike = float32, name: str | None = None) -> Tensor:
     """Returns ones: a constant where there are fewer than 1000 elements, else a ``Fill``.
 
     Args:
@@ -196,7 +200,9 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     return _filled(True if dtype is bool_type else 1, shape, dtype, name, "ones")
 
 
-def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def zeros_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
     """Returns zeros in the shape of ``tensor``.
 
     Args:
@@ -219,7 +225,9 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
         return new("ZerosLike", scope, x=tensor)
 
 
-def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+def ones_like(
+    tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
     """Returns ones in the shape of ``tensor``.
 
     Args:
@@ -255,7 +263,7 @@ shape_function("ZerosLike", "OnesLike")(same_shape)
 not_differentiable("ZerosLike", "OnesLike")
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor:
     """Returns a tensor filled with one value.
 
     Args:
@@ -299,7 +307,11 @@ def _fill_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor]:
 
 
 def range(
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range"
+    start: TensorLike,
+    limit: TensorLike | None = None,
+    delta: TensorLike = 1,
+    dtype: DTypeLike | None = None,
+    name: str | None = "range",
 ) -> Tensor:
     """Returns ``start``, ``start + delta``, ... below ``limit``; above it, if ``delta`` is negative.
 
@@ -385,7 +397,7 @@ def _range_shape(op: Operation) -> Any:
         raise ValueError(error.message) from None
 
 
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
+def linspace(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None) -> Tensor:
     """Returns evenly spaced values from ``start`` to ``stop``, both included.
 
     >>> import gpuplace as tf
@@ -445,7 +457,7 @@ def eye(
     num_rows: Any,
     num_columns: Any = None,
     batch_shape: Any = None,
-    dtype: Any = float32,
+    dtype: DTypeLike = float32,
     name: str | None = None,
 ) -> Tensor:
     """Returns an identity matrix, or a batch of them.
@@ -478,12 +490,12 @@ def eye(
 
 
 def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
+    indices: TensorLike,
+    depth: TensorLike,
+    on_value: TensorLike | None = None,
+    off_value: TensorLike | None = None,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Returns rows with ``on_value`` at each index and ``off_value`` elsewhere.

@@ -24,10 +24,11 @@ from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.array.reshaping import size as size_of
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import broadcast, new, shape_tensor
 from gpuplace.ops.variables.scatter import apply_at
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
+from gpuplace.typing import SizesLike, TensorLike
 
 __all__ = [
     "gather", "gather_nd", "batch_gather", "scatter_nd", "tensor_scatter_update", "tensor_scatter_add", "boolean_mask",
@@ -36,11 +37,11 @@ __all__ = [
 
 
 def gather(
-    params: Any,
-    indices: Any,
+    params: TensorLike,
+    indices: TensorLike,
     validate_indices: Any = None,
     name: str | None = None,
-    axis: Any = None,
+    axis: TensorLike | None = None,
     batch_dims: int = 0,
 ) -> Tensor:
     """Returns the slices of ``params`` at ``indices`` along ``axis``.
@@ -71,7 +72,7 @@ def gather(
     return new("GatherV2", name, params=params, indices=indices, axis=axis, batch_dims=batch_dims)
 
 
-def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
     """Returns slices of ``params`` by indices of their own for each batch. Deprecated; see ``gather``.
 
     Args:
@@ -232,7 +233,9 @@ def _slices_grad(op: Operation, grad: Tensor) -> Any:
     return IndexedSlices(values, new("Reshape", tensor=indices, shape=count), given)
 
 
-def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+def gather_nd(
+    params: TensorLike, indices: TensorLike, name: str | None = None, batch_dims: int = 0
+) -> Tensor:
     """Returns the slices of ``params`` at the index vectors in the last dimension of ``indices``.
 
     >>> import gpuplace as tf
@@ -316,7 +319,7 @@ def _gather_nd_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     return new("ScatterNd", indices=indices, updates=grad, shape=given), None
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+def scatter_nd(indices: TensorLike, updates: TensorLike, shape: SizesLike, name: str | None = None) -> Tensor:
     """Returns zeros of ``shape`` with ``updates`` added at the index vectors of ``indices``.
 
     >>> import gpuplace as tf
@@ -386,7 +389,9 @@ def _scatter_nd_grad(op: Operation, grad: Tensor) -> tuple[None, Tensor, None]:
     return None, gather_nd(grad, op.inputs[0]), None
 
 
-def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_update(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """Returns a copy of ``tensor`` with ``updates`` put at the index vectors of ``indices``.
 
     Args:
@@ -406,7 +411,9 @@ def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | N
     return new("TensorScatterUpdate", name, tensor=tensor, indices=indices, updates=updates)
 
 
-def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+def tensor_scatter_add(
+    tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+) -> Tensor:
     """Returns a copy of ``tensor`` with ``updates`` added at the index vectors of ``indices``.
 
     Args:
@@ -450,7 +457,9 @@ def _tensor_scatter_add_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None,
 # Masks and choices
 
 
-def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None) -> Tensor:
+def boolean_mask(
+    tensor: TensorLike, mask: TensorLike, name: str = "boolean_mask", axis: int | None = None
+) -> Tensor:
     """Returns the slices of ``tensor`` where ``mask`` is True.
 
     >>> import gpuplace as tf
@@ -498,7 +507,9 @@ def _slice_of_shape(tensor: Tensor, part: slice) -> Tensor:
     return sizes[part]
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where(
+    condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """Returns the coordinates of True elements, or ``x`` where ``condition`` is True and ``y`` elsewhere.
 
     >>> import gpuplace as tf
@@ -528,7 +539,9 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return new("Select", name, condition=condition, t=x, e=y)
 
 
-def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where_v2(
+    condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """Returns what ``where`` does, but ``condition``, ``x`` and ``y`` broadcast as in NumPy (op ``SelectV2``).
 
     Args:

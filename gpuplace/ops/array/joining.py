@@ -16,9 +16,10 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import new, new_list, shape_tensor
-from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape
+from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape, brackets
+from gpuplace.typing import TensorLike
 
 __all__ = ["concat", "stack", "unstack", "parallel_stack", "split"]
 
@@ -30,7 +31,7 @@ def _axis_in(axis: int, rank: int, sentence: str) -> int:
     return axis % rank if rank else 0
 
 
-def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
+def concat(values: Any, axis: TensorLike, name: str = "concat") -> Tensor:
     """Returns tensors joined along an existing dimension.
 
     >>> import gpuplace as tf
@@ -268,7 +269,7 @@ def _parallel_concat_shape(op: Operation) -> Any:
     return (op.attrs["shape"],)
 
 
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
+def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
     """Returns the parts of a tensor along a dimension, which is gone in each.
 
     Args:
@@ -328,7 +329,11 @@ def _unpack_grad(op: Operation, *grads: Tensor) -> Tensor:
 
 
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+    value: TensorLike,
+    num_or_size_splits: TensorLike,
+    axis: TensorLike = 0,
+    num: int | None = None,
+    name: str = "split",
 ) -> list[Tensor]:
     """Returns the parts of a tensor along a dimension: a number of equal ones, or of the given sizes.
 

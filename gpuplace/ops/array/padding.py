@@ -17,16 +17,16 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array.reshaping import rank, reshape, size, transpose
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.shape_rules import brackets
 from gpuplace.ops.support import new, new_list, shape_tensor
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, broadcast_shapes
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets, broadcast_shapes
+from gpuplace.typing import ShapeLike, SizesLike, TensorLike
 
 __all__ = [
     "broadcast_to", "broadcast_static_shape", "broadcast_dynamic_shape", "tile", "pad", "meshgrid",
 ]  # fmt: skip
 
 
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def broadcast_to(input: TensorLike, shape: SizesLike, name: str | None = None) -> Tensor:
     """Returns ``input`` repeated along its dimensions of size 1, and along new ones in front, to get ``shape``.
 
     Args:
@@ -83,7 +83,7 @@ def _broadcast_to_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     return reshape(new("Sum", input=grad, reduction_indices=axes), given), None
 
 
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
     """Returns the shape that two shapes broadcast to.
 
     >>> import gpuplace as tf
@@ -103,7 +103,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     return broadcast_shapes(as_shape(shape_x), as_shape(shape_y))
 
 
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     """Returns the shape that two shapes broadcast to, found when it runs.
 
     Args:
@@ -171,7 +171,7 @@ def _broadcast_gradient_args_shape(op: Operation) -> Any:
 not_differentiable("BroadcastArgs", "BroadcastGradientArgs")
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``input`` repeated along each dimension.
 
     >>> import gpuplace as tf
@@ -242,7 +242,11 @@ def _tile_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
+    tensor: TensorLike,
+    paddings: TensorLike,
+    mode: str = "CONSTANT",
+    name: str | None = None,
+    constant_values: TensorLike = 0,
 ) -> Tensor:
     """Returns ``tensor`` with elements added before and after it along each dimension.
 

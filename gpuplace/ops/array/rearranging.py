@@ -14,15 +14,16 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import gradient
-from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import new, new_list, shape_tensor
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
+from gpuplace.typing import TensorLike
 
 __all__ = ["dynamic_partition", "dynamic_stitch", "space_to_depth", "depth_to_space"]
 
 
 def dynamic_partition(
-    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+    data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """Returns the slices of a tensor sorted into several: ``data[i]`` goes to number ``partitions[i]``.
 
@@ -84,7 +85,7 @@ def _dynamic_partition_grad(op: Operation, *grads: Tensor) -> tuple[Tensor, None
     return new("Reshape", tensor=rows, shape=shape_tensor(data)), None
 
 
-def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+def dynamic_stitch(indices: TensorLike, data: TensorLike, name: str | None = None) -> Tensor:
     """Returns one tensor in which slice ``indices[m][i]`` is ``data[m][i]``: what ``dynamic_partition`` undoes.
 
     >>> import gpuplace as tf
@@ -141,7 +142,9 @@ def _dynamic_stitch_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
 # Blocks of an image
 
 
-def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+def space_to_depth(
+    input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
     """Returns square blocks of an image as depth: what ``depth_to_space`` undoes.
 
     Args:
@@ -160,7 +163,9 @@ def space_to_depth(input: Any, block_size: int, name: str | None = None, data_fo
     return new("SpaceToDepth", name, input=input, block_size=block_size, data_format=data_format)
 
 
-def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
+def depth_to_space(
+    input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
     """Returns the depth of an image as square blocks: what ``space_to_depth`` undoes.
 
     Args:

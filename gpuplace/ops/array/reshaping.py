@@ -15,9 +15,9 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
-from gpuplace.ops.shape_rules import brackets
 from gpuplace.ops.support import new, new_list, same_shape, scalar_shape, shape_tensor
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets
+from gpuplace.typing import DTypeLike, ShapeLike, SizesLike, TensorLike
 
 __all__ = [
     "shape", "shape_n", "size", "rank", "reshape", "expand_dims", "squeeze", "transpose", "matrix_transpose",
@@ -26,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
+def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32) -> Tensor:
     """Returns the shape as a vector: a constant where it is known when the graph is built.
 
     Args:
@@ -54,7 +54,7 @@ def _shape_shape(op: Operation) -> Any:
     return (TensorShape.of((op.inputs[0].shape.ndims,)),)
 
 
-def shape_n(input: Any, out_type: Any = int32, name: str | None = None) -> list[Tensor]:
+def shape_n(input: TensorLike, out_type: DTypeLike = int32, name: str | None = None) -> list[Tensor]:
     """Returns the shape of each of several tensors.
 
     Args:
@@ -78,7 +78,7 @@ def _shape_n_shape(op: Operation) -> Any:
     return tuple(TensorShape.of((tensor.shape.ndims,)) for tensor in op.inputs)
 
 
-def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
+def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32) -> Tensor:
     """Returns the number of elements: a constant where it is known when the graph is built.
 
     Args:
@@ -102,7 +102,7 @@ def _size(xp: Any, input: Any, *, out_type: Any) -> Any:
     return xp.array(input.size, out_type.as_numpy_dtype)
 
 
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns the number of dimensions: a constant where it is known when the graph is built.
 
     Args:
@@ -131,7 +131,7 @@ not_differentiable("Shape", "ShapeN", "Size", "Rank")
 # The same elements in another shape
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+def reshape(tensor: TensorLike, shape: SizesLike, name: str | None = None) -> Tensor:
     """Returns the elements in another shape.
 
     >>> import gpuplace as tf
@@ -222,7 +222,9 @@ def _reshape_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     return reshape(grad, shape_tensor(op.inputs[0])), None
 
 
-def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def expand_dims(
+    input: TensorLike, axis: TensorLike | None = None, name: str | None = None, dim: TensorLike | None = None
+) -> Tensor:
     """Returns ``input`` with a dimension of size 1 put in.
 
     Args:
@@ -281,7 +283,9 @@ def _expand_dims_shape(op: Operation) -> Any:
     return (TensorShape.of((*sizes[:at], 1, *sizes[at:])),)
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
+def squeeze(
+    input: TensorLike, axis: TensorLike | None = None, name: str | None = None, squeeze_dims: Any = None
+) -> Tensor:
     """Returns ``input`` without dimensions of size 1.
 
     Args:
@@ -352,7 +356,9 @@ def _squeeze_grad(op: Operation, grad: Tensor) -> Tensor:
 # Another order of dimensions
 
 
-def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
+def transpose(
+    a: TensorLike, perm: TensorLike | None = None, name: str | None = "transpose", conjugate: bool = False
+) -> Tensor:
     """Returns ``a`` with its dimensions in another order.
 
     >>> import gpuplace as tf
@@ -426,7 +432,7 @@ def _transpose_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     return transpose(grad, back, conjugate=op.type == "ConjugateTranspose"), None
 
 
-def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
+def matrix_transpose(a: TensorLike, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """Returns ``a`` with its last two dimensions exchanged.
 
     Args:
@@ -463,7 +469,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
 # What only passes on
 
 
-def identity(input: Any, name: str | None = None) -> Tensor:
+def identity(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns a tensor with the same elements: a new node for the same value.
 
     Args:
@@ -479,7 +485,7 @@ def identity(input: Any, name: str | None = None) -> Tensor:
     return result
 
 
-def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``input``, as a constant to gradients.
 
     Args:
@@ -492,7 +498,7 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     return new("StopGradient", name, input=input)
 
 
-def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``input`` and promises that it never changes; on the CPU only.
 
     Args:
@@ -522,7 +528,7 @@ def _identity_grad(op: Operation, grad: Tensor) -> Tensor:
 not_differentiable("StopGradient")
 
 
-def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
+def identity_n(input: TensorLike, name: str | None = None) -> list[Tensor]:
     """Returns each of several tensors: one node that passes on when all are there.
 
     Args:
@@ -550,7 +556,7 @@ def _identity_n_grad(op: Operation, *grads: Tensor) -> Any:
     return grads
 
 
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """Returns ``x``, whose shape is checked when it runs; what is known of it afterwards is known of the result.
 
     Args:
@@ -585,7 +591,7 @@ def _ensure_shape_shape(op: Operation) -> Any:
     return (op.inputs[0].shape.merge_with(op.attrs["shape"]),)
 
 
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
     """Returns ``tensor`` after a check for NaN and infinity.
 
     Args:
@@ -621,7 +627,7 @@ def _check_numerics_grad(op: Operation, grad: Tensor) -> Tensor:
     return check_numerics(grad, f"Not a number (NaN) or infinity (Inf) values detected in gradient. {text}")
 
 
-def verify_tensor_all_finite(t: Any, msg: str, name: str | None = None) -> Tensor:
+def verify_tensor_all_finite(t: TensorLike, msg: str, name: str | None = None) -> Tensor:
     """Returns ``t`` after a check, placed with it, that it holds neither NaN nor infinity.
 
     Args:

@@ -26,6 +26,7 @@ from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.reduction import reduce_max, reduce_prod
 from gpuplace.ops.support import new, same_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = [
     "reverse", "reverse_v2", "reverse_sequence", "roll", "cumsum", "cumprod", "argmax", "argmin", "arg_max", "arg_min",
@@ -36,7 +37,7 @@ _LONG = 256
 """From so many elements on NumPy's time is worth saving."""
 
 
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``tensor`` with the order along some dimensions reversed.
 
     Args:
@@ -80,7 +81,8 @@ def _reverse_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def reverse_sequence(
-    input: Any, seq_lengths: Any, seq_axis: int | None = None, batch_axis: int | None = None, name: str | None = None,
+    input: TensorLike, seq_lengths: TensorLike, seq_axis: int | None = None, batch_axis: int | None = None,
+    name: str | None = None,
     seq_dim: int | None = None, batch_dim: int | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns ``input`` with the beginning of each slice reversed, each as far as its length says.
@@ -149,7 +151,7 @@ def _reverse_sequence_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     )
 
 
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``input`` moved along some dimensions; what leaves at the end comes in at the start.
 
     >>> import gpuplace as tf
@@ -196,7 +198,11 @@ def _roll_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
 
 
 def cumsum(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Returns running sums along a dimension.
 
@@ -224,7 +230,11 @@ def cumsum(
 
 
 def cumprod(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Returns running products along a dimension.
 
@@ -306,7 +316,11 @@ def _cumprod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def argmax(
-    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
+    input: TensorLike,
+    axis: TensorLike | None = None,
+    name: str | None = None,
+    dimension: TensorLike | None = None,
+    output_type: DTypeLike = int64,
 ) -> Tensor:
     """Returns the positions of the greatest elements along a dimension, the first of several.
 
@@ -328,7 +342,11 @@ def argmax(
 
 
 def argmin(
-    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
+    input: TensorLike,
+    axis: TensorLike | None = None,
+    name: str | None = None,
+    dimension: TensorLike | None = None,
+    output_type: DTypeLike = int64,
 ) -> Tensor:
     """Returns the positions of the least elements along a dimension, the first of several.
 
@@ -349,7 +367,9 @@ def argmin(
     return _position("ArgMin", input, axis, name, dimension, output_type)
 
 
-def arg_max(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Tensor:
+def arg_max(
+    input: TensorLike, dimension: TensorLike, output_type: DTypeLike = int64, name: str | None = None
+) -> Tensor:
     """Returns the positions of the greatest elements along a dimension. Deprecated; see ``argmax``.
 
     Args:
@@ -368,7 +388,9 @@ def arg_max(input: Any, dimension: Any, output_type: Any = int64, name: str | No
     return _position("ArgMax", input, dimension, name, None, output_type)
 
 
-def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Tensor:
+def arg_min(
+    input: TensorLike, dimension: TensorLike, output_type: DTypeLike = int64, name: str | None = None
+) -> Tensor:
     """Returns the positions of the least elements along a dimension. Deprecated; see ``argmin``.
 
     Args:
@@ -434,7 +456,7 @@ not_differentiable("ArgMax", "ArgMin")
 # Distinct values
 
 
-def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Any:
+def unique(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -> Any:
     """Returns the distinct values of a vector in the order they appear, and each element's place among them.
 
     >>> import gpuplace as tf
@@ -456,7 +478,7 @@ def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Any:
     return UniqueValues(*op.outputs)
 
 
-def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> Any:
+def unique_with_counts(x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None) -> Any:
     """Returns what ``unique`` does, and how often each value appears; on the CPU only.
 
     Args:
@@ -517,7 +539,7 @@ def _unique_shape(op: Operation) -> Any:
     return (vector, op.inputs[0].shape, vector)[: len(op.op_def.outputs)]  # type: ignore[union-attr]
 
 
-def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> Any:
+def setdiff1d(x: TensorLike, y: TensorLike, index_dtype: DTypeLike = int32, name: str | None = None) -> Any:
     """Returns the values of a vector that are not in another, and their positions; on the CPU only.
 
     >>> import gpuplace as tf
@@ -584,7 +606,7 @@ class ListDifference(NamedTuple):
 not_differentiable("Unique", "UniqueWithCounts", "ListDiff")
 
 
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the permutation that undoes ``x``.
 
     >>> import gpuplace as tf
@@ -625,7 +647,10 @@ not_differentiable("InvertPermutation")
 
 
 def sequence_mask(
-    lengths: Any, maxlen: Any = None, dtype: Any = bool_type, name: str | None = None
+    lengths: TensorLike,
+    maxlen: TensorLike | None = None,
+    dtype: DTypeLike = bool_type,
+    name: str | None = None,
 ) -> Tensor:
     """Returns rows that are True as far as a length says.
 
@@ -671,7 +696,11 @@ def sequence_mask(
 
 
 def searchsorted(
-    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: str | None = None
+    sorted_sequence: TensorLike,
+    values: TensorLike,
+    side: str = "left",
+    out_type: DTypeLike = int32,
+    name: str | None = None,
 ) -> Tensor:
     """Returns where values would go in sorted rows.
 
@@ -734,11 +763,11 @@ not_differentiable("LowerBound", "UpperBound")
 
 
 def bincount(
-    arr: Any,
-    weights: Any = None,
-    minlength: Any = None,
-    maxlength: Any = None,
-    dtype: Any = int32,
+    arr: TensorLike,
+    weights: TensorLike | None = None,
+    minlength: TensorLike | None = None,
+    maxlength: TensorLike | None = None,
+    dtype: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
     """Returns how often (or with what total weight) each of 0, 1, ... appears.

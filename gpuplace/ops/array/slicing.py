@@ -31,6 +31,7 @@ from gpuplace.ops.array.joining import stack
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape
+from gpuplace.typing import TensorLike
 
 __all__ = ["slice", "strided_slice", "newaxis"]
 
@@ -38,7 +39,7 @@ newaxis = None
 _slice = slice
 
 
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | None = None) -> Tensor:
     """Returns a block of a tensor.
 
     >>> import gpuplace as tf
@@ -139,9 +140,9 @@ def _slice_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
 
 
 def strided_slice(
-    input_: Any,
-    begin: Any,
-    end: Any,
+    input_: TensorLike,
+    begin: TensorLike,
+    end: TensorLike,
     strides: Any = None,
     begin_mask: int = 0,
     end_mask: int = 0,
@@ -191,7 +192,7 @@ def strided_slice(
 def _key(
     sizes: tuple[int | None, ...], begin: Any, end: Any, strides: Any, masks: dict[str, int]
 ) -> list[Any]:
-    """What NumPy would be indexed with: ``None``, integers and slices; InvalidArgumentError where impossible.
+    """What NumPy would be indexed with: ``None``, integers and slices; InvalidArgumentError if impossible.
 
     A slice over a dimension of unknown size keeps its given bounds.
     """

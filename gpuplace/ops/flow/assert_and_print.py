@@ -20,12 +20,13 @@ from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.flow.control import no_op
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.support import new
+from gpuplace.typing import TensorLike
 
 __all__ = ["Assert", "Print"]
 
 
 def Assert(  # noqa: N802 - TensorFlow's name
-    condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
+    condition: TensorLike, data: Sequence[Any], summarize: int | None = None, name: str | None = None
 ) -> Operation:
     """Returns an operation that fails with InvalidArgumentError, showing ``data``, if ``condition`` is False.
 
@@ -129,7 +130,7 @@ def _rows(parts: list[str], shape: Sequence[int], axis: int, taken: int, pieces:
 
 
 def Print(  # noqa: N802 - TensorFlow's name
-    input_: Any, data: Sequence[Any], message: str | None = None, first_n: int | None = None,
+    input_: TensorLike, data: Sequence[Any], message: str | None = None, first_n: int | None = None,
     summarize: int | None = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns ``input_``; running it prints ``message`` and ``data`` to standard error.

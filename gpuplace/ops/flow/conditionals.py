@@ -24,6 +24,7 @@ from gpuplace.ops import nest
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.flow import control
 from gpuplace.ops.flow.context import ControlFlowContext, is_exit, merge, switch, switch_beside
+from gpuplace.typing import TensorLike
 
 __all__ = ["cond"]
 
@@ -177,7 +178,7 @@ def _checked_functions(true_fn: Any, false_fn: Any, fn1: Any, fn2: Any) -> tuple
 
 
 def cond(
-    pred: Any,
+    pred: TensorLike,
     true_fn: Callable[[], Any] | None = None,
     false_fn: Callable[[], Any] | None = None,
     strict: bool = False,

@@ -5,6 +5,7 @@ Source: tensorflow/python/ops/control_flow_ops.py, release 1.15.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from gpuplace.ops.support import new
 
 __all__ = ["no_op", "group", "tuple", "with_dependencies"]
 
-_TUPLE = (list, tuple)
+_TUPLE = (list, builtins.tuple)
 """What nests: this module has a function named ``tuple``."""
 
 

@@ -249,7 +249,9 @@ class LoopGradient:
                 else:
                     state = state.outer
             elif current.op.type == "Const":
-                real = constant.constant(constant_value(current), dtype=current.dtype)
+                content = constant_value(current)
+                assert content is not None
+                real = constant.constant(content, dtype=current.dtype)
             else:
                 with outside(self.grad_context):
                     history = state.AddForwardAccumulator(current)

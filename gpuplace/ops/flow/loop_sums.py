@@ -44,7 +44,7 @@ def _zero_accumulator(context: WhileContext, op: Operation, grad: Tensor) -> Ten
 
 
 def add_slices_accumulator(context: WhileContext, op: Operation, grad: IndexedSlices) -> IndexedSlices:
-    """As ``add_accumulator``, for slices: they are put one behind the other."""
+    """As ``add_accumulator``, for slices: they are put one after another."""
     values, indices, dense_shape = grad.values, grad.indices, grad.dense_shape
     with outside(context), inside(context.outer_context):
         sizes = values.shape.sizes

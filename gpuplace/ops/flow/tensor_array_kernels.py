@@ -20,7 +20,7 @@ from gpuplace.graph.operation import Operation
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import ResourceHandle
-from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape
+from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
 
 __all__ = ["ArrayOfTensors"]
 
@@ -50,7 +50,7 @@ class ArrayOfTensors:
         name: for messages.
         dtype: NumPy's type.
         size: number of places.
-        is_dynamic: whether it grows when something is written behind its end.
+        is_dynamic: whether it grows when something is written after its end.
         clears: whether a value can be read once.
         shape: what is known of the shape of elements.
         has_one_shape: whether all have the same.
@@ -92,7 +92,7 @@ class ArrayOfTensors:
             self.elements.append(_Element())
         if not self.shape.is_compatible_with(TensorShape.of(value.shape)):
             raise self.error(
-                f"Could not write to TensorArray index {index} because the value shape is {_brackets(value.shape)}"
+                f"Could not write to TensorArray index {index} because the value shape is {brackets(value.shape)}"
                 f" which is incompatible with the TensorArray's inferred element shape: {self.shape} (consider"
                 " setting infer_shape=False)."
             )
@@ -162,10 +162,6 @@ class ArrayOfTensors:
         return known
 
 
-def _brackets(shape: tuple[int, ...]) -> str:
-    return "[" + ",".join(map(str, shape)) + "]"
-
-
 _FLOW = np.zeros((), np.float32)
 
 
@@ -184,7 +180,7 @@ def _make(
 ) -> Any:
     if size.ndim:
         raise InvalidArgumentError(
-            None, None, f"TensorArray size must be scalar, but had shape: {_brackets(size.shape)}"
+            None, None, f"TensorArray size must be scalar, but had shape: {brackets(size.shape)}"
         )
     name = f"{tensor_array_name.decode() or ctx.op.name}_{next(_numbers)}"
     if int(size) < 0:
@@ -233,8 +229,8 @@ def _gather(xp: Any, handle: Any, indices: Any, flow_in: Any, *, element_shape: 
     for index, value in enumerate(values):
         if value.shape != values[0].shape:
             raise array.error(
-                f"TensorArray has inconsistent shapes.  Index 0 has shape: {_brackets(values[0].shape)} but index"
-                f" {index} has shape: {_brackets(value.shape)}"
+                f"TensorArray has inconsistent shapes.  Index 0 has shape: {brackets(values[0].shape)} but index"
+                f" {index} has shape: {brackets(value.shape)}"
             )
     return xp.stack(values)
 
@@ -269,8 +265,8 @@ def _concat(xp: Any, handle: Any, flow_in: Any, *, element_shape_except0: Any) -
         if value.shape[1:] != values[0].shape[1:]:
             raise array.error(
                 f"TensorArray has inconsistent shapes.  Index 0 has (excepting dimension 0) shape:"
-                f" {_brackets(values[0].shape[1:])} but index {index} has (excepting dimension 0) shape:"
-                f" {_brackets(value.shape[1:])}"
+                f" {brackets(values[0].shape[1:])} but index {index} has (excepting dimension 0) shape:"
+                f" {brackets(value.shape[1:])}"
             )
     return xp.concatenate(values), lengths
 
@@ -282,7 +278,7 @@ def _split(xp: Any, handle: Any, value: Any, lengths: Any, flow_in: Any) -> Any:
     if sum(sizes) != len(value):
         raise array.error(
             f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {sum(sizes)} and value's"
-            f" shape is: {_brackets(value.shape)} "
+            f" shape is: {brackets(value.shape)} "
         )
     if len(sizes) != len(array.elements) and not array.is_dynamic:
         raise array.error(

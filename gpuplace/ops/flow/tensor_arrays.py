@@ -25,6 +25,7 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math import cast
 from gpuplace.ops.support import new
 from gpuplace.shapes import TensorShape, as_shape
+from gpuplace.typing import DTypeLike, ShapeLike, TensorLike
 
 __all__ = ["TensorArray"]
 
@@ -52,20 +53,20 @@ class TensorArray:
 
     Raises:
         ValueError: neither or both of ``size`` and ``handle``, or what does not go with a handle.
-        TypeError: a handle that is no tensor.
+        TypeError: a handle that is not a tensor.
     """
 
     def __init__(
         self,
-        dtype: Any,
-        size: Any = None,
+        dtype: DTypeLike,
+        size: TensorLike | None = None,
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
         handle: Tensor | None = None,
         flow: Tensor | None = None,
         infer_shape: bool = True,
-        element_shape: Any = None,
+        element_shape: ShapeLike = None,
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
@@ -76,7 +77,7 @@ class TensorArray:
         self._dynamic_size = bool(dynamic_size)
         self.dtype = as_dtype(dtype).base_dtype
         self._beside: list[Tensor] | None = [] if colocate_with_first_write_call else None
-        """What it is placed with, once something was written; None where it stays where it is."""
+        """What it is placed with, once something was written; None if it stays where it is."""
         self._known_shape = [as_shape(element_shape)]
         """Shared with all that stand for the same array."""
         self._infer_shape = infer_shape
@@ -184,7 +185,7 @@ class TensorArray:
                 made._known_shape = self._known_shape
                 return made
 
-    def read(self, index: Any, name: str | None = None) -> Tensor:
+    def read(self, index: TensorLike, name: str | None = None) -> Tensor:
         """An element.
 
         Args:
@@ -204,7 +205,7 @@ class TensorArray:
         value.set_shape(self.element_shape)
         return value
 
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+    def write(self, index: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with an element written.
 
         Args:
@@ -250,7 +251,7 @@ class TensorArray:
             with name_scope(name, "TensorArrayStack", [self.handle]):
                 return self.gather(constant.range(0, self.size()), name=name)
 
-    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Some elements as one tensor.
 
         Args:
@@ -300,7 +301,7 @@ class TensorArray:
             value.set_shape(TensorShape([None, *self.element_shape.as_list()[1:]]))
         return value
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with the rows of a tensor written to all places.
 
         Args:
@@ -318,7 +319,7 @@ class TensorArray:
             count = reshaping.shape(value)[0]
             return self.scatter(constant.range(0, count), value, name=name)
 
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+    def scatter(self, indices: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array with the rows of a tensor written to some places.
 
         Args:
@@ -347,7 +348,7 @@ class TensorArray:
                 )
             return self.with_flow(flow)
 
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+    def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
         """The array with runs of rows of a tensor written, each as long as ``lengths`` says.
 
         Args:

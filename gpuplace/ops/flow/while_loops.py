@@ -38,6 +38,7 @@ from gpuplace.ops.flow.context import (
 )
 from gpuplace.ops.support import new
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import TensorLike
 
 __all__ = ["while_loop"]
 
@@ -359,7 +360,7 @@ def while_loop(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-    maximum_iterations: Any = None,
+    maximum_iterations: TensorLike | None = None,
     return_same_structure: bool = False,
 ) -> Any:
     """Repeats ``body`` while ``cond`` holds.

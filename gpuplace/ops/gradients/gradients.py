@@ -17,7 +17,7 @@ from typing import Any
 
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import convert_to_tensor, name_scope
-from gpuplace.graph.graph_like import GraphLike
+from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.flow import control
@@ -192,7 +192,7 @@ class _Walk:
     ) -> None:
         self.ys, self.xs = ys, xs
         self.colocate, self.gate = colocate, gate
-        self.graph: GraphLike = (ys[0] if ys else xs[0]).graph
+        self.graph: Graph = (ys[0] if ys else xs[0]).graph
         self.grads: dict[Operation, list[Any]] = {}
         """Per operation and output: a list of gradients, or their sum once that is made."""
         to_ops = _unique(y.op for y in ys)

@@ -17,9 +17,10 @@ from gpuplace.dtypes import DType
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value_as_shape
 from gpuplace.graph.convert import convert_to_tensor, name_scope, register_tensor_conversion_function
-from gpuplace.graph.graph_like import GraphLike
+from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.typing import TensorLike
 
 __all__ = ["IndexedSlices", "unsorted_segment_sum", "convert_to_tensor_or_indexed_slices"]
 
@@ -79,7 +80,7 @@ class IndexedSlices:
         return self.values.dtype
 
     @property
-    def graph(self) -> GraphLike:
+    def graph(self) -> Graph:
         """The graph of the rows."""
         return self.values.graph
 
@@ -124,7 +125,7 @@ register_tensor_conversion_function(IndexedSlices, _to_tensor)
 
 
 def convert_to_tensor_or_indexed_slices(
-    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
+    value: TensorLike, dtype: Any = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor | IndexedSlices:
     """Returns ``value`` as a tensor, or as it is where it is ``IndexedSlices``.
 
@@ -147,7 +148,9 @@ def convert_to_tensor_or_indexed_slices(
     return convert_to_tensor(value, dtype, name, as_ref=as_ref)
 
 
-def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_sum(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """Returns the sum of the rows that have equal ids, 0 for ids without rows.
 
     >>> import gpuplace as tf

@@ -5,7 +5,7 @@
         return grad * op.inputs[1], grad * op.inputs[0]
 
 A function gets the operation and, one argument each, the gradients of its outputs; it returns a sequence with one
-gradient per input tensor, None where there is none. Functions only add operations to the graph; they run nothing.
+gradient per input tensor, None if there is none. Functions only add operations to the graph; they run nothing.
 
 Source: tensorflow/python/framework/ops.py (RegisterGradient, NotDifferentiable), release 1.15.
 """
@@ -47,7 +47,7 @@ def gradient(*op_types: str) -> Callable[[_Function], _Function]:
 
 
 def _place(function: GradientFunction | None) -> tuple[str, int] | None:
-    """Where a function is written: the same place again is a module or cell run anew."""
+    """Where a function is written: the same place again is a module or cell run again."""
     return None if function is None else (function.__code__.co_filename, function.__code__.co_firstlineno)
 
 
@@ -105,7 +105,7 @@ class RegisterGradient:
         self._op_type = op_type
 
     def __call__(self, function: _Function) -> _Function:
-        """Registers ``function``; KeyError where the op type has a gradient already."""
+        """Registers ``function``; KeyError if the op type has a gradient already."""
         if self._op_type in _functions:
             raise KeyError(f"Registering two gradient with name '{self._op_type}'!")
         _functions[self._op_type] = function

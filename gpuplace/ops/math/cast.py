@@ -26,6 +26,7 @@ from gpuplace.kernels.compute import binder, compute
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.support import new, same_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = [
     "cast", "saturate_cast", "to_float", "to_double", "to_int32", "to_int64", "to_bfloat16", "to_complex64",
@@ -33,7 +34,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Returns ``x`` with another element type; as it is where it has that type.
 
     >>> import gpuplace as tf
@@ -82,7 +83,7 @@ def _cast_grad(op: Operation, grad: Tensor) -> Tensor | None:
     return cast(grad, source) if smooth else None
 
 
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Returns ``value`` with another element type; what is out of its range becomes its least or greatest value.
 
     >>> import gpuplace as tf
@@ -108,7 +109,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
         return cast(value, wanted, name=scope)
 
 
-def to_float(x: Any, name: str = "ToFloat") -> Tensor:
+def to_float(x: TensorLike, name: str = "ToFloat") -> Tensor:
     """Casts to float32. Deprecated in 1.15; use ``cast``.
 
     Args:
@@ -121,7 +122,7 @@ def to_float(x: Any, name: str = "ToFloat") -> Tensor:
     return cast(x, float32, name=name)
 
 
-def to_double(x: Any, name: str = "ToDouble") -> Tensor:
+def to_double(x: TensorLike, name: str = "ToDouble") -> Tensor:
     """Casts to float64. Deprecated in 1.15; use ``cast``.
 
     Args:
@@ -134,7 +135,7 @@ def to_double(x: Any, name: str = "ToDouble") -> Tensor:
     return cast(x, float64, name=name)
 
 
-def to_int32(x: Any, name: str = "ToInt32") -> Tensor:
+def to_int32(x: TensorLike, name: str = "ToInt32") -> Tensor:
     """Casts to int32. Deprecated in 1.15; use ``cast``.
 
     Args:
@@ -147,7 +148,7 @@ def to_int32(x: Any, name: str = "ToInt32") -> Tensor:
     return cast(x, int32, name=name)
 
 
-def to_int64(x: Any, name: str = "ToInt64") -> Tensor:
+def to_int64(x: TensorLike, name: str = "ToInt64") -> Tensor:
     """Casts to int64. Deprecated in 1.15; use ``cast``.
 
     Args:
@@ -160,7 +161,7 @@ def to_int64(x: Any, name: str = "ToInt64") -> Tensor:
     return cast(x, int64, name=name)
 
 
-def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Tensor:
+def to_bfloat16(x: TensorLike, name: str = "ToBFloat16") -> Tensor:
     """Casts to bfloat16. Deprecated in 1.15; use ``cast``.
 
     Args:
@@ -173,7 +174,7 @@ def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Tensor:
     return cast(x, bfloat16, name=name)
 
 
-def to_complex64(x: Any, name: str = "ToComplex64") -> Tensor:
+def to_complex64(x: TensorLike, name: str = "ToComplex64") -> Tensor:
     """Casts to complex64. Deprecated in 1.15; use ``cast``.
 
     Args:
@@ -186,7 +187,7 @@ def to_complex64(x: Any, name: str = "ToComplex64") -> Tensor:
     return cast(x, complex64, name=name)
 
 
-def to_complex128(x: Any, name: str = "ToComplex128") -> Tensor:
+def to_complex128(x: TensorLike, name: str = "ToComplex128") -> Tensor:
     """Casts to complex128. Deprecated in 1.15; use ``cast``.
 
     Args:
@@ -199,7 +200,7 @@ def to_complex128(x: Any, name: str = "ToComplex128") -> Tensor:
     return cast(x, complex128, name=name)
 
 
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
     """Returns the same bytes read as another type.
 
     >>> import gpuplace as tf

@@ -18,6 +18,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.flow.control import no_op
 from gpuplace.ops.support import new
+from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = [
     "assert_equal", "assert_none_equal", "assert_less", "assert_less_equal", "assert_greater", "assert_greater_equal",
@@ -79,7 +80,12 @@ def _assert_all(holds: Tensor, data: Any, summarize: Any) -> Operation:
 
 
 def assert_equal(
-    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x == y`` everywhere.
 
@@ -104,7 +110,12 @@ def assert_equal(
 
 
 def assert_none_equal(
-    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x != y`` everywhere.
 
@@ -129,7 +140,12 @@ def assert_none_equal(
 
 
 def assert_less(
-    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x < y`` everywhere.
 
@@ -154,7 +170,12 @@ def assert_less(
 
 
 def assert_less_equal(
-    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x <= y`` everywhere.
 
@@ -179,7 +200,12 @@ def assert_less_equal(
 
 
 def assert_greater(
-    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x > y`` everywhere.
 
@@ -204,7 +230,12 @@ def assert_greater(
 
 
 def assert_greater_equal(
-    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    y: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x >= y`` everywhere.
 
@@ -250,7 +281,11 @@ def _against_zero(
 
 
 def assert_positive(
-    x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless every element is greater than 0.
 
@@ -273,7 +308,11 @@ def assert_positive(
 
 
 def assert_negative(
-    x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless every element is less than 0.
 
@@ -296,7 +335,11 @@ def assert_negative(
 
 
 def assert_non_negative(
-    x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless every element is 0 or greater.
 
@@ -319,7 +362,11 @@ def assert_non_negative(
 
 
 def assert_non_positive(
-    x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless every element is 0 or less.
 
@@ -342,7 +389,9 @@ def assert_non_positive(
 
 
 def assert_near(
-    x: Any, y: Any, rtol: Any = None, atol: Any = None, data: Any = None, summarize: Any = None, message: Any = None,
+    x: TensorLike, y: TensorLike, rtol: TensorLike | None = None, atol: TensorLike | None = None, data:
+    TensorLike | None = None,
+    summarize: int | None = None, message: str | None = None,
     name: str | None = None,
 ) -> Operation:  # fmt: skip
     """Returns an operation that fails unless ``|x - y| <= atol + rtol * |y|`` everywhere, always checked when it runs.
@@ -416,7 +465,12 @@ def _rank_check(
 
 
 def assert_rank(
-    x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    rank: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x`` has ``rank`` dimensions.
 
@@ -441,7 +495,12 @@ def assert_rank(
 
 
 def assert_rank_at_least(
-    x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    rank: TensorLike,
+    data: TensorLike | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless ``x`` has ``rank`` dimensions or more.
 
@@ -475,7 +534,12 @@ def assert_rank_at_least(
 
 
 def assert_rank_in(
-    x: Any, ranks: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
+    x: TensorLike,
+    ranks: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Returns an operation that fails unless the number of dimensions of ``x`` is among ``ranks``.
 
@@ -515,7 +579,9 @@ def assert_rank_in(
         return Assert(any_match, shown if data is None else data, summarize=summarize)
 
 
-def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: str | None = None) -> Operation:
+def assert_type(
+    tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
+) -> Operation:
     """Checks the type of a tensor now; the operation returned does nothing.
 
     Args:
@@ -535,7 +601,7 @@ def assert_type(tensor: Any, tf_type: Any, message: Any = None, name: str | None
         return no_op("statically_determined_correct_type")
 
 
-def assert_integer(x: Any, message: Any = None, name: str | None = None) -> Operation:
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
     """Checks that a tensor holds integers, now; the operation returned does nothing.
 
     Args:
@@ -553,7 +619,7 @@ def assert_integer(x: Any, message: Any = None, name: str | None = None) -> Oper
         return no_op("statically_determined_was_integer")
 
 
-def assert_scalar(tensor: Any, name: str | None = None, message: Any = None) -> Tensor:
+def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:
     """Returns ``tensor`` after a check, now, that its shape is ``[]``.
 
     Args:
@@ -573,7 +639,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: Any = None) -> 
         return tensor
 
 
-def assert_proper_iterable(values: Any) -> None:
+def assert_proper_iterable(values: TensorLike) -> None:
     """Checks that ``values`` can be iterated over and is neither tensor, array, text nor bytes.
 
     Args:
@@ -588,7 +654,7 @@ def assert_proper_iterable(values: Any) -> None:
         raise TypeError(f"Expected argument 'values' to be iterable.  Found: {type(values)}")
 
 
-def is_numeric_tensor(tensor: Any) -> bool:
+def is_numeric_tensor(tensor: TensorLike) -> bool:
     """Whether ``tensor`` is a tensor of numbers, quantized ones included.
 
     Args:
@@ -609,7 +675,7 @@ def _differences(x: Tensor) -> Tensor:
     return upper - lower
 
 
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Tells whether no element, in row-major order, is less than the one before it.
 
     Args:
@@ -625,7 +691,7 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
         return new("All", input=holds, reduction_indices=[0])
 
 
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Tells whether every element, in row-major order, is greater than the one before it.
 
     Args:

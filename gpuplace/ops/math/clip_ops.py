@@ -20,6 +20,7 @@ from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.reduction import reduce_sum
 from gpuplace.ops.support import new
+from gpuplace.typing import TensorLike, TensorsLike
 
 __all__ = ["global_norm", "clip_by_global_norm", "clip_by_average_norm"]
 
@@ -37,7 +38,7 @@ def _values(t_list: Any) -> list[Any]:
     ]
 
 
-def global_norm(t_list: Any, name: str | None = None) -> Tensor:
+def global_norm(t_list: TensorsLike, name: str | None = None) -> Tensor:
     """Returns the square root of the sum of the squares of all elements of several tensors.
 
     >>> import gpuplace as tf
@@ -52,7 +53,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
         A scalar of their type.
 
     Raises:
-        TypeError: ``t_list`` is no sequence.
+        TypeError: ``t_list`` is not a sequence.
     """
     with name_scope(name, "global_norm", list(t_list)):
         halves = []
@@ -65,7 +66,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
 
 
 def clip_by_global_norm(
-    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
+    t_list: TensorsLike, clip_norm: TensorLike, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Tensor]:
     """Returns the tensors scaled so that their global norm is at most ``clip_norm``, and the norm they had.
 
@@ -81,7 +82,7 @@ def clip_by_global_norm(
         A list like ``t_list``, and the norm before, a scalar.
 
     Raises:
-        TypeError: ``t_list`` is no sequence.
+        TypeError: ``t_list`` is not a sequence.
     """
     if not isinstance(t_list, Sequence) or isinstance(t_list, str):
         raise TypeError("t_list should be a sequence")
@@ -105,7 +106,7 @@ def clip_by_global_norm(
         return clipped, norm
 
 
-def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``t`` scaled so that its norm divided by its number of elements is at most ``clip_norm``.
 
     Args:

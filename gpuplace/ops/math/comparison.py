@@ -15,6 +15,7 @@ from gpuplace.kernels.compute import binder, compute
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import binary_ufunc, broadcast, broadcast_shape, new, unary_ufunc
 from gpuplace.shapes import UNKNOWN_SHAPE
+from gpuplace.typing import TensorLike
 
 __all__ = [
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_not",
@@ -22,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Tells where ``x`` and ``y`` are equal.
 
     The operator ``==`` compares tensors as Python objects instead.
@@ -42,7 +43,7 @@ def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     return new("Equal", name, x=x, y=y)
 
 
-def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Tells where ``x`` and ``y`` differ.
 
     Args:
@@ -89,7 +90,7 @@ def _equal_shape(op: Operation) -> Any:
     return (shape if shape.is_fully_defined() else UNKNOWN_SHAPE,)
 
 
-def less(x: Any, y: Any, name: str | None = None) -> Tensor:
+def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Tells where ``x < y``.
 
     Args:
@@ -107,7 +108,7 @@ def less(x: Any, y: Any, name: str | None = None) -> Tensor:
     return new("Less", name, x=x, y=y)
 
 
-def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Tells where ``x <= y``.
 
     Args:
@@ -125,7 +126,7 @@ def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     return new("LessEqual", name, x=x, y=y)
 
 
-def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
+def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Tells where ``x > y``.
 
     Args:
@@ -143,7 +144,7 @@ def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
     return new("Greater", name, x=x, y=y)
 
 
-def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Tells where ``x >= y``.
 
     Args:
@@ -167,7 +168,9 @@ binary_ufunc("greater", "Greater")
 binary_ufunc("greater_equal", "GreaterEqual")
 
 
-def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05, name: str | None = None) -> Tensor:
+def approximate_equal(
+    x: TensorLike, y: TensorLike, tolerance: float = 1e-05, name: str | None = None
+) -> Tensor:
     """Tells where ``x`` and ``y`` differ by less than ``tolerance``.
 
     Args:
@@ -199,7 +202,7 @@ def _approximate_equal_shape(op: Operation) -> Any:
 # Logic
 
 
-def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Tells where both are True.
 
     Args:
@@ -217,7 +220,7 @@ def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     return new("LogicalAnd", name, x=x, y=y)
 
 
-def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Tells where at least one is True.
 
     Args:
@@ -235,7 +238,7 @@ def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
     return new("LogicalOr", name, x=x, y=y)
 
 
-def logical_not(x: Any, name: str | None = None) -> Tensor:
+def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
     """Tells where ``x`` is False.
 
     Args:
@@ -253,7 +256,7 @@ binary_ufunc("logical_or", "LogicalOr")
 unary_ufunc("logical_not", "LogicalNot")
 
 
-def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
+def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -> Tensor:
     """Tells where exactly one is True: ``(x | y) & ~(x & y)``.
 
     Args:
@@ -276,7 +279,7 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
 # Bits of integers
 
 
-def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns the bits that both have.
 
     Args:
@@ -294,7 +297,7 @@ def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     return new("BitwiseAnd", name, x=x, y=y)
 
 
-def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns the bits that either has.
 
     Args:
@@ -312,7 +315,7 @@ def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
     return new("BitwiseOr", name, x=x, y=y)
 
 
-def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
+def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns the bits in which they differ.
 
     Args:
@@ -335,7 +338,7 @@ binary_ufunc("bitwise_or", "BitwiseOr")
 binary_ufunc("bitwise_xor", "BitwiseXor")
 
 
-def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x`` shifted left by ``y`` bits.
 
     Args:
@@ -353,7 +356,7 @@ def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
     return new("LeftShift", name, x=x, y=y)
 
 
-def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x`` shifted right by ``y`` bits; negative numbers stay negative.
 
     Args:

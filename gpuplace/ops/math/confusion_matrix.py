@@ -22,17 +22,18 @@ from gpuplace.ops.math.cast import cast
 from gpuplace.ops.math.check_ops import assert_less, assert_non_negative
 from gpuplace.ops.math.reduction import reduce_max
 from gpuplace.ops.support import new
+from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = ["confusion_matrix"]
 
 
 def confusion_matrix(
-    labels: Any,
-    predictions: Any,
-    num_classes: Any = None,
-    dtype: Any = int32,
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: TensorLike | None = None,
+    dtype: DTypeLike = int32,
     name: str | None = None,
-    weights: Any = None,
+    weights: TensorLike | None = None,
 ) -> Tensor:
     """Returns a matrix with a row per label and a column per prediction, counting pairs or adding up their weights.
 

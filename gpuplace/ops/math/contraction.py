@@ -17,11 +17,12 @@ from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.math.reduction import reduce_sum
 from gpuplace.ops.support import new
+from gpuplace.typing import TensorLike
 
 __all__ = ["tensordot", "einsum"]
 
 
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None = None) -> Tensor:
     """Returns the product of ``a`` and ``b`` summed over pairs of dimensions.
 
     >>> import gpuplace as tf

@@ -29,6 +29,7 @@ from gpuplace.ops.support import (
     shape_tensor,
     sum_to,
 )
+from gpuplace.typing import TensorLike
 
 __all__ = [
     "realdiv", "truncatediv", "div_no_nan", "floor_div", "floordiv", "floormod", "mod", "truncatemod", "divide",
@@ -68,7 +69,7 @@ def _truncated_quotient(xp: Any) -> Callable[..., Any]:
     return quotient
 
 
-def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x / y`` (op ``RealDiv``).
 
     Args:
@@ -89,7 +90,7 @@ def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
 binary_ufunc("true_divide", "RealDiv")
 
 
-def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x / y`` rounded towards zero, as C divides integers.
 
     Args:
@@ -119,7 +120,7 @@ def _div(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
 shape_function("Div", "TruncateDiv")(broadcast_shape)
 
 
-def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x / y``, and 0 where ``y`` is 0.
 
     Args:
@@ -170,7 +171,7 @@ def _div_no_nan_grad(op: Operation, grad: Tensor) -> Gradients:
     return of_x, sum_to(of_y, axes_y, shape_y)
 
 
-def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floor_div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x / y`` rounded downwards: the op ``FloorDiv`` without a scope of its own.
 
     Args:
@@ -189,7 +190,7 @@ def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
     return new("FloorDiv", name, x=x, y=y)
 
 
-def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x / y`` rounded downwards, what the operator ``//`` does.
 
     >>> import gpuplace as tf
@@ -223,7 +224,7 @@ def _floor_div(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
 shape_function("FloorDiv")(broadcast_shape)
 
 
-def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
+def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns the remainder with the sign of ``y``, what the operator ``%`` does.
 
     Args:
@@ -245,7 +246,7 @@ def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
 mod = floormod
 
 
-def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns the remainder with the sign of ``x``, as C's ``fmod``.
 
     Args:
@@ -309,7 +310,7 @@ _FLOAT_OF_INTEGER = {"uint8": float32, "int8": float32, "uint16": float32, "int1
                      "complex64": None, "complex128": None}  # fmt: skip
 
 
-def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x / y``, integers made floating first.
 
     Args:
@@ -342,7 +343,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         return new("RealDiv", scope, x=x, y=y)
 
 
-def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x / y`` as Python 2 does: integers are rounded downwards. Deprecated; see ``divide``.
 
     Args:

@@ -31,7 +31,6 @@ from gpuplace.ops.math.division import (
     truncatediv,
     truncatemod,
 )
-from gpuplace.ops.shape_rules import brackets
 from gpuplace.ops.support import (
     after,
     binary_ufunc,
@@ -44,7 +43,8 @@ from gpuplace.ops.support import (
     same_shape,
     shape_tensor,
 )
-from gpuplace.shapes import TensorShape
+from gpuplace.shapes import TensorShape, brackets
+from gpuplace.typing import DTypeLike, ShapeLike, TensorLike, TensorsLike
 
 __all__ = [
     "add", "add_v2", "subtract", "multiply", "multiply_no_nan", "div", "divide", "truediv", "realdiv", "floordiv",
@@ -54,7 +54,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def add(x: Any, y: Any, name: str | None = None) -> Tensor:
+def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x + y``. The operator ``+`` makes ``AddV2``, this function ``Add``, as in 1.15.
 
     >>> import gpuplace as tf
@@ -76,7 +76,7 @@ def add(x: Any, y: Any, name: str | None = None) -> Tensor:
     return new("Add", name, x=x, y=y)
 
 
-def add_v2(x: Any, y: Any, name: str | None = None) -> Tensor:
+def add_v2(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x + y`` through the op type ``AddV2``, which takes no strings.
 
     Args:
@@ -117,7 +117,7 @@ def _all_shaped_alike(op: Operation, grad: Tensor) -> bool:
     return sizes is not None and None not in sizes and sizes == op.inputs[1].shape.sizes == grad.shape.sizes
 
 
-def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
+def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x - y``.
 
     Args:
@@ -145,7 +145,7 @@ def _sub_grad(op: Operation, grad: Tensor) -> Gradients:
     return reduced_gradients(op, grad, lambda: grad, lambda: -grad)
 
 
-def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
+def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x * y``.
 
     Args:
@@ -178,7 +178,7 @@ def _mul_grad(op: Operation, grad: Tensor) -> Gradients:
     )
 
 
-def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x * y``, and 0 where ``y`` is 0 even if ``x`` is infinite or NaN.
 
     Args:
@@ -216,7 +216,7 @@ def _mul_no_nan_grad(op: Operation, grad: Tensor) -> Gradients:
 # Powers, extremes, the rest
 
 
-def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
+def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x`` to the power of ``y``.
 
     Args:
@@ -269,7 +269,7 @@ def _pow_grad(op: Operation, grad: Tensor) -> Gradients:
     return broadcast_gradients(op, make)
 
 
-def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
+def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns the greater of each pair; NaN where either is.
 
     Args:
@@ -287,7 +287,7 @@ def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
     return new("Maximum", name, x=x, y=y)
 
 
-def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
+def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns the smaller of each pair; NaN where either is.
 
     Args:
@@ -324,7 +324,7 @@ def _extreme_grad(op: Operation, grad: Tensor) -> Gradients:
     )
 
 
-def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``(x - y)`` times its conjugate: the square where numbers are real.
 
     Args:
@@ -361,7 +361,7 @@ def _squared_difference_grad(op: Operation, grad: Tensor) -> Gradients:
     return reduced_gradients(op, grad, lambda: twice, lambda: -twice)
 
 
-def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the angle between the positive x axis and the point ``(x, y)``.
 
     Args:
@@ -393,7 +393,7 @@ def _atan2_grad(op: Operation, grad: Tensor) -> Gradients:
     return broadcast_gradients(op, make)
 
 
-def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
+def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x * log(y)``, and 0 where ``x`` is 0.
 
     Args:
@@ -411,7 +411,7 @@ def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
     return new("Xlogy", name, x=x, y=y)
 
 
-def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
+def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x / y``, and 0 where ``x`` is 0.
 
     Args:
@@ -469,7 +469,7 @@ def _xdivy_grad(op: Operation, grad: Tensor) -> Gradients:
 # Several tensors
 
 
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
+def add_n(inputs: TensorsLike, name: str | None = None) -> Tensor:
     """Returns the sum of several tensors.
 
     Args:
@@ -531,7 +531,12 @@ def _add_n_grad(op: Operation, grad: Tensor) -> list[Tensor]:
     return [grad] * len(op.inputs)
 
 
-def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+def accumulate_n(
+    inputs: TensorsLike,
+    shape: ShapeLike = None,
+    tensor_dtype: DTypeLike | None = None,
+    name: str | None = None,
+) -> Tensor:
     """Returns the sum of several tensors, added up as they come.
 
     Args:
@@ -567,7 +572,9 @@ def _accumulate_n_shape(op: Operation) -> Any:
     return (op.attrs["shape"],)
 
 
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
+def clip_by_value(
+    t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> Tensor:
     """Returns ``t`` with smaller elements replaced by ``clip_value_min``, greater ones by ``clip_value_max``.
 
     Args:
@@ -600,7 +607,7 @@ def _clip_by_value(xp: Any, t: Any, low: Any, high: Any) -> Any:
 shape_function("ClipByValue")(same_shape)
 
 
-def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
     """Returns the complex numbers with these parts.
 
     Args:
@@ -642,7 +649,7 @@ def _complex_grad(op: Operation, grad: Tensor) -> Gradients:
     )
 
 
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
+def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x`` times a scalar.
 
     Args:
@@ -663,7 +670,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
     return new("Mul", name, x=scalar, y=x)
 
 
-def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+def polyval(coeffs: Any, x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the value of a polynomial at each element of ``x``, by Horner's scheme.
 
     >>> import gpuplace as tf

@@ -18,6 +18,7 @@ from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.shape_rules import merge_sizes
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.typing import TensorLike
 
 __all__ = ["matrix_inverse", "matrix_determinant", "cholesky", "matrix_solve"]
 
@@ -39,7 +40,7 @@ def _check_square(x: Any) -> None:
         )
 
 
-def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Returns inverse matrices.
 
     Args:
@@ -81,7 +82,7 @@ def _matrix_inverse_grad(op: Operation, grad: Tensor) -> Tensor:
     return -matmul(matmul(inverse, grad, adjoint_b=True), inverse)
 
 
-def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
+def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns determinants.
 
     Args:
@@ -117,7 +118,7 @@ def _matrix_determinant_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("Reshape", tensor=grad * op.outputs[0], shape=shape) * inverse
 
 
-def cholesky(input: Any, name: str | None = None) -> Tensor:
+def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns lower triangular matrices whose product with their adjoints is ``input``.
 
     Args:
@@ -145,7 +146,9 @@ def _cholesky(xp: Any, input: Any) -> Any:
         ) from None
 
 
-def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def matrix_solve(
+    matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
+) -> Tensor:
     """Returns ``x`` with ``matrix @ x = rhs``.
 
     Args:

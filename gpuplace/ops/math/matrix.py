@@ -20,9 +20,10 @@ from gpuplace.numerics.flops import product_flops
 from gpuplace.numerics.pieces import is_small_product, over
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.elementwise import binary_operator
-from gpuplace.ops.shape_rules import brackets, merge_shapes, merge_sizes, require_rank
+from gpuplace.ops.shape_rules import merge_shapes, merge_sizes, require_rank
 from gpuplace.ops.support import broadcast, conjugate, new, shape_tensor, sum_to
-from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
+from gpuplace.typing import TensorLike
 
 __all__ = [
     "matmul", "batch_matmul", "sparse_matmul", "matrix_diag", "matrix_diag_part", "matrix_set_diag", "matrix_band_part",
@@ -31,7 +32,8 @@ __all__ = [
 
 
 def matmul(
-    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
+    a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool =
+    False,
     adjoint_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns the product of two matrices, or of two batches of them, whose leading dimensions broadcast.
@@ -190,7 +192,9 @@ def _sparse_matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     return left, right
 
 
-def batch_matmul(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False, name: str | None = None) -> Tensor:
+def batch_matmul(
+    x: TensorLike, y: TensorLike, adj_x: bool = False, adj_y: bool = False, name: str | None = None
+) -> Tensor:
     """Returns the products of matrices in two batches of one shape (op ``BatchMatMul``).
 
     Args:
@@ -282,7 +286,8 @@ def _batch_matmul_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def matvec(
-    a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, a_is_sparse: bool = False,
+    a: TensorLike, b: TensorLike, transpose_a: bool = False, adjoint_a: bool = False, a_is_sparse: bool =
+    False,
     b_is_sparse: bool = False, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns the product of a matrix and a vector, or of batches of them.
@@ -319,7 +324,7 @@ def matvec(
 # Diagonals and bands
 
 
-def matrix_diag(diagonal: Any, name: str = "diag") -> Tensor:
+def matrix_diag(diagonal: TensorLike, name: str = "diag") -> Tensor:
     """Returns matrices with the last dimension of ``diagonal`` on their diagonal and 0 elsewhere.
 
     >>> import gpuplace as tf
@@ -365,7 +370,7 @@ def _matrix_diag_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("MatrixDiagPart", input=grad)
 
 
-def matrix_diag_part(input: Any, name: str = "diag_part") -> Tensor:
+def matrix_diag_part(input: TensorLike, name: str = "diag_part") -> Tensor:
     """Returns the diagonals of matrices.
 
     Args:
@@ -416,7 +421,7 @@ def _matrix_diag_part_grad(op: Operation, grad: Tensor) -> Tensor:
     return matrix_set_diag(new("ZerosLike", x=matrix), grad)
 
 
-def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag") -> Tensor:
+def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str = "set_diag") -> Tensor:
     """Returns matrices with their diagonals replaced.
 
     Args:
@@ -468,7 +473,9 @@ def _matrix_set_diag_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     return matrix_set_diag(grad, zeros), matrix_diag_part(grad)
 
 
-def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
+def matrix_band_part(
+    input: TensorLike, num_lower: TensorLike, num_upper: TensorLike, name: str | None = None
+) -> Tensor:
     """Returns matrices with 0 outside of a band around the diagonal.
 
     >>> import gpuplace as tf
@@ -518,7 +525,7 @@ def _matrix_band_part_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, N
     return matrix_band_part(grad, op.inputs[1], op.inputs[2]), None, None
 
 
-def diag(diagonal: Any, name: str | None = None) -> Tensor:
+def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     """Returns zeros of twice the rank with ``diagonal`` where the first half of the indices equals the second.
 
     >>> import gpuplace as tf
@@ -556,7 +563,7 @@ def _diag_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("DiagPart", input=grad)
 
 
-def diag_part(input: Any, name: str | None = None) -> Tensor:
+def diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns the diagonal of a tensor whose shape is one shape twice: what ``diag`` undoes.
 
     Args:
@@ -604,7 +611,7 @@ def _diag_part_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("Diag", diagonal=grad)
 
 
-def trace(x: Any, name: str | None = None) -> Tensor:
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the sums of the diagonals of matrices.
 
     Args:
@@ -622,7 +629,7 @@ def trace(x: Any, name: str | None = None) -> Tensor:
         return new("Sum", scope, input=part, reduction_indices=[-1])
 
 
-def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """Returns the cross products of vectors of length 3.
 
     Args:

@@ -28,6 +28,7 @@ from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math.cast import cast
 from gpuplace.ops.support import conjugate, like, new
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = [
     "reduce_sum", "reduce_mean", "reduce_prod", "reduce_max", "reduce_min", "reduce_any", "reduce_all",
@@ -79,7 +80,7 @@ def _axes(x: Tensor, axis: Any) -> Any:
 
 
 def _dimensions(axes: Any, rank: int) -> tuple[int, ...]:
-    """The reduced dimensions, counted from the front; InvalidArgumentError where they are not valid."""
+    """The reduced dimensions, counted from the front; InvalidArgumentError if they are not valid."""
     found: list[int] = []
     for axis in axes.reshape(-1).tolist():
         if not -rank <= axis < rank:
@@ -112,8 +113,9 @@ def _reduction_shape(op: Operation) -> Any:
 
 
 def reduce_sum(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
-    keep_dims: Any = None,
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool | None = None, name: str | None =
+    None, reduction_indices: TensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns the sum over ``axis``; 0 where there is nothing.
 
@@ -205,8 +207,9 @@ def _divided(x: Tensor, y: Tensor) -> Tensor:
 
 
 def reduce_mean(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
-    keep_dims: Any = None,
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool | None = None, name: str | None =
+    None, reduction_indices: TensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns the mean over ``axis``: of integers rounded towards zero, of no floating elements NaN.
 
@@ -263,8 +266,9 @@ def _mean_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def reduce_prod(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
-    keep_dims: Any = None,
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool | None = None, name: str | None =
+    None, reduction_indices: TensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns the product over ``axis``; 1 where there is nothing.
 
@@ -298,7 +302,7 @@ def _prod(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> An
 
 @gradient("Prod")
 def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    """The product of all others: those before times those behind, also right where elements are 0."""
+    """The product of all others: those before it times those after it, which is right even if elements are 0."""
     x, axes = op.inputs[0], constant_value(op.inputs[1])
     rank = x.shape.ndims
     if rank is None or axes is None:
@@ -317,8 +321,9 @@ def _prod_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def reduce_max(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
-    keep_dims: Any = None,
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool | None = None, name: str | None =
+    None, reduction_indices: TensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns the maximum over ``axis``; the least value of the type where there is nothing.
 
@@ -343,8 +348,9 @@ def reduce_max(
 
 
 def reduce_min(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
-    keep_dims: Any = None,
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool | None = None, name: str | None =
+    None, reduction_indices: TensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns the minimum over ``axis``; the greatest value of the type where there is nothing.
 
@@ -406,8 +412,9 @@ def _extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def reduce_any(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
-    keep_dims: Any = None,
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool | None = None, name: str | None =
+    None, reduction_indices: TensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Tells whether any element is True over ``axis``; False where there is nothing.
 
@@ -432,8 +439,9 @@ def reduce_any(
 
 
 def reduce_all(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
-    keep_dims: Any = None,
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool | None = None, name: str | None =
+    None, reduction_indices: TensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Tells whether all elements are True over ``axis``; True where there is nothing.
 
@@ -471,7 +479,7 @@ not_differentiable("Any", "All")
 
 
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Returns the square root of the sum of squares over ``axis``.
 
@@ -512,8 +520,9 @@ def _euclidean_norm_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 
 def reduce_logsumexp(
-    input_tensor: Any, axis: Any = None, keepdims: Any = None, name: str | None = None, reduction_indices: Any = None,
-    keep_dims: Any = None,
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool | None = None, name: str | None =
+    None, reduction_indices: TensorLike | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns ``log(sum(exp(x)))`` over ``axis``, computed so that it does not overflow.
 
@@ -549,7 +558,7 @@ def reduce_logsumexp(
 
 
 def reduce_variance(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Returns the mean squared distance from the mean over ``axis``.
 
@@ -574,7 +583,7 @@ def reduce_variance(
 
 
 def reduce_std(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike, axis: TensorLike | None = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Returns the standard deviation over ``axis``: the root of ``reduce_variance``.
 
@@ -598,8 +607,10 @@ def reduce_std(
 
 
 def count_nonzero(
-    input_tensor: Any = None, axis: Any = None, keepdims: Any = None, dtype: Any = int64, name: str | None = None,
-    reduction_indices: Any = None, keep_dims: Any = None, input: Any = None,
+    input_tensor: TensorLike | None = None, axis: TensorLike | None = None, keepdims: bool | None = None,
+    dtype: DTypeLike = int64, name: str | None = None,
+    reduction_indices: TensorLike | None = None, keep_dims: bool | None = None, input: TensorLike | None =
+    None,
 ) -> Tensor:  # fmt: skip
     """Returns how many elements are not 0 (False, empty) over ``axis``.
 
@@ -635,8 +646,9 @@ def count_nonzero(
 
 
 def norm(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = None, name: str | None = None,
-    keep_dims: Any = None,
+    tensor: TensorLike, ord: Any = "euclidean", axis: TensorLike | None = None, keepdims: bool | None = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns the norm of vectors or matrices.
 
@@ -704,7 +716,9 @@ def norm(
         return new("Squeeze", input=result, squeeze_dims=gone)
 
 
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
+def clip_by_norm(
+    t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None = None, name: str | None = None
+) -> Tensor:
     """Returns ``t`` scaled down so that its norm over ``axes`` is at most ``clip_norm``.
 
     >>> import gpuplace as tf

@@ -24,6 +24,7 @@ from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import like, new, shape_tensor
 from gpuplace.ops.variables.scatter import apply_at
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.typing import TensorLike
 
 __all__ = [
     "segment_sum", "segment_mean", "segment_prod", "segment_max", "segment_min", "unsorted_segment_sum",
@@ -32,7 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_sum(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Returns the sum of the rows of each segment, 0 for ids without rows; on a GPU of floating types only.
 
     >>> import gpuplace as tf
@@ -55,7 +56,7 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     return new("SegmentSum", name, data=data, segment_ids=segment_ids)
 
 
-def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Returns the mean of the rows of each segment, 0 for ids without rows; the CPU computes it only.
 
     Args:
@@ -74,7 +75,7 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
     return new("SegmentMean", name, data=data, segment_ids=segment_ids)
 
 
-def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_prod(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Returns the product of the rows of each segment, 1 for ids without rows; the CPU computes it only.
 
     Args:
@@ -93,7 +94,7 @@ def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
     return new("SegmentProd", name, data=data, segment_ids=segment_ids)
 
 
-def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Returns the maximum of the rows of each segment, 0 for ids without rows; the CPU computes it only.
 
     Args:
@@ -112,7 +113,7 @@ def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     return new("SegmentMax", name, data=data, segment_ids=segment_ids)
 
 
-def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
     """Returns the minimum of the rows of each segment, 0 for ids without rows; the CPU computes it only.
 
     Args:
@@ -202,7 +203,9 @@ def _segment_extreme_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 # Any order
 
 
-def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_prod(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """Returns the product of the rows of each segment, 1 for ids without rows.
 
     Args:
@@ -222,7 +225,9 @@ def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: 
     return new("UnsortedSegmentProd", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
 
 
-def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_max(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """Returns the maximum of the rows of each segment, the least value of the type for ids without rows.
 
     Args:
@@ -242,7 +247,9 @@ def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: s
     return new("UnsortedSegmentMax", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
 
 
-def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_min(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """Returns the minimum of the rows of each segment, the greatest value of the type for ids without rows.
 
     Args:
@@ -353,7 +360,9 @@ def _counts(data: Tensor, ids: Tensor, count: Any) -> Tensor:
     return new("Maximum", x=column, y=like(1, data, "Maximum/y"))
 
 
-def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+def unsorted_segment_mean(
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+) -> Tensor:
     """Returns the mean of the rows of each segment, 0 for ids without rows.
 
     Args:
@@ -377,7 +386,7 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
 
 
 def unsorted_segment_sqrt_n(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
     """Returns the sum of the rows of each segment divided by the square root of their number, 0 for ids without rows.
 

@@ -27,6 +27,7 @@ from gpuplace.numerics.masks import chosen
 from gpuplace.numerics.pieces import mapped
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import after, like, new, same_shape
+from gpuplace.typing import TensorLike
 
 __all__ = ["erf", "erfc", "lgamma", "digamma"]
 
@@ -151,7 +152,7 @@ def _through_double(function: Callable[[Any, Any], Any], *op_types: str, **trait
     shape_function(*op_types)(same_shape)
 
 
-def erf(x: Any, name: str | None = None) -> Tensor:
+def erf(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``.
 
     Args:
@@ -182,7 +183,7 @@ def _erf_grad(op: Operation, grad: Tensor) -> Tensor:
         return grad * scale * new("Exp", x=-new("Square", x=x))
 
 
-def erfc(x: Any, name: str | None = None) -> Tensor:
+def erfc(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns one minus the error function, exact where that is small.
 
     Args:
@@ -206,7 +207,7 @@ def _erfc_grad(op: Operation, grad: Tensor) -> Tensor:
         return grad * scale * new("Exp", x=-new("Square", x=x))
 
 
-def lgamma(x: Any, name: str | None = None) -> Tensor:
+def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...
 
     Args:
@@ -228,7 +229,7 @@ def _lgamma_grad(op: Operation, grad: Tensor) -> Tensor:
         return grad * new("Digamma", x=op.inputs[0])
 
 
-def digamma(x: Any, name: str | None = None) -> Tensor:
+def digamma(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the derivative of ``lgamma``; NaN at 0, -1, -2, ...
 
     Args:

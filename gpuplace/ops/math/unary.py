@@ -15,6 +15,7 @@ from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.pieces import mapped
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.support import after, conjugate, like, new, same_shape, unary_ufunc
+from gpuplace.typing import TensorLike
 
 __all__ = [
     "abs", "negative", "sign", "reciprocal", "square", "sqrt", "rsqrt", "exp", "expm1", "log", "log1p", "sin", "cos",
@@ -23,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def abs(x: Any, name: str | None = None) -> Tensor:
+def abs(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns absolute values; of complex numbers their distance from 0 (op ``ComplexAbs``).
 
     Args:
@@ -59,7 +60,7 @@ def _as_complex(x: Tensor, kind: Any) -> Tensor:
     return new("Complex", real=x, imag=new("ZerosLike", x=x), Tout=kind)
 
 
-def negative(x: Any, name: str | None = None) -> Tensor:
+def negative(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``-x``.
 
     Args:
@@ -80,7 +81,7 @@ def _neg_grad(op: Operation, grad: Tensor) -> Tensor:
     return -grad
 
 
-def sign(x: Any, name: str | None = None) -> Tensor:
+def sign(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns -1, 0 or 1; of a complex number ``x / |x|``, and 0 for 0.
 
     Args:
@@ -101,7 +102,7 @@ def _sign_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("ZerosLike", x=op.inputs[0])
 
 
-def reciprocal(x: Any, name: str | None = None) -> Tensor:
+def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``1 / x``.
 
     Args:
@@ -128,7 +129,7 @@ def _reciprocal_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     return -dy * inverse * inverse
 
 
-def square(x: Any, name: str | None = None) -> Tensor:
+def square(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x * x``.
 
     Args:
@@ -152,7 +153,7 @@ def _square_grad(op: Operation, grad: Tensor) -> Tensor:
         return new("Mul", x=grad, y=new("Mul", x=x, y=like(2, x)))
 
 
-def sqrt(x: Any, name: str | None = None) -> Tensor:
+def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns square roots; NaN for negative numbers.
 
     Args:
@@ -178,7 +179,7 @@ def _sqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     return xp.true_divide(dy * y.dtype.type(0.5), xp.conjugate(y))
 
 
-def rsqrt(x: Any, name: str | None = None) -> Tensor:
+def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``1 / sqrt(x)``; infinite for 0.
 
     Args:
@@ -213,7 +214,7 @@ shape_function("Rsqrt")(same_shape)
 # Exponentials and logarithms
 
 
-def exp(x: Any, name: str | None = None) -> Tensor:
+def exp(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns e to the power of ``x``.
 
     Args:
@@ -235,7 +236,7 @@ def _exp_grad(op: Operation, grad: Tensor) -> Tensor:
         return grad * conjugate(op.outputs[0])
 
 
-def expm1(x: Any, name: str | None = None) -> Tensor:
+def expm1(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``exp(x) - 1``, exact for small ``x``.
 
     Args:
@@ -257,7 +258,7 @@ def _expm1_grad(op: Operation, grad: Tensor) -> Tensor:
         return grad * new("Exp", x=conjugate(op.inputs[0]))
 
 
-def log(x: Any, name: str | None = None) -> Tensor:
+def log(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns natural logarithms; NaN for negative numbers, minus infinity for 0.
 
     Args:
@@ -279,7 +280,7 @@ def _log_grad(op: Operation, grad: Tensor) -> Tensor:
         return grad * new("Reciprocal", x=conjugate(op.inputs[0]))
 
 
-def log1p(x: Any, name: str | None = None) -> Tensor:
+def log1p(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``log(1 + x)``, exact for small ``x``.
 
     Args:
@@ -305,7 +306,7 @@ def _log1p_grad(op: Operation, grad: Tensor) -> Tensor:
 # Trigonometry
 
 
-def sin(x: Any, name: str | None = None) -> Tensor:
+def sin(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the sine of angles.
 
     Args:
@@ -327,7 +328,7 @@ def _sin_grad(op: Operation, grad: Tensor) -> Tensor:
         return grad * new("Cos", x=conjugate(op.inputs[0]))
 
 
-def cos(x: Any, name: str | None = None) -> Tensor:
+def cos(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the cosine of angles.
 
     Args:
@@ -349,7 +350,7 @@ def _cos_grad(op: Operation, grad: Tensor) -> Tensor:
         return -grad * new("Sin", x=conjugate(op.inputs[0]))
 
 
-def tan(x: Any, name: str | None = None) -> Tensor:
+def tan(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the tangent of angles.
 
     Args:
@@ -372,7 +373,7 @@ def _tan_grad(op: Operation, grad: Tensor) -> Tensor:
         return new("Square", x=secant) * grad
 
 
-def asin(x: Any, name: str | None = None) -> Tensor:
+def asin(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the arc sine; NaN outside of -1 to 1.
 
     Args:
@@ -396,7 +397,7 @@ def _asin_grad(op: Operation, grad: Tensor) -> Tensor:
         return grad * new("Reciprocal", x=root)
 
 
-def acos(x: Any, name: str | None = None) -> Tensor:
+def acos(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the arc cosine; NaN outside of -1 to 1.
 
     Args:
@@ -420,7 +421,7 @@ def _acos_grad(op: Operation, grad: Tensor) -> Tensor:
         return -grad * new("Reciprocal", x=root)
 
 
-def atan(x: Any, name: str | None = None) -> Tensor:
+def atan(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the arc tangent.
 
     Args:
@@ -446,7 +447,7 @@ def _atan_grad(op: Operation, grad: Tensor) -> Tensor:
 # Hyperbolic functions
 
 
-def sinh(x: Any, name: str | None = None) -> Tensor:
+def sinh(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the hyperbolic sine.
 
     Args:
@@ -468,7 +469,7 @@ def _sinh_grad(op: Operation, grad: Tensor) -> Tensor:
         return grad * new("Cosh", x=conjugate(op.inputs[0]))
 
 
-def cosh(x: Any, name: str | None = None) -> Tensor:
+def cosh(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the hyperbolic cosine.
 
     Args:
@@ -490,7 +491,7 @@ def _cosh_grad(op: Operation, grad: Tensor) -> Tensor:
         return grad * new("Sinh", x=conjugate(op.inputs[0]))
 
 
-def tanh(x: Any, name: str | None = None) -> Tensor:
+def tanh(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the hyperbolic tangent.
 
     Args:
@@ -524,7 +525,7 @@ def _tanh_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
         return grad * like(-2, y) * dy * y, new("TanhGrad", y=y, dy=grad)
 
 
-def asinh(x: Any, name: str | None = None) -> Tensor:
+def asinh(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the inverse hyperbolic sine.
 
     Args:
@@ -546,7 +547,7 @@ def _asinh_grad(op: Operation, grad: Tensor) -> Tensor:
         return grad / new("Cosh", x=conjugate(op.outputs[0]))
 
 
-def acosh(x: Any, name: str | None = None) -> Tensor:
+def acosh(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the inverse hyperbolic cosine; NaN below 1.
 
     Args:
@@ -568,7 +569,7 @@ def _acosh_grad(op: Operation, grad: Tensor) -> Tensor:
         return grad / new("Sinh", x=conjugate(op.outputs[0]))
 
 
-def atanh(x: Any, name: str | None = None) -> Tensor:
+def atanh(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the inverse hyperbolic tangent; NaN outside of -1 to 1.
 
     Args:
@@ -591,7 +592,7 @@ def _atanh_grad(op: Operation, grad: Tensor) -> Tensor:
         return grad * new("Reciprocal", x=new("Sub", x=like(1, x), y=new("Square", x=x)))
 
 
-def sigmoid(x: Any, name: str | None = None) -> Tensor:
+def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``1 / (1 + exp(-x))``.
 
     Args:
@@ -630,7 +631,7 @@ def _sigmoid_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
         return scaled - like(2, y) * scaled * y, new("SigmoidGrad", y=y, dy=grad)
 
 
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``log(sigmoid(x))`` as ``-softplus(-x)``, which does not overflow.
 
     Args:
@@ -653,7 +654,7 @@ shape_function("Sigmoid", "SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad", "R
 # Rounding
 
 
-def floor(x: Any, name: str | None = None) -> Tensor:
+def floor(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the greatest whole number not above each element.
 
     Args:
@@ -666,7 +667,7 @@ def floor(x: Any, name: str | None = None) -> Tensor:
     return new("Floor", name, x=x)
 
 
-def ceil(x: Any, name: str | None = None) -> Tensor:
+def ceil(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the smallest whole number not below each element.
 
     Args:
@@ -679,7 +680,7 @@ def ceil(x: Any, name: str | None = None) -> Tensor:
     return new("Ceil", name, x=x)
 
 
-def rint(x: Any, name: str | None = None) -> Tensor:
+def rint(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the nearest whole number, the even one of two.
 
     Args:
@@ -692,7 +693,7 @@ def rint(x: Any, name: str | None = None) -> Tensor:
     return new("Rint", name, x=x)
 
 
-def round(x: Any, name: str | None = None) -> Tensor:
+def round(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns the nearest whole number, the even one of two; integers as they are.
 
     >>> import gpuplace as tf
@@ -730,7 +731,7 @@ def _no_slope(op: Operation, grad: Tensor) -> None:
 # Predicates and bits
 
 
-def is_nan(x: Any, name: str | None = None) -> Tensor:
+def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """Tells which elements are NaN.
 
     Args:
@@ -743,7 +744,7 @@ def is_nan(x: Any, name: str | None = None) -> Tensor:
     return new("IsNan", name, x=x)
 
 
-def is_inf(x: Any, name: str | None = None) -> Tensor:
+def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
     """Tells which elements are infinite.
 
     Args:
@@ -756,7 +757,7 @@ def is_inf(x: Any, name: str | None = None) -> Tensor:
     return new("IsInf", name, x=x)
 
 
-def is_finite(x: Any, name: str | None = None) -> Tensor:
+def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
     """Tells which elements are neither infinite nor NaN.
 
     Args:
@@ -774,7 +775,7 @@ unary_ufunc("isinf", "IsInf")
 unary_ufunc("isfinite", "IsFinite")
 
 
-def invert(x: Any, name: str | None = None) -> Tensor:
+def invert(x: TensorLike, name: str | None = None) -> Tensor:
     """Flips every bit.
 
     Args:
@@ -794,7 +795,7 @@ not_differentiable("IsNan", "IsInf", "IsFinite", "Invert")
 # Complex numbers
 
 
-def real(input: Any, name: str | None = None) -> Tensor:
+def real(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns the real parts; a real tensor as it is.
 
     Args:
@@ -811,7 +812,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
         return new("Real", scope, input=input, Tout=input.dtype.real_dtype)
 
 
-def imag(input: Any, name: str | None = None) -> Tensor:
+def imag(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns the imaginary parts; zeros for a real tensor.
 
     Args:
@@ -828,7 +829,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
         return new("Imag", scope, input=input, Tout=input.dtype.real_dtype)
 
 
-def angle(input: Any, name: str | None = None) -> Tensor:
+def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns the angles of complex numbers; zeros for a real tensor.
 
     Args:
@@ -845,7 +846,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
         return new("Angle", scope, input=input, Tout=input.dtype.real_dtype)
 
 
-def conj(x: Any, name: str | None = None) -> Tensor:
+def conj(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns complex conjugates; a real tensor as it is.
 
     Args:

@@ -25,6 +25,7 @@ from gpuplace.ops.math import comparison, reduction, unary
 from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least, same_as_input
 from gpuplace.ops.support import new
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import TensorLike
 
 __all__ = [
     "crelu",
@@ -64,7 +65,7 @@ def _typed(value: float, like: Any) -> Any:
 # Relu, Relu6
 
 
-def relu(features: Any, name: str | None = None) -> Tensor:
+def relu(features: TensorLike, name: str | None = None) -> Tensor:
     """``max(features, 0)``, element by element.
 
     >>> import gpuplace as tf
@@ -84,7 +85,7 @@ def relu(features: Any, name: str | None = None) -> Tensor:
     return new("Relu", name, features=features)
 
 
-def relu6(features: Any, name: str | None = None) -> Tensor:
+def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     """``min(max(features, 0), 6)``, element by element.
 
     Args:
@@ -157,7 +158,7 @@ def _relu6_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 # LeakyRelu
 
 
-def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: Any = 0.2, name: str | None = None) -> Tensor:
     """``features`` where positive, else ``alpha * features``.
 
     Args:
@@ -205,7 +206,7 @@ def _leaky_relu_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tens
 # Elu, Selu
 
 
-def elu(features: Any, name: str | None = None) -> Tensor:
+def elu(features: TensorLike, name: str | None = None) -> Tensor:
     """``features`` where positive, else ``exp(features) - 1``.
 
     Args:
@@ -221,7 +222,7 @@ def elu(features: Any, name: str | None = None) -> Tensor:
     return new("Elu", name, features=features)
 
 
-def selu(features: Any, name: str | None = None) -> Tensor:
+def selu(features: TensorLike, name: str | None = None) -> Tensor:
     """``elu`` scaled so that activations normalise themselves.
 
     That is ``scale * features`` where positive, else ``scale * alpha * (exp(features) - 1)``, with ``scale`` about
@@ -307,7 +308,7 @@ def _elu_grad_gradient(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 # Softplus, Softsign
 
 
-def softplus(features: Any, name: str | None = None) -> Tensor:
+def softplus(features: TensorLike, name: str | None = None) -> Tensor:
     """``log(exp(features) + 1)``, element by element.
 
     Args:
@@ -323,7 +324,7 @@ def softplus(features: Any, name: str | None = None) -> Tensor:
     return new("Softplus", name, features=features)
 
 
-def softsign(features: Any, name: str | None = None) -> Tensor:
+def softsign(features: TensorLike, name: str | None = None) -> Tensor:
     """``features / (abs(features) + 1)``, element by element.
 
     Args:
@@ -372,7 +373,9 @@ def _softsign_gradient(op: Operation, grad: Tensor) -> Tensor:
 # Softmax, LogSoftmax
 
 
-def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None) -> Tensor:
+def softmax(
+    logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Tensor:
     """``exp(logits)`` divided by its sum along ``axis``.
 
     >>> import gpuplace as tf
@@ -398,7 +401,7 @@ def softmax(logits: Any, axis: int | None = None, name: str | None = None, dim: 
 
 
 def log_softmax(
-    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+    logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
     """The logarithm of ``softmax``, computed without dividing.
 
@@ -491,7 +494,7 @@ def _log_softmax_gradient(op: Operation, grad: Any) -> Tensor:
 # Compositions
 
 
-def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tensor:
     """The relu of ``features`` and of their negative, one after the other along ``axis``.
 
     Args:
@@ -512,7 +515,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
         return relu(both)
 
 
-def swish(features: Any) -> Tensor:
+def swish(features: TensorLike) -> Tensor:
     """``features * sigmoid(features)``, element by element.
 
     Args:

@@ -33,6 +33,7 @@ from gpuplace.ops.nn.windows import (
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import IntsLike, TensorLike
 
 __all__ = [
     "conv2d",
@@ -48,15 +49,15 @@ _CONV_ATTRS = ("strides", "padding", "use_cudnn_on_gpu", "explicit_paddings", "d
 
 
 def conv2d(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    strides: IntsLike | None = None,
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str | None = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: IntsLike = (1, 1, 1, 1),
     name: str | None = None,
-    filters: Any = None,
+    filters: TensorLike | None = None,
 ) -> Tensor:
     """Convolves images with a filter.
 
@@ -184,16 +185,16 @@ def _conv_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
 
 
 def conv2d_backprop_input(
-    input_sizes: Any,
-    filter: Any = None,
-    out_backprop: Any = None,
-    strides: Any = None,
+    input_sizes: TensorLike,
+    filter: TensorLike | None = None,
+    out_backprop: TensorLike | None = None,
+    strides: IntsLike | None = None,
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
-    filters: Any = None,
+    filters: TensorLike | None = None,
 ) -> Tensor:
     """The gradient of a convolution with respect to its images.
 
@@ -235,16 +236,16 @@ def conv2d_backprop_input(
 
 
 def conv2d_transpose(
-    value: Any = None,
-    filter: Any = None,
-    output_shape: Any = None,
-    strides: Any = None,
+    value: TensorLike | None = None,
+    filter: TensorLike | None = None,
+    output_shape: TensorLike | None = None,
+    strides: IntsLike | None = None,
     padding: str = "SAME",
     data_format: str | None = "NHWC",
     name: str | None = None,
-    input: Any = None,
-    filters: Any = None,
-    dilations: Any = None,
+    input: TensorLike | None = None,
+    filters: TensorLike | None = None,
+    dilations: IntsLike | None = None,
 ) -> Tensor:
     """The transpose of ``conv2d``: makes larger images from small ones, as the gradient of a convolution does.
 
@@ -313,7 +314,7 @@ def image_sizes(sizes: Any, data_format: str) -> tuple[int, ...]:
 
 
 def _check_gradient(ctx: KernelContext, window: Window, shape: tuple[int, ...], grad: Any) -> None:
-    """InvalidArgumentError where the gradient is not shaped like the output of the convolution."""
+    """InvalidArgumentError if the gradient is not shaped like the output of the convolution."""
     height, width, _ = window.geometry(shape[1], shape[2])
     if grad.shape[1:3] != (height, width):
         raise InvalidArgumentError(
@@ -341,10 +342,10 @@ def _backprop_input_gradient(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def conv2d_backprop_filter(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any = None,
+    input: TensorLike,
+    filter_sizes: TensorLike,
+    out_backprop: TensorLike,
+    strides: IntsLike | None = None,
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",

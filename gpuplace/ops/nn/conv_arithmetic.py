@@ -102,7 +102,7 @@ def images_gradient(xp: Any, shape: tuple[int, ...], filter: Any, grad: Any, win
 
 
 def _way_back(window: Window, shape: tuple[int, ...]) -> Window | None:
-    """The window of the convolution that leads from the output to images of that shape, None where none does."""
+    """The window of the convolution that leads from the output to images of that shape, None if none does."""
     if window.strides != (1, 1):
         return None
     out_height, out_width, pads = window.geometry(shape[1], shape[2])

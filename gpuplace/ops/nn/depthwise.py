@@ -25,6 +25,7 @@ from gpuplace.ops.nn.windows import format_of, from_nhwc, image_shape, require_n
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import IntsLike, TensorLike
 
 __all__ = ["depthwise_conv2d", "depthwise_conv2d_native", "separable_conv2d"]
 
@@ -32,12 +33,12 @@ _DEPTHWISE_ATTRS = ("strides", "padding", "data_format", "dilations")
 
 
 def depthwise_conv2d_native(
-    input: Any,
-    filter: Any,
-    strides: Any,
+    input: TensorLike,
+    filter: TensorLike,
+    strides: IntsLike,
     padding: str,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Convolves each channel with filters of its own, in one op.
@@ -67,14 +68,14 @@ def depthwise_conv2d_native(
 
 
 def depthwise_conv2d(
-    input: Any,
-    filter: Any,
-    strides: Any,
+    input: TensorLike,
+    filter: TensorLike,
+    strides: IntsLike,
     padding: str,
-    rate: Any = None,
+    rate: TensorLike | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
 ) -> Tensor:
     """Convolves each channel with filters of its own; ``depthwise_conv2d_native`` in a name scope.
 
@@ -123,15 +124,15 @@ def _check_rate(rate: Any, filter: Tensor) -> None:
 
 
 def separable_conv2d(
-    input: Any,
-    depthwise_filter: Any,
-    pointwise_filter: Any,
-    strides: Any,
+    input: TensorLike,
+    depthwise_filter: TensorLike,
+    pointwise_filter: TensorLike,
+    strides: IntsLike,
     padding: str,
-    rate: Any = None,
+    rate: TensorLike | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
 ) -> Tensor:
     """A depthwise convolution followed by a 1x1 one that mixes the channels.
 

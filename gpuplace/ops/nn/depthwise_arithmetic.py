@@ -1,13 +1,13 @@
 """The arithmetic of depthwise convolutions and of their gradients, on NHWC images.
 
 Every channel has filters of its own, so there is no matrix product in it. What one position of the windows sees of a
-row of the images lies in memory one behind the other, pixel after pixel, and a line of the result is the sum of as
+row of the images lies in memory one after another, pixel after pixel, and a line of the result is the sum of as
 many such runs, each taken times the filter's numbers there, repeated for all pixels::
 
     images  [batch, height, width * channels]  --runs of taps (row, column)-->  sum of run * numbers  = a line
 
 NumPy's ``einsum`` does that in one go, a line at a time. Where the window moves by more than one column, the columns
-are sorted by their remainder first: those of one remainder lie one behind the other then. The gradient with respect to
+are sorted by their remainder first: those of one remainder lie one after another then. The gradient with respect to
 the images is such a sum again, for each remainder of the image's rows and columns. Half-precision numbers are
 multiplied and summed as float32.
 """
@@ -154,7 +154,7 @@ def _repeated(xp: Any, images: Any, multiplier: int) -> Any:
 
 
 def _sorted(xp: Any, images: Any, stride: int, phase: Phase) -> Any:
-    """The columns of one remainder, one behind the other."""
+    """The columns of one remainder, one after another."""
     if stride == 1:
         return images
     chosen = images[:, :, phase.remainder :: stride]
@@ -182,7 +182,7 @@ def _lines(
 
     Args:
         xp: numpy or cupy.
-        images: whose columns lie one behind the other.
+        images: whose columns lie one after another.
         sizes: height and width of the result.
         down: how many rows lie between the lines.
         taps: rows and columns of the window.

@@ -22,6 +22,7 @@ from gpuplace.ops.nn.activation import log_softmax, softmax
 from gpuplace.ops.shape_rules import merge_sizes, require_rank
 from gpuplace.ops.support import broadcast, new
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import TensorLike
 
 __all__ = [
     "sigmoid_cross_entropy_with_logits",
@@ -79,7 +80,11 @@ def softmax_cross_entropy_with_logits(
 
 
 def softmax_cross_entropy_with_logits_v2(
-    labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+    labels: TensorLike,
+    logits: TensorLike,
+    axis: int | None = None,
+    name: str | None = None,
+    dim: int | None = None,
 ) -> Tensor:
     """The cross entropy of ``softmax(logits)`` and the distributions ``labels``, one number per row.
 
@@ -199,7 +204,10 @@ def _rows_times(vector: Tensor, matrix: Any) -> Tensor:
 
 
 def sparse_softmax_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    _sentinel: Any = None,
+    labels: Any = None,
+    logits: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """The cross entropy of ``softmax(logits)`` and the classes ``labels``, one number per row.
 
@@ -321,7 +329,10 @@ def _prevent_gradient_gradient(op: Operation, grad: Tensor) -> Any:
 
 
 def sigmoid_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    _sentinel: Any = None,
+    labels: Any = None,
+    logits: Any = None,
+    name: str | None = None,
 ) -> Tensor:
     """The cross entropy of ``sigmoid(logits)`` and the probabilities ``labels``, element by element.
 

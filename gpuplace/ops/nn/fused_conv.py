@@ -1,7 +1,7 @@
 """Convolutions and what follows them image by image: bias, relu and max pooling, on the CPU.
 
 Each op of a chain keeps its own place in a plan. The convolution only checks its inputs and hands them on, the bias,
-the relu and the pooling are noted, a further convolution is put behind, and the last op of the chain computes
+the relu and the pooling are noted, a further convolution is added, and the last op of the chain computes
 everything. A thread takes some images through all of it, and what lies between is never larger than they are::
 
     Conv2D -> BiasAdd -> Relu -> MaxPool -> Conv2D ...    some images --> products --max--> + bias --> relu --> ...

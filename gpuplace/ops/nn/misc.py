@@ -32,6 +32,7 @@ from gpuplace.ops.shape_rules import merge_sizes, require_rank, require_rank_at_
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, as_shape
+from gpuplace.typing import TensorLike
 
 __all__ = [
     "TopKV2",
@@ -49,7 +50,9 @@ __all__ = [
 # BiasAdd
 
 
-def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+def bias_add(
+    value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
+) -> Tensor:
     """Adds a vector along the channels.
 
     Args:
@@ -153,7 +156,7 @@ def _bias_add_grad_gradient(op: Operation, grad: Tensor) -> Tensor:
 # L2Loss
 
 
-def l2_loss(t: Any, name: str | None = None) -> Tensor:
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """Half the sum of the squares.
 
     >>> import gpuplace as tf
@@ -203,7 +206,7 @@ class TopKV2(NamedTuple):
     """Their positions in the row."""
 
 
-def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
+def top_k(input: TensorLike, k: TensorLike = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
     """The ``k`` largest elements along the last axis, and where they are; of equal ones the first.
 
     >>> import gpuplace as tf
@@ -289,7 +292,7 @@ def _last(shape: Tensor) -> Tensor:
     return gather.gather(wide, reshaping.size(shape) - 1)
 
 
-def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+def in_top_k(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: str | None = None) -> Tensor:
     """Whether the class ``targets[i]`` is among the ``k`` largest of ``predictions[i]``.
 
     Classes with equal predictions count as among the ``k`` largest together; a class that does not exist, or whose
@@ -344,9 +347,9 @@ not_differentiable("InTopK", "InTopKV2")
 
 
 def dropout(
-    x: Any,
+    x: TensorLike,
     keep_prob: Any = None,
-    noise_shape: Any = None,
+    noise_shape: TensorLike | None = None,
     seed: int | None = None,
     name: str | None = None,
     rate: Any = None,
@@ -415,7 +418,7 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
 # Layers
 
 
-def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
     """``matmul(x, weights) + biases``.
 
     Args:
@@ -438,7 +441,7 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
         return bias_add(matrix.matmul(x, weights), biases, name=scope)
 
 
-def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
     """``relu(matmul(x, weights) + biases)``.
 
     Args:
@@ -463,7 +466,7 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
 
 def embedding_lookup(
     params: Any,
-    ids: Any,
+    ids: TensorLike,
     partition_strategy: str = "mod",
     name: str | None = None,
     validate_indices: bool = True,

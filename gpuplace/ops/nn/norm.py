@@ -24,6 +24,7 @@ from gpuplace.ops.nn.windows import format_of
 from gpuplace.ops.shape_rules import merge_shapes, require_rank
 from gpuplace.ops.support import new
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import TensorLike
 
 __all__ = [
     "batch_normalization",
@@ -38,9 +39,9 @@ __all__ = [
 
 
 def moments(
-    x: Any,
-    axes: Any,
-    shift: Any = None,
+    x: TensorLike,
+    axes: TensorLike,
+    shift: TensorLike | None = None,
     name: str | None = None,
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
@@ -121,7 +122,11 @@ def batch_normalization(
 
 
 def l2_normalize(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+    x: TensorLike,
+    axis: TensorLike | None = None,
+    epsilon: float = 1e-12,
+    name: str | None = None,
+    dim: TensorLike | None = None,
 ) -> Tensor:
     """``x`` divided by its Euclidean norm along ``axis``.
 
@@ -153,11 +158,11 @@ def l2_normalize(
 
 
 def fused_batch_norm(
-    x: Any,
-    scale: Any,
-    offset: Any,
-    mean: Any = None,
-    variance: Any = None,
+    x: TensorLike,
+    scale: TensorLike,
+    offset: TensorLike,
+    mean: TensorLike | None = None,
+    variance: TensorLike | None = None,
     epsilon: float = 0.001,
     data_format: str = "NHWC",
     is_training: bool = True,
@@ -318,7 +323,7 @@ def _fused_gradient(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
 
 
 def local_response_normalization(
-    input: Any,
+    input: TensorLike,
     depth_radius: int = 5,
     bias: float = 1,
     alpha: float = 1,

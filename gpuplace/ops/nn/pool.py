@@ -30,6 +30,7 @@ from gpuplace.ops.nn.windows import (
 from gpuplace.ops.shape_rules import require_rank
 from gpuplace.ops.support import new, shape_tensor
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import IntsLike, TensorLike
 
 __all__ = ["avg_pool", "avg_pool2d", "max_pool", "max_pool2d"]
 
@@ -37,13 +38,13 @@ _ATTRS = ("ksize", "strides", "padding", "data_format")
 
 
 def max_pool(
-    value: Any,
-    ksize: Any,
-    strides: Any,
+    value: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
     padding: str,
     data_format: str = "NHWC",
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """The largest element of each window, channel by channel.
 
@@ -73,13 +74,13 @@ def max_pool(
 
 
 def avg_pool(
-    value: Any,
-    ksize: Any,
-    strides: Any,
+    value: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
     padding: str,
     data_format: str = "NHWC",
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """The mean of each window, channel by channel; pixels of the border do not count.
 
@@ -123,7 +124,12 @@ def _pool(
 
 
 def max_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
+    data_format: str = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
     """``max_pool`` under the name that it has in TensorFlow 2.
 
@@ -146,7 +152,12 @@ def max_pool2d(
 
 
 def avg_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", name: str | None = None
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
+    data_format: str = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
     """``avg_pool`` under the name that it has in TensorFlow 2.
 

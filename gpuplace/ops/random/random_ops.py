@@ -29,6 +29,7 @@ from gpuplace.ops.math.reduction import reduce_all
 from gpuplace.ops.random import philox
 from gpuplace.ops.support import new
 from gpuplace.shapes import TensorShape, as_shape
+from gpuplace.typing import DTypeLike, SizesLike, TensorLike
 
 __all__ = [
     "set_random_seed", "get_seed", "random_uniform", "random_normal", "truncated_normal", "random_shuffle",
@@ -106,14 +107,16 @@ not_differentiable(
 def _shape_argument(shape: Any) -> Any:
     if isinstance(shape, (TensorShape, list, tuple, int)) and not isinstance(shape, Tensor):
         try:
-            return convert_to_tensor(as_shape(shape).as_list(), "int32", name="shape")
+            sizes: Any = as_shape(shape).as_list()
+            return convert_to_tensor(sizes, "int32", name="shape")
         except (TypeError, ValueError):
             return convert_to_tensor(shape, name="shape")
     return convert_to_tensor(shape, name="shape")
 
 
 def random_uniform(
-    shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, seed: int | None = None,
+    shape: SizesLike, minval: TensorLike = 0, maxval: TensorLike | None = None, dtype: DTypeLike = float32,
+    seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns values spread evenly over ``[minval, maxval)``.
@@ -184,10 +187,10 @@ def _random_uniform_int(
 
 
 def random_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
+    shape: SizesLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -212,10 +215,10 @@ def random_normal(
 
 
 def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = float32,
+    shape: SizesLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike = float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -274,7 +277,7 @@ def _truncated_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int,
     return philox.truncated_normal(xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
 
 
-def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """Returns the rows of ``value`` in random order; on the CPU only.
 
     Args:
@@ -291,7 +294,7 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
 
 @compute("RandomShuffle", own_state=True)
 def _random_shuffle(xp: Any, value: Any, *, seed: int, seed2: int, ctx: Any) -> Any:
-    """Exchanges each row, from the first on, with one of those not behind it."""
+    """Exchanges each row, from the first on, with one of those at or before it."""
     generator = _generator(ctx, seed, seed2)
     if not value.ndim or value.shape[0] <= 1:
         return value
@@ -313,7 +316,11 @@ not_differentiable("RandomShuffle")
 
 
 def multinomial(
-    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Returns classes drawn by their probabilities. Deprecated in 1.15; see ``categorical``.
 
@@ -336,7 +343,11 @@ def multinomial(
 
 
 def categorical(
-    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+    logits: TensorLike,
+    num_samples: TensorLike,
+    dtype: DTypeLike | None = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Returns classes drawn by their probabilities: ``tf.random.categorical``.
 
@@ -400,7 +411,9 @@ def _multinomial_shape(op: Operation) -> Any:
     return (TensorShape.of((None if sizes is None else sizes[0], None if count is None else int(count))),)
 
 
-def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_crop(
+    value: TensorLike, size: TensorLike, seed: int | None = None, name: str | None = None
+) -> Tensor:
     """Returns a part of ``value`` that begins at a random place.
 
     Args:

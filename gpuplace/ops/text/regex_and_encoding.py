@@ -21,12 +21,17 @@ from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import new
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.typing import DTypeLike, TensorLike
 
 __all__ = ["decode_base64", "decode_raw", "encode_base64", "regex_full_match", "regex_replace"]
 
 
 def regex_replace(
-    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
+    input: TensorLike,
+    pattern: TensorLike,
+    rewrite: TensorLike,
+    replace_global: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """Replaces what ``pattern`` matches by ``rewrite``, in which ``\\1`` to ``\\9`` are the pattern's groups.
 
@@ -61,7 +66,7 @@ def regex_replace(
     )
 
 
-def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = None) -> Tensor:
     """Tells which texts a pattern matches as a whole.
 
     Args:
@@ -81,7 +86,11 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
 
 
 def decode_raw(
-    input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None, bytes: Any = None
+    input_bytes: TensorLike,
+    out_type: DTypeLike,
+    little_endian: bool = True,
+    name: str | None = None,
+    bytes: Any = None,
 ) -> Tensor:
     """Returns the bytes of texts as numbers.
 
@@ -107,7 +116,7 @@ def decode_raw(
     return new("DecodeRaw", name, bytes=source, out_type=out_type, little_endian=little_endian)
 
 
-def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
+def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
     """Returns texts in base 64, in the alphabet for web addresses.
 
     Args:
@@ -121,7 +130,7 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
     return new("EncodeBase64", name, input=input, pad=pad)
 
 
-def decode_base64(input: Any, name: str | None = None) -> Tensor:
+def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns what texts in base 64, in the alphabet for web addresses, stand for.
 
     Args:

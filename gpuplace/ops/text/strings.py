@@ -20,6 +20,7 @@ from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import new, same_shape
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
+from gpuplace.typing import DTypeLike, TensorLike, TensorsLike
 
 __all__ = [
     "string_join", "as_string", "string_to_number", "string_length", "string_strip", "string_lower", "string_upper",
@@ -38,7 +39,7 @@ def _each(xp: Any, x: Any, function: Callable[[bytes], bytes]) -> Any:
     return _texts(xp, [function(value) for value in x.reshape(-1).tolist()], x.shape)
 
 
-def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
+def string_join(inputs: TensorsLike, separator: str = "", name: str | None = None) -> Tensor:
     """Returns the texts of several tensors joined element by element; on the CPU, as all ops on texts.
 
     >>> import gpuplace as tf
@@ -87,7 +88,8 @@ def _string_join_shape(op: Operation) -> Any:
 
 
 def as_string(
-    input: Any, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1, fill: str = "",
+    input: TensorLike, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1,
+    fill: str = "",
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns numbers and bools as texts, in the form of C's ``printf``.
@@ -159,7 +161,10 @@ def _signed_nan(text: str, value: float) -> str:
 
 
 def string_to_number(
-    string_tensor: Any = None, out_type: Any = float32, name: str | None = None, input: Any = None
+    string_tensor: TensorLike | None = None,
+    out_type: DTypeLike = float32,
+    name: str | None = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """Returns texts as numbers.
 
@@ -207,7 +212,7 @@ def _string_to_number(xp: Any, string_tensor: Any, *, out_type: Any) -> Any:
     return xp.array(values, out_type.as_numpy_dtype).reshape(string_tensor.shape)
 
 
-def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Returns the length of each text.
 
     Args:
@@ -232,7 +237,7 @@ def _string_length(xp: Any, input: Any, *, unit: bytes) -> Any:
     return xp.array([length(text) for text in input.reshape(-1).tolist()], xp.int32).reshape(input.shape)
 
 
-def string_strip(input: Any, name: str | None = None) -> Tensor:
+def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns texts without white space around them.
 
     Args:
@@ -250,7 +255,7 @@ def _string_strip(xp: Any, input: Any) -> Any:
     return _each(xp, input, bytes.strip)
 
 
-def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+def string_lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Returns texts in lower case.
 
     Args:
@@ -264,7 +269,7 @@ def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Ten
     return new("StringLower", name, input=input, encoding=encoding)
 
 
-def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+def string_upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Returns texts in upper case.
 
     Args:
@@ -287,7 +292,9 @@ def _string_case(xp: Any, input: Any, *, encoding: bytes, ctx: Any) -> Any:
     return _each(xp, input, lambda text: change(text.decode("utf-8")).encode("utf-8"))
 
 
-def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+def substr(
+    input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None = None, unit: str = "BYTE"
+) -> Tensor:
     """Returns a part of each text.
 
     >>> import gpuplace as tf
@@ -343,8 +350,9 @@ def _substr_shape(op: Operation) -> Any:
 
 
 def reduce_join(
-    inputs: Any, axis: Any = None, keep_dims: bool = False, separator: str = "", name: str | None = None,
-    reduction_indices: Any = None, keepdims: Any = None,
+    inputs: TensorLike, axis: TensorLike | None = None, keep_dims: bool = False, separator: str = "", name:
+    str | None = None,
+    reduction_indices: TensorLike | None = None, keepdims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Returns the texts along some dimensions joined.
 

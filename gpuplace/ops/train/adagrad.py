@@ -12,6 +12,7 @@ from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.train.optimizer import KernelOptimizer
 from gpuplace.ops.variables.init_ops import Constant
+from gpuplace.typing import TensorLike
 
 
 class AdagradOptimizer(KernelOptimizer):
@@ -31,7 +32,7 @@ class AdagradOptimizer(KernelOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: TensorLike,
         initial_accumulator_value: float = 0.1,
         use_locking: bool = False,
         name: str = "Adagrad",

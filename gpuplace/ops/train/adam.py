@@ -16,6 +16,7 @@ from gpuplace.ops.math import unary
 from gpuplace.ops.train.optimizer import KernelOptimizer, cast_to
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.resource_state import resource_scatter
+from gpuplace.typing import TensorLike
 
 
 class AdamOptimizer(KernelOptimizer):
@@ -37,10 +38,10 @@ class AdamOptimizer(KernelOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        learning_rate: TensorLike = 0.001,
+        beta1: TensorLike = 0.9,
+        beta2: TensorLike = 0.999,
+        epsilon: TensorLike = 1e-8,
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:

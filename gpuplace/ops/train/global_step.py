@@ -15,9 +15,10 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.variables.init_ops import Zeros
 from gpuplace.ops.variables.variable_scope import get_variable
 from gpuplace.ops.variables.variables import Variable, VariableAggregation
+from gpuplace.typing import TensorLike
 
 
-def global_step(sess: Any, global_step_tensor: Any) -> int:
+def global_step(sess: Any, global_step_tensor: TensorLike) -> int:
     """The value of a global step in a session.
 
     Args:
@@ -43,7 +44,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
         A variable or tensor, an integer scalar; None where there is none, or more than one.
 
     Raises:
-        TypeError: what has its name is no integer scalar.
+        TypeError: what has its name is not an integer scalar.
     """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
@@ -104,7 +105,7 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
     return create_global_step(graph) if found is None else found
 
 
-def assert_global_step(global_step_tensor: Any) -> None:
+def assert_global_step(global_step_tensor: TensorLike) -> None:
     """Checks that something can be a global step.
 
     Args:

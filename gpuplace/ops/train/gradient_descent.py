@@ -13,6 +13,7 @@ from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.math import elementwise, unary
 from gpuplace.ops.train.optimizer import KernelOptimizer, cast_to
 from gpuplace.ops.variables.resource_state import resource_scatter
+from gpuplace.typing import TensorLike
 
 
 class GradientDescentOptimizer(KernelOptimizer):
@@ -38,7 +39,9 @@ class GradientDescentOptimizer(KernelOptimizer):
 
     _op = "GradientDescent"
 
-    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+    def __init__(
+        self, learning_rate: TensorLike, use_locking: bool = False, name: str = "GradientDescent"
+    ) -> None:
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._learning_rate_tensor: Any = None

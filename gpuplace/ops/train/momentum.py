@@ -11,6 +11,7 @@ from typing import Any
 from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.train.optimizer import KernelOptimizer
+from gpuplace.typing import TensorLike
 
 
 class MomentumOptimizer(KernelOptimizer):
@@ -31,8 +32,8 @@ class MomentumOptimizer(KernelOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        momentum: Any,
+        learning_rate: TensorLike,
+        momentum: TensorLike,
         use_locking: bool = False,
         name: str = "Momentum",
         use_nesterov: bool = False,

@@ -17,6 +17,7 @@ from gpuplace.ops.train.slots import create_slot
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.initialization import moving_average_variables, trainable_variables
 from gpuplace.ops.variables.variables import Variable
+from gpuplace.typing import TensorLike
 
 
 def assign_moving_average(
@@ -66,8 +67,8 @@ class ExponentialMovingAverage:
 
     def __init__(
         self,
-        decay: Any,
-        num_updates: Any = None,
+        decay: TensorLike,
+        num_updates: TensorLike | None = None,
         zero_debias: bool = False,
         name: str = "ExponentialMovingAverage",
     ) -> None:

@@ -35,6 +35,7 @@ from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.state import assign_add
 from gpuplace.ops.variables.variables import Variable
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import VariableLike
 
 Gradient = Tensor | IndexedSlices
 GradsAndVars = Sequence[tuple[Gradient | None, Any]]
@@ -74,7 +75,7 @@ class Optimizer:
     def minimize(
         self,
         loss: Tensor,
-        global_step: Any = None,
+        global_step: VariableLike | None = None,
         var_list: Any = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: Any = None,
@@ -174,7 +175,7 @@ class Optimizer:
         return pairs
 
     def apply_gradients(
-        self, grads_and_vars: GradsAndVars, global_step: Any = None, name: str | None = None
+        self, grads_and_vars: GradsAndVars, global_step: VariableLike | None = None, name: str | None = None
     ) -> Operation:
         """An operation that updates the variables by the gradients and, where given, counts ``global_step`` up.
 
@@ -240,7 +241,7 @@ class Optimizer:
         if variable.constraint is None:
             return update
         with variable.graph.control_dependencies([update]):
-            # a reference variable is read anew: what its ``read`` gave belongs to the time before the update
+            # a reference variable is read again: what its ``read`` gave belongs to the time before the update
             current = variable if resource else variable.read_value()
             return variable.assign(variable.constraint(current))
 

@@ -13,6 +13,7 @@ from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant
 from gpuplace.ops.train.optimizer import KernelOptimizer
 from gpuplace.ops.variables.init_ops import Ones
+from gpuplace.typing import TensorLike
 
 
 class RMSPropOptimizer(KernelOptimizer):
@@ -33,10 +34,10 @@ class RMSPropOptimizer(KernelOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        decay: Any = 0.9,
-        momentum: Any = 0.0,
-        epsilon: Any = 1e-10,
+        learning_rate: TensorLike,
+        decay: TensorLike = 0.9,
+        momentum: TensorLike = 0.0,
+        epsilon: TensorLike = 1e-10,
         use_locking: bool = False,
         centered: bool = False,
         name: str = "RMSProp",

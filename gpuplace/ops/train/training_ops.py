@@ -18,10 +18,10 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
 from gpuplace.kernels.resources import change
 from gpuplace.numerics.pieces import WHOLE_BYTES
-from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.train.updating import Formula, as_one_kernel, to_all, to_rows
 from gpuplace.ops.variables.resource_state import handle_shape
-from gpuplace.shapes import TensorShape
+from gpuplace.shapes import TensorShape, brackets
 
 
 def _apply(

@@ -22,6 +22,7 @@ from gpuplace.ops.math import elementwise, unary
 from gpuplace.ops.math.factorization import qr
 from gpuplace.ops.random import random_ops
 from gpuplace.shapes import as_shape
+from gpuplace.typing import DTypeLike, SizesLike, TensorLike
 
 __all__ = [
     "Constant",
@@ -62,7 +63,9 @@ _TRUNCATED_STDDEV = 0.87962566103423978
 class Initializer:
     """The base of all initializers."""
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """The initial value of a variable.
 
         Args:
@@ -102,10 +105,12 @@ class Zeros(Initializer):
         dtype: element type where the call gives none; any type.
     """
 
-    def __init__(self, dtype: Any = float32) -> None:
+    def __init__(self, dtype: DTypeLike = float32) -> None:
         self.dtype = as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Zeros of ``shape``."""
         return constant.zeros(shape, self.dtype if dtype is None else dtype)
 
@@ -117,10 +122,12 @@ class Ones(Initializer):
         dtype: element type where the call gives none; numbers or bool.
     """
 
-    def __init__(self, dtype: Any = float32) -> None:
+    def __init__(self, dtype: DTypeLike = float32) -> None:
         self.dtype = as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Ones of ``shape``."""
         return constant.ones(shape, self.dtype if dtype is None else dtype)
 
@@ -142,7 +149,7 @@ class Constant(Initializer):
         ValueError: in the call, ``value`` has more elements than the shape.
     """
 
-    def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
+    def __init__(self, value: TensorLike = 0, dtype: DTypeLike = float32, verify_shape: bool = False) -> None:
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
             raise TypeError(
                 f"Invalid type for initial value: {type(value)} (expected Python scalar, list or "
@@ -152,7 +159,11 @@ class Constant(Initializer):
         self._verify_shape = verify_shape
 
     def __call__(
-        self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
+        self,
+        shape: Any,
+        dtype: DTypeLike | None = None,
+        partition_info: Any = None,
+        verify_shape: bool | None = None,
     ) -> Tensor:
         """A constant of ``shape``.
 
@@ -195,14 +206,20 @@ class RandomUniform(Initializer):
     """
 
     def __init__(
-        self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = float32
+        self,
+        minval: TensorLike = 0,
+        maxval: TensorLike | None = None,
+        seed: int | None = None,
+        dtype: DTypeLike = float32,
     ) -> None:
         self.minval = minval
         self.maxval = maxval
         self.seed = seed
         self.dtype = as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Random values of ``shape``."""
         dtype = self.dtype if dtype is None else dtype
         return random_ops.random_uniform(shape, self.minval, self.maxval, dtype, seed=self.seed)
@@ -231,7 +248,9 @@ class RandomNormal(_Normal):
         ValueError: ``dtype`` is not floating.
     """
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Random values of ``shape``."""
         dtype = self.dtype if dtype is None else dtype
         return random_ops.random_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
@@ -250,7 +269,9 @@ class TruncatedNormal(_Normal):
         ValueError: ``dtype`` is not floating.
     """
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Random values of ``shape``."""
         dtype = self.dtype if dtype is None else dtype
         return random_ops.truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
@@ -270,12 +291,14 @@ class UniformUnitScaling(Initializer):
         ValueError: ``dtype`` is not floating.
     """
 
-    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
+    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32) -> None:
         self.factor = factor
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Random values of ``shape``."""
         dtype = self.dtype if dtype is None else dtype
         sizes = _full_shape(shape, partition_info)
@@ -304,7 +327,7 @@ class VarianceScaling(Initializer):
         mode: str = "fan_in",
         distribution: str = "truncated_normal",
         seed: int | None = None,
-        dtype: Any = float32,
+        dtype: DTypeLike = float32,
     ) -> None:
         if scale <= 0.0:
             raise ValueError("`scale` must be positive float.")
@@ -318,7 +341,9 @@ class VarianceScaling(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """Random values of ``shape``."""
         dtype = self.dtype if dtype is None else dtype
         fan_in, fan_out = fans(_full_shape(shape, partition_info))
@@ -344,7 +369,7 @@ class GlorotUniform(VarianceScaling):
         ValueError: ``dtype`` is not floating.
     """
 
-    def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -363,7 +388,7 @@ class GlorotNormal(VarianceScaling):
         ValueError: ``dtype`` is not floating.
     """
 
-    def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -383,12 +408,12 @@ class Orthogonal(Initializer):
         ValueError: ``dtype`` is not floating; in the call, a shape of fewer than two dimensions.
     """
 
-    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32) -> None:
         self.gain = gain
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(self, shape: Any, dtype: DTypeLike | None = None, partition_info: Any = None) -> Tensor:
         """A matrix with orthogonal rows or columns, shaped ``shape``; ValueError below two dimensions."""
         dtype = self.dtype if dtype is None else dtype
         sizes = [int(size) for size in shape]
@@ -416,11 +441,13 @@ class Identity(Initializer):
         ValueError: ``dtype`` is not floating; in the call, a shape that is not two-dimensional.
     """
 
-    def __init__(self, gain: float = 1.0, dtype: Any = float32) -> None:
+    def __init__(self, gain: float = 1.0, dtype: DTypeLike = float32) -> None:
         self.gain = gain
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(
+        self, shape: SizesLike, dtype: DTypeLike | None = None, partition_info: Any = None
+    ) -> Tensor:
         """The matrix; ValueError where ``shape`` is not two-dimensional."""
         sizes = _full_shape(shape, partition_info)
         if len(sizes) != 2:

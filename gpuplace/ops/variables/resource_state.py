@@ -21,10 +21,10 @@ from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.array import joining, reshaping
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient
-from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.scatter import HOWS, check_indices, scattered
-from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape
+from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
 
 __all__ = ["resource_gather", "variable_shape"]
 

@@ -4,7 +4,7 @@
                                        |
     v (VarHandleOp) -------------------+--> v/IsInitialized/VarIsInitializedOp, v/Read/ReadVariableOp
 
-Each use reads the variable anew, so a value seen after a control dependency on an assignment is the new one.
+Each use reads the variable again, so a value seen after a control dependency on an assignment is the new one.
 
 Source: tensorflow/python/ops/resource_variable_ops.py, release 1.15.
 """
@@ -32,6 +32,7 @@ from gpuplace.ops.variables.resource_state import (
 )
 from gpuplace.ops.variables.variables import Variable, _kinds
 from gpuplace.shapes import TensorShape
+from gpuplace.typing import TensorLike
 
 __all__ = ["ResourceVariable", "is_resource_variable"]
 
@@ -162,7 +163,7 @@ class ResourceVariable(Variable):
             value = self._read()
         return reshaping.identity(value)
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The rows ``indices``, without reading the rest.
 
         Args:
@@ -192,7 +193,11 @@ class ResourceVariable(Variable):
         return var_is_initialized_op(self._handle, name)
 
     def assign(
-        self, value: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+        self,
+        value: TensorLike,
+        use_locking: bool | None = None,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         """Gives it a new value.
 
@@ -214,7 +219,11 @@ class ResourceVariable(Variable):
             return self._after(assign_variable_op(self._handle, tensor, name=name), read_value)
 
     def assign_add(
-        self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+        self,
+        delta: TensorLike,
+        use_locking: bool | None = None,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         """Adds ``delta``.
 
@@ -235,7 +244,11 @@ class ResourceVariable(Variable):
             return self._after(assign_add_variable_op(self._handle, tensor, name=name), read_value)
 
     def assign_sub(
-        self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+        self,
+        delta: TensorLike,
+        use_locking: bool | None = None,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         """Subtracts ``delta``.
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.shapes import brackets
 
 HOWS = ("update", "add", "sub", "mul", "div", "min", "max")
 """What may be done; an op is called after each."""
@@ -47,8 +48,8 @@ def scattered(xp: Any, how: str, array: Any, indices: Any, updates: Any, *, in_p
             None,
             None,
             "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
-            f"updates.shape {_brackets(updates.shape)}, indices.shape {_brackets(indices.shape)}, "
-            f"params.shape {_brackets(array.shape)}",
+            f"updates.shape {brackets(updates.shape)}, indices.shape {brackets(indices.shape)}, "
+            f"params.shape {brackets(array.shape)}",
         )
     return apply_at(xp, how, array if in_place else array.copy(), indices, updates)
 
@@ -102,7 +103,7 @@ def _one_by_one(xp: Any, how: str, array: Any, index: Any, updates: Any) -> None
 
 
 def check_indices(xp: Any, indices: Any, limit: int) -> None:
-    """InvalidArgumentError where an index is negative or not below ``limit``."""
+    """InvalidArgumentError if an index is negative or not below ``limit``."""
     if not indices.size or (int(indices.min()) >= 0 and int(indices.max()) < limit):
         return
     position = int(xp.argmax((indices < 0) | (indices >= limit)))
@@ -114,7 +115,3 @@ def check_indices(xp: Any, indices: Any, limit: int) -> None:
     raise InvalidArgumentError(
         None, None, f"indices[{','.join(map(str, where))}] = {value} is not in [0, {limit})"
     )
-
-
-def _brackets(shape: tuple[int, ...]) -> str:
-    return "[" + ",".join(map(str, shape)) + "]"

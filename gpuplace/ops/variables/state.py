@@ -20,9 +20,10 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import VariableStorage
-from gpuplace.ops.shape_rules import brackets, merge_shapes
+from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.variables.scatter import HOWS, scattered
-from gpuplace.shapes import SCALAR_SHAPE, TensorShape
+from gpuplace.shapes import SCALAR_SHAPE, TensorShape, brackets
+from gpuplace.typing import TensorLike, VariableLike
 
 __all__ = [
     "assign",
@@ -81,7 +82,7 @@ def _variable(
 
 def assign(
     ref: Any,
-    value: Any,
+    value: TensorLike,
     validate_shape: bool | None = None,
     use_locking: bool | None = None,
     name: str | None = None,
@@ -109,7 +110,7 @@ def assign(
     return apply_op("Assign", name, ref=ref, value=value, **arguments).outputs[0]
 
 
-def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+def assign_add(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
     """Adds ``value`` to a variable.
 
     Args:
@@ -131,7 +132,7 @@ def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str 
     return apply_op("AssignAdd", name, ref=ref, value=value, use_locking=use_locking).outputs[0]
 
 
-def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+def assign_sub(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
     """Subtracts ``value`` from a variable.
 
     Args:
@@ -239,7 +240,11 @@ def _is_variable_initialized(xp: Any, ref: VariableStorage) -> Any:
 
 
 def scatter_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+    ref: VariableLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = True,
+    name: str | None = None,
 ) -> Any:
     """Replaces the rows of a variable by updates.
 
@@ -264,7 +269,11 @@ def scatter_update(
 
 
 def scatter_add(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: VariableLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Adds to rows of a variable.
 
@@ -296,7 +305,11 @@ def scatter_add(
 
 
 def scatter_sub(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: VariableLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Subtracts from rows of a variable.
 
@@ -321,7 +334,11 @@ def scatter_sub(
 
 
 def scatter_mul(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: VariableLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Multiplies rows of a variable.
 
@@ -346,7 +363,11 @@ def scatter_mul(
 
 
 def scatter_div(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: VariableLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Divides rows of a variable.
 
@@ -371,7 +392,11 @@ def scatter_div(
 
 
 def scatter_min(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: VariableLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Keeps the smaller of rows of a variable and updates, element by element.
 
@@ -396,7 +421,11 @@ def scatter_min(
 
 
 def scatter_max(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+    ref: VariableLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Keeps the larger of rows of a variable and updates, element by element.
 
@@ -453,7 +482,7 @@ def _scatter_kernel(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callabl
 # CountUpTo
 
 
-def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+def count_up_to(ref: VariableLike, limit: int, name: str | None = None) -> Tensor:
     """Adds one to a variable, unless that takes it above ``limit``.
 
     Args:

@@ -19,6 +19,7 @@ from typing import Any
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.ops.variables.variable_scope import VariableScope, variable_scope
+from gpuplace.typing import Function
 
 __all__ = ["make_template"]
 
@@ -28,7 +29,7 @@ def make_template(
     func_: Callable[..., Any],
     create_scope_now_: bool = False,
     unique_name_: str | None = None,
-    custom_getter_: Any = None,
+    custom_getter_: Function | None = None,
     **kwargs: Any,
 ) -> Template:
     """Returns a ``Template`` of a function.

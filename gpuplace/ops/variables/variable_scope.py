@@ -26,6 +26,7 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, graph_o
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.ops.variables.variable_store import ReuseMode, VariableStore
 from gpuplace.ops.variables.variables import _SCOPE_KEY, VariableAggregation, VariableSynchronization
+from gpuplace.typing import DeviceLike, DTypeLike, Function, InitializerLike, ShapeLike, TensorLike
 
 __all__ = [
     "AUTO_REUSE",
@@ -76,15 +77,15 @@ class VariableScope:
         self,
         reuse: Any,
         name: str = "",
-        initializer: Any = None,
-        regularizer: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        custom_getter: Any = None,
+        initializer: InitializerLike | None = None,
+        regularizer: Function | None = None,
+        caching_device: DeviceLike = None,
+        partitioner: Function | None = None,
+        custom_getter: Function | None = None,
         name_scope: str = "",
-        dtype: Any = float32,
+        dtype: DTypeLike = float32,
         use_resource: bool | None = None,
-        constraint: Any = None,
+        constraint: Function | None = None,
     ) -> None:
         self.name = name
         self.original_name_scope = name_scope
@@ -102,7 +103,7 @@ class VariableScope:
         """Shares existing variables from now on."""
         self.reuse = True
 
-    def set_initializer(self, initializer: Any) -> None:
+    def set_initializer(self, initializer: InitializerLike) -> None:
         """Sets the default initializer.
 
         Args:
@@ -110,7 +111,7 @@ class VariableScope:
         """
         self.initializer = initializer
 
-    def set_regularizer(self, regularizer: Any) -> None:
+    def set_regularizer(self, regularizer: Function) -> None:
         """Sets the default regularizer.
 
         Args:
@@ -118,7 +119,7 @@ class VariableScope:
         """
         self.regularizer = regularizer
 
-    def set_caching_device(self, caching_device: Any) -> None:
+    def set_caching_device(self, caching_device: DeviceLike) -> None:
         """Sets the default caching device.
 
         Args:
@@ -126,7 +127,7 @@ class VariableScope:
         """
         self.caching_device = caching_device
 
-    def set_partitioner(self, partitioner: Any) -> None:
+    def set_partitioner(self, partitioner: Function) -> None:
         """Sets the default partitioner.
 
         Args:
@@ -134,7 +135,7 @@ class VariableScope:
         """
         self.partitioner = partitioner
 
-    def set_custom_getter(self, custom_getter: Any) -> None:
+    def set_custom_getter(self, custom_getter: Function) -> None:
         """Sets the function through which variables are got.
 
         Args:
@@ -142,7 +143,7 @@ class VariableScope:
         """
         self.custom_getter = custom_getter
 
-    def set_dtype(self, dtype: Any) -> None:
+    def set_dtype(self, dtype: DTypeLike) -> None:
         """Sets the default element type.
 
         Args:
@@ -158,7 +159,7 @@ class VariableScope:
         """
         self.use_resource = use_resource
 
-    def get_collection(self, name: Any) -> list[Any]:
+    def get_collection(self, name: str) -> list[Any]:
         """The items of a collection whose names lie in this scope.
 
         Args:
@@ -185,19 +186,19 @@ class VariableScope:
         self,
         var_store: VariableStore,
         name: str,
-        shape: Any = None,
-        dtype: Any = None,
-        initializer: Any = None,
-        regularizer: Any = None,
+        shape: ShapeLike = None,
+        dtype: DTypeLike | None = None,
+        initializer: InitializerLike | None = None,
+        regularizer: Function | None = None,
         reuse: Any = None,
         trainable: bool | None = None,
         collections: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
+        caching_device: DeviceLike = None,
+        partitioner: Function | None = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
-        custom_getter: Any = None,
-        constraint: Any = None,
+        custom_getter: Function | None = None,
+        constraint: Function | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
@@ -317,18 +318,18 @@ def get_variable_scope() -> VariableScope:
 
 def get_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: InitializerLike | None = None,
+    regularizer: Function | None = None,
     trainable: bool | None = None,
     collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
+    caching_device: DeviceLike = None,
+    partitioner: Function | None = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
-    custom_getter: Any = None,
-    constraint: Any = None,
+    custom_getter: Function | None = None,
+    constraint: Function | None = None,
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
@@ -382,10 +383,10 @@ def get_variable(
 
 def get_local_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: InitializerLike | None = None,
+    regularizer: Function | None = None,
     trainable: bool = False,
     collections: Any = None,
     **arguments: Any,
@@ -423,16 +424,16 @@ def get_local_variable(
 def variable_scope(
     name_or_scope: Any,
     default_name: str | None = None,
-    values: Any = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Any = None,
+    values: TensorLike | None = None,
+    initializer: InitializerLike | None = None,
+    regularizer: Function | None = None,
+    caching_device: DeviceLike = None,
+    partitioner: Function | None = None,
+    custom_getter: Function | None = None,
     reuse: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     use_resource: bool | None = None,
-    constraint: Any = None,
+    constraint: Function | None = None,
     auxiliary_name_scope: bool = True,
 ) -> Any:
     """Opens a variable scope, and a name scope with it.
@@ -570,7 +571,9 @@ def _nested_getter(inner: Callable[..., Any], outer: Callable[..., Any]) -> Call
     return getter
 
 
-def variable_op_scope(values: Any, name_or_scope: Any, default_name: str | None = None, **kwargs: Any) -> Any:
+def variable_op_scope(
+    values: TensorLike, name_or_scope: Any, default_name: str | None = None, **kwargs: Any
+) -> Any:
     """The old form of ``variable_scope``, with ``values`` first.
 
     Args:

@@ -25,7 +25,6 @@ from gpuplace.graph.convert import (
 )
 from gpuplace.graph.graph import Graph, name_from_scope_name
 from gpuplace.graph.graph_keys import GraphKeys
-from gpuplace.graph.graph_like import GraphLike
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.ops.array import reshaping
@@ -33,6 +32,7 @@ from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.initialized_value import guarded_initial_value, value_if_initialized
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
+from gpuplace.typing import DeviceLike, DTypeLike, InitializerLike, ShapeLike, TensorLike
 
 __all__ = [
     "Variable",
@@ -138,21 +138,21 @@ class Variable:
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: InitializerLike | None = None,
         trainable: bool | None = None,
         collections: Any = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: DeviceLike = None,
         name: str | None = None,
         variable_def: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         expected_shape: Any = None,
         import_scope: str | None = None,
         constraint: Callable[[Any], Any] | None = None,
         use_resource: bool | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
-        shape: Any = None,
+        shape: ShapeLike = None,
     ) -> None:
         if variable_def is not None:
             raise ValueError("variable_def is not supported: variables are made from an initial value")
@@ -220,7 +220,7 @@ class Variable:
         raise NotImplementedError
 
     @property
-    def graph(self) -> GraphLike:
+    def graph(self) -> Graph:
         """The graph that holds it."""
         return self.op.graph
 
@@ -306,7 +306,7 @@ class Variable:
         """
         return self._as_graph_element().eval(session=session)
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: Any = None) -> None:
         """Gives it a value in a session, without adding to the graph.
 
         Args:

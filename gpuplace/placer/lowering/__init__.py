@@ -1,6 +1,6 @@
 """What TensorFlow does to a graph before it places it: calls and functional control flow become plain nodes.
 
-A session places neither a `While` nor an `If`: both are first written out as the nodes that the executor knows, and
+A session places neither a `While` nor an `If`: both are first inlined as the nodes that the executor knows, and
 the functions that they call are copied into the graph. `while` with one loop variable becomes
 
     x ─> while/enter/_2 ─> while/merge/_3 ─┬─> (the cond function) ─> while/LoopCond/_4

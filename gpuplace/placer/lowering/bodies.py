@@ -78,7 +78,7 @@ class Bodies:
         written: how many nodes and inputs the functions looked at so far have in the library.
 
     Args:
-        load: gives a function by name, None where there is none.
+        load: gives a function by name, None if there is none.
         op_defs: the signatures of all functions.
         catalogue: the ops.
     """
@@ -144,14 +144,14 @@ class Bodies:
 
     @staticmethod
     def called(node: BodyNode) -> str | None:
-        """The function that is to be copied in place of a node of a body, None where the node stays."""
+        """The function that is to be copied in place of a node of a body, None if the node stays."""
         if node.attrs.get(CALL_ATTR) is not True:
             return None
         function = node.attrs.get("f") if node.op_type in CALL_OPS else None
         return function.name if isinstance(function, FunctionRef) else node.op_type
 
     def passed(self, function: FunctionRef) -> list[bool]:
-        """For each argument, whether it is given back as it came."""
+        """For each argument, whether it is returned unchanged."""
         body = self.instance(function.name, function.attrs)
         given = {position for position, _ in body.results}
         return [i in given for i in range(len(body.args))]

@@ -138,7 +138,7 @@ class FlowGraph:
         return node
 
     def _weigh(self, node: FlowNode) -> None:
-        """Counts a node that was added while rewriting; ResourceExhaustedError where it all gets too much."""
+        """Counts a node that was added while rewriting; ResourceExhaustedError if it all gets too much."""
         groups = node.attrs.get("_class") or ()
         self._added += 1
         self._weight += _NODE_WEIGHT + len(node.name) + _INPUT_WEIGHT * len(node.inputs)
@@ -154,7 +154,7 @@ class FlowGraph:
         self._most_weight = MAX_WEIGHT + WEIGHT_PER_NODE * written
 
     def expect(self, count: int, name: str) -> None:
-        """ResourceExhaustedError where `count` more nodes would be too many; `name` says which node they are for."""
+        """ResourceExhaustedError if `count` more nodes would be too many; `name` says which node they are for."""
         if self._added + count > self._most:
             raise _too_much(name, self._added + count)
 

@@ -1,4 +1,4 @@
-"""Calls that give back resources, between Identity nodes: what they take and give is bound, they are not.
+"""Calls that return resources, between Identity nodes: what they take and give is bound, they are not.
 
     x ─> x_f ─> f ─┬─> f_reader ─> reader           f   (StatefulPartitionedCall, stays a call)
                    └─> f_0                              an output that nobody reads
@@ -13,16 +13,24 @@ Source: tensorflow/core/common_runtime/isolate_placer_inspection_required_ops_pa
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
 from gpuplace.dtypes import DType
-from gpuplace.errors import InvalidArgumentError, UnimplementedError
+from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.op_sets import CALL_OPS
+from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.lowering.bodies import Bodies
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, guarded
+from gpuplace.placer.placement_graph import CONTROL, Inspection, PlacementGraph, PlacementGraphBuilder
 
 
 def isolate_all(graph: FlowGraph, bodies: Bodies) -> list[FlowNode]:
-    """Puts Identity nodes around all calls that give back resources; gives those calls."""
+    """Puts Identity nodes around all calls that return resources; gives those calls."""
     found = [node for node in graph.nodes() if guarded(node, lambda node: gives_resource(node, bodies))]
     if found:
         names = {node.name for node in graph.nodes()}
@@ -79,16 +87,62 @@ def _isolate(graph: FlowGraph, node: FlowNode, bodies: Bodies, names: set[str]) 
             identity(node.name, node, output, dtype)
 
 
-def body_graph(function: FunctionRef, bodies: Bodies, stack: tuple[str, ...]) -> FlowGraph:
-    """A function's body between `_Arg` and `_Retval` nodes, its own calls not yet isolated.
+class Inspector:
+    """Makes the graphs of functions that the placer looks into, once per function and only when they are asked for.
 
-    Raises:
-        UnimplementedError: the function calls itself.
+    Args:
+        bodies: the library.
+        catalogue: the ops.
+        op_defs: the signatures of all functions.
     """
-    if function.name in stack:
-        raise UnimplementedError(
-            None, None, f"Recursive function calls are not supported: {' > '.join((*stack, function.name))}"
-        )
+
+    def __init__(self, bodies: Bodies, catalogue: Catalogue, op_defs: Mapping[str, Any]) -> None:
+        self._bodies = bodies
+        self._catalogue = catalogue
+        self._op_defs = op_defs
+        self._made: dict[FunctionRef, PlacementGraph] = {}
+
+    def inspections(
+        self, calls: Iterable[FlowNode], position: Mapping[FlowNode, int]
+    ) -> dict[int, Inspection]:
+        """What is looked into for calls that give back resources, by the place of the call."""
+        return {
+            position[call]: Inspection(call.attrs["f"].name, partial(self._graph, call.attrs["f"]))
+            for call in calls
+        }
+
+    def _graph(self, function: FunctionRef) -> PlacementGraph:
+        known = self._made.get(function)
+        if known is None:
+            known = self._made[function] = self._make(function)
+        return known
+
+    def _make(self, function: FunctionRef) -> PlacementGraph:
+        flow = _body_graph(function, self._bodies)
+        calls = isolate_all(flow, self._bodies)
+        nodes = list(flow.nodes())
+        position = {node: i for i, node in enumerate(nodes)}
+        builder = PlacementGraphBuilder(self._catalogue)
+        for node in nodes:
+            inputs = [(position[producer], output) for producer, output in node.inputs]
+            controls = [position[control] for control in node.controls]
+            builder.add_node(node.name, node.op_type, node.attrs, inputs, controls, node.device)
+        made = builder.build(functions=self._op_defs, node_attrs=lambda node: nodes[node].attrs)
+        vars(made)["order"] = np.arange(len(made))
+        return made.changed(edge_turn=edge_turn(made, nodes), inspections=self.inspections(calls, position))
+
+
+def edge_turn(graph: PlacementGraph, nodes: Sequence[FlowNode]) -> np.ndarray:
+    """[edges] when each data edge was made."""
+    turn = [
+        0 if slot == CONTROL else nodes[node].turns[slot]
+        for node, slot in zip(graph.dst.tolist(), graph.dst_input.tolist(), strict=True)
+    ]
+    return np.array(turn, dtype=np.int64)
+
+
+def _body_graph(function: FunctionRef, bodies: Bodies) -> FlowGraph:
+    """A function's body between `_Arg` and `_Retval` nodes, its own calls not yet isolated."""
     body = bodies.instance(function.name, function.attrs)
     wanted, given = bodies.types(function.name, function.attrs)
     graph = FlowGraph()

@@ -1,7 +1,7 @@
 """A `While` node as Enter, Merge, Switch, Exit and NextIteration nodes around calls of its two functions.
 
 The drawing is in the package's docstring. Each loop variable's nodes have the device of the node that it comes from,
-those of the loop as a whole the device of the `While`. A resource that the body gives back as it got it goes round only
+those of the loop as a whole the device of the `While`. A resource that the body returns as it got it goes round only
 in name: its Enter is constant, and the functions read it. 1.15 treats resources like other variables, and gives all
 nodes the device of the `While`.
 """

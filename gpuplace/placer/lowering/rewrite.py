@@ -9,7 +9,6 @@ import numpy as np
 
 from gpuplace.dtypes import DType, as_dtype
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.op_sets import BRANCH_OPS, CALL_OPS, ENDS_OF_FUNCTIONS, WHILE_OPS
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.lowering.aggregates import lower_accumulate, lower_parallel_concat
@@ -17,7 +16,7 @@ from gpuplace.placer.lowering.bodies import CALL_ATTR, Bodies, FunctionBody
 from gpuplace.placer.lowering.branches import lower_branches
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output, guarded
 from gpuplace.placer.lowering.inlining import inline
-from gpuplace.placer.lowering.isolation import body_graph, isolate_all
+from gpuplace.placer.lowering.isolation import Inspector, edge_turn, isolate_all
 from gpuplace.placer.lowering.loops import lower_while
 from gpuplace.placer.node_facts import declared_types
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, PlacementGraphBuilder, TensorInfo
@@ -48,10 +47,10 @@ def lower(
 
     Args:
         graph: a graph as the user made it.
-        load: gives a function of its library by name, None where there is none.
+        load: gives a function of its library by name, None if there is none.
         catalogue: the ops.
         rules: "1.15" or "2.21".
-        inline_all: whether every call is written out, not only the marked ones: `do_function_inlining` of the session's
+        inline_all: whether every call is inlined, not only the marked ones: `do_function_inlining` of the session's
             optimizer options.
 
     Raises:
@@ -82,7 +81,6 @@ class _Lowering:
         kinds = {signature.op_type for signature in graph.signatures}
         self.fetchable = kinds.isdisjoint(ENDS_OF_FUNCTIONS)
         self.isolated: list[FlowNode] = []
-        self.inspected: dict[FunctionRef, PlacementGraph] = {}
         self.own = list(self.flow.nodes())
         self.unread = {node for node in self.flow.nodes() if not node.consumers}
 
@@ -218,10 +216,10 @@ class _Lowering:
             source=source.source,
         )
         vars(lowered)["order"] = np.arange(len(lowered))  # added nodes come last, also those that feed others
-        inspections = {position[node]: self._inspected(node.attrs["f"], ()) for node in self.isolated}
+        inspector = Inspector(self.bodies, self.catalogue, source.functions)
         return lowered.changed(
-            edge_turn=_edge_turn(lowered, nodes),
-            inspections=inspections,
+            edge_turn=edge_turn(lowered, nodes),
+            inspections=inspector.inspections(self.isolated, position),
             first_edge=_first_edges(lowered, nodes, position),
             replaced=frozenset(self.source.names[node.position] for node in self.removed()),
             leads_to_sink=np.array([node in self.unread for node in nodes], dtype=bool),
@@ -230,27 +228,6 @@ class _Lowering:
     def removed(self) -> list[FlowNode]:
         """The user's nodes that others now stand for."""
         return [node for node in self.own if node not in self.flow]
-
-    def _inspected(self, function: FunctionRef, stack: tuple[str, ...]) -> PlacementGraph:
-        """A function's body as a graph to be placed, with those that it calls for resources; once per function."""
-        known = self.inspected.get(function)
-        if known is not None:
-            return known
-        flow = body_graph(function, self.bodies, stack)
-        isolated = isolate_all(flow, self.bodies)
-        nodes = list(flow.nodes())
-        position = {node: i for i, node in enumerate(nodes)}
-        builder = PlacementGraphBuilder(self.catalogue)
-        for node in nodes:
-            inputs = [(position[producer], output) for producer, output in node.inputs]
-            controls = [position[control] for control in node.controls]
-            builder.add_node(node.name, node.op_type, node.attrs, inputs, controls, node.device)
-        made = builder.build(functions=self.source.functions, node_attrs=lambda node: nodes[node].attrs)
-        vars(made)["order"] = np.arange(len(made))
-        deeper = (*stack, function.name)
-        inspections = {position[node]: self._inspected(node.attrs["f"], deeper) for node in isolated}
-        found = made.changed(edge_turn=_edge_turn(made, nodes), inspections=inspections)
-        return self.inspected.setdefault(function, found)
 
 
 def _first_edges(
@@ -268,15 +245,6 @@ def _first_edges(
                 found[number] = int(edge)
                 break
     return found
-
-
-def _edge_turn(graph: PlacementGraph, nodes: list[FlowNode]) -> np.ndarray:
-    """[edges] when each data edge was made."""
-    turn = [
-        0 if slot == CONTROL else nodes[node].turns[slot]
-        for node, slot in zip(graph.dst.tolist(), graph.dst_input.tolist(), strict=True)
-    ]
-    return np.array(turn, dtype=np.int64)
 
 
 def _flow_graph(graph: PlacementGraph) -> FlowGraph:

@@ -163,7 +163,7 @@ def _failing_fetch(slot: Slot, position: int) -> Callable[[], None]:
             None,
             f"Retval[{position}] does not have value",
             facts={"fetch": slot.tensor.name},
-            hint="it is in the branch of a conditional that was not taken: fetch what the conditional gives",
+            hint="it is in the branch of a conditional that was not taken: fetch what the conditional returns",
         )
 
     return fail

@@ -422,7 +422,7 @@ def _failing_again(what: str, node: str) -> Callable[[], None]:
             None,
             f"{what} has already been set.\n\t [[{{{{node {node}}}}}]]",
             facts={"node": node},
-            hint="it is inside a loop and made in every iteration: fetch what the loop gives",
+            hint="it is inside a loop and computed in every iteration: fetch what the loop returns",
         )
 
     return fail

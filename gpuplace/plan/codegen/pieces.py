@@ -2,7 +2,7 @@
 
 Python's parser takes most of the time in which a plan is compiled, and memory by the line; and nearly every long plan
 repeats itself: layers, time steps, their gradients. Cut at the same place of every repetition, with names that start
-anew in each piece, the pieces have the same text, which is compiled once::
+again in each piece, the pieces have the same text, which is compiled once::
 
     p1, p2:  def step(t0, f0):            def step(f0):
               t0 = k0(t0, f0)              v = {}
@@ -34,7 +34,7 @@ MIN_STEPS = 500
 MAX_STEPS = 1500
 """The most steps of a piece; a plan that has no more, constants left out, is one function."""
 _CONTEXT = 4
-"""So many steps decide whether a piece ends behind them."""
+"""So many steps decide whether a piece ends after them."""
 
 
 def piece_starts(steps: Sequence[Step]) -> list[int]:

@@ -2,7 +2,7 @@
 
 Every value that a step makes has a local name, ``t0``, ``t1``, ..., which is taken over by another value as soon as
 the last line that needs it is written; values that are there before the step are globals, and feeds are parameters.
-A copy from host memory to host memory is no line at all: both ends are one value, its root.
+A copy from host memory to host memory is not a line at all: both ends are one value, its root.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class PlanLines:
         )
 
     def copier(self, source: Slot, target: Slot) -> tuple[Callable[[Any], Any] | None, Any]:
-        """The function that copies from one location to another, None where both are host memory, and its device."""
+        """The function that copies from one location to another, None if both are host memory, and its device."""
         sender, receiver = self.backends[source.location.device], self.backends[target.location.device]
         if source.location.on_host:
             return (None, receiver) if target.location.on_host else (receiver.from_host, receiver)

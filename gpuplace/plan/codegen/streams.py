@@ -48,7 +48,7 @@ class StreamPlanBuilder(PlanBuilder):
         self._waited.clear()
 
     def copier(self, source: Slot, target: Slot) -> tuple[Callable[[Any], Any] | None, Any]:
-        """The function that queues a copy from one location to another, None where both are host memory."""
+        """The function that queues a copy from one location to another, None if both are host memory."""
         sender, receiver = self.backends[source.location.device], self.backends[target.location.device]
         if source.location.on_host:
             return (None, receiver) if target.location.on_host else (receiver.start_from_host, receiver)

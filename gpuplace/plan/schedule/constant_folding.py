@@ -218,7 +218,7 @@ class Folder:
         return (operation_cost_us(op) or 0.0) <= MAX_COST_US
 
     def _computed(self, op: Operation, constant: dict[Operation, _Constant]) -> tuple[Any, ...] | None:
-        """The outputs, or None where they cannot be computed, for whatever reason: the step will tell."""
+        """The outputs, or None if they cannot be computed, for whatever reason: the step will tell."""
         inputs = [_value(tensor, constant) for tensor in op.inputs]
         try:
             with np.errstate(all="ignore"):

@@ -29,19 +29,19 @@ SLOWNESS = 2.0
 
 
 def tensor_nbytes(tensor: Tensor) -> int | None:
-    """Size of a tensor in bytes, None where the shape is not fully known."""
+    """Size of a tensor in bytes, None if the shape is not fully known."""
     elements = tensor.shape.num_elements()
     return None if elements is None else elements * tensor.dtype.base_dtype.size
 
 
 def copy_cost_us(tensor: Tensor) -> float | None:
-    """Microseconds to copy a tensor, None where its shape is not fully known."""
+    """Microseconds to copy a tensor, None if its shape is not fully known."""
     nbytes = tensor_nbytes(tensor)
     return None if nbytes is None else 2 * nbytes / BYTES_PER_US
 
 
 def operation_cost_us(op: Operation) -> float | None:
-    """Microseconds to compute a node, None where a shape is not fully known."""
+    """Microseconds to compute a node, None if a shape is not fully known."""
     if not op.inputs:
         return 0.0
     sizes = [tensor_nbytes(tensor) for tensor in (*op.inputs, *op.outputs)]

@@ -17,7 +17,7 @@ A step joins the group of one of its inputs, if
 
 - it is on the same GPU, of an op and types that ``recording`` can write down, with all of its values in the GPU's
   memory, and of a shape that may be the group's: one element of the result for one of the group's;
-- it is not behind a ``Switch``, and touches no variable;
+- it does not come after a ``Switch``, and touches no variable;
 - nothing outside lies on a way from the group to the step (the group is *convex*), so that the group can run at once.
   Ways follow data, control edges and the order of the steps that have effects, which stays as it was.
 
@@ -56,7 +56,7 @@ class FusedStep(Step):
     members: tuple[Step, ...] = ()
     """The steps, in their order."""
     launches: dict[Any, Any] = field(default_factory=dict)
-    """Shapes of the inputs to what is called with them; None where the steps run one by one."""
+    """Shapes of the inputs to what is called with them; None if the steps run one by one."""
 
     @property
     def control_inputs(self) -> Sequence[Operation]:
@@ -68,7 +68,7 @@ _known_calls: dict[tuple[Any, ...], int | None] = {}
 
 
 def calls_of(op: Operation) -> int | None:
-    """How many functions an op calls by element; None where it cannot be written down."""
+    """How many functions an op calls by element; None if it cannot be written down."""
     dtypes = [tensor.dtype.base_dtype for tensor in (*op.inputs, *op.outputs)]
     key = (op.type, *dtypes)
     if key not in _known_calls:
@@ -174,7 +174,7 @@ class _Search:
         return found
 
     def _guarded(self) -> set[int]:
-        """Steps that may not run: those behind a ``Switch``."""
+        """Steps that may not run: those after a ``Switch``."""
         found: set[int] = set()
         for number, step in enumerate(self._steps):
             if step.op_type in SWITCHES or step.op_type in MERGES:

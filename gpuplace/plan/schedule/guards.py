@@ -57,7 +57,7 @@ class Guards:
         return self._name(expression, None)
 
     def begin_block(self, true: _Guard = None) -> _Block:
-        """Begins lines that may be left out: what is computed there is unknown behind them.
+        """Begins lines that may be left out: what is computed there is unknown after them.
 
         Args:
             true: a guard that is known to be true there.
@@ -79,7 +79,7 @@ class Guards:
             self._true |= {true} | self._above(true)
 
     def known(self, guard: _Guard) -> _Guard:
-        """The guard, or None where it is known to be true."""
+        """The guard, or None if it is known to be true."""
         return None if guard in self._true else guard
 
     def _name(self, expression: str, parent: _Guard) -> str:

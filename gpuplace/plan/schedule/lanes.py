@@ -78,7 +78,7 @@ class Arrangement:
 
 
 def estimated_costs(schedule: Schedule) -> list[float | None]:
-    """Microseconds of each step, None where shapes are not known."""
+    """Microseconds of each step, None if shapes are not known."""
     return [
         copy_cost_us(step.inputs[0].tensor)
         if step.op is None
@@ -167,7 +167,7 @@ class _Touched:
 def arrange(
     schedule: Schedule, costs: Sequence[float], client: str, most: int, cores: int
 ) -> Arrangement | None:
-    """The schedule in lanes, or None where one thread does as well.
+    """The schedule in lanes, or None if one thread does as well.
 
     Args:
         schedule: what to do.

@@ -85,7 +85,7 @@ class Frames:
         """The operations in an order in which every loop is one run, sources before consumers.
 
         Raises:
-            InvalidArgumentError: they form a cycle that is no loop.
+            InvalidArgumentError: they form a cycle that is not a loop.
         """
         return _Order(self, operations, feeds).made()
 
@@ -248,7 +248,7 @@ def _name(frame: Frame | None) -> str:
 
 
 def _is_free(op: Operation) -> bool:
-    """Whether waiting for the operation is no condition: a constant, which Grappler drops from control inputs."""
+    """Whether waiting for the operation is not a condition: a constant, which Grappler drops from control inputs."""
     return op.type == "Const" and not op._control_inputs
 
 
@@ -271,7 +271,7 @@ class _Order:
         for op in operations:
             for tensor in op.inputs:
                 if tensor not in feeds and tensor.op in needed:
-                    if frames.is_back_edge(tensor):  # taken before it is made anew
+                    if frames.is_back_edge(tensor):  # taken before it is made again
                         self._add_edge(op, -1, tensor.op)
                     else:
                         self._add_edge(tensor.op, tensor.value_index, op)
@@ -359,7 +359,7 @@ class _Order:
 
 
 def _index(item: _Item) -> float:
-    """The position in the graph; a loop comes behind its first operation, which is an ``Enter`` beside it."""
+    """The position in the graph; a loop comes after its first operation, which is an ``Enter`` beside it."""
     return item.index if isinstance(item, Operation) else item.first + 0.5
 
 

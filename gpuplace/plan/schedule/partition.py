@@ -249,7 +249,7 @@ class _Maker:
             )
 
     def forget_copies(self, first: int) -> None:
-        """Lets copies be made anew whose slots begin at ``first``: those that only a loop's last iteration makes."""
+        """Lets copies be made again whose slots begin at ``first``: those that only a loop's last iteration makes."""
         self.copies = {key: slot for key, slot in self.copies.items() if slot.index < first}
 
     def add(self, op: Operation) -> None:

@@ -234,7 +234,7 @@ def test_settings_without_devices_leave_the_last_placement(explorer, name, value
     assert 'id="n5"' in explorer.svg
     assert part in field(explorer, control)["error"]["message"]
     blocks = explorer._views.status.blocks
-    assert "Shown is the last placement" in blocks[0]["text"]
+    assert "The last placement is shown" in blocks[0]["text"]
     assert buttons(blocks)
     explorer.apply_remedy()
     assert (explorer.error, explorer.stale) == ("", False)
@@ -673,12 +673,12 @@ def test_compare_with_what_was_pinned(explorer):
     assert marked(explorer) == 3
     assert any("3 nodes moved" in text for _, text in explorer._views.graph.notes)
     explorer.colour = "moved"
-    assert "missing device" in words(explorer._views.graph.legend)
+    assert "soft placement" in words(explorer._views.graph.legend)
     explorer.tab = "Compare"
     blocks = explorer._views.compare.blocks
     assert "3 nodes move" in words(blocks) and "pinned: 4x Tesla K20m" in words(blocks)
     by_cause = next(block for block in blocks if block.get("caption") == "Moves by cause")
-    assert [row[1] for row in by_cause["rows"]] == ["3"]
+    assert [row[1] for row in by_cause["rows"]] == ["2", "1"]
     assert {row[0] for row in rows(explorer, "Compare")} == set(moved)
     asks(explorer, "Compare", type="sort", column=0, descending=True)
     assert [row[0] for row in rows(explorer, "Compare")] == ["MatMul_1", "Const_3", "Const_2"]
@@ -691,7 +691,7 @@ def test_compare_with_other_settings_graphs_and_views(explorer):
     explorer.compare(machine="1x Tesla K40c", soft_placement=True)
     assert {row.node for row in explorer.moves.rows} == set(explorer.placement) - {"AddN"}
     explorer.tab = "Compare"
-    for label in ("With soft placement", "With release 2.21", "Pin the present placement"):
+    for label in ("With soft placement", "With release 2.21", "Pin the current placement"):
         presses(explorer, explorer._views.compare, label)
         assert explorer.moves.rows == ()
     explorer.compare(tf.place(towers(), machine="cpu", config=tf.ConfigProto(allow_soft_placement=True)))
@@ -787,9 +787,9 @@ def test_a_parsed_log_can_be_explored():
     for tab in ("Copies", "Memory", "Errors", "Devices", "Log"):
         explorer.tab = tab
     assert "Tesla K20m" in words(explorer._views.devices.blocks)
-    assert explorer._views.copies.view.empty == "A log names no copies."
+    assert explorer._views.copies.view.empty == "A log does not list copies."
     assert ["MatMul_1", "MatMul_1: /job:localhost/replica:0/task:0/gpu:3"] in rows(explorer, "Log")
-    with pytest.raises(tf.errors.FailedPreconditionError, match="A log tells where nodes were"):
+    with pytest.raises(tf.errors.FailedPreconditionError, match="A log says where nodes were"):
         explorer.soft_placement = True
     explorer.compare(tf.place(towers(), machine="4x Tesla K20m"))
     assert explorer.moves.rows == ()

@@ -81,8 +81,14 @@ def test_a_function_that_looks_into_itself():
     inner = graph.library.function[0].node_def.add()
     inner.CopyFrom(next(n for n in graph.node if n.name == "c"))
     inner.input[0] = "a0"
-    with pytest.raises(UnimplementedError, match="Recursive function calls are not supported: f > f"):
+    with pytest.raises(UnimplementedError) as caught:
         gpuplace.place(graph, TWO, release="2.21")
+    assert caught.value.message == (
+        "Recursive function calls are not supported. Node {{node c}} inside the body of {{function_node f}} calls "
+        "function {{function_node f}} which is already present in the call stack:\n  Graph contains node {{node c}}\n"
+        "  Node {{node c}} calls function {{function_node f}}"
+    )
+    assert caught.value.facts == {"functions": "f > f", "inside": "c calls f"}
 
 
 def test_a_function_that_does_not_want_to_be_copied():

@@ -1,0 +1,136 @@
+"""The tools beside TensorFlow's names: ``explore``, ``parse_log``, ``timeline``, ``kernels``, IPython's extension.
+
+Each loads what it needs when it is called: ``import gpuplace`` loads no notebook library.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.session.base_session import BaseSession
+from gpuplace.session.place import place
+from gpuplace.typing import ConfigLike, DataFrame, Explorer, GraphLike, MachineLike, RunMetadata, StepTimeline
+from gpuplace.why.placement import Placement
+
+if TYPE_CHECKING:
+    from gpuplace.logs.logged_placement import LoggedPlacement
+
+__all__ = [
+    "explore",
+    "kernels",
+    "load_ipython_extension",
+    "parse_log",
+    "timeline",
+    "unload_ipython_extension",
+]
+
+
+def parse_log(log: Any) -> LoggedPlacement:
+    """Returns the placement in what TensorFlow printed with ``log_device_placement``; see ``gpuplace.logs.parser``.
+
+    Args:
+        log: text, bytes, path, open file, or what ``%%capture`` kept of a cell.
+    """
+    from gpuplace.logs.parser import parse_log as parse
+
+    return parse(log)
+
+
+def explore(
+    x: GraphLike | LoggedPlacement | None = None,
+    machine: MachineLike | None = None,
+    config: ConfigLike | None = None,
+    release: str | None = None,
+) -> Explorer:
+    """The interactive explorer of a graph, session, placement, GraphDef, file or log.
+
+    Args:
+        x: what to explore, a file of a graph or of a log among others; None: the default graph.
+        machine: a ``Machine`` or its text; None: the current one.
+        config: a ``ConfigProto`` with the settings to begin with.
+        release: which TensorFlow to behave as, such as ``"1.15"``; None: the process's, see ``gpuplace.release``.
+
+    Returns:
+        A widget that a notebook shows.
+
+    Raises:
+        OpError: the file cannot be read, or the machine's text is not understood.
+    """
+    from gpuplace.jupyter.explorer.explorer import explore as make_explorer
+
+    if isinstance(x, str | os.PathLike):
+        from gpuplace.logs.graph_or_log import log_in_file
+
+        found = log_in_file(x)
+        x = x if found is None else found
+    return make_explorer(
+        get_default_graph() if x is None else x, machine=machine, config=config, release=release
+    )
+
+
+def timeline(step: RunMetadata | str | os.PathLike[str], of: GraphLike | None = None) -> StepTimeline:
+    """The timeline of a measured step: lanes of devices, copies, critical path, and what to move.
+
+    Args:
+        step: ``RunMetadata`` or ``StepStats``, of TensorFlow or of a session here, or a file that holds one.
+        of: the `Session`, `Placement` or `Graph` that ran, which hints on what to move need; a graph is placed on the
+            current machine.
+
+    Returns:
+        A `gpuplace.timelines.step_timeline.StepTimeline`: a notebook shows it as a view to zoom; ``print`` as text;
+        ``.frame(table)`` gives ``"events"``, ``"copies"``, ``"devices"``, ``"gaps"``, ``"path"`` and ``"hints"``,
+        ``.svg(theme="light")`` a still picture.
+
+    Raises:
+        TypeError: `step` is neither.
+        ValueError: nothing was measured.
+        OpError: the file cannot be read, or holds no measured step.
+    """
+    from gpuplace.timelines.reader import step_timeline
+
+    if isinstance(step, str | os.PathLike):
+        from gpuplace.graphdef.run_metadata import load_run_metadata
+
+        step = load_run_metadata(step)
+    if of is not None and not isinstance(of, Placement):
+        of = of.placement if isinstance(of, BaseSession) else place(of)
+    return step_timeline(step, of)
+
+
+def kernels(op: str, release: str | None = None) -> DataFrame:
+    """Returns the kernels of an op type as a pandas ``DataFrame``: device type, attribute values, host memory.
+
+    Args:
+        op: an op type, such as ``"MatMul"``.
+        release: whose catalogue; None: the process's release.
+
+    Raises:
+        NotFoundError: there is no such op.
+    """
+    from gpuplace.jupyter.frames.placement_frames import kernels_frame
+
+    return kernels_frame(op, release)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext gpuplace``: adds the magics ``%%placement`` and ``%placement``; see ``gpuplace.jupyter.magics``.
+
+    Args:
+        shell: IPython's shell.
+    """
+    from gpuplace.jupyter.magics import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """``%unload_ext gpuplace``: takes the magics away.
+
+    Args:
+        shell: IPython's shell.
+    """
+    from gpuplace.jupyter.magics import unload
+
+    unload(shell)

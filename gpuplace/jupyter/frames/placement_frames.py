@@ -1,0 +1,300 @@
+"""Placements, edges and machines as pandas DataFrames with typed columns.
+
+`placement_frame`, indexed by node name:
+
+=============  ==================  =========================================================================
+column         type                meaning
+=============  ==================  =========================================================================
+type           category            op type
+requested      category            device asked for, as written; missing where nothing was asked
+assigned       category            full name of the device; missing where the node has none
+device         category, ordered   short name, ``GPU:2``, in the machine's order
+met            boolean             whether the device is what was asked for; missing where nothing was asked
+rule           category            the rule that settled the device; missing for a log
+decided_by     string              the culprit: the node that the rule applies to, or that is followed
+scope          category            name scope
+source         string              ``file:line`` that made the node; missing where unknown
+=============  ==================  =========================================================================
+
+Each table is a function here and a name for ``placement.frame(name)``: ``"nodes"`` (the one above), ``"edges"``,
+``"copies"``, ``"devices"``, ``"scopes"``, ``"groups"``, ``"memory"``, ``"kernels"`` and ``"errors"``. What a machine
+and a session's memory hold is in `machine_frames`, reasons and moves are in `explanation_frames`.
+
+`edges_frame`, one row an edge: ``src``, ``src_output`` (Int32, missing for control edges), ``dst``, ``dst_input``,
+``src_device``, ``dst_device``, ``dtype``, ``shape``, ``bytes`` (Int64, missing where unknown), ``copy`` and ``control``
+(bool). `devices_frame`, one row a device.
+
+`groups_frame`, one row a node that has to share its device with others, indexed by its name: ``group`` (int64, counted
+from 0), ``size`` (int64), ``assigned``, ``requested`` (category, what the group asks for together), ``decided_by``
+(string, the culprit of the verdict on the node that was visited first). `memory_frame`, one row a device, indexed by
+full name: ``memory_limit`` (Int64, bytes; missing for CPUs), ``tensors``, ``bytes``, ``unsized`` (int64: tensors that
+its nodes make, their bytes where the size is known, how many have none), ``copies_in``, ``bytes_in``. `errors_frame`,
+one row an error, the first being TensorFlow's: ``error`` (category, its class), ``node`` (string), ``message``,
+``hint`` (string).
+`kernels_frame`, one row a kernel, indexed by op: ``device_type`` (category), ``constraints``, ``host_memory``,
+``label`` (string), ``priority`` (int32), ``computable`` (bool).
+column         type                meaning
+=============  ==================  =========================================================================
+rule           category            the rule
+before         string              short names of the devices left before it, with spaces between
+after          string              short names of the devices left after it
+cause          string              the other node that made the rule apply; missing where it is none
+note           string              what happened, in words
+=============  ==================  =========================================================================
+
+`diff_frame`, one row a node that moves, indexed by its name: ``before`` and ``after`` (category, full device names,
+missing without a device), ``cause`` and ``decided_by`` (category, string: the verdict after the move),
+``cause_before`` and ``decided_by_before`` (the verdict before it), ``note`` (string, both in words).
+=======
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gpuplace.jupyter.frames.columns import category, coded, scope_category
+from gpuplace.tables.palette import device_label
+from gpuplace.tables.placement_view import view_of
+from gpuplace.tables.rows import device_rows, scope_rows
+from gpuplace.why.rules import RULES
+
+__all__ = [
+    "devices_frame",
+    "edges_frame",
+    "errors_frame",
+    "frame",
+    "groups_frame",
+    "kernels_frame",
+    "memory_frame",
+    "placement_frame",
+    "scopes_frame",
+    "trace_frame",
+]
+
+
+def placement_frame(placement: Any) -> pd.DataFrame:
+    """One row a node, indexed by its name; see the module for the columns."""
+    view = view_of(placement)
+    device = np.asarray(view.device, dtype=np.int64)
+    labels = list(dict.fromkeys(map(device_label, view.devices)))
+    short = np.array([*(labels.index(device_label(name)) for name in view.devices), -1], dtype=np.int64)
+    asked = np.array([bool(request) for request in view.requests] or [False])[view.request] & (device >= 0)
+    met = pd.arrays.BooleanArray(~view.is_unmet, ~asked)
+    sources = (view.source_line(node) or None for node in range(len(view)))
+    columns = {
+        "type": coded(np.asarray(view.op_type, dtype=np.int64), view.op_types),
+        "requested": coded(np.asarray(view.request, dtype=np.int64), view.requests),
+        "assigned": pd.Categorical.from_codes(device, categories=pd.Index(view.devices, dtype="str")),
+        "device": pd.Categorical.from_codes(
+            short[device], categories=pd.Index(labels, dtype="str"), ordered=True
+        ),
+        "met": met,
+        **_verdict_columns(view),
+        "scope": scope_category(view.names),
+        "source": pd.array(list(sources), dtype="string"),
+    }
+    return pd.DataFrame(columns, index=pd.Index(list(view.names), name="node", dtype="str"))
+
+
+def _verdict_columns(view: Any) -> dict[str, Any]:
+    """The rule that settled each node's device, and the culprit; missing values where nobody knows."""
+    if view.verdicts is None:
+        none = np.full(len(view), -1, dtype=np.int64)
+        return {"rule": coded(none, []), "decided_by": pd.array([None] * len(view), dtype="string")}
+    verdicts = view.verdicts()
+    names = np.array(view.names, dtype=object)
+    return {
+        "rule": coded(verdicts.rule, [rule.value for rule in RULES]),
+        "decided_by": pd.array(names[verdicts.culprit], dtype="string"),
+    }
+
+
+def edges_frame(placement: Any, *, copies_only: bool = False) -> pd.DataFrame:
+    """One row an edge, or only those along which a tensor is copied between devices; see the module for the columns."""
+    view = view_of(placement)
+    chosen = np.flatnonzero(view.is_copy) if copies_only else np.arange(len(view.src))
+    src, output, dst = view.src[chosen], view.src_output[chosen], view.dst[chosen]
+    is_control = view.is_control[chosen]
+    keys, tensor = np.unique(np.stack((src, output), axis=1), axis=0, return_inverse=True)
+    tensor = tensor.reshape(-1)
+    known = iter(view.tensors_of(keys[keys[:, 1] >= 0].tolist()))
+    facts = [next(known) if port >= 0 else None for port in keys[:, 1].tolist()]
+    dtypes = category("" if fact is None else fact.dtype for fact in facts)
+    shapes = pd.array([None if fact is None else fact.shape_text or None for fact in facts], dtype="string")
+    sizes = pd.array([None if fact is None else fact.nbytes for fact in facts], dtype="Int64")
+    names = np.array(view.names, dtype=object)
+    return pd.DataFrame(
+        {
+            "src": pd.array(names[src], dtype="str"),
+            "src_output": pd.arrays.IntegerArray(output.astype(np.int32), is_control.copy()),
+            "dst": pd.array(names[dst], dtype="str"),
+            "dst_input": pd.arrays.IntegerArray(view.dst_input[chosen].astype(np.int32), is_control.copy()),
+            "src_device": coded(view.device[src], view.devices),
+            "dst_device": coded(view.device[dst], view.devices),
+            "dtype": pd.Categorical.from_codes(dtypes.codes[tensor], categories=dtypes.categories),
+            "shape": shapes.take(tensor),
+            "bytes": sizes.take(tensor),
+            "copy": view.is_copy[chosen],
+            "control": is_control,
+        }
+    )
+
+
+def trace_frame(trace: Any, table: str = "nodes") -> pd.DataFrame:
+    """The rows of `placement_frame` or `edges_frame` that are in a `Trace`.
+
+    Args:
+        trace: what ``placement.trace("name")`` gave.
+        table: ``"nodes"``, ``"edges"`` (those that were gone along) or ``"copies"``.
+
+    Raises:
+        ValueError: there is no such table.
+    """
+    if table == "nodes":
+        return placement_frame(trace.view)[trace.nodes]
+    if table in ("edges", "copies"):
+        chosen = edges_frame(trace.view)[trace.edges]
+        return (chosen[chosen["copy"]] if table == "copies" else chosen).reset_index(drop=True)
+    raise ValueError(f"No table {table!r} of a trace: choose one of nodes, edges, copies")
+
+
+def devices_frame(placement: Any) -> pd.DataFrame:
+    """One row a device of the machine, indexed by full name: what it was given and what is copied to it."""
+    rows = device_rows(placement)
+    return pd.DataFrame(
+        {
+            "type": category(row.type for row in rows),
+            "nodes": pd.array([row.nodes for row in rows], dtype="int64"),
+            "copies_in": pd.array([row.copies_in for row in rows], dtype="int64"),
+            "bytes_in": pd.array([row.bytes_in for row in rows], dtype="int64"),
+            "memory_limit": pd.array([row.memory_limit for row in rows], dtype="Int64"),
+            "description": pd.array([row.description or None for row in rows], dtype="string"),
+        },
+        index=pd.Index([row.device for row in rows], name="device", dtype="str"),
+    )
+
+
+def scopes_frame(placement: Any, depth: int = 1) -> pd.DataFrame:
+    """One row a name scope down to a depth, one column a device: how many nodes of the scope are there."""
+    rows = scope_rows(placement, depth)
+    view = view_of(placement)
+    labels = [label for label in dict.fromkeys(view.labels) if any(label in row.devices for row in rows)]
+    columns = {"nodes": [row.nodes for row in rows]}
+    columns |= {label: [row.devices.get(label, 0) for row in rows] for label in labels}
+    return pd.DataFrame(
+        columns, index=pd.Index([row.scope for row in rows], name="scope", dtype="str"), dtype="int64"
+    )
+
+
+def kernels_frame(op: str, release: str | None = None) -> pd.DataFrame:
+    """The kernels registered for an op type: device type, attribute values, host memory.
+
+    Raises:
+        NotFoundError: there is no such op.
+    """
+    from gpuplace.kernels.listing import kernel_rows
+
+    rows = kernel_rows(op, release)
+    return pd.DataFrame(
+        {
+            "device_type": category(row.device_type for row in rows),
+            "constraints": pd.array([row.constraints or None for row in rows], dtype="string"),
+            "host_memory": pd.array([row.host_memory or None for row in rows], dtype="string"),
+            "priority": pd.array([row.priority for row in rows], dtype="int32"),
+            "label": pd.array([row.label or None for row in rows], dtype="string"),
+            "computable": np.array([row.is_computable for row in rows], dtype=bool),
+        },
+        index=pd.Index([row.op for row in rows], name="op", dtype="str"),
+    )
+
+
+def groups_frame(placement: Any) -> pd.DataFrame:
+    """One row a node that has to share its device with other nodes; see the module for the columns."""
+    groups = tuple(placement.groups())
+    sizes = [len(group.nodes) for group in groups]
+
+    def spread(values: list[Any]) -> np.ndarray:
+        return np.repeat(np.array(values, dtype=object), sizes)
+
+    return pd.DataFrame(
+        {
+            "group": np.repeat(np.arange(len(groups), dtype=np.int64), sizes),
+            "size": np.repeat(np.array(sizes, dtype=np.int64), sizes),
+            "assigned": category(spread([group.device for group in groups]).tolist()),
+            "requested": category(spread([group.requested for group in groups]).tolist()),
+            "decided_by": pd.array(spread([group.decided_by for group in groups]), dtype="string"),
+        },
+        index=pd.Index([name for group in groups for name in group.nodes], name="node", dtype="str"),
+    )
+
+
+def memory_frame(placement: Any) -> pd.DataFrame:
+    """One row a device: its memory and what its nodes make that others read; see the module for the columns."""
+    view = view_of(placement)
+    devices = devices_frame(placement)
+    tensors = np.zeros((len(view.devices) + 1, 3), dtype=np.int64)
+    used = ~view.is_control
+    outputs = np.unique(np.stack((view.src[used], view.src_output[used]), axis=1), axis=0)
+    for node, output in outputs.tolist():
+        nbytes = view.tensor_of(node, output).nbytes
+        tensors[view.device[node]] += (1, nbytes or 0, nbytes is None)
+    made = pd.DataFrame(tensors[:-1], index=devices.index, columns=["tensors", "bytes", "unsized"])
+    return pd.concat([devices[["memory_limit"]], made, devices[["copies_in", "bytes_in"]]], axis=1)
+
+
+def errors_frame(placement: Any) -> pd.DataFrame:
+    """One row an error of a placement that was kept nonetheless; see the module for the columns."""
+    errors = placement.errors
+    names = placement.graph.names
+    guilty = [getattr(fault, "node", getattr(fault, "first", None)) for fault in placement.faults]
+    return pd.DataFrame(
+        {
+            "error": category(type(error).__name__ for error in errors),
+            "node": pd.array([None if node is None else names[int(node)] for node in guilty], dtype="string"),
+            "message": pd.array([error.message for error in errors], dtype="string"),
+            "hint": pd.array([error.hint for error in errors], dtype="string"),
+        }
+    )
+
+
+def _kernels_of_graph(placement: Any) -> pd.DataFrame:
+    """The kernels of every op type of a graph that has any; functions of the graph have none."""
+    known = dict.fromkeys(fact.signature.op_type for fact in placement.facts if not fact.is_function)
+    frames = [kernels_frame(op, placement.release) for op in sorted(known)]
+    if not frames:
+        return kernels_frame("NoOp", placement.release).iloc[:0]
+    found = pd.concat(frames)
+    return found.assign(device_type=category(found["device_type"].tolist()))
+
+
+_TABLES: dict[str, Callable[..., pd.DataFrame]] = {
+    "nodes": placement_frame,
+    "devices": devices_frame,
+    "edges": edges_frame,
+    "copies": lambda placement: edges_frame(placement, copies_only=True),
+    "groups": groups_frame,
+    "scopes": scopes_frame,
+    "kernels": _kernels_of_graph,
+    "memory": memory_frame,
+    "errors": errors_frame,
+}
+
+
+def frame(placement: Any, table: str = "nodes", *, depth: int | None = None) -> pd.DataFrame:
+    """A table of a placement by its name; see the module for names and columns.
+
+    Args:
+        placement: a `Placement` or `PlacementView`.
+        table: which.
+        depth: of ``"scopes"`` alone: how many levels.
+
+    Raises:
+        ValueError: there is no such table.
+    """
+    if table not in _TABLES:
+        raise ValueError(f"There is no table {table!r} of a placement: choose one of {', '.join(_TABLES)}")
+    return _TABLES[table](placement) if depth is None else _TABLES[table](placement, depth=depth)

@@ -1,0 +1,27 @@
+"""Numbers for values that repeat, so that columns hold numbers and each value is written once.
+
+>>> number = Interner()
+>>> [number(device) for device in ("CPU:0", "GPU:0", "CPU:0")], number.values
+([0, 1, 0], ['CPU:0', 'GPU:0'])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Interner"]
+
+
+class Interner:
+    """Numbers for values; equal values have one number."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+
+    def __call__(self, value: Any) -> int:
+        return self.numbers.setdefault(value, len(self.numbers))
+
+    @property
+    def values(self) -> list[Any]:
+        """The distinct values by number."""
+        return list(self.numbers)

@@ -1,0 +1,85 @@
+"""The scripts as JavaScript modules, for pages that may fetch nothing.
+
+Modules import each other by name, ``import { element } from "gpuplace/dom.js";``. A browser has to be told where a name
+leads, and there is no server to ask:
+
+- A report page has an import map that gives each name the module itself, as a ``data:`` URL.
+- A widget is one module, as anywidget wants it, and may not add to the notebook's import map. So it is a small loader
+  (``load.js``) with the texts of the others: each gets a ``blob:`` URL, which is written where others name it.
+
+``gpuplace/rules.js`` is ``rules.json``. The names of others are those of their files in this folder.
+
+>>> list(modules("gpuplace/panel_view.js"))
+['gpuplace/rules.js', 'gpuplace/dom.js', 'gpuplace/text.js', 'gpuplace/panel_view.js']
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from functools import cache
+from pathlib import Path
+
+from gpuplace.web.rules import RULES
+
+__all__ = ["import_map", "module_text", "modules", "names_imported", "widget_module"]
+
+_FOLDER = Path(__file__).parent
+_PREFIX = "gpuplace/"
+_RULES = "gpuplace/rules.js"
+_IMPORT = re.compile(
+    r'^import (?:(?:(?P<default>\w+)|\{(?P<names>[^}]*)\}) from )?"(?P<module>[^"]+)";$', re.MULTILINE
+)
+
+
+@cache
+def module_text(name: str) -> str:
+    """The text of a module.
+
+    Raises:
+        FileNotFoundError: there is no such module.
+    """
+    if name == _RULES:
+        return f"export const RULES = {json.dumps(RULES, ensure_ascii=False)};\n"
+    return (_FOLDER / name.removeprefix(_PREFIX)).read_text(encoding="utf-8")
+
+
+def names_imported(text: str) -> dict[str, tuple[str, ...]]:
+    """Module -> what a script takes from it; ``default`` for its default, nothing where it only runs it.
+
+    >>> names_imported('import { chip, element } from "gpuplace/dom.js";')
+    {'gpuplace/dom.js': ('chip', 'element')}
+    """
+    found = {}
+    for match in _IMPORT.finditer(text):
+        listed = match["names"] or ""
+        names = tuple(part.split(" as ")[0].strip() for part in listed.split(",") if part.strip())
+        found[match["module"]] = ("default",) if match["default"] else names
+    return found
+
+
+@cache
+def modules(name: str) -> dict[str, str]:
+    """A module and all that it needs, name -> text, each behind those that it imports."""
+    text = module_text(name)
+    found: dict[str, str] = {}
+    for needed in names_imported(text):
+        found |= modules(needed)
+    return found | {name: text}
+
+
+def import_map(name: str) -> str:
+    """The import map of a page that begins with a module, as JSON."""
+    urls = {
+        known: f"data:text/javascript;base64,{b64encode(text.encode()).decode()}"
+        for known, text in modules(name).items()
+    }
+    return json.dumps({"imports": urls})
+
+
+def widget_module(name: str) -> str:
+    """A module of its own that loads another with all that it needs, and exports its default."""
+    return (
+        f"const MODULES = {json.dumps(modules(name), ensure_ascii=False)};\n{module_text('gpuplace/load.js')}"
+    )

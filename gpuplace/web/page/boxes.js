@@ -1,0 +1,144 @@
+// Which boxes there are for the scopes that are open, as gpuplace/picture/drawing.py decides it, and the lines between them.
+
+import { children, copySet, COUNT, DATA, direct, E, guilty, N, requestOf, S, unmet } from "gpuplace/page/columns.js";
+import { RULES } from "gpuplace/rules.js";
+
+const { most_boxes: MOST_BOXES, bundle_from: BUNDLE_FROM, least_alike: LEAST_ALIKE } = RULES.folding;
+
+/**
+ * A box: its kind ("op", "scope" or "bundle"), the scopes and nodes that it stands for, the open scope that it lies in,
+ * and what is known of its nodes: how many, on which devices (`[device, nodes]`), what they ask for, and what went wrong.
+ *
+ * @typedef {{kind: string, id: string, key: string, scopes: number[], nodes: number[], parent: number, rest?: boolean,
+ *   count?: number, unmet?: number, guilty?: number, requests?: Set<string>, shares?: number[][]}} Box
+ */
+
+/** Boxes for the open scopes and bundles, and the box of each node. */
+export function boxesOf(opened, unbundled) {
+  const shown = new Int32Array(S.name.length).fill(-1); // the closed scope that stands for a scope, -1 where it is open
+  const isOpen = S.name.map((_, s) => s === 0 || opened.has(s));
+  for (let s = 1; s < S.name.length; s += 1) {
+    const above = S.parent[s];
+    if (shown[above] >= 0) shown[s] = shown[above];
+    else if (!isOpen[s]) shown[s] = s;
+  }
+  const open = S.name.map((_, s) => s).filter((s) => shown[s] < 0);
+  let total = 0;
+  for (const s of open) total += direct[s].length + children[s].filter((c) => shown[c] >= 0).length;
+  /** @type {Box[]} */
+  const boxes = [];
+  const wide = [...open].sort((a, b) => children[b].length + direct[b].length - children[a].length - direct[a].length);
+  const fair = Math.max(1, Math.floor(MOST_BOXES / Math.max(1, wide.length)));
+  for (const s of wide) {
+    const closed = children[s].filter((c) => shown[c] >= 0);
+    /** @type {Box[]} */
+    const made = [];
+    const plain = (scopes, nodes) => {
+      for (const c of scopes) {
+        made.push({ kind: "scope", id: `s${c}`, key: `s${c}`, scopes: [c], nodes: [], parent: s });
+      }
+      for (const n of nodes) made.push({ kind: "op", id: `n${n}`, key: `n${n}`, scopes: [], nodes: [n], parent: s });
+    };
+    if (total <= Math.min(MOST_BOXES, BUNDLE_FROM)) {
+      plain(closed, direct[s]);
+    } else {
+      const before = closed.length + direct[s].length;
+      const runs = new Map();
+      const single = [];
+      for (const c of closed) {
+        const run = S.alike[c];
+        if (run < 0 || unbundled.has(`b${run}`)) single.push(c);
+        else if (runs.has(run)) runs.get(run).push(c);
+        else runs.set(run, [c]);
+      }
+      for (const [run, members] of runs) {
+        if (members.length >= LEAST_ALIKE) {
+          made.push({ kind: "bundle", id: `b${run}`, key: `b${run}`, scopes: members, nodes: [], parent: s });
+        } else single.push(...members);
+      }
+      plain(single, []);
+      const same = new Map();
+      for (const n of direct[s]) {
+        const key = `m${s}_${N.type[n]}_${N.device[n]}`;
+        if (!same.has(key)) same.set(key, []);
+        same.get(key).push(n);
+      }
+      for (const [key, nodes] of same) {
+        if (nodes.length >= LEAST_ALIKE && !unbundled.has(key)) {
+          made.push({ kind: "bundle", id: key, key, scopes: [], nodes, parent: s });
+        } else plain([], nodes);
+      }
+      const room = Math.max(fair, MOST_BOXES - (total - before));
+      if (made.length > room) {
+        const rest = made.splice(room - 1);
+        const all = { scopes: rest.flatMap((box) => box.scopes), nodes: rest.flatMap((box) => box.nodes) };
+        made.push({ kind: "bundle", id: `r${s}`, key: "", rest: true, parent: s, ...all });
+      }
+      total -= before - made.length;
+    }
+    boxes.push(...made);
+  }
+  const ofScope = new Int32Array(S.name.length).fill(-1);
+  const boxOf = new Int32Array(COUNT).fill(-1);
+  boxes.forEach((box, b) => {
+    for (const c of box.scopes) ofScope[c] = b;
+    for (const n of box.nodes) boxOf[n] = b;
+  });
+  const slots = DATA.devices.length;
+  const shares = boxes.map(() => new Int32Array(slots));
+  for (const box of boxes) Object.assign(box, { unmet: 0, guilty: 0, count: 0, requests: new Set() });
+  for (let n = 0; n < COUNT; n += 1) {
+    if (boxOf[n] < 0) boxOf[n] = ofScope[shown[N.scope[n]]];
+    const box = boxes[boxOf[n]];
+    box.count += 1;
+    shares[boxOf[n]][N.device[n] < 0 ? slots - 1 : N.device[n]] += 1;
+    if (unmet.has(n)) box.unmet += 1;
+    if (guilty.has(n)) box.guilty += 1;
+    if (requestOf(n) && box.requests.size < 6) box.requests.add(requestOf(n));
+  }
+  boxes.forEach((box, b) => {
+    box.shares = [...shares[b]].map((n, d) => [d, n]).filter(([, n]) => n).sort((x, y) => y[1] - x[1]);
+  });
+  return { boxes, boxOf, open };
+}
+
+/** Edges between boxes, those of one pair together. */
+export function linksOf(boxes, boxOf) {
+  const found = new Map();
+  for (let e = 0; e < E.src.length; e += 1) {
+    const [a, b] = [boxOf[E.src[e]], boxOf[E.dst[e]]];
+    if (a === b) continue;
+    const key = a * boxes.length + b;
+    let link = found.get(key);
+    if (!link) {
+      found.set(
+        key,
+        link = { src: boxes[a].id, dst: boxes[b].id, tensors: 0, controls: 0, sent: new Set(), edges: [] },
+      );
+    }
+    if (E.output[e] < 0) link.controls += 1;
+    else link.tensors += 1;
+    if (copySet.has(e)) link.sent.add(`${E.src[e]}:${E.output[e]}:${N.device[E.dst[e]]}:${E.fact[e]}`);
+    if (link.edges.length < 2) link.edges.push(e);
+  }
+  return [...found.values()];
+}
+
+/** Lines with one pair of ends become one. */
+export function merged(links, ends) {
+  const found = new Map();
+  for (const link of links) {
+    const [src, dst] = ends(link);
+    const key = `${src} ${dst}`;
+    const known = found.get(key);
+    if (!known) {
+      found.set(key, { ...link, src, dst });
+      continue;
+    }
+    known.tensors += link.tensors;
+    known.controls += link.controls;
+    known.sent = new Set([...known.sent, ...link.sent]);
+    known.edges = [...known.edges, ...link.edges].slice(0, 2);
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,58 @@
+// What the page's data mean: the columns of gpuplace/page/data.py, and what follows from them.
+
+import { DATA } from "gpuplace/page/data.js";
+import { RULES } from "gpuplace/rules.js";
+
+export { DATA };
+export const N = DATA.nodes;
+export const S = DATA.scopes;
+export const E = DATA.edges;
+export const COUNT = N.name.length;
+export const unmet = new Set(N.unmet);
+export const guilty = new Set(N.guilty);
+export const paths = S.name.map(() => "");
+for (let s = 1; s < paths.length; s += 1) paths[s] = paths[S.parent[s]] + (S.parent[s] ? "/" : "") + S.name[s];
+export const nameOf = (n) => {
+  const path = paths[N.scope[n]];
+  return N.name[n] === null ? path : path ? `${path}/${N.name[n]}` : N.name[n];
+};
+let nameIndex = null;
+export const nodeAt = (name) => {
+  if (!nameIndex) {
+    nameIndex = new Map();
+    for (let n = 0; n < COUNT; n += 1) nameIndex.set(nameOf(n), n);
+  }
+  return nameIndex.get(name) ?? -1;
+};
+export const localName = (n) => (N.name[n] === null ? `(${S.name[N.scope[n]]})` : N.name[n]);
+export const typeOf = (n) => DATA.types[N.type[n]];
+export const requestOf = (n) => DATA.requests[N.request[n]];
+export const deviceAt = (d) => DATA.devices[d < 0 ? DATA.devices.length - 1 : d];
+export const lookOf = (n) => deviceAt(N.device[n]);
+export const sourceOf = (n) => (DATA.sources.of.length ? DATA.sources.texts[DATA.sources.of[n]] : "");
+export const copySet = new Set(DATA.copies);
+
+function sorted(keys) {
+  const start = new Int32Array(COUNT + 1);
+  for (const key of keys) start[key + 1] += 1;
+  for (let i = 0; i < COUNT; i += 1) start[i + 1] += start[i];
+  const order = new Int32Array(keys.length);
+  const at = start.slice();
+  keys.forEach((key, e) => (order[at[key]++] = e));
+  return { of: (n) => [...order.subarray(start[n], start[n + 1])], start, order };
+}
+export const incoming = sorted(E.dst);
+export const outgoing = sorted(E.src);
+export const children = S.name.map(() => []);
+export const direct = S.name.map(() => []);
+for (let s = 1; s < S.name.length; s += 1) children[S.parent[s]].push(s);
+for (let n = 0; n < COUNT; n += 1) direct[N.scope[n]].push(n);
+export const inside = new Int32Array(S.name.length);
+for (let n = 0; n < COUNT; n += 1) inside[N.scope[n]] += 1;
+for (let s = S.name.length - 1; s > 0; s -= 1) inside[S.parent[s]] += inside[s];
+export const groupOf = new Map();
+DATA.groups.forEach(([members], g) => members.forEach((n) => groupOf.set(n, g)));
+const looksByLabel = new Map(DATA.devices.flatMap((look) => [[look.label, look], [look.name, look]]));
+export const lookNamed = (label) =>
+  looksByLabel.get(label) ?? { label, fill: RULES.colours.paper, corners: "square", outlines: 1 };
+export const attrsOf = (n) => (DATA.attrs.of.length ? DATA.attrs.rows[DATA.attrs.of[n]] : []);

@@ -1,0 +1,8 @@
+// The page of a measured step alone.
+
+import "gpuplace/page/theme.js";
+import { DATA } from "gpuplace/page/data.js";
+import { showStep } from "gpuplace/page/step.js";
+
+showStep(DATA.step, document.getElementById("lanes"), () => {});
+document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,114 @@
+// What boxes and lines of the page's picture say, as gpuplace/picture/sheet.py does.
+
+import { colour, saidOf, tintOf, tintsOf, tintText, totalOf } from "gpuplace/page/colours.js";
+import {
+  DATA,
+  deviceAt,
+  E,
+  guilty,
+  localName,
+  lookOf,
+  nameOf,
+  paths,
+  requestOf,
+  S,
+  typeOf,
+  unmet,
+} from "gpuplace/page/columns.js";
+import { RULES } from "gpuplace/rules.js";
+import { bytesText, counted, grouped, shortened, words } from "gpuplace/text.js";
+
+const { ink: INK, faint: FAINT, alarm: ALARM } = RULES.colours.themes.light;
+const { title: TITLE, small: SMALL, leading: LEADING, name_letters: LETTERS } = RULES.text;
+const { bar: BAR_HEIGHT } = RULES.box;
+
+/** The row of a folded box's shares, among its lines. */
+export const BAR = "bar";
+
+/**
+ * `[text, size, colour, is bold]`, or `[BAR]`.
+ *
+ * @returns {any[][]}
+ */
+export function linesOf(box) {
+  if (box.kind === "op") {
+    const n = box.nodes[0];
+    const request = requestOf(n);
+    const ink = tintOf(n).ink ?? INK;
+    const lines = [
+      [shortened(localName(n), LETTERS), TITLE, ink, true],
+      [`${shortened(typeOf(n), LETTERS)} · ${lookOf(n).label}`, SMALL, ink],
+    ];
+    if (saidOf(n)) lines.push([saidOf(n), SMALL, ink]);
+    if (request) {
+      lines.push([words(unmet.has(n) ? "asked_unmet" : "asked", { request: shortened(request, LETTERS) }), SMALL, ink]);
+    }
+    if (guilty.has(n)) lines.push([words("guilty"), SMALL, ink, true]);
+    return lines;
+  }
+  const lines = [[`▸ ${shortened(labelOf(box), LETTERS)}`, TITLE, INK, true], [
+    counted(box.count, "node"),
+    SMALL,
+    FAINT,
+  ], [BAR]];
+  const total = totalOf(box);
+  lines.push([total ? words("in_all", { total }) : tintText(tintsOf(box)), SMALL, INK]);
+  if (box.unmet) lines.push([words("unmet_inside", { number: grouped(box.unmet) }), SMALL, ALARM]);
+  if (box.guilty) lines.push([words("guilty_inside", { number: grouped(box.guilty) }), SMALL, ALARM]);
+  return lines;
+}
+
+export const lineHeight = (line) => (line[0] === BAR ? BAR_HEIGHT : line[1]) + LEADING;
+
+export function labelOf(box) {
+  if (box.rest) return words("everything_else");
+  if (box.kind === "scope") return S.name[box.scopes[0]];
+  if (box.scopes.length) return `${S.name[box.scopes[0]]} … ${S.name[box.scopes.at(-1)]} × ${box.scopes.length}`;
+  return box.nodes.length ? `${typeOf(box.nodes[0])} × ${box.nodes.length}` : "";
+}
+
+export function tipOf(box) {
+  if (box.kind === "op") {
+    const n = box.nodes[0];
+    const request = requestOf(n);
+    const tip = [nameOf(n), `${typeOf(n)} on ${lookOf(n).name || words("no_device")}`];
+    if (request) tip.push(words("asked_tip", { request }) + (unmet.has(n) ? words("unmet_tip") : ""));
+    if (colour) tip.push(words("coloured_by", { title: colour.title, value: saidOf(n) || tintOf(n).label }));
+    return tip.join("\n");
+  }
+  const name = box.kind === "scope" ? paths[box.scopes[0]] : labelOf(box);
+  const shares = tintText(box.shares.map(([d, n]) => [deviceAt(d), n]), 99);
+  const more = box.rest ? "" : `\n${words("unfold_tip")}`;
+  return `${name}\n${counted(box.count, "node")}: ${shares}${more}`;
+}
+
+const { copy_pen: COPY_PEN, tensor_pen: TENSOR_PEN, control_pen: CONTROL_PEN, most_wider: MOST_WIDER } = RULES.line;
+
+/** What the label and the tip of all edges between two boxes say, and how wide their line is. */
+export function linkLook(link) {
+  const copies = link.sent.size;
+  const facts = [...link.sent].map((key) => DATA.edges.facts[Number(key.split(":")[3])]);
+  const known = facts.every((fact) => fact && fact[1] !== null);
+  const size = copies && known ? bytesText(facts.reduce((sum, fact) => sum + fact[1], 0)) : "";
+  const single = link.tensors === 1 && link.edges.length === 1 ? DATA.edges.facts[E.fact[link.edges[0]]]?.[0] : null;
+  const name = link.tensors + link.controls === 1
+    ? edgeName(link.edges[0])
+    : `${counted(link.tensors, "tensor")}, ${counted(link.controls, "control edge")}`;
+  if (copies) {
+    const what = copies === 1 && single ? single : counted(copies, "copy", "copies");
+    const tip = `${name}\n${words("copied_tip", { what })}${size ? `, ${size}` : ""}`;
+    return { kind: "copy", label: [what, size].filter(Boolean), tip, width: wider(COPY_PEN, copies) };
+  }
+  if (link.tensors) {
+    const tip = `${name}\n${single ?? counted(link.tensors, "tensor")}`;
+    return { kind: "", label: [], tip, width: wider(TENSOR_PEN, link.tensors) };
+  }
+  return { kind: "control", label: [], tip: `${name}\n${counted(link.controls, "control edge")}`, width: CONTROL_PEN };
+}
+
+const wider = (pen, number) => pen + Math.min(MOST_WIDER, Math.log10(number));
+
+function edgeName(e) {
+  const isControl = E.output[e] < 0;
+  return `${isControl ? "^" : ""}${nameOf(E.src[e])}${isControl ? "" : `:${E.output[e]}`} → ${nameOf(E.dst[e])}`;
+}

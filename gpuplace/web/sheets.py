@@ -1,0 +1,92 @@
+"""Style sheets: the files of this folder, and the colours of ``rules.json`` in front of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from gpuplace.web.rules import RULES
+
+__all__ = ["EXPLORER_SHEETS", "PAGE_SHEETS", "colours_sheet", "page_colours_sheet", "sheet"]
+
+EXPLORER_SHEETS = ("base.css", "picture.css", "tables.css", "controls.css", "panels.css", "timeline.css")
+"""Of the explorer's widgets."""
+PAGE_SHEETS = (*EXPLORER_SHEETS, "page.css")
+"""Of a report page."""
+_FOLDER = Path(__file__).parent
+_ROLES = ("edge", "copy", "alarm", "mark", "path")
+"""What has a colour of ours in a notebook as well; paper and ink are the notebook's."""
+_NOTEBOOKS = {
+    "ui-font-color1": "ink",
+    "ui-font-color2": "faint",
+    "layout-color1": "background",
+    "layout-color2": "scope",
+    "border-color1": "line",
+    "border-color2": "hairline",
+    "brand-color1": "focus",
+}
+"""JupyterLab's names for colours, which a report page has to give itself."""
+
+
+@cache
+def sheet(names: tuple[str, ...]) -> str:
+    """The colours, and the sheets of that name."""
+    texts = ((_FOLDER / name).read_text(encoding="utf-8") for name in names)
+    return "\n".join((colours_sheet(), *texts))
+
+
+def colours_sheet() -> str:
+    """Colours as custom properties, and what makes a picture drawn for the light theme follow the page's.
+
+    >>> "--gp-copy: #a8431a;" in colours_sheet(), '[fill="#a8431a"] { fill: var(--gp-copy); }' in colours_sheet()
+    (True, True)
+    """
+    colours = RULES["colours"]
+    light, dark = colours["themes"]["light"], colours["themes"]["dark"]
+    paper, ink, faint = colours["paper"], light["ink"], light["faint"]
+    plain = {"ink": ink, "paper": paper, "raised": light["scope"]}
+    plain |= {name: light[name] for name in ("frame", "line", "hairline", "focus")}
+    lines = [".gp, .gp-explorer {"]
+    lines += [f"  --gp-light-{name}: {colour};" for name, colour in plain.items()]
+    lines += [f"  --gp-{role}: {light[role]};" for role in _ROLES]
+    lines += [f"  --gp-bytes-{kind}: {colour};" for kind, colour in colours["bytes_of"].items()]
+    lines.append("}")
+    lines.append('[data-jp-theme-light="false"] .gp,')
+    lines.append(".vscode-dark .gp,")
+    lines.append(".vscode-high-contrast:not(.vscode-high-contrast-light) .gp,")
+    lines.append('html[theme="dark"] .gp {')
+    lines += [f"  --gp-{role}: {dark[role]};" for role in _ROLES]
+    lines.append("}")
+
+    def rule(selectors: str, attribute: str, colour: str, variable: str, property_name: str = "") -> None:
+        chosen = ", ".join(f'.gp-canvas {one}[{attribute}="{colour}"]' for one in selectors.split(", "))
+        lines.append(f"{chosen} {{ {property_name or attribute}: var(--gp-{variable}); }}")
+
+    rule("g.scope , g.bundle ", "fill", paper, "ground")
+    rule("g.scope text, g.bundle text", "fill", ink, "ink")
+    rule("g.blank > g > a > ", "fill", paper, "ground")
+    rule("g.blank text", "fill", ink, "ink")
+    rule("g.node text, g.edge text", "fill", faint, "faint")
+    rule("g.node ", "stroke", light["frame"], "edge")
+    for colour in dict.fromkeys((light["edge"], light["frame"])):
+        rule("g.edge ", "stroke", colour, "edge")
+    rule("g.edge ", "fill", light["edge"], "edge")
+    rule("g.edge polygon", "fill", light["frame"], "edge")
+    for role in _ROLES[1:]:
+        rule("", "stroke", light[role], role)
+        rule("", "fill", light[role], role)
+    rule("g.moved ", "stroke", ink, "ink")
+    return "\n".join(lines) + "\n"
+
+
+def page_colours_sheet() -> str:
+    """What a report page has in the place of a notebook's theme."""
+    themes = RULES["colours"]["themes"]
+    root = {
+        theme: "".join(f"  --jp-{name}: {colours[role]};\n" for name, role in _NOTEBOOKS.items())
+        for theme, colours in themes.items()
+    }
+    return (
+        f":root {{\n  color-scheme: light dark;\n{root['light']}}}\n"
+        f"@media screen and (prefers-color-scheme: dark) {{\n:root {{\n{root['dark']}}}\n}}\n"
+    )

@@ -1,0 +1,189 @@
+"""A verdict in words: `asks for '/gpu:1'`, `v, tied to it, asks for '/gpu:1'`, `no GPU kernel for Pow with T=int32`.
+
+The sentence is about the node that it is told of, which is not named in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from gpuplace.device.parsed_name import ANY
+from gpuplace.placer.host_data import what_is_read
+from gpuplace.placer.member import Member
+from gpuplace.placer.placed import AnyFault, InFunction, Placed
+from gpuplace.why.kernel_text import missing_kernel
+from gpuplace.why.messages import error_of
+from gpuplace.why.rules import FOLLOWING, Rule
+from gpuplace.why.ties import name_text
+from gpuplace.why.verdict import lacking_types, limits_inside, verdicts_of
+
+__all__ = ["Sentences", "fault_sentence", "kernel_sentence", "sentence"]
+
+
+def sentence(placed: Placed, node: int) -> str:
+    """The verdict on one node in words."""
+    return Sentences(placed)(node)
+
+
+class Sentences:
+    """Sentences about the nodes of one placement; alike ones are made once."""
+
+    def __init__(self, placed: Placed) -> None:
+        self.placed, self.graph = placed, placed.graph
+        self.verdicts = verdicts_of(placed)
+        self._known: dict[Hashable, str] = {}
+
+    def __call__(self, node: int) -> str:
+        graph, culprit = self.graph, int(self.verdicts.culprit[node])
+        key: Hashable = (
+            int(self.verdicts.rule[node]),
+            culprit if culprit != node else -1,
+            int(graph.device[node]),
+            int(graph.signature[node]) if culprit == node else -1,
+            int(self.placed.devices[node]),
+            self._root(node) if self._is_of_group(node) else -1,
+        )
+        if key not in self._known:
+            self._known[key] = self._made(node, culprit)
+        return self._known[key]
+
+    def _is_of_group(self, node: int) -> bool:
+        """Whether more than the node and its culprit is told."""
+        rule = self.verdicts.rule_of(node)
+        return rule in FOLLOWING or rule in (
+            Rule.FAILED,
+            Rule.ASSIGNED,
+            Rule.SOFT_PLACEMENT,
+            Rule.SOFT_RESOURCE,
+        )
+
+    def _root(self, node: int) -> int:
+        partition = self.placed.partition
+        return node if partition is None else int(partition.root[node])
+
+    def _made(self, node: int, culprit: int) -> str:
+        placed, graph = self.placed, self.graph
+        rule, name = self.verdicts.rule_of(node), graph.names[culprit]
+        whose = "" if culprit == node else f"{name}, tied to it, "
+        own, asked = graph.requested_device(node), self._request(culprit)
+        match rule:
+            case Rule.REQUEST:
+                return f"{whose}asks for '{asked}'" if graph.device[culprit] else self._inside(node, culprit)
+            case Rule.YIELDS_TO_SOURCE:
+                return f"asks for '{own}', but yields to {name}, which asks for '{asked}'"
+            case Rule.REQUESTS_DROPPED:
+                return f"asks for '{own}', but {name}, tied to it, asks for '{asked}'"
+            case Rule.SOFT_PLACEMENT | Rule.SOFT_RESOURCE:
+                return f"{whose}asks for '{asked}', {self._why_not(culprit)}"
+            case Rule.KERNEL:
+                lacking = lacking_types(placed, placed.constraints(node))
+                if not set(lacking) - dict(placed.facts_of(culprit).supported).keys():
+                    return self._inside(node, culprit)
+                text = kernel_sentence(placed, culprit, lacking)
+                return text if culprit == node else f"{name}, tied to it: {text}"
+            case Rule.HOST_DATA:
+                what = what_is_read(graph.op_type(culprit))
+                return what if culprit == node else f"{whose}{what}"
+            case Rule.ASSIGNED:
+                return f"{whose}came with {placed.assigned.get(culprit, placed.device_of(node))}"
+            case Rule.GENERATOR | Rule.METADATA | Rule.IDENTITY:
+                first = placed.first_visited(node)
+                return (
+                    f"follows {name}"
+                    if first == node
+                    else f"{graph.names[first]}, tied to it, follows {name}"
+                )
+            case Rule.FAILED:
+                return self._failure(node)
+        return self._preference(node, rule)
+
+    def _inside(self, node: int, call: int) -> str:
+        """What the function of a call asks for."""
+        limits = [limit_text(member) for which, member in limits_inside(self.placed, node) if which == call]
+        asked = name_text(self.placed.constraints(node).requested)
+        if not limits:
+            return f"its group asks for '{asked}'"
+        return f"the function that {self.graph.names[call]} calls is limited to {limits[0]} inside"
+
+    def _preference(self, node: int, rule: Rule) -> str:
+        """Rules by which one of several devices is preferred."""
+        placed = self.placed
+        chosen = placed.device_set.devices[placed.devices[node]]
+        if rule is Rule.DEFAULT_DEVICE:
+            return "the caller's default device"
+        if rule is Rule.KERNEL_PRIORITY:
+            number = dict(placed.constraints(node).supported)[chosen.device_type]
+            return f"the {chosen.device_type} kernel has priority {number}"
+        if rule is Rule.TYPE_PRIORITY:
+            found = placed.chooser.candidates(placed.constraints(node)).devices
+            kinds = {placed.device_set.devices[device].device_type for device in found} - {chosen.device_type}
+            return f"{chosen.device_type} comes before {', '.join(sorted(kinds))}"
+        return "the first by name" if rule is Rule.NAME_ORDER else "the machine has no other device"
+
+    def _request(self, node: int) -> str:
+        """What a node asks for, as written; else what its group asks for."""
+        return self.graph.requested_device(node) or name_text(self.placed.constraints(node).requested)
+
+    def _why_not(self, culprit: int) -> str:
+        """Why a request cannot be met."""
+        placed = self.placed
+        name = placed.placer.parsed[self.graph.device[culprit]] or ANY
+        if not placed.device_set.matching(name):
+            return "which the machine does not have"
+        kinds = (name.type,) if name.type is not None else ()
+        if (
+            placed.partition is not None
+            and kinds
+            and kinds[0] not in dict(placed.facts_of(culprit).supported)
+        ):
+            return f"but {_there_is(kernel_sentence(placed, culprit, kinds))}"
+        lacking = next(
+            (
+                n
+                for n in placed.group_of(culprit)
+                if kinds and kinds[0] not in dict(placed.facts_of(n).supported)
+            ),
+            None,
+        )
+        if lacking is None:
+            return "which its group cannot have"
+        text = _there_is(kernel_sentence(placed, lacking, kinds))
+        return f"but {text}: {self.graph.names[lacking]} is tied to it"
+
+    def _failure(self, node: int) -> str:
+        """TensorFlow's sentence about the node or its group, the graph's first error where it has none of its own."""
+        faults, group = self.placed.faults, set(self.placed.group_of(node))
+        mine = next((fault for fault in faults if group.intersection(_nodes_of(fault))), None)
+        return fault_sentence(self.placed, mine or faults[0]) if faults else "nothing is left"
+
+
+def kernel_sentence(placed: Placed, node: int, kinds: tuple[str, ...]) -> str:
+    """`no GPU kernel for Pow with T=int32`: for the first of some device types that a node has no kernel for."""
+    facts = placed.facts_of(node)
+    kind = next((kind for kind in kinds if kind not in dict(facts.supported)), kinds[0] if kinds else "")
+    text = missing_kernel(placed, facts, kind)
+    return text.partition("; ")[0] if text else f"no {kind} kernel"
+
+
+def _there_is(text: str) -> str:
+    return f"there is {text}" if text.startswith("no ") else text
+
+
+def limit_text(member: Member) -> str:
+    """What a function asks for inside: `'/gpu:1'`, or device types."""
+    asked = name_text(member.requested)
+    return f"'{asked}'" if asked else "/".join(kind for kind, _ in member.supported)
+
+
+def fault_sentence(placed: Placed, fault: AnyFault) -> str:
+    """The first line of a fault's error."""
+    return error_of(placed, fault).message.split("\n")[0].strip()
+
+
+def _nodes_of(fault: AnyFault) -> tuple[int, ...]:
+    """The nodes that a fault is about; of one in a function none, as its nodes are the body's."""
+    if isinstance(fault, InFunction):
+        return ()
+    group: tuple[int, ...] = getattr(fault, "group", ())
+    node = getattr(fault, "node", None)
+    return group if node is None else (*group, node)

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
-PROCESS_VARIABLES = ("GPUPLACE_MACHINE", "GPUPLACE_RELEASE", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+PROCESS_VARIABLES = (
+    "GPUPLACE_MACHINE",
+    "GPUPLACE_RELEASE",
+    "GPUPLACE_GPU_EXPERIMENTS",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+)
 
 # Machines are noisy: no example fails for being slow. The same examples in every run; new ones with
 # `--hypothesis-profile explore`.

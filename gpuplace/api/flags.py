@@ -34,7 +34,6 @@ __all__ = [
     "DEFINE_string",
     "FLAGS",
     "FlagValues",
-    "FlagsOfScript",
 ]
 
 absl.flags.disclaim_key_flags()  # flags belong to the script that defines them

@@ -1,9 +1,8 @@
-"""Real GPUs: tensors are CuPy arrays; each device has its streams.
+"""Real GPUs: tensors are CuPy arrays; each device has a stream.
 
-CuPy is imported when the first real GPU is used, and only here. Kernels are queued on the device's ``compute`` stream,
-copies on streams of their own (``gpu_streams``: which waits for which, and how memory is kept till then). Copies come
-in two forms: ``start_...`` queues one and returns what plans hold of it (``pending_copy``), the plain form returns the
-array at once, for traces and wherever a value is needed on the spot.
+CuPy is imported when the first real GPU is used, and only here. Kernels and copies are queued on the device's stream
+(``gpu_streams``), and the host waits for every copy. Copies that run beside kernels are in ``queued_copies``, where
+they are asked for.
 
 The memory options of the process's first session go to CuPy's pool: a limit, and without ``allow_growth`` all of it
 taken at once.
@@ -22,18 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.backends.gpu_streams import (
-    CopyStream,
-    StreamGroup,
-    enable_peer_access,
-    retrying_allocator,
-    stream_group,
-)
-from gpuplace.backends.pending_copy import CopyToDevice, CopyToHost
-from gpuplace.backends.pinned_memory import pinned_pool
+from gpuplace.backends.copy_streams import retrying_allocator
+from gpuplace.backends.gpu_streams import compute_stream
+from gpuplace.backends.host_memory import address_of
+from gpuplace.backends.pending_copy import copy_error
+from gpuplace.backends.queued_copies import QueuedCopies
 from gpuplace.device.device_set import DeviceAttributes
+from gpuplace.device.gpu_experiments import gpu_experiments
 from gpuplace.device.gpu_settings import GPUSettings
-from gpuplace.errors import InternalError, OpError, ResourceExhaustedError, UnimplementedError
+from gpuplace.errors import InternalError, OpError, UnimplementedError
 from gpuplace.memory.gpu_options import allow_growth_value
 
 __all__ = ["CupyBackend", "gpu_step", "load_cupy"]
@@ -84,7 +80,7 @@ class CupyBackend:
 
     Args:
         device: the device; its ``visible_id`` is CUDA's number for it in this process.
-        settings: the GPU options.
+        settings: the GPU options of the process's first session that had it.
 
     Raises:
         UnimplementedError: CuPy is not installed.
@@ -101,14 +97,13 @@ class CupyBackend:
         self.allocator_name = f"GPU_{device.id}_bfc"
         self.xp = load_cupy(device.name)
         self._driver_error = self.xp.cuda.runtime.CUDARuntimeError
-        self._pinned = pinned_pool(self.xp)
-        self._from_host_text = f"CPU->GPU Memcpy to {device.name}"
-        self._to_host_text = f"GPU->CPU Memcpy from {device.name}"
         assert device.visible_id is not None
         try:
-            self.streams = stream_group(self.xp, device.visible_id)
-            self.stream = self.streams.compute
-            with self.streams.current():
+            self.compute = compute_stream(self.xp, device.visible_id)
+            self.stream = self.compute.stream
+            has_streams = "copy_streams" in gpu_experiments()
+            self.queued = QueuedCopies(device.name, self.compute) if has_streams else None
+            with self.compute.current():
                 self._set_memory(device, settings)
         except OpError:
             raise
@@ -142,106 +137,69 @@ class CupyBackend:
         """
         former = _thread.former
         if former is None:
-            former = _thread.former = _Former(self.xp)
-        self.streams.device.use()
-        former.note_stream(self.streams.number)
+            former = _thread.former = _Former(self.xp, self.queued is not None)
+        self.compute.device.use()
+        former.note_stream(self.compute.number)
         self.stream.use()
 
     # Copies
 
-    def start_from_host(self, value: Any) -> CopyToDevice:
-        """Queues a copy to a new array on the GPU; the value is the caller's again when this returns."""
-        value = np.asarray(value)
-        with self.streams.current():
-            target = self._allocated(lambda: self.xp.empty(value.shape, value.dtype))
-        return self.start_into(target, value)
-
-    def start_into(self, target: Any, value: Any) -> CopyToDevice:
-        """As ``start_from_host``, to an array that is there: in C order, of the value's shape and type."""
-        streams = self.streams
-        staged = self._pinned.empty(value.shape, value.dtype)
-        np.copyto(staged, value)
-        copies = streams.host_to_device
-        streams.wait_for_compute(copies.stream)
-        if staged.nbytes:
-            target.data.copy_from_host_async(_address(staged), staged.nbytes, copies.stream)
-        return self._arriving(streams, copies, staged, target, self._from_host_text)
-
-    def start_to_host(self, value: Any) -> CopyToHost:
-        """Queues a copy to host memory."""
-        streams = self.streams
-        value = self._contiguous(value)
-        target = self._pinned.empty(value.shape, value.dtype)
-        copies = streams.device_to_host
-        streams.wait_for_compute(copies.stream)
-        if target.nbytes:
-            value.data.copy_to_host_async(_address(target), target.nbytes, copies.stream)
-        copy = CopyToHost(value, target, streams.mark(copies), self._to_host_text, self._driver_error)
-        copies.keep(copy)
-        return copy
-
-    def starter_from(self, sender: CupyBackend) -> Callable[[Any], CopyToDevice]:
-        """What queues copies of arrays of another GPU to this one.
-
-        Raises:
-            InternalError: the driver refuses that the two reach each other's memory.
-        """
-        runtime, receiver, text = self.xp.cuda.runtime, self.streams, f"GPU->GPU Memcpy from {sender.device}"
-        senders, copies = sender.streams, sender.streams.device_to_device
-        stream = copies.stream
-        try:
-            enable_peer_access(self.xp, senders.number, receiver.number)
-        except self._driver_error as error:
-            raise InternalError(
-                None, None, f"failed to enable peer access between {sender.device} and {self.device}: {error}"
-            ) from error
-
-        def start(value: Any) -> CopyToDevice:
-            value = sender._contiguous(value)
-            with self.streams.current():
-                target = self._allocated(lambda: self.xp.empty(value.shape, value.dtype))
-            senders.wait_for_compute(stream)
-            receiver.wait_for_compute(stream)
-            if value.nbytes:
-                runtime.memcpyPeerAsync(
-                    target.data.ptr,
-                    receiver.number,
-                    value.data.ptr,
-                    senders.number,
-                    value.nbytes,
-                    stream.ptr,
-                )
-            return self._arriving(senders, copies, value, target, text)
-
-        return start
-
-    def _arriving(
-        self, streams: StreamGroup, copies: CopyStream, source: Any, target: Any, text: str
-    ) -> CopyToDevice:
-        """What has been queued on a stream to bring ``source`` here."""
-        copy = CopyToDevice(source, target, streams.mark(copies), text, self._driver_error, self.stream)
-        copies.keep(copy)
-        return copy
-
-    def _contiguous(self, value: Any) -> Any:
-        """The array in C order: itself, or a copy of it that is queued with the kernels."""
-        if value.flags.c_contiguous:
-            return value
-        with self.streams.current():
-            return self._allocated(lambda: self.xp.ascontiguousarray(value))
-
     def from_host(self, value: Any) -> Any:
         """A new array on the GPU."""
-        return self.start_from_host(value).value()
+        value = np.asarray(value, order="C")
+        target = self.compute.empty(value.shape, value.dtype)
+        self.copy_into(target, value)
+        return target
+
+    def copy_into(self, target: Any, value: Any) -> None:
+        """Copies an array of the host to one on the GPU, in C order, of the same shape and type."""
+        value = np.asarray(value, order="C")
+        if value.nbytes:
+            with self._told(f"CPU->GPU Memcpy to {self.device}"):
+                target.data.copy_from_host_async(address_of(value), value.nbytes, self.stream)
+                self.stream.synchronize()
 
     def to_host(self, value: Any) -> Any:
-        """A new array in host memory; waits for it."""
-        return self.start_to_host(value).value()
+        """A new array in host memory."""
+        value = self.compute.contiguous(value)
+        target = np.empty(value.shape, value.dtype)
+        if target.nbytes:
+            with self._told(f"GPU->CPU Memcpy from {self.device}"):
+                value.data.copy_to_host_async(address_of(target), target.nbytes, self.stream)
+                self.stream.synchronize()
+        return target
 
     def copier_from(self, sender: CupyBackend) -> Callable[[Any], Any]:
-        """Copies arrays of another GPU to this one; streams wait for each other, the host does not."""
-        start = self.starter_from(sender)
-        return lambda value: start(value).value()
+        """Copies arrays of another GPU to this one."""
+        compute, senders, runtime = self.compute, sender.compute, self.xp.cuda.runtime
+
+        def copied(value: Any) -> Any:
+            value = senders.contiguous(value)
+            target = compute.empty(value.shape, value.dtype)
+            if value.nbytes:
+                with self._told(f"GPU->GPU Memcpy from {sender.device}"):
+                    sender.stream.synchronize()
+                    runtime.memcpyPeerAsync(
+                        target.data.ptr,
+                        compute.number,
+                        value.data.ptr,
+                        senders.number,
+                        value.nbytes,
+                        self.stream.ptr,
+                    )
+                    self.stream.synchronize()
+            return target
+
+        return copied
+
+    @contextlib.contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """A block in which the GPU copies and is waited for; InternalError where it reports a failure."""
+        with self.compute.current():
+            try:
+                yield
+            except self._driver_error as error:
+                raise copy_error(what, error) from error
 
     def on_device(self, value: Any) -> Any:
         """What a kernel returned, in the GPU's memory also where the kernel made a NumPy array."""
@@ -250,12 +208,6 @@ class CupyBackend:
     def on_host(self, value: Any) -> Any:
         """What a kernel returned, in host memory also where the kernel made a CuPy array."""
         return self.to_host(value) if isinstance(value, self.xp.ndarray) else value
-
-    def _allocated(self, make: Any) -> Any:
-        try:
-            return make()
-        except self.xp.cuda.memory.OutOfMemoryError as error:
-            raise ResourceExhaustedError(None, None, f"OOM on {self.device}: {error}") from error
 
     def __repr__(self) -> str:
         return f"<CupyBackend {self.device}>"
@@ -281,15 +233,17 @@ class _Former:
 
     Args:
         xp: the ``cupy`` module.
+        keeps_copies: whether memory may be kept for copies, which are waited for where it runs out.
     """
 
-    def __init__(self, xp: Any) -> None:
+    def __init__(self, xp: Any, keeps_copies: bool) -> None:
         cuda = self._cuda = xp.cuda
         self._device = cuda.Device()
         self._streams: dict[int, Any] = {}
-        taken = retrying_allocator(cuda.get_allocator(), cuda.memory.OutOfMemoryError)
-        self._allocator = cuda.using_allocator(taken)
-        self._allocator.__enter__()
+        self._allocator = contextlib.ExitStack()
+        if keeps_copies:
+            taken = retrying_allocator(cuda.get_allocator(), cuda.memory.OutOfMemoryError)
+            self._allocator.enter_context(cuda.using_allocator(taken))
 
     def note_stream(self, number: int) -> None:
         """Notes the current stream of the current device, whose number is given, before it is changed."""
@@ -298,13 +252,8 @@ class _Former:
 
     def restore(self) -> None:
         """Puts all back."""
-        self._allocator.__exit__(None, None, None)
+        self._allocator.close()
         for number, stream in self._streams.items():
             self._cuda.Device(number).use()
             stream.use()
         self._device.use()
-
-
-def _address(array: Any) -> int:
-    """Where a NumPy array lies."""
-    return int(array.__array_interface__["data"][0])

@@ -15,8 +15,9 @@ import ctypes
 import functools
 import os
 import platform
+from typing import Any
 
-__all__ = ["KEPT_BYTES", "keep_freed_memory"]
+__all__ = ["KEPT_BYTES", "address_of", "keep_freed_memory"]
 
 KEPT_BYTES = 256 << 20
 """Freed memory at the end of the heap goes back to the system where it is more than this."""
@@ -35,3 +36,8 @@ def keep_freed_memory() -> bool:
         return False
     mallopt = ctypes.CDLL(None).mallopt
     return bool(mallopt(_M_MMAP_THRESHOLD, _LARGEST_BYTES)) and bool(mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES))
+
+
+def address_of(array: Any) -> int:
+    """Where a NumPy array lies."""
+    return int(array.__array_interface__["data"][0])

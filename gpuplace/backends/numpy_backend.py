@@ -33,7 +33,7 @@ class NumpyBackend:
     enter: Callable[[], None] | None = None
     """Makes the device the thread's current one; None if there is no such thing."""
     owns_arrays = False
-    """Whether its arrays are of another kind than the host's."""
+    """Whether its arrays are of another class than the host's."""
 
     def __init__(self, device: str, device_type: str, memory: SimulatedMemory | None = None) -> None:
         self.device = device

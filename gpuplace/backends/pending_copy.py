@@ -8,7 +8,7 @@ A plan queues a copy where the value is there and waits for it where it is first
     t2 = k9(t0)
 
 For a value that comes to the host, waiting means that the calling thread waits. For one that comes to a GPU it means
-that the GPU's kernels wait, and the host goes on. A copy that nobody waits for is kept by ``gpu_streams`` until it is
+that the GPU's kernels wait, and the host goes on. A copy that nobody waits for is kept by ``copy_streams`` until it is
 done.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 from gpuplace.errors import InternalError
 
-__all__ = ["CopyToDevice", "CopyToHost", "PendingCopy", "ready"]
+__all__ = ["CopyToDevice", "CopyToHost", "PendingCopy", "copy_error", "ready"]
 
 
 class PendingCopy:
@@ -61,12 +61,7 @@ class PendingCopy:
         try:
             done.synchronize()
         except self._driver_error as error:
-            raise InternalError(
-                None,
-                None,
-                f"{self._described} failed: {error}",
-                hint="a kernel queued earlier may have failed: CUDA_LAUNCH_BLOCKING=1 shows which",
-            ) from error
+            raise copy_error(self._described, error) from error
         self._source = self._done = None
 
     def value(self) -> Any:
@@ -102,3 +97,13 @@ class CopyToDevice(PendingCopy):
 def ready(value: Any) -> Any:
     """The array of a pending copy; anything else as it is, as values are that were waited for before."""
     return value.value() if isinstance(value, PendingCopy) else value
+
+
+def copy_error(described: str, error: Exception) -> InternalError:
+    """The error of a copy that the driver says has failed, or what was queued before it."""
+    return InternalError(
+        None,
+        None,
+        f"{described} failed: {error}",
+        hint="a kernel queued earlier may have failed: CUDA_LAUNCH_BLOCKING=1 shows which",
+    )

@@ -35,19 +35,19 @@ class _Lease:
     Args:
         block: what CuPy gave.
         shape: of the array over it.
-        kind: the array's type, as NumPy writes it.
+        typestr: the array's type, as NumPy writes it.
         free: where it goes back to.
     """
 
     __slots__ = ("__array_interface__", "_block", "_free")
 
-    def __init__(self, block: Any, shape: tuple[int, ...], kind: str, free: list[Any]) -> None:
+    def __init__(self, block: Any, shape: tuple[int, ...], typestr: str, free: list[Any]) -> None:
         self._block = block
         self._free = free
         self.__array_interface__ = {
             "data": (block.ptr, False),
             "shape": shape,
-            "typestr": kind,
+            "typestr": typestr,
             "version": 3,
         }
 

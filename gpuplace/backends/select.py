@@ -27,5 +27,5 @@ def make_backend(devices: SessionDevices, name: str) -> Any:
     if allocator is not None:
         return NumpyBackend(name, device.device_type, memory_of(allocator))
     if device.device_type == "GPU" and device.physical_id is not None:
-        return CupyBackend(device, devices.settings)
+        return CupyBackend(device, devices.memory_settings[name])
     return NumpyBackend(name, device.device_type)

@@ -1,46 +1,44 @@
-"""An order in which everything comes behind what it waits for, and else as early as its key says.
+"""An order in which everything comes after its sources.
 
->>> b_waits_for_a = {"b": 1, "a": 0, "c": 0}
->>> ready_order(b_waits_for_a, {"a": ["b"], "b": [], "c": []}.__getitem__)
-['a', 'b', 'c']
+>>> ready_order([1, 2, 3, 4], {1: [3], 2: [], 3: [2], 4: []}.__getitem__)
+[2, 3, 1, 4]
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
 
 __all__ = ["ready_order"]
 
-Item = TypeVar("Item")
+Item = TypeVar("Item", bound=Hashable)
 
 
-def ready_order(
-    waiting: dict[Item, int],
-    consumers: Callable[[Item], Iterable[Item]],
-    key: Callable[[Item], Any] | None = None,
-) -> list[Item]:
-    """All items, of those that wait for nothing any more always the one with the smallest key.
+def ready_order(items: Sequence[Item], sources: Callable[[Item], Iterable[Item]]) -> list[Item]:
+    """Items, each after its sources; of those that may come next, the one that is first in ``items``.
 
     Args:
-        waiting: every item with the number of those that it waits for; it is counted down.
-        consumers: an item to those that wait for it, to each as often as it is counted there.
-        key: what items are compared by, different for each; None: the items themselves.
+        items: what is ordered.
+        sources: gives the items that an item comes after, once for each edge.
 
     Returns:
-        The items in order. Those that wait in a circle, or behind one, are left out; their counts are above zero.
+        The order, without the items that wait for each other.
     """
-    ready: list[Any] = [
-        item if key is None else (key(item), item) for item, count in waiting.items() if not count
-    ]
-    heapq.heapify(ready)
-    order: list[Item] = []
+    position = {item: number for number, item in enumerate(items)}
+    consumers: list[list[int]] = [[] for _ in items]
+    waiting = [0] * len(items)
+    for number, item in enumerate(items):
+        for source in sources(item):
+            consumers[position[source]].append(number)
+            waiting[number] += 1
+    ready = [number for number, count in enumerate(waiting) if not count]
+    order = []
     while ready:
-        item = heapq.heappop(ready) if key is None else heapq.heappop(ready)[1]
-        order.append(item)
-        for consumer in consumers(item):
+        number = heapq.heappop(ready)
+        order.append(items[number])
+        for consumer in consumers[number]:
             waiting[consumer] -= 1
             if not waiting[consumer]:
-                heapq.heappush(ready, consumer if key is None else (key(consumer), consumer))
+                heapq.heappush(ready, consumer)
     return order

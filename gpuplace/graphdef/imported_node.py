@@ -363,11 +363,9 @@ def topological_order(
     outside = set(external)
     if not outside and _is_in_order(nodes, position):
         return range(len(nodes))
-    waiting = dict.fromkeys(range(len(nodes)), 0)
-    consumers: list[list[int]] = [[] for _ in nodes]
+    sources: list[list[int]] = [[] for _ in nodes]
     for index, node in enumerate(nodes):
-        sources = [*node.inputs, *((control, -1) for control in node.control_inputs)]
-        for source, output in sources:
+        for source, output in [*node.inputs, *((control, -1) for control in node.control_inputs)]:
             if (source, output) in outside:
                 continue
             found = position.get(source)
@@ -376,11 +374,10 @@ def topological_order(
                 raise InvalidArgumentError(None, None, f"Node '{node.name}': Unknown input node '{text}'")
             if node.op_type in MERGES and output >= 0 and nodes[found].op_type in NEXT_ITERATIONS:
                 continue
-            waiting[index] += 1
-            consumers[found].append(index)
-    order = ready_order(waiting, consumers.__getitem__)
+            sources[index].append(found)
+    order = ready_order(range(len(nodes)), sources.__getitem__)
     if len(order) < len(nodes):
-        stuck = [node.name for index, node in enumerate(nodes) if waiting[index] > 0]
+        stuck = [nodes[index].name for index in sorted(set(range(len(nodes))).difference(order))]
         shown = ", ".join(stuck[:8]) + (", ..." if len(stuck) > 8 else "")
         raise InvalidArgumentError(
             None,

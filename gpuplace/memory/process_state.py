@@ -29,11 +29,9 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, overload
 
 from gpuplace import release as releases
-from gpuplace.backends.workers import intra_op_threads
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.machine import PREFIX, Machine, default_machine
@@ -42,11 +40,9 @@ from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility
 from gpuplace.errors import AlreadyExistsError, InternalError
 from gpuplace.memory.bfc_allocator import BFCAllocator, reset_warning_counts
 from gpuplace.memory.device_memory import DeviceMemory
-from gpuplace.memory.gpu_options import allow_growth_value
-from gpuplace.numerics import threads
+from gpuplace.numerics import blas_threads, threads
 
 __all__ = [
-    "GPUMemoryLimit",
     "GPUOptionsWarning",
     "ProcessState",
     "SessionDevices",
@@ -56,7 +52,6 @@ __all__ = [
     "reset_runtime",
     "session_allocators",
     "session_devices",
-    "set_allocation_retry_wait",
     "use_machine",
 ]
 
@@ -70,16 +65,6 @@ _MEMORY_OPTIONS = ("per_process_gpu_memory_fraction", "allow_growth", "allocator
 
 class GPUOptionsWarning(UserWarning):
     """A setting of GPUs has no effect because this process made its GPU devices earlier with another one."""
-
-
-@dataclass(frozen=True, slots=True)
-class GPUMemoryLimit:
-    """How a device may take memory of its GPU."""
-
-    limit_bytes: int
-    """Most bytes, by fraction, virtual device or what was free."""
-    allow_growth: bool
-    """False: take all of it at the first allocation; true: as needed."""
 
 
 class SessionDevices(DeviceSet):
@@ -111,16 +96,6 @@ class SessionDevices(DeviceSet):
         self.mapping = mapping
         self.settings = settings
         self.memory_settings = dict(memory_settings)
-
-    def gpu_memory_limit(self, name: str) -> GPUMemoryLimit:
-        """Bounds for the memory of the GPU device ``name``, simulated or real.
-
-        Raises:
-            KeyError: there is no such GPU of the machine.
-        """
-        device = self.by_name[name]
-        growth = allow_growth_value(self.memory_settings[name].allow_growth, os.environ)
-        return GPUMemoryLimit(device.memory_limit, growth)
 
 
 class ProcessState:
@@ -178,7 +153,7 @@ class ProcessState:
             self._forget_gpus()
             self._default = None
             threads.reset()
-            intra_op_threads.reset()
+            blas_threads.reset()
             reset_warning_counts()
 
     @contextlib.contextmanager
@@ -268,12 +243,12 @@ class ProcessState:
                 f"{before} (visible_device_list={listed}). TensorFlow {release} does so silently; later ones refuse.",
             )
             return
-        kind, gap = ("CUDA devices", "  ") if release == "1.15" else ("devices", " ")
+        devices, gap = ("CUDA devices", "  ") if release == "1.15" else ("devices", " ")
         raise AlreadyExistsError(
             None,
             None,
-            f"TensorFlow device (GPU:{device.tf_id}) is being mapped to multiple {kind} ({device.visible_id} now, and "
-            f"{before} previously), which is not supported. This may be the result of providing different GPU "
+            f"TensorFlow device (GPU:{device.tf_id}) is being mapped to multiple {devices} ({device.visible_id} now, "
+            f"and {before} previously), which is not supported. This may be the result of providing different GPU "
             "configurations (ConfigProto.gpu_options, for example different visible_device_list) when creating "
             f"multiple Sessions in the same process. This is not{gap}currently supported, see "
             "https://github.com/tensorflow/tensorflow/issues/19083",
@@ -458,12 +433,3 @@ def session_allocators(machine: Machine, session: Any = None) -> dict[str, BFCAl
     if session is not None:
         return dict(getattr(session.placement.device_set, "allocators", {}))
     return process_state.allocators() if machine == process_state.current_machine() else {}
-
-
-def set_allocation_retry_wait(milliseconds: float) -> None:
-    """Sets how long allocations on simulated GPUs wait for other threads to free memory.
-
-    Args:
-        milliseconds: the time, for GPUs made from now on.
-    """
-    process_state.retry_wait_ms = milliseconds

@@ -29,7 +29,7 @@ from gpuplace.memory.bfc_allocator import BFCAllocator
 __all__ = ["Reservation", "SimulatedMemory", "memory_of"]
 
 
-class _Owner(weakref.ref):
+class _Owner(weakref.ref[Any]):
     """Remembers where the memory of an array was allocated."""
 
     __slots__ = ("address", "key")

@@ -31,6 +31,7 @@ here knows a device that exists or a kernel.
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,7 +43,6 @@ import numpy as np
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import MERGES, NEXT_ITERATIONS
-from gpuplace.graph.ready_order import ready_order
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.shapes import TensorShape
 
@@ -262,14 +262,18 @@ class PlacementGraph:
                     pending[node] = len(edges) - len(data) + 1
         consumers = self.dst[self.out_order].tolist()
         out_start = self.out_start.tolist()
-
-        def waiting_for(node: int) -> list[int]:
-            found: list[int] = consumers[out_start[node] : out_start[node + 1]]
-            if is_next[signature[node]]:
-                return [dst for dst in found if not is_merge[signature[dst]]]
-            return found
-
-        order = ready_order(dict(enumerate(pending)), waiting_for)
+        ready = [node for node, count in enumerate(pending) if count == 0]
+        order: list[int] = []
+        while ready:
+            node = heapq.heappop(ready)
+            order.append(node)
+            from_next_iteration = is_next[signature[node]]
+            for dst in consumers[out_start[node] : out_start[node + 1]]:
+                if from_next_iteration and is_merge[signature[dst]]:
+                    continue
+                pending[dst] -= 1
+                if pending[dst] == 0:
+                    heapq.heappush(ready, dst)
         if len(order) < len(pending):
             missing = sorted(set(range(len(pending))) - set(order))
             raise InvalidArgumentError(

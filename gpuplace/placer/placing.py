@@ -8,8 +8,7 @@
     visiting order, generators, metadata ───────────────────────────────────────────────┘
 
 >>> from gpuplace.device.device_set import DeviceAttributes, DeviceSet
->>> from gpuplace.errors import OpError, ResourceExhaustedError
-from gpuplace.kernels.registry import default_catalogue
+>>> from gpuplace.kernels.registry import default_catalogue
 >>> from gpuplace.placer.placement_graph import PlacementGraphBuilder
 >>> builder = PlacementGraphBuilder()
 >>> _ = builder.add_node("go", "NoOp", {}, device="/gpu:0")

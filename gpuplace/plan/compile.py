@@ -3,8 +3,8 @@
 A plan runs in lanes where at least two devices have work that takes much longer than it takes to wake a thread,
 which is judged by shapes when the plan is made. Where shapes are unknown it starts as a single line that looks
 at the clock; when a run was slow enough the next one measures every step, and from then on the measured times
-decide. Everything else is one straight line in the calling thread, with nothing added. With real GPUs that line
-queues work for all of them before it waits for any (``queue_order``, ``stream_plan``).
+decide. Everything else is one straight line in the calling thread, with nothing added. So is a plan with real GPUs;
+where copies are queued beside kernels it queues work for all GPUs before it waits for any (``queue_order``, ``waits``).
 
 ``ConfigProto.inter_op_parallelism_threads`` is the most lanes beside the caller's (1: the single line, always;
 0: as many as there are devices), or the number of the step's own pool of threads (``run_options``);
@@ -21,38 +21,33 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
+from gpuplace.backends.cupy_backend import CupyBackend
 from gpuplace.backends.select import make_backend
-from gpuplace.backends.workers import Workers, intra_op_threads, process_workers
+from gpuplace.backends.workers import Workers, process_workers
+from gpuplace.device.gpu_experiments import gpu_experiments
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.registry import KernelRegistry
 from gpuplace.memory.process_state import SessionDevices
-from gpuplace.numerics import threads
+from gpuplace.numerics import blas_threads, threads
 from gpuplace.numerics.threads import available_cores
-from gpuplace.plan.codegen.functions import PlanBuilder, PlanCode
-from gpuplace.plan.codegen.lanes import LaneBuilder, ParallelPlan, TracedLaneBuilder, lane_schedules
-from gpuplace.plan.codegen.streams import PlanOnGPU, StreamPlanBuilder
-from gpuplace.plan.cuda_graphs import (
-    CapturingPlan,
-    DeviceBuilder,
-    DevicePart,
-    captures_are_on,
-    device_part,
-)
+from gpuplace.plan.codegen.functions import LanePart, PlanCode, PlanForm, plan_code
+from gpuplace.plan.codegen.kernel_calls import Environment
+from gpuplace.plan.cuda_graphs import CapturingPlan, DevicePart, device_part
 from gpuplace.plan.executor import ConstantPlan, Plan
 from gpuplace.plan.fused_elementwise import fusion_is_on
+from gpuplace.plan.gpu_plan import PlanOnGPU
+from gpuplace.plan.parallel_plan import ParallelPlan
 from gpuplace.plan.schedule.constant_folding import Folder
 from gpuplace.plan.schedule.elementwise_groups import fused
-from gpuplace.plan.schedule.lanes import Arrangement, arrange, estimated_costs
-from gpuplace.plan.schedule.partition import PartitionOptions, Schedule, Step, make_schedule
+from gpuplace.plan.schedule.lanes import Arrangement, arrange, estimated_costs, lane_schedules
+from gpuplace.plan.schedule.liveness import find_liveness
+from gpuplace.plan.schedule.partition import PartitionOptions, Schedule, make_schedule
 from gpuplace.plan.schedule.queue_order import in_queue_order
-from gpuplace.session.run_options import pools_of_threads
-from gpuplace.tracing.partition_graphs import count_transfers
-from gpuplace.tracing.step_stats import TracedPlanBuilder
+from gpuplace.plan.schedule.transfers import count_transfers
 
-__all__ = ["PLAIN", "PlanKind", "PlanMaker", "Signature"]
+__all__ = ["PLAIN", "PlanOptions", "PlanMaker", "Signature"]
 
 Signature = tuple[tuple[Tensor, ...], tuple[Operation, ...], tuple[Tensor, ...]]
 """Fetched tensors, target operations, fed tensors."""
@@ -61,7 +56,7 @@ WORTH_MEASURING_NS = 1_000_000
 """A run of unknown shapes that takes longer than this, in nanoseconds, may be worth lanes."""
 
 
-class PlanKind(NamedTuple):
+class PlanOptions(NamedTuple):
     """What the plan of a signature does besides computing."""
 
     is_traced: bool = False
@@ -72,7 +67,7 @@ class PlanKind(NamedTuple):
     """The most lanes beside the caller's; None: as the session says."""
 
 
-PLAIN = PlanKind()
+PLAIN = PlanOptions()
 """The plan that only computes."""
 
 
@@ -86,7 +81,8 @@ class PlanMaker:
         release: whose error texts to use.
         resources: the session's, for kernels.
         lock: the session's.
-        other_plans: the session's plans of other kinds; they are dropped when their plain one is made again.
+        other_plans: the session's plans with other options; they are dropped when their plain one is made again.
+        most_lanes: the most lanes beside the caller's.
     """
 
     def __init__(
@@ -97,7 +93,8 @@ class PlanMaker:
         release: str,
         resources: Any,
         lock: threading.RLock,
-        other_plans: dict[tuple[Signature, PlanKind], Plan],
+        other_plans: dict[tuple[Signature, PlanOptions], Plan],
+        most_lanes: int,
     ) -> None:
         self.backends: dict[str, Any] = {}
         self._devices = devices
@@ -114,10 +111,10 @@ class PlanMaker:
         self._measured: dict[Signature, Sequence[float]] = {}
         self._transfers = 0
         self._is_closed = False
-        self._most_lanes = pools_of_threads(config)[0]
+        self._most_lanes = most_lanes
         in_an_op = int(getattr(config, "intra_op_parallelism_threads", 0) or 0)
         threads.configure(in_an_op)
-        intra_op_threads.ask(in_an_op)
+        blas_threads.limit(in_an_op)
         self._own_workers = Workers() if getattr(config, "use_per_session_threads", False) else None
 
     def close(self) -> None:
@@ -133,7 +130,7 @@ class PlanMaker:
         self,
         signature: Signature,
         device_of: Callable[[Operation], str],
-        kind: PlanKind = PLAIN,
+        options: PlanOptions = PLAIN,
         done: frozenset[Operation] = frozenset(),
     ) -> Plan:
         """The plan of a signature.
@@ -141,7 +138,7 @@ class PlanMaker:
         Args:
             signature: what to fetch, run and feed.
             device_of: the placement.
-            kind: what it does besides computing.
+            options: what it does besides computing.
             done: what has run already, in an earlier part of the step.
 
         Raises:
@@ -149,21 +146,21 @@ class PlanMaker:
             UnimplementedError: a node cannot be computed.
             ResourceExhaustedError: a constant does not fit on its simulated GPU.
         """
-        folder = None if done or kind.is_traced else self._folder
-        options = PartitionOptions(device_of, self._types, self._kernels, self._client, folder, done)
-        schedule = make_schedule(*signature, options)
+        folder = None if done or options.is_traced else self._folder
+        partition = PartitionOptions(device_of, self._types, self._kernels, self._client, folder, done)
+        schedule = make_schedule(*signature, partition)
         backends = self._backends_of(schedule)
         first, self._transfers = self._transfers, self._transfers + count_transfers(schedule)
         gpus = [backend for backend in backends.values() if backend.owns_arrays]
         if gpus:
-            return self._on_gpus(schedule, backends, gpus, first, kind)
-        arrangement, is_known = self._arrangement(signature, schedule, len(backends), kind)
+            return self._on_gpus(schedule, backends, gpus, first, options)
+        arrangement, is_known = self._arrangement(signature, schedule, len(backends), options)
         if arrangement is not None:
-            return self._parallel(schedule, backends, arrangement, first, kind)
-        code = self._line(schedule, backends, kind)
-        if all(step.op_type == "Const" for step in schedule.steps) and kind == PLAIN:
+            return self._parallel(schedule, backends, arrangement, first, options)
+        code = self._line(schedule, backends, options)
+        if all(step.op_type == "Const" for step in schedule.steps) and options == PLAIN:
             return ConstantPlan(schedule, code, self._release, first)
-        if is_known or kind != PLAIN:
+        if is_known or options != PLAIN:
             return Plan(schedule, code, self._release, first)
         return _MeasuringPlan(schedule, code, self._release, first, maker=self, signature=signature)
 
@@ -171,23 +168,25 @@ class PlanMaker:
         self,
         schedule: Schedule,
         backends: Mapping[str, Any],
-        gpus: Sequence[Any],
+        gpus: Sequence[CupyBackend],
         first: int,
-        kind: PlanKind,
+        options: PlanOptions,
     ) -> Plan:
         """The plan of a schedule with real GPUs.
 
         One that is traced, or has loops, keeps the order of the graph and waits for each copy.
         """
-        if kind.is_traced or schedule.loops:
-            return PlanOnGPU(schedule, self._line(schedule, backends, kind), self._release, first, gpus=gpus)
-        if kind == PLAIN and self._fuses:
+        is_straight = not options.is_traced and not schedule.loops
+        if is_straight and options == PLAIN and self._fuses:
             schedule = fused(schedule, backends)
-        schedule = in_queue_order(schedule, backends)
-        code = StreamPlanBuilder(
-            schedule, backends, self._resources, self._constant, is_timed=kind.is_timed
-        ).build()
-        part = device_part(schedule, backends) if kind == PLAIN and captures_are_on() else None
+        queues_copies = is_straight and all(gpu.queued is not None for gpu in gpus)
+        if queues_copies:
+            schedule = in_queue_order(schedule, backends)
+        code = self._code(
+            schedule, backends, PlanForm(options.is_timed, options.is_traced, None, queues_copies)
+        )
+        captures = is_straight and options == PLAIN and "graphs" in gpu_experiments()
+        part = device_part(schedule, backends) if captures else None
         if part is None:
             return PlanOnGPU(schedule, code, self._release, first, gpus=gpus)
         return CapturingPlan(
@@ -201,9 +200,13 @@ class PlanMaker:
             compile_part=self._compiled_part,
         )
 
-    def _line(self, schedule: Schedule, backends: Mapping[str, Any], kind: PlanKind) -> PlanCode:
-        builder = TracedPlanBuilder if kind.is_traced else PlanBuilder
-        return builder(schedule, backends, self._resources, self._constant, is_timed=kind.is_timed).build()
+    def _line(self, schedule: Schedule, backends: Mapping[str, Any], options: PlanOptions) -> PlanCode:
+        return self._code(
+            schedule, backends, PlanForm(is_timed=options.is_timed, is_traced=options.is_traced)
+        )
+
+    def _code(self, schedule: Schedule, backends: Mapping[str, Any], form: PlanForm) -> PlanCode:
+        return plan_code(schedule, Environment(backends, self._resources, self._constant), form)
 
     def _backends_of(self, schedule: Schedule) -> dict[str, Any]:
         used = {step.device for step in schedule.steps}
@@ -214,10 +217,10 @@ class PlanMaker:
         return {name: self.backends[name] for name in self._types if name in used}
 
     def _arrangement(
-        self, signature: Signature, schedule: Schedule, devices: int, kind: PlanKind
+        self, signature: Signature, schedule: Schedule, devices: int, options: PlanOptions
     ) -> tuple[Arrangement | None, bool]:
         """The lanes of a schedule, if it gets any, and whether enough is known to say so."""
-        most = self._most_lanes if kind.most_lanes is None else kind.most_lanes
+        most = self._most_lanes if options.most_lanes is None else options.most_lanes
         if devices < 2 or not most or available_cores() < 2 or schedule.loops:
             return None, True
         costs: Sequence[float | None] | None = self._measured.get(signature)
@@ -233,21 +236,18 @@ class PlanMaker:
         backends: Mapping[str, Any],
         arrangement: Arrangement,
         first: int,
-        kind: PlanKind,
+        options: PlanOptions,
     ) -> Plan:
-        whole = PlanBuilder(schedule, backends, self._resources, self._constant).uses()
-        builder = TracedLaneBuilder if kind.is_traced else LaneBuilder
+        whole = find_liveness(schedule, lambda step: False)
         schedules = lane_schedules(schedule, arrangement)
         codes = [
-            builder(
+            self._code(
                 part,
                 backends,
-                self._resources,
-                self._constant,
-                is_timed=kind.is_timed,
-                numbers=lane.numbers,
-                whole=whole,
-            ).build()
+                PlanForm(
+                    is_timed=options.is_timed, is_traced=options.is_traced, lane=LanePart(lane.numbers, whole)
+                ),
+            )
             for part, lane in zip(schedules, arrangement.lanes, strict=True)
         ]
         return ParallelPlan(
@@ -277,13 +277,13 @@ class PlanMaker:
         """The function of what can be captured."""
         with self._lock:
             backends = self._backends_of(part.schedule)
-            return DeviceBuilder(part.schedule, backends, self._resources, self._constant).build()
+            return self._code(part.schedule, backends, PlanForm(stays_on_device=True))
 
     def measuring_code(self, schedule: Schedule) -> PlanCode:
         """A function that notes when each step began and ended."""
         with self._lock:
             backends = self._backends_of(schedule)
-            return _MeasuringBuilder(schedule, backends, self._resources, self._constant).build()
+            return self._code(schedule, backends, PlanForm(is_traced=True))
 
     def remade(
         self, signature: Signature, schedule: Schedule, costs: Sequence[float], first: int
@@ -299,20 +299,6 @@ class PlanMaker:
             for key in [key for key in self._other_plans if key[0] == signature]:
                 del self._other_plans[key]
             return self._parallel(schedule, self._backends_of(schedule), arrangement, first, PLAIN)
-
-
-@dataclass
-class _MeasuringBuilder(PlanBuilder):
-    """Makes the code of a schedule with a note of every step's time."""
-
-    parameters: ClassVar[tuple[str, ...]] = ("note",)
-    retires_early: ClassVar[bool] = False
-
-    def add(self, number: int, step: Step) -> None:
-        self.namespace["clock"] = time.perf_counter_ns
-        self.emit(step, "s = clock()")
-        super().add(number, step)
-        self.emit(step, f"note({number}, s)")
 
 
 class _MeasuringPlan(Plan):
@@ -348,11 +334,11 @@ class _MeasuringPlan(Plan):
         code = self._maker.measuring_code(self.schedule)
         costs = [0.0] * len(self.schedule.steps)
 
-        def note(number: int, started: int) -> None:
+        def record(number: int, started: int, outputs: tuple[Any, ...]) -> None:
             costs[number] = (time.perf_counter_ns() - started) / 1000
 
         plan = Plan(self.schedule, code, self.release)
-        fetched = plan.run([note, *feeds])
+        fetched = plan.run([record, *feeds])
         self._measures = False
         self._other = self._maker.remade(self._signature, self.schedule, costs, self.first_transfer)
         return fetched

@@ -1,4 +1,4 @@
-"""Steps of many small kernels on one real GPU, captured as a CUDA graph and launched as a whole.
+"""Steps of many small kernels on one real GPU, captured as a CUDA graph and launched as a whole: an experiment.
 
 A small kernel takes longer to launch than to run. After a plan has run a few times with feeds of the same shapes,
 what it does on the GPU is captured; from then on a step is: copy the feeds into the graph's inputs, launch, copy
@@ -9,7 +9,7 @@ the fetches out::
     captured    constants ────┘    (one launch for all)        └─ copy -> fetch
 
 It is captured on a stream of its own, so that what other threads queue meanwhile stays out of it, and launched on the
-GPU's ``compute`` stream, from which its memory comes.
+GPU's own, from which its memory comes.
 
 What cannot be captured runs kernel by kernel as before: steps that change state or draw random numbers,
 conditionals, values that go back to the host in between, fed values that kernels want in host memory, and kernels
@@ -17,33 +17,30 @@ of libraries that do not allow it (CuPy refuses cuBLAS while capturing). Variabl
 given another array the step is captured again.
 
 All memory that a graph uses stays its own, taken from CuPy's pool and under its limit, so a graph whose kernels
-take more than ``MAX_BYTES`` is not kept. ``GPUPLACE_CUDA_GRAPHS=0`` turns captures off.
+take more than ``MAX_BYTES`` is not kept. It is an experiment, ``graphs`` (``gpu_experiments``).
 
 Source: CUDA's programming guide, "CUDA graphs"; CuPy's ``Stream.begin_capture`` (what may not be captured).
 """
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from gpuplace.backends.cupy_backend import CupyBackend
 from gpuplace.backends.float_errors import restore, silence
 from gpuplace.dtypes import resource
 from gpuplace.errors import InternalError, OpError
 from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, VARIABLE_OPS
-from gpuplace.plan.codegen.functions import PlanBuilder, PlanCode
-from gpuplace.plan.codegen.streams import PlanOnGPU
-from gpuplace.plan.fused_elementwise import FailedMember
+from gpuplace.plan.codegen.functions import PlanCode
+from gpuplace.plan.fused_elementwise import FailedStep
+from gpuplace.plan.gpu_plan import PlanOnGPU
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
-__all__ = ["CapturingPlan", "DeviceBuilder", "DevicePart", "captures_are_on", "device_part"]
+__all__ = ["CapturingPlan", "DevicePart", "device_part"]
 
 MIN_KERNELS = 16
 """Steps with fewer kernels gain nothing."""
@@ -58,11 +55,6 @@ MAX_CAPTURES = 16
 
 _READERS = VARIABLE_OPS | {"ReadVariableOp"}
 """Stateful ops that change nothing."""
-
-
-def captures_are_on() -> bool:
-    """Whether the environment allows captures."""
-    return os.environ.get("GPUPLACE_CUDA_GRAPHS", "1") not in ("0", "false")
 
 
 @dataclass(slots=True)
@@ -142,20 +134,6 @@ def _is_pure(step: Step) -> bool:
     )
 
 
-@dataclass
-class DeviceBuilder(PlanBuilder):
-    """Makes the code of what is captured: inputs are not copied, and results stay where they are."""
-
-    def enter(self, step: Step, backend: Any) -> None:
-        """Nothing: kernels go to the stream that captures them."""
-
-    def _makes_new(self, step: Step) -> bool:
-        return True
-
-    def _fetched(self, slot: Slot, position: int) -> str:
-        return self.names[slot]
-
-
 class _TooLarge(Exception):
     """The kernels take more memory than a graph may keep."""
 
@@ -188,7 +166,7 @@ class _Graph:
         self._blocks: list[Any] = []
         backend.enter()
         cuda, stream = backend.xp.cuda, backend.xp.cuda.Stream(non_blocking=True)
-        with cuda.using_allocator(self._keeping(cuda.get_allocator())), backend.streams.current(stream):
+        with cuda.using_allocator(self._keeping(cuda.get_allocator())), backend.compute.current(stream):
             stream.begin_capture()
             try:
                 found = code.function(*self._inputs, *self._constants)
@@ -203,14 +181,14 @@ class _Graph:
 
     def _keeping(self, allocate: Callable[[int], Any]) -> Callable[[int], Any]:
         """An allocator whose memory is never returned as long as the graph lives; it is that of ``compute``."""
-        streams, taken = self._backend.streams, 0
+        compute, taken = self._backend.compute, 0
 
         def keep(size: int) -> Any:
             nonlocal taken
             taken += size
             if taken > MAX_BYTES:
                 raise _TooLarge(f"its kernels take more than {MAX_BYTES} bytes")
-            with streams.current():
+            with compute.current():
                 block = allocate(size)
             self._blocks.append(block)
             return block
@@ -233,15 +211,10 @@ class _Graph:
         """The fetched values, in host memory."""
         backend = self._backend
         backend.enter()
-        copies = [
-            backend.start_into(array, np.asarray(feeds[position]))
-            for array, position in zip(self._inputs, self._part.feeds, strict=True)
-        ]
-        for copy in copies:
-            copy.value()
+        for array, position in zip(self._inputs, self._part.feeds, strict=True):
+            backend.copy_into(array, feeds[position])
         self._launch(backend.stream)
-        leaving = [backend.start_to_host(array) for array in self._outputs]
-        values = [copy.value() for copy in leaving]
+        values = [backend.to_host(array) for array in self._outputs]
         return [value if value.ndim else value[()] for value in values]
 
 
@@ -293,7 +266,7 @@ class CapturingPlan(PlanOnGPU):
                 None,
                 None,
                 f"{self._backend.device} failed in a CUDA graph: {error}",
-                hint="GPUPLACE_CUDA_GRAPHS=0 runs kernel by kernel, so that the error names its node",
+                hint="without graphs in GPUPLACE_GPU_EXPERIMENTS the error names its node",
             ) from error
 
     def _graph(self, feeds: Sequence[Any]) -> _Graph | None:
@@ -331,7 +304,7 @@ class CapturingPlan(PlanOnGPU):
                 self._compiled = self._compile_part(self._part)
             return _Graph(self._backend, self._part, self._compiled, feeds)
         except Exception as error:
-            reason = error.__cause__ if isinstance(error, FailedMember) else error
+            reason = error.__cause__ if isinstance(error, FailedStep) else error
             if isinstance(reason, OpError):  # the node fails: kernel by kernel the step says so in full
                 self._graphs.clear()
             else:  # what CUDA or a library does not allow in captures: the plan runs without

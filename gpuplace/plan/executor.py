@@ -16,7 +16,7 @@ from typing import Any
 from gpuplace.backends.float_errors import restore, silence
 from gpuplace.errors import DeadlineExceededError, ResourceExhaustedError
 from gpuplace.plan.codegen.functions import PlanCode
-from gpuplace.plan.fused_elementwise import FailedMember
+from gpuplace.plan.fused_elementwise import FailedStep
 from gpuplace.plan.schedule.partition import Schedule
 from gpuplace.plan.step_errors import failed_step_error
 
@@ -81,7 +81,7 @@ class Plan:
         names = code.arguments.get(frame.tb_lineno, ())
         values = [found[name] if name in found else shared.get(name) for name in names]
         blamed = code.blamed.get(frame.tb_lineno)
-        if isinstance(error, FailedMember) and isinstance(error.__cause__, Exception):
+        if isinstance(error, FailedStep) and isinstance(error.__cause__, Exception):
             traceback.clear_frames(error.__traceback__)
             step, values, error = error.step, list(error.values), error.__cause__
         op = step.op or step.inputs[0].tensor.op

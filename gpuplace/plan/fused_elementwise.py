@@ -1,7 +1,7 @@
 """A group of elementwise steps as one kernel, or one by one where it has to be: then errors name the step.
 
-``GPUPLACE_FUSION=0`` turns groups off, and so do the options by which TensorFlow's users turn off its own fusions:
-``rewrite_options.remapping`` or the whole meta optimizer, and ``global_jit_level = OFF``.
+Groups are an experiment, ``fusion`` (``gpu_experiments``); the options by which TensorFlow's users turn off its own
+fusions turn them off: ``rewrite_options.remapping`` or the whole meta optimizer, and ``global_jit_level = OFF``.
 
 Source: tensorflow/core/protobuf/config.proto and rewriter_config.proto, release 2.21 (the options).
 """
@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gpuplace.device.gpu_experiments import gpu_experiments
 from gpuplace.kernels.compute import bind
-from gpuplace.numerics.fused.one_kernel import OneKernel, environment_allows_fusion
+from gpuplace.numerics.fused.one_kernel import OneKernel
 from gpuplace.numerics.fused.recording import NotRecorded, Recorded, Recorder
 from gpuplace.plan.schedule.elementwise_groups import FusedStep
 from gpuplace.plan.schedule.partition import Step
 
-__all__ = ["FailedMember", "fused_function", "fusion_is_on", "recorded"]
+__all__ = ["FailedStep", "fused_function", "fusion_is_on", "recorded"]
 
 _OFF_IN_REWRITER = 2
 """``RewriterConfig.OFF``."""
@@ -34,14 +35,14 @@ def fusion_is_on(config: Any) -> bool:
     graph_options = getattr(config, "graph_options", None)
     rewriter = getattr(graph_options, "rewrite_options", None)
     optimizer = getattr(graph_options, "optimizer_options", None)
-    return environment_allows_fusion() and not (
+    return "fusion" in gpu_experiments() and not (
         getattr(rewriter, "remapping", 0) == _OFF_IN_REWRITER
         or getattr(rewriter, "disable_meta_optimizer", False)
         or getattr(optimizer, "global_jit_level", 0) == _OFF_FOR_JIT
     )
 
 
-class FailedMember(Exception):
+class FailedStep(Exception):
     """A step of a group failed; its error is the cause.
 
     Args:
@@ -65,28 +66,26 @@ def fused_function(step: FusedStep, xp: Any, functions: Sequence[Callable[..., A
 
     def one_by_one(*arrays: Any) -> Any:
         values = dict(zip(step.inputs, arrays, strict=True))
-        for member, function in zip(step.members, functions, strict=True):
-            given = [values[slot] for slot in member.inputs]
+        for one, function in zip(step.steps, functions, strict=True):
+            given = [values[slot] for slot in one.inputs]
             try:
-                values[member.outputs[0]] = function(*given)
+                values[one.outputs[0]] = function(*given)
             except Exception as error:
-                raise FailedMember(member, given) from error
+                raise FailedStep(one, given) from error
         made = tuple([values[slot] for slot in step.outputs])
         return made if len(made) > 1 else made[0]
 
-    name = "fused_" + "_".join([member.op_type for member in step.members])
+    name = "fused_" + "_".join([one.op_type for one in step.steps])
     return OneKernel(xp, name, lambda *given: recorded(step, *given), one_by_one, step.launches)
 
 
 def recorded(step: FusedStep, recorder: Recorder, inputs: Sequence[Recorded]) -> list[Recorded]:
     """The outputs of a group whose steps are written down."""
     values = dict(zip(step.inputs, inputs, strict=True))
-    for member in step.members:
-        op, output = member.op, member.outputs[0]
+    for one in step.steps:
+        op, output = one.op, one.outputs[0]
         assert op is not None
-        made = bind(op.type, "GPU", recorder, op, None, step.device)(
-            *[values[slot] for slot in member.inputs]
-        )
+        made = bind(op.type, "GPU", recorder, op, None, step.device)(*[values[slot] for slot in one.inputs])
         if made.dtype != output.tensor.dtype.base_dtype.numpy_dtype:
             raise NotRecorded(f"{op.type} gives {made.dtype}")
         values[output] = made

@@ -165,14 +165,14 @@ def failed_step_error(
 
 
 def _as_op_error(error: Exception, op: Operation, inputs: list[Any], device: str, release: str) -> OpError:
-    """TensorFlow's kind of error for any exception."""
+    """TensorFlow's error for any exception."""
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     if isinstance(error, MemoryError) and shape is not None and dtype is not None:  # NumPy's own
-        kind, _, index = device.rpartition("device:")[2].partition(":")
-        allocator = f"GPU_{index}_bfc" if kind == "GPU" else "mklcpu" if release == "2.21" else "cpu"
+        device_type, _, index = device.rpartition("device:")[2].partition(":")
+        allocator = f"GPU_{index}_bfc" if device_type == "GPU" else "mklcpu" if release == "2.21" else "cpu"
         sentence = oom_message(shape, as_dtype(dtype), device, allocator)
         return ResourceExhaustedError(op, op, sentence, facts={"raised": str(error)})
-    cls: Any = next((known for kind, known in _CLASS_OF if isinstance(error, kind)), InternalError)
+    cls: Any = next((becomes for raised, becomes in _CLASS_OF if isinstance(error, raised)), InternalError)
     shapes = [value.shape for value in inputs if isinstance(getattr(value, "shape", None), tuple)]
     text = tensorflow_sentence(error, shapes) or (
         str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)

@@ -43,7 +43,7 @@ from gpuplace.memory.bfc_allocator import BFCAllocator
 from gpuplace.memory.process_state import session_devices
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variables import RefVariable
-from gpuplace.plan.compile import PLAIN, PlanKind, PlanMaker, Signature
+from gpuplace.plan.compile import PLAIN, PlanMaker, PlanOptions, Signature
 from gpuplace.plan.executor import Plan
 from gpuplace.plan.step_errors import error_with_lines, with_lines
 from gpuplace.session.feeds import Feed, feedable, flat_feeds
@@ -85,11 +85,11 @@ class _Runner(NamedTuple):
 
 def _runner_key(fetches: Any, feed_dict: Any) -> Any:
     """Equal for calls of ``run`` that a runner serves alike; may not be hashable."""
-    kind = type(fetches)
-    if kind is list or kind is tuple:
-        key = kind, *fetches
+    cls = type(fetches)
+    if cls is list or cls is tuple:
+        key = cls, *fetches
     else:
-        key = (kind, *fetches.items()) if kind is dict else fetches
+        key = (cls, *fetches.items()) if cls is dict else fetches
     return (key, tuple(feed_dict)) if feed_dict else key
 
 
@@ -125,7 +125,7 @@ class BaseSession:
         self._resources = SessionResources()
         self._runners: dict[Any, _Runner] = {}
         self._plans: dict[Signature, Plan] = {}
-        self._other_plans: dict[tuple[Signature, PlanKind], Plan] = {}
+        self._other_plans: dict[tuple[Signature, PlanOptions], Plan] = {}
         self._costs = CostModels(config)
         self._timeout_ms = max(int(getattr(config, "operation_timeout_in_ms", 0) or 0), 0)
         self._pools = pools_of_threads(config)
@@ -138,6 +138,7 @@ class BaseSession:
             self._resources,
             self._lock,
             self._other_plans,
+            self._pools[0],
         )
         self._placer = SessionPlacement(
             self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned
@@ -367,13 +368,13 @@ class BaseSession:
 
     def _remember(self, fetches: Any, feed_dict: Any, runner: _Runner) -> None:
         """Keeps a runner for fetches that are atoms, or a list, tuple or dict of them, and keys that are."""
-        kind = type(fetches)
-        if kind is dict:
+        cls = type(fetches)
+        if cls is dict:
             are_atoms = all(type(key) is str and type(one) in _ATOMS for key, one in fetches.items())
-        elif kind is list or kind is tuple:
+        elif cls is list or cls is tuple:
             are_atoms = all(type(one) in _ATOMS for one in fetches)
         else:
-            are_atoms = kind in _ATOMS
+            are_atoms = cls in _ATOMS
         keys = feed_dict or ()
         if are_atoms and len(runner.converters) == len(keys) and all(type(key) in _ATOMS for key in keys):
             with self._lock:
@@ -387,7 +388,7 @@ class BaseSession:
         asked = StepOptions.of(options, self._timeout_ms, self._pools, self._graph, self._release)
         costs = self._costs.due(signature)
         is_traced = costs is not None or (asked.is_traced and run_metadata is not None)
-        plan = self._plan(signature, PlanKind(is_traced, asked.limit_ms > 0, asked.most_lanes))
+        plan = self._plan(signature, PlanOptions(is_traced, asked.limit_ms > 0, asked.most_lanes))
         trace = Trace(plan.schedule, self._maker.backends, feeds=values) if is_traced else None
         watchers: list[Callable[..., None]] = []
         if asked.limit_ms:
@@ -410,10 +411,10 @@ class BaseSession:
             fill_run_metadata(run_metadata, options, plan, self._graph, self._rules, trace, costs)
         return fetched
 
-    def _plan(self, signature: Signature, kind: PlanKind = PLAIN) -> Plan:
+    def _plan(self, signature: Signature, options: PlanOptions = PLAIN) -> Plan:
         """The plan of a signature, made at its first use; as in TensorFlow it stays as it is when the graph grows."""
-        plans: dict[Any, Plan] = self._plans if kind == PLAIN else self._other_plans
-        key = signature if kind == PLAIN else (signature, kind)
+        plans: dict[Any, Plan] = self._plans if options == PLAIN else self._other_plans
+        key = signature if options == PLAIN else (signature, options)
         if self._placer.version == self._graph._version:
             plan = plans.get(key)
             if plan is not None:
@@ -427,7 +428,7 @@ class BaseSession:
             if plan is None:
                 try:
                     device_of = self._placer.device_of(*signature)
-                    plan = plans[key] = self._maker.make(signature, device_of, kind)
+                    plan = plans[key] = self._maker.make(signature, device_of, options)
                 except OpError as error:
                     if error.op is None or "{{node" in error.message:
                         raise error_with_lines(error, self._graph, self._release) from error.__cause__

@@ -12,7 +12,7 @@ put back in its form::
 >>> fetches.operations == (op,), fetches.build([])
 (True, [None, None])
 
-Source: tensorflow/python/client/session.py, release 1.15 (kinds of fetches, texts of the errors).
+Source: tensorflow/python/client/session.py, release 1.15 (what can be fetched, texts of the errors).
 """
 
 from __future__ import annotations
@@ -181,25 +181,25 @@ class FetchStructure:
 
     def _sequence(self, fetches: Any) -> Build:
         parts = [self._visit(fetch) for fetch in fetches]
-        kind = type(fetches)
-        if hasattr(kind, "_fields"):
-            return lambda values: kind(*[part(values) for part in parts])
+        cls = type(fetches)
+        if hasattr(cls, "_fields"):
+            return lambda values: cls(*[part(values) for part in parts])
         positions = [part.position if isinstance(part, _Leaf) else _NESTED for part in parts]
-        if kind is list and _NESTED not in positions:
+        if cls is list and _NESTED not in positions:
             return _flat_list(positions)
-        if kind is list:
+        if cls is list:
             return lambda values: [part(values) for part in parts]
-        if kind is tuple:
+        if cls is tuple:
             return lambda values: tuple([part(values) for part in parts])
-        return lambda values: kind([part(values) for part in parts])
+        return lambda values: cls([part(values) for part in parts])
 
     def _mapping(self, fetches: Mapping[Any, Any]) -> Build:
         parts = {key: self._visit(fetch) for key, fetch in fetches.items()}
-        kind: Any = type(fetches)
+        cls: Any = type(fetches)
         arguments = (fetches.default_factory,) if isinstance(fetches, defaultdict) else ()
 
         def build(values: Sequence[Any]) -> Any:
-            built = kind(*arguments)
+            built = cls(*arguments)
             for key, part in parts.items():
                 built[key] = part(values)
             return built
@@ -207,10 +207,10 @@ class FetchStructure:
         return build
 
     def _attrs(self, fetches: Any) -> Build:
-        kind = type(fetches)
-        fields = kind.__attrs_attrs__
+        cls = type(fetches)
+        fields = cls.__attrs_attrs__
         parts = {
             getattr(field, "alias", None) or field.name.lstrip("_"): self._visit(getattr(fetches, field.name))
             for field in fields
         }
-        return lambda values: kind(**{name: part(values) for name, part in parts.items()})
+        return lambda values: cls(**{name: part(values) for name, part in parts.items()})

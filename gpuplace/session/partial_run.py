@@ -24,7 +24,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_sets import VARIABLE_OPS
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.plan.schedule.pruning import loop_units, needed_operations
+from gpuplace.plan.schedule.pruning import loop_units, pruned_operations
 from gpuplace.plan.step_errors import with_lines
 
 __all__ = ["PartialRuns"]
@@ -72,7 +72,7 @@ class PartialRuns:
         """Begins a partial run; returns its handle."""
         if not fetches and not targets:
             raise self._error("Must specify at least one target to fetch or execute.")
-        operations = needed_operations(fetches, targets, set(feeds))
+        operations = pruned_operations(fetches, targets, set(feeds))
         state = _State(
             operations,
             loop_units(operations, set(feeds)),

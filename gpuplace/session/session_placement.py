@@ -25,7 +25,7 @@ from gpuplace.memory.process_state import SessionDevices
 from gpuplace.placer.from_graph import placement_graph_of
 from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilder
 from gpuplace.plan.schedule.partition import retval_name
-from gpuplace.plan.schedule.pruning import arg_name, needed_operations
+from gpuplace.plan.schedule.pruning import arg_name, pruned_operations
 from gpuplace.plan.step_errors import error_with_lines
 from gpuplace.session.place import place
 from gpuplace.why.placement import Placement
@@ -101,16 +101,16 @@ class SessionPlacement:
         """Tells the device of every operation that a signature needs.
 
         Raises:
-            InvalidArgumentError: the graph, or the needed part of it, cannot be placed.
+            InvalidArgumentError: the graph, or the pruned one, cannot be placed.
         """
         if not self.place_pruned:
             self.current()
             devices = self._device_list
             return lambda op: devices[op.index]
-        operations = needed_operations(fetches, targets, set(feeds))
+        operations = pruned_operations(fetches, targets, set(feeds))
         graph, given = self._pruned_graph(operations, fetches, feeds)
-        needed = {op.name for op in operations}
-        kept = {name: device for name, device in self._stateful.items() if name in needed}
+        pruned = {op.name for op in operations}
+        kept = {name: device for name, device in self._stateful.items() if name in pruned}
         placement = self._place(graph, {**kept, **given})
         found = {op: placement[op.name] for op in operations}
         self._keep_stateful(operations, list(found.values()))
@@ -142,7 +142,7 @@ class SessionPlacement:
     def _pruned_graph(
         self, operations: Sequence[Operation], fetches: Sequence[Tensor], feeds: Sequence[Tensor]
     ) -> tuple[PlacementGraph, dict[str, str]]:
-        """The needed part with a node for each feed and fetch, and the devices of those."""
+        """The pruned graph, with a node for each feed and fetch, and the devices of those."""
         client = self._devices.devices[0].name
         builder = PlacementGraphBuilder(self._catalogue)
         positions = {op: position for position, op in enumerate(operations)}

@@ -7,10 +7,10 @@
 >>> trace["traceEvents"][-1]["args"], trace["traceEvents"][-1]["ts"]
 ({'name': 'a', 'op': 'Const'}, 5)
 
-Every device is a process of the trace, beside one for its tensors; what overlaps on a device goes to lanes, the threads
-of the trace. Three passes write events in TensorFlow's order::
+Every device is a process of the trace, beside one for its tensors; what overlaps on a device goes to rows of
+its own, the threads of the trace. Three passes write events in TensorFlow's order::
 
-    processes ──> lanes ──> tensors (objects) ──> ops (regions), arrows from producer to consumer ──> memory counters
+    processes ──> rows ──> tensors (objects) ──> ops (regions), arrows from producer to consumer ──> memory counters
 
 Unlike TensorFlow's, a `Timeline` leaves the statistics as they are, and can be asked more than once. A step of
 ours lists the receives of copies too: an arrow goes to each from the node whose output was copied. The snapshot of a
@@ -145,14 +145,14 @@ class _Analysis:
             self.trace.process(f"{device} Compute", 2 * number + 1)
             self.trace.process(f"{device} Tensors", 2 * number + 2)
 
-    def assign_lanes(self) -> None:
-        """Gives every op the first lane that is free: its last op was over before this one began."""
+    def assign_rows(self) -> None:
+        """Gives every op the first row that is free: its last op was over before this one began."""
         for _, ops in self.devices:
             free = [0]
             for op in ops:
-                lane = next((number for number, end in enumerate(free) if op.start > end), len(free))
-                free[lane : lane + 1] = [op.end]
-                op.tid = lane
+                row = next((number for number, end in enumerate(free) if op.start > end), len(free))
+                free[row : row + 1] = [op.end]
+                op.tid = row
 
     def add_tensors(self, shows_memory: bool) -> None:
         for op in self.ops():
@@ -283,14 +283,14 @@ class Timeline:
         """The events and the most memory of every allocator.
 
         Args:
-            show_dataflow: adds an arrow for every tensor that goes to another device or lane.
+            show_dataflow: adds an arrow for every tensor that goes to another device or row.
             show_memory: adds tensors with their sizes and lives, and a counter of bytes for every allocator.
             op_time: ``"schedule"`` shows an op as long as its device's list says; where kernels ran on streams,
                 ``"gpu"`` shows it from the begin of the first to the end of the last, and ``"all"`` from its own start.
         """
         analysis = _Analysis(self._devices(op_time), releases.rules())
         analysis.name_processes()
-        analysis.assign_lanes()
+        analysis.assign_rows()
         analysis.add_tensors(show_memory)
         analysis.add_ops(show_dataflow)
         if show_memory:

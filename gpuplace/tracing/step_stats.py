@@ -23,28 +23,21 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from gpuplace.dtypes import as_dtype
 from gpuplace.graph.op_sets import VARIABLE_OPS
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.resources import VariableStorage
-from gpuplace.plan.codegen.functions import PlanBuilder
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
 from gpuplace.plan.schedule.pruning import arg_name
-from gpuplace.tracing.partition_graphs import (
-    control_numbers,
-    end_names,
-    transfer_names,
-    transfer_ops,
-    value_name,
-)
+from gpuplace.plan.schedule.transfers import control_numbers, transfer_names
+from gpuplace.tracing.partition_graphs import end_names, transfer_ops, value_name
 from gpuplace.tracing.tracer_stats import add_tracer_stats
 
 __all__ = [
     "Trace",
     "TraceRecord",
-    "TracedPlanBuilder",
     "TracedTensor",
     "fill_step_stats",
 ]
@@ -142,22 +135,6 @@ def _traced(value: Any) -> TracedTensor | None:
     interface = getattr(value, "__array_interface__", None)
     address = interface["data"][0] if interface else int(getattr(getattr(value, "data", None), "ptr", 0))
     return TracedTensor(as_dtype(dtype), shape, int(value.nbytes), address)
-
-
-@dataclass
-class TracedPlanBuilder(PlanBuilder):
-    """Makes the code of a schedule with a record of every call; its function takes ``Trace.record`` first."""
-
-    parameters: ClassVar[tuple[str, ...]] = ("record",)
-    retires_early: ClassVar[bool] = False
-
-    def add(self, number: int, step: Step) -> None:
-        """Adds the lines of a step between two readings of the clock."""
-        self.namespace["clock"] = time.perf_counter_ns
-        self.emit(step, "s = clock()")
-        super().add(number, step)
-        outputs = [self.names[slot] if slot in self.names else "None" for slot in step.outputs]
-        self.emit(step, f"record({number}, s, ({''.join(f'{name}, ' for name in outputs)}))")
 
 
 @dataclass

@@ -106,10 +106,10 @@ def _host_names(step: Step, edges: Mapping[Slot, tuple[str, str, str]]) -> list[
 
 def _add_copy(add: Any, step: Step, record: Any, backend: Any, tensor: str, rules: str) -> None:
     source, target = step.inputs[0].location, step.outputs[0].location
-    kind = _DIRECTIONS.get((not source.on_host, not target.on_host))
-    if kind is None or backend.owns_arrays:
+    words_of = _DIRECTIONS.get((not source.on_host, not target.on_host))
+    if words_of is None or backend.owns_arrays:
         return
-    short, long, words, origin, goal = kind
+    short, long, words, origin, goal = words_of
     gpu = _gpu_number(target.device if source.on_host else source.device)
     nbytes = record.outputs[0].nbytes if record.outputs[0] is not None else 0
     if rules == "1.15":
@@ -120,8 +120,8 @@ def _add_copy(add: Any, step: Step, record: Any, backend: Any, tensor: str, rule
         to = _gpu_number(target.device) if not target.on_host else gpu
         label = f"{name} kind_src:{origin} kind_dst:{goal} size:{nbytes} dest:{to} async:1"
         streams = [f"stream:{_STREAM}<{name}>"]
-    for lane in ("memcpy", *streams):
-        add(f"/device:GPU:{gpu}/{lane}", name, record, label)
+    for row in ("memcpy", *streams):
+        add(f"/device:GPU:{gpu}/{row}", name, record, label)
 
 
 def _gpu_number(device: str) -> int | None:

@@ -44,7 +44,6 @@ def test_kernels_run_on_their_device_and_values_cross_by_copies(fake):
         ("call", "add", 0),
         ("peer copy", 0, 1),
         ("call", "add", 1),
-        ("host waits", 1),
     ]
     assert (fake.current, fake.stream) == (0, "default")
 
@@ -75,7 +74,7 @@ def test_sessions_share_streams_and_memory(fake):
         assert one._maker.backends.keys() == other._maker.backends.keys()
         for name, backend in one._maker.backends.items():
             if backend.owns_arrays:
-                assert backend.streams is other._maker.backends[name].streams
+                assert backend.compute is other._maker.backends[name].compute
     fake.assert_one_arena()
 
 
@@ -115,6 +114,18 @@ def test_with_growth_nothing_is_taken_in_advance(fake):
     with tf.device("/gpu:1"):
         total = tf.add(tf.constant([1.0]), 1.0)
     with tf.Session(config=tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))) as session:
+        session.run(total)
+    assert not [event for event in fake.events if event[0] == "alloc"]
+
+
+def test_the_first_session_says_whether_memory_grows_also_if_it_runs_later(fake):
+    with tf.device("/gpu:1"):
+        total = tf.add(tf.constant([1.0]), 1.0)
+    tf.Session(config=tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))).close()
+    with (
+        pytest.warns(UserWarning, match="allow_growth: True stays, False is ignored"),
+        tf.Session() as session,
+    ):
         session.run(total)
     assert not [event for event in fake.events if event[0] == "alloc"]
 

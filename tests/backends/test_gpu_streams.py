@@ -1,19 +1,14 @@
-"""The streams of a GPU: what is kept for copies and for how long, memory that runs out, and peer access."""
+"""The stream of a GPU, and copies on it that the host waits for."""
 
 import numpy as np
 import pytest
 
-from gpuplace.backends import gpu_streams
-from gpuplace.backends.cupy_backend import CupyBackend, gpu_step
-from gpuplace.backends.gpu_streams import enable_peer_access, stream_group
-from gpuplace.backends.pending_copy import ready
+from gpuplace.backends.cupy_backend import CupyBackend
+from gpuplace.backends.gpu_streams import compute_stream
 from gpuplace.device.device_set import DeviceAttributes
 from gpuplace.device.gpu_settings import GPUSettings
-from gpuplace.errors import InternalError
-from tests.stand_ins.fake_cuda import CUDARuntimeError, OutOfMemoryError
+from gpuplace.errors import InternalError, ResourceExhaustedError
 from tests.stand_ins.gpu_programs import numbers
-
-orders = pytest.mark.parametrize("fake", range(12), indirect=True)
 
 
 def backend(number):
@@ -21,112 +16,33 @@ def backend(number):
     return CupyBackend(DeviceAttributes(name, physical_id=number, visible_id=number), GPUSettings())
 
 
-def copies_of(group):
-    return sum(len(copies._kept) for copies in group._copies)
+def test_a_process_has_one_stream_for_a_gpu(fake):
+    assert compute_stream(fake, 1) is backend(1).compute
+    assert compute_stream(fake, 0) is not compute_stream(fake, 1)
+    assert [stream.device_id for stream in fake.streams if "default" not in stream.name] == [1, 0]
 
 
-@orders
-def test_copies_that_nobody_waits_for_harm_nobody(fake):
-    gpu, other = backend(0), backend(1)
-    start = other.starter_from(gpu)
-    for step in range(8):
-        value = numbers((64,), step)
-        with gpu_step():
-            gpu.enter()
-            array = gpu.from_host(value)
-            gpu.start_from_host(value + 1)
-            gpu.start_to_host(array)
-            start(array)
-            later = [gpu.start_from_host(value + 2 + at) for at in range(3)]
-            moved = start(array)
-            del array
-            more = [fake.add(copy.value(), 0.0) for copy in later]
-            other.enter()
-            total = fake.add(moved.value(), 1.0)
-        leaving = [gpu.start_to_host(one) for one in more]
-        np.testing.assert_array_equal(other.to_host(total), value + 1)
-        for at, copy in enumerate(leaving):
-            np.testing.assert_array_equal(ready(copy), value + 2 + at)
-    fake.drain()
-    for one in (gpu, other):
-        one.streams.let_go()
-        assert copies_of(one.streams) == 0
-    fake.assert_one_arena()
-
-
-def test_both_ends_are_kept_until_a_copy_is_done(fake):
-    fake.eagerness = 0
+def test_memory_that_runs_out_is_an_error(fake):
     gpu = backend(0)
-    array = gpu.from_host(numbers((64,)))
-    copy = gpu.start_to_host(array)
-    group = gpu.streams
-    assert copies_of(group) == 2 and not copy.is_done()
-    group.let_go()
-    assert copies_of(group) == 2
-    np.testing.assert_array_equal(copy.value(), numbers((64,)))
-    group.let_go()
-    assert copies_of(group) == 0 and copy.is_done()
-    assert ready(copy.value()) is copy.value()
-    assert not group.settle()
+    fake.capacity[0] = 512
+    with pytest.raises(ResourceExhaustedError, match="OOM on CUDA's GPU 0: Out of memory"):
+        gpu.from_host(numbers((1024,)))
 
 
-def test_settling_waits_and_reports(fake):
-    fake.eagerness = 0
-    gpu = backend(0)
-    pending = gpu.start_to_host(gpu.from_host(numbers((64,))))
-    assert gpu.streams.settle() and pending.is_done()
-    fake.failing_copy = "to host"
-    failing = gpu.start_to_host(gpu.from_host(numbers((64,))))
-    with pytest.raises(InternalError, match="GPU->CPU Memcpy from .*GPU:0 failed: cudaErrorIllegalAddress"):
-        gpu.streams.settle()
-    assert copies_of(gpu.streams) == 0
-    with pytest.raises(InternalError, match="cudaErrorIllegalAddress"):  # its owner is told as well
-        failing.value()
-
-
-def test_memory_that_is_kept_is_waited_for_before_it_runs_out(fake):
-    fake.eagerness = 0
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    [
+        ("from host", "CPU->GPU Memcpy to .*GPU:0"),
+        ("to host", "GPU->CPU Memcpy from .*GPU:1"),
+        ("peer", "GPU->GPU Memcpy from .*GPU:0"),
+    ],
+)
+def test_a_copy_that_fails_says_which_it_was(fake, kind, what):
     gpu, other = backend(0), backend(1)
-    start = other.starter_from(gpu)
-    fake.capacity[0] = 3 * 512
-    with gpu_step():
-        gpu.enter()
-        for step in range(4):
-            copy = start(gpu.from_host(numbers((128,), step)))
-        made = fake.add(gpu.from_host(numbers((128,))), 1.0)
-        np.testing.assert_array_equal(other.to_host(copy.value()), numbers((128,), 3))
-        np.testing.assert_array_equal(gpu.to_host(made), numbers((128,)) + 1)
-        with pytest.raises(OutOfMemoryError):
-            fake.empty((1024,))
-
-
-def test_a_process_has_one_group_for_a_gpu(fake):
-    assert stream_group(fake, 1) is stream_group(fake, 1)
-    assert stream_group(fake, 0) is not stream_group(fake, 1)
-    assert [stream.device_id for stream in fake.streams] == [1] * 4 + [0] * 4
-
-
-def test_peer_access_is_enabled_once_for_a_pair(fake):
-    fake.peers = {(0, 1), (1, 0), (0, 2)}
-    asked = []
-    can_access = fake.cuda.runtime.deviceCanAccessPeer
-    fake.cuda.runtime.deviceCanAccessPeer = lambda *pair: asked.append(pair) or can_access(*pair)
-    for _ in range(2):
-        assert enable_peer_access(fake, 0, 1) and enable_peer_access(fake, 1, 0)
-        assert not enable_peer_access(fake, 0, 2)
-    assert fake.enabled == [(0, 1), (1, 0), (0, 2)]
-    assert asked == [(0, 1), (1, 0), (0, 2), (2, 0)]
-    gpu_streams._peers.clear()
-    assert enable_peer_access(fake, 0, 1)  # others have done it before: that is no error
-
-
-def test_a_driver_that_refuses_peer_access_is_reported(fake):
-    def refused(peer):
-        raise CUDARuntimeError(711, "cudaErrorTooManyPeers")
-
-    fake.cuda.runtime.deviceEnablePeerAccess = refused
-    with pytest.raises(InternalError, match="failed to enable peer access between .*: cudaErrorTooManyPeers"):
-        backend(1).starter_from(backend(0))
+    fake.failing_copy = kind
+    with pytest.raises(InternalError, match=f"{what} failed: cudaErrorIllegalAddress"):
+        other.to_host(other.copier_from(gpu)(gpu.from_host(numbers((64,)))))
+    assert (fake.current, fake.stream) == (0, "default")
 
 
 @pytest.mark.parametrize("shape", [(), (0, 3), (1,), (5, 7)])

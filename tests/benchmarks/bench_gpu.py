@@ -75,9 +75,8 @@ def gpuplace_cases() -> Iterator[Case]:
     tf = importlib.import_module("gpuplace")
     tf.use_machine(tf.Machine.local())
     config = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))
-    kinds = (("kernel by kernel", "0", "0"), ("captured", "1", "0"), ("fused", "0", "1"))
-    for name, graphs, fusion in kinds:
-        os.environ["GPUPLACE_CUDA_GRAPHS"], os.environ["GPUPLACE_FUSION"] = graphs, fusion
+    for name, experiments in {"kernel by kernel": "", "captured": "graphs", "fused": "fusion"}.items():
+        os.environ["GPUPLACE_GPU_EXPERIMENTS"] = experiments
         with tf.Graph().as_default(), tf.device("/gpu:0"):
             x = tf.placeholder(tf.float32, [2, 2])
             total = x
@@ -106,32 +105,35 @@ def gpuplace_cases() -> Iterator[Case]:
             step = session.make_callable(corner)
         step()
         yield f"adam, gpuplace {name}", step
+    os.environ["GPUPLACE_GPU_EXPERIMENTS"] = ""
     with tf.Graph().as_default(), tf.device("/gpu:0"):
         a = tf.Variable(LARGE)
         corner = tf.matmul(tf.matmul(a, a), a)[0, 0]
         session = tf.Session(config=config)
         session.run(a.initializer)
         yield "matmul, gpuplace", session.make_callable(corner)
-    with tf.Graph().as_default(), tf.device("/gpu:0"):
-        a, x = tf.Variable(LARGE), tf.placeholder(tf.float32, LARGE.shape)
-        corner = (tf.matmul(tf.matmul(a, a), a) + x)[0, 0]
-        session = tf.Session(config=config)
-        session.run(a.initializer)
-        step = session.make_callable(corner, [x])
-        yield "copy beside a product, gpuplace", lambda step=step: step(LARGE)
-    if gpu_count() > 1:
-        with tf.Graph().as_default():
-            products = []
-            for tower in range(2):
-                with tf.device(f"/gpu:{tower}"):
-                    a = tf.Variable(LARGE)
-                    products.append(tf.matmul(tf.matmul(a, a), a))
-            with tf.device("/cpu:0"):
-                mean = tf.add(*products) * 0.5
+    for name, experiments in {"with plain copies": "", "with copy streams": "copy_streams"}.items():
+        os.environ["GPUPLACE_GPU_EXPERIMENTS"] = experiments
+        with tf.Graph().as_default(), tf.device("/gpu:0"):
+            a, x = tf.Variable(LARGE), tf.placeholder(tf.float32, LARGE.shape)
+            corner = (tf.matmul(tf.matmul(a, a), a) + x)[0, 0]
             session = tf.Session(config=config)
-            session.run(tf.global_variables_initializer())
-            yield "two towers, gpuplace", session.make_callable(mean)
-            yield "one of two towers, gpuplace", session.make_callable(products[0])
+            session.run(a.initializer)
+            step = session.make_callable(corner, [x])
+            yield f"copy beside a product, gpuplace {name}", lambda step=step: step(LARGE)
+        if gpu_count() > 1:
+            with tf.Graph().as_default():
+                products = []
+                for tower in range(2):
+                    with tf.device(f"/gpu:{tower}"):
+                        a = tf.Variable(LARGE)
+                        products.append(tf.matmul(tf.matmul(a, a), a))
+                with tf.device("/cpu:0"):
+                    mean = tf.add(*products) * 0.5
+                session = tf.Session(config=config)
+                session.run(tf.global_variables_initializer())
+                yield f"two towers, gpuplace {name}", session.make_callable(mean)
+                yield f"one of two towers, gpuplace {name}", session.make_callable(products[0])
 
 
 def cupy_cases() -> Iterator[Case]:

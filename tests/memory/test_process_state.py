@@ -10,7 +10,7 @@ from gpuplace.device.machine import Machine
 from gpuplace.device.mapping import default_memory_limit
 from gpuplace.errors import AlreadyExistsError, InternalError, InvalidArgumentError
 from gpuplace.memory import process_state
-from gpuplace.memory.process_state import GPUMemoryLimit, GPUOptionsWarning, ProcessState
+from gpuplace.memory.process_state import GPUOptionsWarning, ProcessState
 from gpuplace.release import set_release
 
 GPU = "/job:localhost/replica:0/task:0/device:GPU:{}".format
@@ -196,7 +196,7 @@ def test_a_gpu_that_a_later_session_adds_gets_that_sessions_options(state):
     with pytest.warns(GPUOptionsWarning, match="allow_growth: False stays, True is ignored"):
         devices = state.session_devices(GPUSettings(device_count={"GPU": 2}, allow_growth=True))
     assert [devices.allocators[GPU(index)].allow_growth for index in range(2)] == [False, True]
-    assert [devices.gpu_memory_limit(GPU(index)).allow_growth for index in range(2)] == [False, True]
+    assert [devices.memory_settings[GPU(index)].allow_growth for index in range(2)] == [False, True]
 
 
 def test_unknown_allocator_type(state, caplog):
@@ -266,22 +266,17 @@ def test_real_gpus_have_no_simulated_allocator(state):
     state.use_machine(dataclasses.replace(machine, gpus=(dataclasses.replace(gpu, is_simulated=False),)))
     devices = state.session_devices(GPUSettings(per_process_gpu_memory_fraction=0.5))
     assert devices.allocators == {}
-    assert devices.gpu_memory_limit(GPU(0)) == GPUMemoryLimit(gpu.total_bytes // 2, False)
     assert gpus(devices)[0].memory_limit == gpu.total_bytes // 2
     with pytest.warns(GPUOptionsWarning, match="0.5 stays, 0.9 is ignored"):
         devices = state.session_devices(GPUSettings(per_process_gpu_memory_fraction=0.9))
     assert gpus(devices)[0].memory_limit == gpu.total_bytes // 2
 
 
-def test_memory_bounds_of_a_later_session_are_the_firsts(state, monkeypatch):
+def test_memory_settings_of_a_later_session_are_the_firsts(state):
     state.session_devices(GPUSettings(allow_growth=True))
     with pytest.warns(GPUOptionsWarning):
         later = state.session_devices()
-    assert later.gpu_memory_limit(GPU(1)) == GPUMemoryLimit(later.by_name[GPU(1)].memory_limit, True)
-    monkeypatch.setenv("TF_FORCE_GPU_ALLOW_GROWTH", "false")
-    assert not later.gpu_memory_limit(GPU(1)).allow_growth
-    with pytest.raises(KeyError):
-        later.gpu_memory_limit(GPU(9))
+    assert later.memory_settings[GPU(1)].allow_growth
 
 
 def test_threads_get_one_set_of_allocators(state):
@@ -310,11 +305,11 @@ def test_functions_of_the_module(monkeypatch):
         (None, "not in CUDA_VISIBLE_DEVICES='1'"),
         ("/device:GPU:0", ""),
     ]
-    process_state.set_allocation_retry_wait(5)
+    process_state.process_state.retry_wait_ms = 5
     process_state.reset_runtime()
     assert process_state.current_machine() is machine
     assert process_state.session_devices().allocators[GPU(0)].retry_wait_ms == 5
-    process_state.set_allocation_retry_wait(process_state.SIMULATED_RETRY_WAIT_MS)
+    process_state.process_state.retry_wait_ms = process_state.SIMULATED_RETRY_WAIT_MS
     assert process_state.use_machine(None) is None
     with pytest.raises(InvalidArgumentError, match="Unknown GPU model"):
         process_state.use_machine("4x K21m")

@@ -14,10 +14,7 @@ from tests.stand_ins import fake_cuda
 MANY = MIN_KERNELS + 4
 
 
-@pytest.fixture(autouse=True)
-def kernel_by_kernel(monkeypatch):
-    """Chains stay chains: groups of them are in test_fused_elementwise."""
-    monkeypatch.setenv("GPUPLACE_FUSION", "0")
+pytestmark = pytest.mark.usefixtures("steps_are_captured")  # groups of them are in test_fused_elementwise
 
 
 def chain(x, count=MANY):
@@ -59,8 +56,10 @@ def test_after_a_few_runs_a_step_is_one_launch(fake):
     assert (fake.current, fake.stream) == (0, "default")
 
 
+@pytest.mark.parametrize("experiments", ["graphs", "graphs,copy_streams"])
 @pytest.mark.parametrize("fake", range(8), indirect=True)
-def test_launches_wait_for_their_inputs_in_whatever_order_streams_work(fake):
+def test_launches_wait_for_their_inputs_in_whatever_order_streams_work(fake, monkeypatch, experiments):
+    monkeypatch.setenv("GPUPLACE_GPU_EXPERIMENTS", experiments)
     x, total = fed_chain(lambda x: chain(x) + tf.transpose(x))
     with tf.device("/gpu:0"):
         variable = tf.Variable([[5.0, 6.0], [7.0, 8.0]])
@@ -219,8 +218,8 @@ def test_an_uninitialized_variable_fails_as_ever(fake):
     assert launches(fake) > 0
 
 
-def test_captures_can_be_turned_off(fake, monkeypatch):
-    monkeypatch.setenv("GPUPLACE_CUDA_GRAPHS", "0")
+def test_nothing_is_captured_unless_the_environment_asks_for_it(fake, monkeypatch):
+    monkeypatch.delenv("GPUPLACE_GPU_EXPERIMENTS")
     x, total = fed_chain()
     with tf.Session() as session:
         run_often(session, total, x)

@@ -18,6 +18,7 @@ from gpuplace.plan.schedule.elementwise_groups import FusedStep, fused
 
 IMPORT_MODULE = importlib.import_module
 RANDOM = np.random.default_rng(3)
+pytestmark = pytest.mark.usefixtures("elementwise_ops_are_fused")
 
 
 @pytest.fixture
@@ -39,8 +40,8 @@ def calls(fake):
 def both_ways(monkeypatch, fetches, feeds):
     """What a step gives with groups, and what step by step."""
     found = []
-    for setting in ("1", "0"):
-        monkeypatch.setenv("GPUPLACE_FUSION", setting)
+    for experiments in ("fusion", ""):
+        monkeypatch.setenv("GPUPLACE_GPU_EXPERIMENTS", experiments)
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())
             found.append(session.run(fetches, feeds))
@@ -156,8 +157,8 @@ def test_errors_name_the_step(fake, monkeypatch):
     good = {x: single(2, 3), y: single(2, 3), bias: single(3)}
     for node, wrong in (("total", {y: single(3, 2)}), ("biased", {bias: single(4)})):
         texts = []
-        for setting in ("1", "0"):
-            monkeypatch.setenv("GPUPLACE_FUSION", setting)
+        for experiments in ("fusion", ""):
+            monkeypatch.setenv("GPUPLACE_GPU_EXPERIMENTS", experiments)
             with tf.Session() as session:
                 assert session.run(z, good).shape == (2, 3)
                 with pytest.raises(tf.errors.InvalidArgumentError) as error:
@@ -251,8 +252,9 @@ def test_tensorflows_options_turn_groups_off(fake, change):
     assert calls(fake) == ["multiply", "tanh"]
 
 
-def test_the_environment_turns_groups_off(monkeypatch):
-    monkeypatch.setenv("GPUPLACE_FUSION", "0")
+def test_there_are_no_groups_unless_the_environment_asks_for_them(monkeypatch):
+    assert fusion_is_on(None)
+    monkeypatch.delenv("GPUPLACE_GPU_EXPERIMENTS")
     assert not fusion_is_on(None)
 
 
@@ -264,8 +266,8 @@ def test_groups_in_a_cuda_graph(fake, monkeypatch):
         for _ in range(12):
             y = tf.nn.relu(tf.matmul(y, weights) * 0.1 + 1.0)
     results = []
-    for setting in ("1", "0"):
-        monkeypatch.setenv("GPUPLACE_FUSION", setting)
+    for experiments in ("fusion,graphs", "graphs"):
+        monkeypatch.setenv("GPUPLACE_GPU_EXPERIMENTS", experiments)
         with tf.Session() as session:
             session.run(weights.initializer)
             for _ in range(RUNS_BEFORE + 2):
@@ -278,7 +280,8 @@ def test_groups_in_a_cuda_graph(fake, monkeypatch):
     assert captured == [24, 48]
 
 
-def test_a_failing_group_does_not_keep_its_plan_from_being_captured(fake):
+def test_a_failing_group_does_not_keep_its_plan_from_being_captured(fake, monkeypatch):
+    monkeypatch.setenv("GPUPLACE_GPU_EXPERIMENTS", "fusion,graphs")
     with tf.device("/gpu:0"):
         x, z = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.float32, [None, 4])
         y = tf.add_n([x + 1.0, z], name="total")
@@ -466,8 +469,8 @@ def test_any_graph_gives_the_same_bits(fake, monkeypatch, program, seed, wanted)
         for tensor in inputs:
             given_values = random.standard_normal(tensor.shape.as_list()) * 3
             feeds[tensor] = given_values.astype(tensor.dtype.as_numpy_dtype)
-        for setting in ("1", "0"):
-            monkeypatch.setenv("GPUPLACE_FUSION", setting)
+        for experiments in ("fusion", ""):
+            monkeypatch.setenv("GPUPLACE_GPU_EXPERIMENTS", experiments)
             with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
                 session.run(tf.global_variables_initializer())
                 twice = [session.run(fetches, feeds) for _ in range(2)]
@@ -482,7 +485,7 @@ def test_any_graph_gives_the_same_bits(fake, monkeypatch, program, seed, wanted)
 def assert_is_in_order(before, after):
     """Every step comes behind what it takes and waits for, effects keep their order, and no step is lost."""
     done, seen = set(after.feeds), set()
-    members = [list(step.members) if isinstance(step, FusedStep) else [step] for step in after.steps]
+    members = [list(step.steps) if isinstance(step, FusedStep) else [step] for step in after.steps]
     assert sorted(map(id, sum(members, []))) == sorted(map(id, before.steps))
     ops = {step.op for step in before.steps if step.op is not None}
     for step, parts in zip(after.steps, members, strict=True):

@@ -277,6 +277,23 @@ def test_a_partial_run_of_a_loop_and_its_gradient():
         assert session.partial_run(handle, [total, gradient], {x: 2.0}) == [16.0, 32.0]
 
 
+@pytest.mark.parametrize(("around", "carried_on"), [("/cpu:0", "/gpu:0"), ("/gpu:0", "/cpu:0")])
+def test_an_integer_is_carried_on_between_the_host_memories_of_two_devices(around, carried_on):
+    tf.use_machine("1x Tesla K40c")
+
+    def body(number, total):
+        with tf.device(carried_on):
+            return number + 1, total + 1.5
+
+    with tf.device(around):
+        results = tf.while_loop(lambda number, total: number < 3, body, [0, 0.0])
+    for op in tf.get_default_graph().get_operations():
+        if op.type == "NextIteration":
+            op._set_device(carried_on)
+    with tf.Session() as session:
+        assert session.run(list(results)) == [3, 4.5]
+
+
 def test_a_loop_on_several_devices_copies_in_every_iteration():
     tf.use_machine("2x Tesla K40c")
     x = tf.placeholder(tf.float32, [3], name="x")

@@ -88,12 +88,8 @@ def namespaces() -> dict[str, types.ModuleType]:
 
 def public_names() -> dict[str, object]:
     """Every public name of the package and of TensorFlow's namespaces in it, with what it stands for."""
-    from gpuplace.views import MESSAGES
-
-    found = {f"tf.{name}": vars(gpuplace)[name] for name in dir(gpuplace)}
+    found = {f"tf.{name}": getattr(gpuplace, name) for name in gpuplace.__all__}
     found = {full: value for full, value in found.items() if not is_internal(full[3:], value)}
-    del found["tf.attach"]  # what __init__ itself calls
-    found |= {f"tf.{name}": getattr(gpuplace, name) for name in MESSAGES}
     for namespace, module in namespaces().items():
         for name in getattr(module, "__all__", None) or vars(module):
             if not is_internal(name, getattr(module, name)):

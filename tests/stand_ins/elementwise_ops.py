@@ -56,4 +56,4 @@ def group_of(op: Operation) -> FusedStep:
     reads = (False,) * len(inputs)
     step = Step(op, here.device, inputs, reads, outputs)
     distinct = tuple(dict.fromkeys(inputs))
-    return FusedStep(op, here.device, distinct, (False,) * len(distinct), outputs, members=(step,))
+    return FusedStep(op, here.device, distinct, (False,) * len(distinct), outputs, steps=(step,))

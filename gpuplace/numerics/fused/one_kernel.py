@@ -20,7 +20,6 @@ Source: CuPy 14.2, cupy/_core/_kernel.pyx and fusion.pyx.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -31,7 +30,7 @@ from gpuplace.errors import OpError
 from gpuplace.numerics.fused.cuda_text import PREAMBLE
 from gpuplace.numerics.fused.recording import NotRecorded, Recorded, Recorder
 
-__all__ = ["KernelText", "OneKernel", "Record", "environment_allows_fusion", "kernel_text"]
+__all__ = ["KernelText", "OneKernel", "Record", "kernel_text"]
 
 Record = Callable[[Recorder, Sequence[Recorded]], Sequence[Recorded]]
 """``(recorder, inputs)`` to the results."""
@@ -42,11 +41,6 @@ MAX_SHAPES = 64
 """Combinations of shapes for which kernels are kept."""
 
 _PARAMETER = re.compile(r"\bx\d+(?:_\d+)?\b")
-
-
-def environment_allows_fusion() -> bool:
-    """Whether ``GPUPLACE_FUSION`` allows several functions in one kernel."""
-    return os.environ.get("GPUPLACE_FUSION", "1") not in ("0", "false")
 
 
 class KernelText(NamedTuple):

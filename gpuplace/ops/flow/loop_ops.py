@@ -1,6 +1,6 @@
 """Ops that loops are made of: values enter a frame, go on to its next iteration, and leave it.
 
-Each passes on what it gets; in which iteration that is there, a plan says (``runtime/loop_lines``).
+Each passes on what it gets; in which iteration that is there, a plan says (``plan/codegen/loops``).
 
 Source: tensorflow/core/kernels/control_flow_ops.cc and core/ops/control_flow_ops.cc, release 1.15.
 """

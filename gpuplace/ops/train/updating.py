@@ -11,7 +11,7 @@ their first occurrence, then those that occur a second time::
     indices   3 0 3 5 3 0
     turn      0 0 1 0 2 1
 
-On a real GPU a formula for whole arrays is one kernel (see ``kernels.one_kernel``).
+On a real GPU a formula for whole arrays may be one kernel (see ``numerics.fused.one_kernel`` and ``gpu_experiments``).
 
 Source: tensorflow/core/kernels/training_ops.cc, release 1.15 (the order of equal rows).
 """
@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.numerics.fused.one_kernel import OneKernel, environment_allows_fusion
+from gpuplace.device.gpu_experiments import gpu_experiments
+from gpuplace.numerics.fused.one_kernel import OneKernel
 from gpuplace.numerics.pieces import WHOLE_BYTES, over
 from gpuplace.ops.variables.scatter import check_indices
 
@@ -43,7 +44,7 @@ def as_one_kernel(xp: Any, formula: Formula, name: str, attrs: Mapping[str, Any]
         name: of the kernel.
         attrs: what the formula will get by keyword.
     """
-    if not hasattr(xp, "ElementwiseKernel") or not environment_allows_fusion():
+    if not hasattr(xp, "ElementwiseKernel") or "fusion" not in gpu_experiments():
         return formula
     kernel = OneKernel(
         xp,

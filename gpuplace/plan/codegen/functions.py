@@ -9,30 +9,38 @@ taken over as soon as its value is dead::
                                        return [t0]
 
 Constants and kernels are globals of the function. A line belongs to one step, so that an error is traced
-back to its node without any work while all goes well. Plans that measure or that account for memory come from the same
-builder with other lines; nothing is asked while a plan runs.
+back to its node without any work while all goes well. Plans that measure or that account for memory get other lines;
+nothing is asked while a plan runs.
 
-The builder is made of the kinds of lines it writes, each on top of the one before: ``plan_lines`` (names and
-lifetimes), ``memory_lines`` (where results lie), ``kernel_lines`` (kernels, constants and copies), ``branch_lines``
-(conditionals), ``loop_lines`` (loops) and, here, the feeds at the beginning, the fetches at the end, and the pieces of
-``plan_pieces``.
+The parts that write have each their own file: ``value_names`` (names and lifetimes), ``kernel_calls`` (kernels,
+constants and copies, with ``memory_accounting``), ``branches`` (conditionals), ``loops``, ``waits`` (copies that are
+queued) and ``pieces`` (long plans). Here they are put together.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from gpuplace.dtypes import resource
-from gpuplace.plan.codegen.loops import LoopLines
+from gpuplace.graph.op_sets import MERGES, SWITCHES
+from gpuplace.plan.codegen.branches import Branches
+from gpuplace.plan.codegen.kernel_calls import CurrentDevice, Environment, KernelCalls, plain_copier
+from gpuplace.plan.codegen.loops import Loops
 from gpuplace.plan.codegen.pieces import Compiler, Crossings, piece_starts
-from gpuplace.plan.schedule.partition import Slot, Step, retval_name
+from gpuplace.plan.codegen.source import Source
+from gpuplace.plan.codegen.value_names import ValueNames
+from gpuplace.plan.codegen.waits import Waits, queueing_copier
+from gpuplace.plan.schedule.lanes import Handoff
+from gpuplace.plan.schedule.liveness import Liveness, find_liveness, makes_new_memory
+from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
 
-__all__ = ["PlanBuilder", "PlanCode"]
+__all__ = ["LanePart", "PlanCode", "PlanForm", "plan_code"]
 
 
 @dataclass(slots=True, eq=False)
@@ -40,7 +48,7 @@ class PlanCode:
     """A compiled plan."""
 
     function: Callable[..., list[Any]]
-    """Takes the feeds in order, gives the fetches in order."""
+    """Takes what ``PlanForm.parameters`` says and the feeds in order, gives the fetches in order."""
     codes: Sequence[CodeType]
     """Its code and that of the functions it calls, by which tracebacks are recognised."""
     owners: list[Step | None]
@@ -58,126 +66,260 @@ class PlanCode:
         return "".join(self.texts)
 
 
-@dataclass
-class PlanBuilder(LoopLines):
-    """Makes the code of a schedule."""
+@dataclass(frozen=True, slots=True)
+class LanePart:
+    """What a schedule that is one lane of a plan has to know of the plan."""
 
-    _compiler: Compiler = field(default_factory=Compiler)
-    _places: dict[Slot, str] = field(default_factory=dict)
+    positions: Sequence[int]
+    """Positions of its steps in the whole schedule; -1 for handoffs and for constants of another lane."""
+    whole: Liveness
+    """The uses of values in the whole schedule."""
 
-    def build(self) -> PlanCode:
-        """Compiles the schedule.
 
-        Raises:
-            UnimplementedError: a node has no function that computes it.
-            ResourceExhaustedError: a constant does not fit on its simulated GPU.
-        """
-        schedule, count = self.schedule, len(self.schedule.steps)
-        self._find_uses()
-        starts = [0] if schedule.loops else piece_starts(schedule.steps)
-        self.names.update((slot, f"f{slot.index}") for slot in schedule.feeds)
-        own = [*(["check"] if self.is_timed else []), *self.parameters]
-        if len(starts) == 1:
-            self._begin_guards("g{}")
-            self._begin()
+@dataclass(frozen=True, slots=True)
+class PlanForm:
+    """What a plan's function does besides computing."""
+
+    is_timed: bool = False
+    """Whether it calls ``check`` before every step, with the step's position."""
+    is_traced: bool = False
+    """Whether it calls ``record`` after every step, with position, start in nanoseconds, and outputs."""
+    lane: LanePart | None = None
+    """Its part in a plan of several lanes: it calls ``give`` and ``take``, with the number of a handoff."""
+    queues_copies: bool = False
+    """Whether copies are queued beside kernels, and waited for where their values are used."""
+    stays_on_device: bool = False
+    """Whether what is fed and fetched lies where the kernels have it, and the caller makes the device current."""
+
+    @property
+    def parameters(self) -> list[str]:
+        """Parameters of the function before the feeds."""
+        return [
+            *(["check"] if self.is_timed else []),
+            *(["record"] if self.is_traced else []),
+            *(["give", "take"] if self.lane is not None else []),
+        ]
+
+
+def plan_code(schedule: Schedule, environment: Environment, form: PlanForm | None = None) -> PlanCode:
+    """The compiled function of a schedule.
+
+    Args:
+        schedule: what to do.
+        environment: what the code is bound to.
+        form: what it does besides; nothing if None.
+
+    Raises:
+        UnimplementedError: a node has no function that computes it.
+        ResourceExhaustedError: a constant does not fit on its simulated GPU.
+    """
+    form = form or PlanForm()
+    if form.is_traced:
+        environment = replace(environment, shows_every_op=True)
+    return _Writer(schedule, environment, form).plan_code()
+
+
+class _Writer:
+    """The functions of a plan in the making: the parts that write them, in their order.
+
+    Args:
+        schedule: what to do.
+        environment: what the code is bound to.
+        form: what it does besides.
+    """
+
+    def __init__(self, schedule: Schedule, environment: Environment, form: PlanForm) -> None:
+        self._schedule = schedule
+        self._form = form
+        self._retires_early = environment.retires_early
+        self._starts = [0] if schedule.loops else piece_starts(schedule.steps)
+        self._compiler = Compiler()
+        self._places: dict[Slot, str] = {}
+        self._source = source = Source()
+        self._liveness = liveness = find_liveness(schedule, environment.may_be_alias)
+        self._whole = liveness if form.lane is None else form.lane.whole
+        names = {slot: f"f{slot.index}" for slot in schedule.feeds}
+        self._waits = Waits(source, names, liveness) if form.queues_copies else None
+        wait_for = None if self._waits is None else self._waits.wait_for
+        self._names = ValueNames(source, liveness, names, wait_for)
+        device = CurrentDevice(source, environment.backends, form.stays_on_device)
+        copier = queueing_copier if form.queues_copies else plain_copier
+        self._kernels = KernelCalls(
+            environment, schedule, source, self._names, device, liveness, self._whole, copier
+        )
+        guard_form = "g{}" if len(self._starts) == 1 else "g[{}]"
+        self._branches = Branches(source, self._names, device, liveness.roots, guard_form)
+        self._loops: Loops | None = None
+        if schedule.loops:
+            self._loops = Loops(
+                schedule, environment.resources, source, self._names, device, self._branches, liveness
+            )
+
+    def plan_code(self) -> PlanCode:
+        """Writes and compiles."""
+        schedule, source, count = self._schedule, self._source, len(self._schedule.steps)
+        parameters = self._form.parameters
+        if len(self._starts) == 1:
+            self._begin_function()
             self._copy_feeds()
             self._add_steps(0, count)
-            self._at(count)
+            if self._loops is not None:
+                self._loops.write_between(count)
+                self._loops.release_caught()
         else:
-            self._begin_guards("g[{}]")
-            self._add_pieces(Crossings(schedule, starts, self._roots), own)
-        self._check_fetches()
-        fetched = ", ".join([self._fetched(slot, position) for position, slot in enumerate(schedule.fetches)])
-        self.emit(None, f"return [{fetched}]")
-        function = self._function([*own, *(self.names[slot] for slot in schedule.feeds)])
-        self._end_guards()
+            self._add_pieces(Crossings(schedule, self._starts, self._liveness.roots), parameters)
+        self._branches.check_fetches(schedule.fetches)
+        fetched = [self._fetched(slot, position) for position, slot in enumerate(schedule.fetches)]
+        source.emit(None, f"return [{', '.join(fetched)}]")
+        function = self._function([*parameters, *(self._names.of[slot] for slot in schedule.feeds)])
         compiler = self._compiler
-        return PlanCode(function, compiler.codes, self.owners, self.arguments, self.blamed, compiler.texts)
+        return PlanCode(
+            function, compiler.codes, source.owners, source.arguments, source.blamed, compiler.texts
+        )
 
-    def uses(self) -> tuple[dict[Slot, Step], dict[Slot, list[Step]]]:
-        """Who makes and who takes every value."""
-        self._find_uses()
-        return self._producers, self._readers
+    def _begin_function(self) -> None:
+        self._source.begin_function()
+        self._names.begin_function()
+        if self._waits is not None:
+            self._waits.begin_function()
 
     def _function(self, parameters: Sequence[str]) -> Any:
         """The function of the lines since it was begun; none knows its own, so constants go when the session closes."""
-        namespace, self.namespace = self.namespace, {}
-        return self._compiler.function(parameters, self.lines, namespace)
+        namespace, self._source.namespace = self._source.namespace, {}
+        return self._compiler.function(parameters, self._source.lines, namespace)
 
-    def _copy_feeds(self) -> None:
-        """Adds the lines that copy fed values which a kernel may keep."""
-        for slot in self.schedule.feeds:
-            if self._may_be_kept(slot):
-                self.namespace["copied"] = np.array
-                self.emit(None, f"{self.names[slot]} = copied({self.names[slot]})")
+    # Steps
 
     def _add_steps(self, start: int, end: int) -> None:
-        early = {name: self.retires_early and device.memory is None for name, device in self.backends.items()}
+        steps, names, loops = self._schedule.steps, self._names, self._loops
         for number in range(start, end):
-            step = self.schedule.steps[number]
-            self._at(number)
-            is_early = early[step.device]
+            step = steps[number]
+            if loops is not None:
+                loops.write_between(number)
+            is_early = step.device in self._retires_early
             if is_early:
-                self._retire(number, step)
+                names.retire_inputs(number, step)
             self._add_guarded(number, step)
             if not is_early:
-                self._retire(number, step)
-            if self._dead:
-                self._drop_dead(step)
+                names.retire_inputs(number, step)
+            if names.dead:
+                names.delete_dead(step)
+        if self._waits is not None:
+            self._waits.wait_before_leaving(steps[start:end], end)
+
+    def _add_guarded(self, number: int, step: Step) -> None:
+        """Adds the lines of a step, in a branch of a conditional below an ``if``."""
+        branches, loops = self._branches, self._loops
+        if self._form.is_timed and (position := self._position(number)) >= 0:
+            self._source.emit(None, f"check({position})")
+        if loops is not None and loops.is_header(step):
+            self._add(number, step)
+            return
+        guard = branches.guard(step)
+        if guard is None or self._kernels.is_silent(step):
+            self._add(number, step)
+        else:
+            absent = branches.absent if loops is None else loops.absent
+            branches.write_below(guard, step, lambda: self._add(number, step), absent)
+        if loops is not None:
+            loops.set_flag_guards(step)
+
+    def _position(self, number: int) -> int:
+        """The position of a step in the whole schedule, negative for what a lane adds."""
+        return number if self._form.lane is None else self._form.lane.positions[number]
+
+    def _add(self, number: int, step: Step) -> None:
+        """Adds the lines of a step, between two readings of the clock where it is traced."""
+        if not self._form.is_traced or (position := self._position(number)) < 0:
+            self._add_untraced(number, step)
+            return
+        names, source = self._names.of, self._source
+        source.namespace["clock"] = time.perf_counter_ns
+        source.emit(step, "s = clock()")
+        self._add_untraced(number, step)
+        outputs = "".join([f"{names.get(slot, 'None')}, " for slot in step.outputs])
+        source.emit(step, f"record({position}, s, ({outputs}))")
+
+    def _add_untraced(self, number: int, step: Step) -> None:
+        loops, op_type = self._loops, step.op_type
+        if isinstance(step, Handoff):
+            self._add_handoff(step)
+        elif loops is not None and loops.is_header(step):
+            loops.add_header(step)
+        elif loops is not None and loops.is_loop_op(step):
+            loops.add_loop_op(step)
+        elif op_type in SWITCHES:
+            self._branches.add_switch(step)
+        elif op_type in MERGES:
+            self._branches.add_merge(step)
+        else:
+            self._kernels.add(number, step)
+        if loops is not None:
+            loops.note_outputs(step)
+        if self._waits is not None:
+            self._waits.note_copy(step)
+
+    def _add_handoff(self, step: Handoff) -> None:
+        if step.is_give:
+            names = [self._names.of[slot] for slot in step.inputs]
+            self._source.emit(None, f"give({', '.join([str(step.number), *names])})")
+        else:
+            self._names.assign(step, f"take({step.number})", step.outputs)
 
     # Pieces
 
-    def _add_pieces(self, crossings: Crossings, own: Sequence[str]) -> None:
+    def _add_pieces(self, crossings: Crossings, parameters: Sequence[str]) -> None:
         """Makes the functions of the pieces, and adds the lines of the one that calls them."""
+        source, names = self._source, self._names
         functions, calls = {}, []
         for piece in range(len(crossings.starts)):
-            self._begin()
-            functions[f"p{piece}"], call = self._add_piece(piece, crossings, own)
+            self._begin_function()
+            functions[f"p{piece}"], call = self._add_piece(piece, crossings, parameters)
             calls.append(call)
-        self._begin()
-        self.namespace.update(functions)
+        self._begin_function()
+        source.namespace.update(functions)
         self._copy_feeds()
         if self._places:
-            self.emit(None, "v = {}")
-        if self._guards:
-            self.emit(None, f"g = [None] * {len(self._guards)}")
+            source.emit(None, "v = {}")
+        if guards := len(self._branches.guards):
+            source.emit(None, f"g = [None] * {guards}")
         for call in calls:
-            self.emit(None, call)
+            source.emit(None, call)
         for slot in crossings.arriving[-1]:
-            root = self._roots.get(slot, slot)
-            if root in self._globals:
-                self.names[slot] = self.bound("c", self._globals[root])
+            root = self._liveness.roots.get(slot, slot)
+            if root in names.globals:
+                names.of[slot] = source.name_global("c", names.globals[root])
             else:
-                self.names[slot] = self._places.get(root) or self.names[root]
+                names.of[slot] = self._places.get(root) or names.of[root]
 
     def _add_piece(self, piece: int, crossings: Crossings, own: Sequence[str]) -> tuple[Any, str]:
         """The function of a piece, and the line that calls it."""
-        bounds = [*crossings.starts, len(self.schedule.steps)]
+        names, source = self._names, self._source
+        bounds = [*crossings.starts, len(self._schedule.steps)]
         parameters, values = list(own), list(own)
         named: set[Slot] = set()
         for slot in crossings.arriving[piece]:
-            root = self._roots.get(slot, slot)
-            if root in self._globals:
-                self.names[root] = self.bound("c", self._globals[root])
+            root = self._liveness.roots.get(slot, slot)
+            if root in names.globals:
+                names.of[root] = source.name_global("c", names.globals[root])
             elif root not in named:
                 named.add(root)
                 place = self._places.get(root)
                 if place is None:  # fed
-                    values.append(self.names[root])
+                    values.append(names.of[root])
                 else:
                     is_last = crossings.last[root] == piece
                     values.append(f"v.pop({place[2:-1]})" if is_last else place)
-                    self.names[root] = f"t{self._locals}"
-                    self._locals += 1
-                parameters.append(self.names[root])
-            self.names[slot] = self.names[root]
+                    names.of[root] = names.new_local()
+                parameters.append(names.of[root])
+            names.of[slot] = names.of[root]
         self._add_steps(bounds[piece], bounds[piece + 1])
-        if self._guards:
+        if self._branches.guards:
             parameters.append("g")
             values.append("g")
-        leaving = [root for root in crossings.leaving[piece] if root not in self._globals]
-        if leaving or not self.lines:
-            self.emit(None, f"return {', '.join([self.names[root] for root in leaving])}")
+        leaving = [root for root in crossings.leaving[piece] if root not in names.globals]
+        if leaving or not source.lines:
+            source.emit(None, f"return {', '.join([names.of[root] for root in leaving])}")
         fetched = len(crossings.starts)
         for root in leaving:
             number = len(self._places)
@@ -186,22 +328,34 @@ class PlanBuilder(LoopLines):
         call = f"p{piece}({', '.join(values)})"
         return self._function(parameters), f"{targets} = {call}" if targets else call
 
+    # Feeds and fetches
+
+    def _copy_feeds(self) -> None:
+        """Adds the lines that copy fed values which a kernel may keep."""
+        for slot in () if self._form.stays_on_device else self._schedule.feeds:
+            if self._whole.may_be_kept(slot):
+                name = self._names.of[slot]
+                self._source.namespace["copied"] = np.array
+                self._source.emit(None, f"{name} = copied({name})")
+
     def _fetched(self, slot: Slot, position: int) -> str:
         """The expression that gives a caller a value of its own: an array, or a scalar for rank 0."""
-        name = self.names[slot]
-        tensor = slot.tensor
-        if tensor.dtype.base_dtype is resource:
+        source, tensor = self._source, slot.tensor
+        if self._waits is not None:
+            self._waits.wait_for(slot)
+        name = self._names.of[slot]
+        if tensor.dtype.base_dtype is resource or self._form.stays_on_device:
             return name
-        self.namespace["copied"], self.namespace["fetched"] = np.array, _fetched_value
-        producer = self._producers.get(slot)
+        source.namespace["copied"], source.namespace["fetched"] = np.array, _fetched_value
+        producer = self._whole.producers.get(slot)
         if producer is None:  # fed
             return f"copied({name})"
         rank = tensor.shape.ndims
         if slot.is_ref:
             value = f"x{position}"
-            self.blamed[len(self.owners)] = retval_name(tensor, position)
-            self.emit(producer, f"{value} = copied({name}.value)")
-        elif self._makes_new(producer) and not self._may_be_kept(slot):
+            source.blamed[len(source.owners)] = retval_name(tensor, position)
+            source.emit(producer, f"{value} = copied({name}.value)")
+        elif makes_new_memory(producer) and not self._whole.may_be_kept(slot):
             value = name
         elif rank == 0:
             return f"{name}[()]"

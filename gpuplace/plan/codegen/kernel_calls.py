@@ -1,4 +1,4 @@
-"""Lines of a plan that call kernels, give out constants, and copy between devices.
+"""Lines that call kernels, give out constants, and copy between devices.
 
 A kernel is bound to its node beforehand, so that its line is a call of one object with the node's inputs. Variables
 are there before the step, like constants. On a CPU where nothing is measured or accounted for, ops that do nothing
@@ -8,139 +8,235 @@ follows them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from gpuplace.backends.backend import Backend
 from gpuplace.graph.op_sets import ASSIGNMENTS, PLACEHOLDERS, VARIABLE_OPS
-from gpuplace.graph.operation import Operation
+from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import bind, find_compute, traits_of
 from gpuplace.ops.nn.fused_conv import chain_function
-from gpuplace.plan.codegen.memory_accounting import MemoryLines
+from gpuplace.plan.codegen.memory_accounting import (
+    count_variables,
+    counted,
+    counted_copy,
+    is_on_host,
+    reserve_output,
+    where_declared,
+)
+from gpuplace.plan.codegen.source import Source
+from gpuplace.plan.codegen.value_names import ValueNames
 from gpuplace.plan.fused_elementwise import fused_function
 from gpuplace.plan.schedule.chains import convolution_chains
 from gpuplace.plan.schedule.elementwise_groups import FusedStep
-from gpuplace.plan.schedule.partition import Slot, Step, retval_name
+from gpuplace.plan.schedule.liveness import Liveness, is_host_copy, makes_new_memory
+from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
 from gpuplace.plan.schedule.reused_memory import has_room_for_result, is_known_small
 from gpuplace.plan.step_errors import missing_feed_error
 
-__all__ = ["KernelLines"]
+__all__ = ["Constants", "Copier", "CurrentDevice", "Environment", "KernelCalls", "plain_copier"]
 
 _WITHOUT_EFFECT = frozenset({"NoOp"})
 """Ops that are there for the edges."""
 
 
-@dataclass
-class KernelLines(MemoryLines):
-    """The part of a ``PlanBuilder`` that adds the lines of one step."""
+class Constants(Protocol):
+    """Where the values of ``Const`` and folded nodes are kept for the life of a session."""
 
-    _chained: dict[int, bool] = field(default_factory=dict)
-    _free_devices: dict[str, bool] = field(default_factory=dict)
-    _entered: str | None = None
+    def __call__(self, tensor: Tensor, value: Any, backend: Backend, on_host: bool) -> Any:
+        """The value in the memory of the node's device."""
+        ...
 
-    def add(self, number: int, step: Step) -> None:
-        """Adds the lines of a step."""
+
+Copier = Callable[[Any, Any, Slot, Slot], tuple[Callable[[Any], Any], Any]]
+"""Sending and receiving backend, what is copied and what it becomes, to what copies it, and the device that does it."""
+
+
+def plain_copier(sender: Any, receiver: Any, source: Slot, target: Slot) -> tuple[Callable[[Any], Any], Any]:
+    """Copies that are done when they return."""
+    if source.location.on_host:
+        return receiver.from_host, receiver
+    if target.location.on_host:
+        return sender.to_host, sender
+    return receiver.copier_from(sender), receiver
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What the code of a plan is bound to."""
+
+    backends: Mapping[str, Any]
+    """Full device name to the device."""
+    resources: Any
+    """The session's, for kernels."""
+    constants: Constants
+    """Gives the values of constants."""
+    shows_every_op: bool = False
+    """Whether every op has a line of its own, as in traces."""
+    combining: frozenset[str] = field(init=False)
+    """Devices where steps may be computed otherwise than op by op: CPUs, where nothing is measured."""
+    retires_early: frozenset[str] = field(init=False)
+    """Devices where a result may take over the name of an input: not where memory is accounted for."""
+
+    def __post_init__(self) -> None:
+        unaccounted = [name for name, one in self.backends.items() if one.memory is None]
+        early = [] if self.shows_every_op else unaccounted
+        object.__setattr__(self, "retires_early", frozenset(early))
+        combining = [name for name in early if self.backends[name].xp is np]
+        object.__setattr__(self, "combining", frozenset(combining))
+
+    def may_be_alias(self, step: Step) -> bool:
+        """Whether the step's output could be its input under another name: the two are the same array."""
         op = step.op
         if op is None:
-            self._add_copy(number, step)
-        elif op.type == "Const" or step.folded is not None:
-            for slot in step.outputs:
-                if self.is_used(slot):
-                    self._add_constant(step, slot)
-        elif op.type in VARIABLE_OPS:
-            self._name_global(step.outputs[0], self.kernel(step, op)())
-        elif self.is_silent(step):
-            if step.outputs:
-                self.names[step.outputs[0]] = self.names[step.inputs[0]]
-        elif traits_of(op.type).forwards and self._is_free(step):
-            self.call(number, step, self.expressions(step)[0], step.outputs, (self.names[step.inputs[0]],))
-        else:
-            self._add_kernel(number, step, op)
-
-    def is_alias(self, step: Step) -> bool:
-        """Whether the step's output is its input under another name."""
-        if step.op is None:
-            return super().is_alias(step)
+            return bool(step.inputs and step.outputs) and not step.reads[0] and is_host_copy(step)
         return (
-            traits_of(step.op.type).forwards
+            traits_of(op.type).forwards
             and step.folded is None
             and not step.reads[0]
             and step.inputs[0].location == step.outputs[0].location
-            and self._is_free(step)
+            and step.device in self.combining
         )
 
+
+class CurrentDevice:
+    """Which device is the thread's current one, as far as that is known where a line is written.
+
+    Args:
+        source: what is written to.
+        backends: full device name to the device.
+        is_fixed: whether the caller sees to it.
+    """
+
+    def __init__(self, source: Source, backends: Mapping[str, Any], is_fixed: bool = False) -> None:
+        self.name: str | None = None
+        self._source = source
+        self._entering = {} if is_fixed else {name: (at, backends[name]) for at, name in enumerate(backends)}
+
+    def enter(self, step: Step, device: str) -> None:
+        """Adds the line that makes a device the current one, where devices have to be switched."""
+        if device == self.name or device not in self._entering:
+            return
+        position, backend = self._entering[device]
+        if backend.enter is not None:
+            self.name = device
+            self._source.namespace[f"enter{position}"] = backend.enter
+            self._source.emit(step, f"enter{position}()")
+
+    def forget(self) -> None:
+        """Says that nobody knows which one it is from here on."""
+        self.name = None
+
+
+class KernelCalls:
+    """Writes the lines of one step.
+
+    Args:
+        environment: what the code is bound to.
+        schedule: what the plan does.
+        source: what is written to.
+        names: the names of values.
+        device: the current device.
+        liveness: the uses of the schedule's values.
+        whole: those in the whole plan, of which the schedule may be one lane.
+        copier: what copies between devices.
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        schedule: Schedule,
+        source: Source,
+        names: ValueNames,
+        device: CurrentDevice,
+        liveness: Liveness,
+        whole: Liveness,
+        copier: Copier = plain_copier,
+    ) -> None:
+        self._environment = environment
+        self._schedule = schedule
+        self._source = source
+        self._names = names
+        self._device = device
+        self._liveness = liveness
+        self._whole = whole
+        self._copier = copier
+        self._ends_chain: dict[int, bool] = {}
+        """Id of a step that is computed together with others to whether it is the last one."""
+        last_use, count = liveness.last_use, liveness.end
+        combining = environment.combining
+        for chain in convolution_chains(
+            schedule,
+            liveness.readers,
+            lambda slot: last_use[slot] < count,
+            lambda step: step.device in combining,
+        ):
+            self._ends_chain.update((id(step), step is chain[-1]) for step in chain)
+
+    def add(self, number: int, step: Step) -> None:
+        """Adds the lines of a step, whose position in the schedule is given."""
+        op, names = step.op, self._names
+        if op is None:
+            self._add_copy(step)
+        elif op.type == "Const" or step.folded is not None:
+            for slot in step.outputs:
+                if names.is_used(slot):
+                    self._add_constant(step, slot)
+        elif op.type in VARIABLE_OPS:
+            names.name_global(step.outputs[0], self._kernel(step, op)())
+        elif self.is_silent(step):
+            if step.outputs:
+                names.of[step.outputs[0]] = names.of[step.inputs[0]]
+        elif traits_of(op.type).forwards and step.device in self._environment.combining:
+            names.assign(step, names.expressions(step)[0], step.outputs, names.arguments(step))
+        else:
+            self._add_kernel(number, step, op)
+
     def is_silent(self, step: Step) -> bool:
-        """Whether the step has no line."""
+        """Whether a kernel has no line."""
         op = step.op
         if op is None:
             return False
-        return self.is_alias(step) or (op.type in _WITHOUT_EFFECT and self._is_free(step))
-
-    def _find_uses(self) -> None:
-        """As for any lines; and which steps are computed together."""
-        super()._find_uses()
-        count = len(self.schedule.steps)
-
-        def is_open(slot: Slot) -> bool:
-            return self._last[slot] < count
-
-        for chain in convolution_chains(self.schedule, self._readers, is_open, self._is_free):
-            self._chained.update((id(step), step is chain[-1]) for step in chain)
-
-    def expressions(self, step: Step) -> list[str]:
-        """What the kernel is called with."""
-        return [
-            f"{self.names[slot]}.value" if reads else self.names[slot]
-            for slot, reads in zip(step.inputs, step.reads, strict=True)
-        ]
-
-    def enter(self, step: Step, backend: Any) -> None:
-        """Makes the step's device the current one, where devices have to be switched."""
-        if backend.enter is not None and self._entered != backend.device:
-            self._entered = backend.device
-            name = f"enter{list(self.backends).index(backend.device)}"
-            self.namespace[name] = backend.enter
-            self.emit(step, f"{name}()")
-
-    # Constants and copies
+        return self._liveness.is_alias(step) or (
+            op.type in _WITHOUT_EFFECT and step.device in self._environment.combining
+        )
 
     def _add_constant(self, step: Step, slot: Slot) -> None:
-        backend, on_host = self.backends[step.device], slot.location.on_host
-        value = self.constants(slot.tensor, step.constant_value, backend, on_host)
-        self._name_global(slot, value)
+        environment = self._environment
+        backend, on_host = environment.backends[step.device], slot.location.on_host
+        value = environment.constants(slot.tensor, step.constant_value, backend, on_host)
+        self._names.name_global(slot, value)
 
-    def _name_global(self, slot: Slot, value: Any) -> None:
-        """Makes what is there before the step a global."""
-        self._globals[slot] = value
-        self.names[slot] = self.bound("c", value)
-
-    def _add_copy(self, number: int, step: Step) -> None:
+    def _add_copy(self, step: Step) -> None:
         source, target = step.inputs[0], step.outputs[0]
-        (value,) = self.expressions(step)
-        copier, backend = self.copier(source, target)
-        if copier is None and not step.reads[0]:
-            self.names[target] = self.names[source]
+        names, fetches = self._names, self._schedule.fetches
+        (value,) = names.expressions(step)
+        if self._liveness.is_alias(step):
+            names.of[target] = names.of[source]
             return
-        call = value
-        if copier is not None:
-            self.enter(step, backend)
-            call = f"{self.bound('k', copier)}({value})"
+        if not is_host_copy(step):
+            backends = self._environment.backends
+            sender, receiver = backends[source.location.device], backends[target.location.device]
+            copier, backend = self._copier(sender, receiver, source, target)
+            self._device.enter(step, backend.device)
+            value = f"{self._source.name_global('k', copier)}({value})"
             if not target.location.on_host and backend.memory is not None:
-                call = self.account(target, call, backend.memory, step, "")
-        self.call(number, step, call, (target,), (self.names[source],))
-        if step.reads[0] and target in self.schedule.fetches:
-            fetch = retval_name(target.tensor, self.schedule.fetches.index(target))
-            self.blamed[len(self.owners) - 1] = fetch
+                value = counted(self._source, step, target, value, backend.memory)
+        names.assign(step, value, (target,), names.arguments(step))
+        if step.reads[0] and target in fetches:
+            fetch = retval_name(target.tensor, fetches.index(target))
+            self._source.blamed[len(self._source.owners) - 1] = fetch
 
     # Kernels
 
-    def kernel(self, step: Step, op: Operation) -> Callable[..., Any]:
+    def _kernel(self, step: Step, op: Operation) -> Callable[..., Any]:
         """The bound function of a node."""
-        backend = self.backends[step.device]
+        backend = self._environment.backends[step.device]
         if isinstance(step, FusedStep):
-            functions = [self.kernel(member, member.op) for member in step.members if member.op is not None]
+            functions = [self._kernel(one, one.op) for one in step.steps if one.op is not None]
             return fused_function(step, backend.xp, functions)
         if op.type in PLACEHOLDERS:
             error = missing_feed_error(op)
@@ -150,81 +246,76 @@ class KernelLines(MemoryLines):
 
             return fail
         xp = backend.xp
-        if xp is not np and self._is_on_host(step):
+        if xp is not np and is_on_host(step):
             xp = np
-        return bind(op.type, backend.device_type, xp, op, self.session, step.device)
+        return bind(op.type, backend.device_type, xp, op, self._environment.resources, step.device)
 
     def _add_kernel(self, number: int, step: Step, op: Operation) -> None:
-        names = tuple(self.names[slot] for slot in step.inputs)
-        backend = self.backends[step.device]
+        source, names = self._source, self._names
+        arguments, values = names.arguments(step), names.expressions(step)
+        backend = self._environment.backends[step.device]
         memory = backend.memory
-        values = self.expressions(step)
         if memory is not None and op.type in ASSIGNMENTS:
-            values[1] = self._own_value(step, values[1], memory)
-        function = self._in_chain(step, op) if id(step) in self._chained else self.kernel(step, op)
-        if (reused := self._reused(number, step, op, function)) is not None:
-            values.append(f"out={self.names[reused]}")
-        call = f"{self.bound('k', function)}({', '.join(values)})"
-        self.enter(step, backend)
-        is_counted = memory is not None or backend.owns_arrays
-        reservation = self._reserve(step, memory) if is_counted else ""
+            producer = self._whole.producers.get(step.inputs[1])
+            if producer is not None and producer.op_type == "Const":
+                values[1] = counted_copy(source, step, values[1], memory)
+        function = self._kernel(step, op)
+        if id(step) in self._ends_chain:
+            function = chain_function(op, self._ends_chain[id(step)], function)
+        elif (reused := self._reused(number, step, op, function)) is not None:
+            values.append(f"out={names.of[reused]}")
+        call = f"{source.name_global('k', function)}({', '.join(values)})"
+        self._device.enter(step, step.device)
+        reservation = "" if memory is None else reserve_output(source, step, memory)
+
+        def in_its_memory(slot: Slot, value: str, reservation: str = "") -> str:
+            if backend.owns_arrays:
+                return where_declared(source, step, slot, value, backend)
+            return value if memory is None else counted(source, step, slot, value, memory, reservation)
+
         if len(step.outputs) == 1:
-            slot = step.outputs[0]
             if op.op_def is not None and op.op_def.outputs[0].is_list:
-                self.namespace["only"] = _only
+                source.namespace["only"] = _only
                 call = f"only({call})"
-            if is_counted:
-                call = self.account(slot, call, memory, step, reservation)
-            self.call(number, step, call, step.outputs, names)
+            call = in_its_memory(step.outputs[0], call, reservation)
+            names.assign(step, call, step.outputs, arguments)
         else:
-            self.call(number, step, call, step.outputs, names)
-            for slot in step.outputs if is_counted else ():
-                if self.is_used(slot):
-                    name = self.names[slot]
-                    noted = self.account(slot, name, memory, step, "")
+            names.assign(step, call, step.outputs, arguments)
+            for slot in step.outputs:
+                if names.is_used(slot):
+                    name = names.of[slot]
+                    noted = in_its_memory(slot, name)
                     if noted != name:
-                        self.emit(step, f"{name} = {noted}")
+                        source.emit(step, f"{name} = {noted}")
         if reservation:
-            self.emit(step, f"del {reservation}")
+            source.emit(step, f"del {reservation}")
         if memory is not None:
-            self._account_for_variables(step, memory)
-
-    def _is_free(self, step: Step) -> bool:
-        """Whether a step on the CPU may be computed otherwise than op by op: nothing is measured or accounted for."""
-        found = self._free_devices.get(step.device)
-        if found is None:
-            backend = self.backends[step.device]
-            found = self.retires_early and backend.memory is None and backend.xp is np
-            self._free_devices[step.device] = found
-        return found
-
-    def _in_chain(self, step: Step, op: Operation) -> Callable[..., Any]:
-        """The function of a step that is computed together with others."""
-        return chain_function(op, self._chained[id(step)], self.kernel(step, op))
+            count_variables(source, names, step, memory)
 
     def _reused(self, number: int, step: Step, op: Operation, function: Any) -> Slot | None:
         """The input whose array the result is written to: one that is large, made in this step and read by it alone."""
-        if not self._is_free(step) or len(step.outputs) != 1 or id(step) in self._chained:
+        if step.device not in self._environment.combining or len(step.outputs) != 1:
             return None
         result = step.outputs[0].tensor
         if is_known_small(result):
             return None
         if not isinstance(function, np.ufunc):
-            entry = find_compute(op.type, self.backends[step.device].device_type)
+            entry = find_compute(op.type, self._environment.backends[step.device].device_type)
             if entry is None or not entry.takes_out:
                 return None
+        liveness, whole = self._liveness, self._whole
         for slot, reads in zip(step.inputs, step.reads, strict=True):
-            producer = self._producers.get(slot)
+            producer = whole.producers.get(slot)
             if (
                 not reads
                 and not slot.is_ref
-                and self.names[slot][0] == "t"
-                and slot not in self._roots
-                and self._last[slot] == number
-                and set(map(id, self._readers[slot])) == {id(step)}
+                and self._names.is_local(slot)
+                and slot not in liveness.roots
+                and liveness.last_use[slot] == number
+                and whole.is_for_one(slot, step)
                 and producer is not None
                 and producer.op is not None
-                and self._makes_new(producer)
+                and makes_new_memory(producer)
                 and has_room_for_result(slot.tensor, [other.tensor for other in step.inputs], result)
             ):
                 return slot

@@ -1,4 +1,4 @@
-"""Lines of a plan for loops: a frame is a ``while``, and what goes into the next iteration has a name of its own.
+"""Lines of loops: a frame is a ``while``, and what goes into the next iteration has a name of its own.
 
 ::
 
@@ -14,7 +14,7 @@
      n0 = k2(t1, c1)              the body, NextIteration
 
 That is the form of a plain loop (``loop_facts``). Others, which TensorFlow executes too, have a guard for every value
-that is carried on or given, and end when nothing is carried on any more::
+that is carried on or given, its flag, and end when nothing is carried on any more::
 
     n0, g1 = None, False
     t0, g2 = None, False
@@ -41,19 +41,24 @@ import numpy as np
 
 from gpuplace.errors import CancelledError, InternalError
 from gpuplace.graph.op_sets import EXITS, LOOP_OPS, SWITCHES
-from gpuplace.plan.codegen.branches import BranchLines
+from gpuplace.plan.codegen.branches import Branches
+from gpuplace.plan.codegen.kernel_calls import CurrentDevice
+from gpuplace.plan.codegen.source import Source
+from gpuplace.plan.codegen.value_names import ValueNames
+from gpuplace.plan.schedule.guards import Block
+from gpuplace.plan.schedule.liveness import Liveness
 from gpuplace.plan.schedule.loop_facts import LoopFacts
 from gpuplace.plan.schedule.loop_frames import DECIDING, GOING_ON, LEAVING
-from gpuplace.plan.schedule.partition import Loop, Slot, Step, retval_name
+from gpuplace.plan.schedule.partition import Loop, Schedule, Slot, Step, retval_name
 
-__all__ = ["LoopLines"]
+__all__ = ["Loops"]
 
 _POSITIONS = tuple(np.asarray(position, np.int32) for position in range(2))
 """What a merge says about its input."""
 
 
 @dataclass(slots=True, eq=False)
-class _Open:
+class _OpenLoop:
     """A loop whose lines are being written."""
 
     loop: Loop
@@ -62,16 +67,15 @@ class _Open:
     """The guard of the whole loop."""
     indent: str
     """That of the lines around it."""
-    around: Any
-    """The guards around it."""
+    guards_around: Block
     first: str = ""
     """The guard that is true in the first iteration, where it is not plain."""
     part: int = DECIDING
     """Which part of it is being written."""
     indices: list[str] = field(default_factory=list)
     """Lines that say, for the next iteration, which of its inputs a merge takes."""
-    block: Any = None
-    """The guards before the block that ends a plain loop."""
+    before_leaving: tuple[Block, str | None] | None = None
+    """The guards, and the current device, before the block that ends a plain loop."""
     taken: str = ""
     """The guard of another iteration of a plain loop."""
 
@@ -81,64 +85,80 @@ class _Open:
         return (self.loop.leaving, self.loop.going_on, self.loop.end)[self.part]
 
 
-@dataclass
-class LoopLines(BranchLines):
-    """The part of a ``PlanBuilder`` that writes loops."""
+@dataclass(frozen=True, slots=True)
+class _Caught:
+    """A value inside a loop that the caller gets."""
 
-    _open: list[_Open] = field(default_factory=list)
-    _starting: dict[int, list[Loop]] = field(default_factory=dict)
-    _loops: LoopFacts | None = None
-    _given_up: dict[Loop, dict[Slot, None]] = field(default_factory=dict)
-    """Values that are needed up to the end of a loop."""
-    _own_names: dict[Slot, str] = field(default_factory=dict)
-    """Names of values that outlive an iteration."""
-    _flags: dict[Slot, str] = field(default_factory=dict)
-    """Guards that say whether a value is there that outlives an iteration, in loops that are not plain."""
-    _caught: dict[Slot, tuple[str, str, str]] = field(default_factory=dict)
-    """Values inside loops that the caller gets: name, guard, and what fails the second time."""
+    name: str
+    """The local name that keeps it."""
+    flag: str
+    """The guard that says whether it is there."""
+    fail: str
+    """What is called when it is made a second time."""
 
-    # What is known beforehand
 
-    def _find_uses(self) -> None:
-        """As for any lines; what comes from outside of a loop is needed up to its end."""
-        if not self.schedule.loops:
-            super()._find_uses()
-            return
-        facts = self._loops = LoopFacts(self.schedule, self._roots)
-        self._own_names.update((slot, f"n{number}") for number, slot in enumerate(facts.carried))
-        self.names.update(self._own_names)
-        for loop in self.schedule.loops:
+class Loops:
+    """Writes the loops of a schedule.
+
+    Args:
+        schedule: what the plan does.
+        session: tells by ``is_closed`` when loops have to end.
+        source: what is written to.
+        names: the names of values.
+        device: the current device.
+        branches: the guards of steps.
+        liveness: the uses of values; what a loop takes from outside is needed up to its end from now on.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        session: Any,
+        source: Source,
+        names: ValueNames,
+        device: CurrentDevice,
+        branches: Branches,
+        liveness: Liveness,
+    ) -> None:
+        self._schedule = schedule
+        self._session = session
+        self._source = source
+        self._names = names
+        self._device = device
+        self._branches = branches
+        self._liveness = liveness
+        self._open: list[_OpenLoop] = []
+        self._starting: dict[int, list[Loop]] = {}
+        for loop in schedule.loops:
             self._starting.setdefault(loop.start, []).append(loop)
-        super()._find_uses()
-        for step, loops in zip(self.schedule.steps, facts.around, strict=True):
+        self._facts = facts = LoopFacts(schedule, liveness.roots)
+        self._flags: dict[Slot, str] = {}
+        """Guards that say whether a value is there that outlives an iteration, in loops that are not plain."""
+        self._caught: dict[Slot, _Caught] = {}
+        names.reserved.update((slot, f"n{number}") for number, slot in enumerate(facts.carried))
+        names.of.update(names.reserved)
+        self._kept_to_end = self._keep_to_end()
+        """Values that are needed up to the end of a loop."""
+
+    def _keep_to_end(self) -> dict[Loop, dict[Slot, None]]:
+        facts, roots, last_use = self._facts, self._liveness.roots, self._liveness.last_use
+        kept: dict[Loop, dict[Slot, None]] = {}
+        for step, loops in zip(self._schedule.steps, facts.around, strict=True):
             for slot in step.inputs if loops else ():
-                root = self._roots.get(slot, slot)
+                root = roots.get(slot, slot)
                 outside = next((one for one in loops if facts.comes_from_outside(root, one)), None)
                 if outside is not None:
-                    self._given_up.setdefault(outside, {})[root] = None
-        for loop, roots in self._given_up.items():
-            for root in [root for root in roots if not loop.start <= self._last[root] < loop.end]:
-                del roots[root]
-            self._last.update(dict.fromkeys(roots, -1))
-
-    def is_alias(self, step: Step) -> bool:
-        """Whether the step's output is its input under another name."""
-        return not any(slot in self._own_names for slot in step.outputs) and super().is_alias(step)
-
-    def take(self, slot: Slot) -> str:
-        """A local name for a new value."""
-        name = self._own_names.get(slot)
-        if name is None:
-            return super().take(slot)
-        self.names[slot] = name
-        return name
+                    kept.setdefault(outside, {})[root] = None
+        for loop, found in kept.items():
+            for root in [root for root in found if not loop.start <= last_use[root] < loop.end]:
+                del found[root]
+            last_use.update(dict.fromkeys(found, -1))
+        return kept
 
     # Where loops begin and end
 
-    def _at(self, number: int) -> None:
-        """Adds what stands between two steps."""
-        if not self._starting:
-            return
+    def write_between(self, number: int) -> None:
+        """Adds what stands before the step at a position: beginnings and ends of loops."""
         if not number:
             self._prepare_catching()
         while True:
@@ -149,116 +169,104 @@ class LoopLines(BranchLines):
             else:
                 return
 
-    def _facts(self) -> LoopFacts:
-        assert self._loops is not None
-        return self._loops
-
     def _begin_loop(self, loop: Loop) -> None:
-        facts, guards = self._facts(), self._guards
-        self._current = None
-        around = facts.guards_around(loop, guards, self._guard_of)
+        facts, source, branches = self._facts, self._source, self._branches
+        guards, guard_of = branches.guards, branches.guard_of
+        source.current = None
+        around = facts.guards_around(loop, guards, guard_of)
         is_plain = len(around) <= 1 and facts.is_plain(loop)
         guard = next(iter(around), None) if is_plain else None
-        opened = _Open(loop, is_plain, guard, self._indent, guards.begin_block(guard))
+        opened = _OpenLoop(loop, is_plain, guard, source.indent, guards.begin_block(guard))
         self._open.append(opened)
         if guard is not None:
-            self.emit(None, f"if {guard}:")
-            self._indent += " "
+            source.emit(None, f"if {guard}:")
+            source.indent += " "
         if is_plain:
             self._carry_entries(opened)
         else:
-            self._raise_flags(opened)
-        self.emit(None, "while True:")
-        self._indent += " "
-        self.namespace["session"], self.namespace["stop"] = self.session, _stop
-        self.emit(None, "if session.is_closed: stop()")
-        self._entered = None
+            self._lower_flags(opened)
+        source.emit(None, "while True:")
+        source.indent += " "
+        source.namespace["session"], source.namespace["stop"] = self._session, _stop
+        source.emit(None, "if session.is_closed: stop()")
+        self._device.forget()
         if not is_plain:
             for step in facts.steps(loop):
                 for slot in step.inputs:
                     if facts.comes_from_outside(slot, loop) and not facts.is_invariant(slot):
-                        found = guards.all_of([self._guard_of.get(slot), opened.first])
+                        found = guards.all_of([guard_of.get(slot), opened.first])
                         if found is not None:
-                            self._guard_of[slot] = found
+                            guard_of[slot] = found
 
-    def _next_part(self, opened: _Open) -> None:
-        loop, guards = opened.loop, self._guards
+    def _next_part(self, opened: _OpenLoop) -> None:
+        loop, guards, source = opened.loop, self._branches.guards, self._source
         opened.part += 1
-        self._current = None
+        source.current = None
         if opened.part > GOING_ON:
             self._end_loop(opened)
         elif not opened.is_plain:
             pass
         elif opened.part == LEAVING:
-            predicate = self._facts().predicate(loop)
-            other, opened.taken = guards.branches(predicate, self.names.get(predicate, ""), None)
-            self.emit(None, f"if {other}:")
-            self._indent += " "
-            opened.block = guards.begin_block(other), self._entered
+            predicate = self._facts.predicate(loop)
+            other, opened.taken = guards.branches(predicate, self._names.of.get(predicate, ""), None)
+            source.emit(None, f"if {other}:")
+            source.indent += " "
+            opened.before_leaving = guards.begin_block(other), self._device.name
         else:
             self._forget_iteration(loop)
-            self.emit(None, "break")
-            self._indent = self._indent[:-1]
-            block, self._entered = opened.block
+            source.emit(None, "break")
+            source.indent = source.indent[:-1]
+            assert opened.before_leaving is not None
+            block, self._device.name = opened.before_leaving
             guards.end_block(block)
             guards.assume(opened.taken)
 
     def _forget_iteration(self, loop: Loop) -> None:
         """Adds the line that drops what the iteration that was not done would have needed."""
-        facts = self._facts()
-        made = [slot for step in facts.steps(loop)[: loop.going_on - loop.start] for slot in step.outputs]
-        left = {
-            self.names[slot]
-            for slot in made
-            if slot not in self._own_names
-            and self.names.get(slot, "")[:1] == "t"
-            and not facts.comes_from_outside(self._roots.get(slot, slot), loop)
-        }
-        if left := left - set(self._free):
-            self.emit(None, f"{' = '.join(sorted(left))} = None")
-
-    def _end_loop(self, opened: _Open) -> None:
-        loop = opened.loop
-        self._open.pop()
-        flags = [
-            self._flags[slot]
-            for slot, of in self._facts().carried.items()
-            if of is loop and slot in self._flags
-        ]
-        for line in opened.indices:
-            self.emit(None, line)
-        if not opened.is_plain:
-            self.emit(None, f"{opened.first} = False")
-            self.emit(None, f"if not ({' or '.join(flags)}): break" if flags else "break")
-        self._indent = opened.indent
-        self._guards.end_block(opened.around)
-        self._entered = None
-        self._set_guards_behind(opened)
-        self._dead.extend(
-            self.names[root] for root in self._given_up.get(loop, ()) if self.names.get(root, "")[:1] == "t"
+        facts, names, roots = self._facts, self._names, self._liveness.roots
+        left = names.taken_by(
+            slot
+            for step in facts.steps(loop)[: loop.going_on - loop.start]
+            for slot in step.outputs
+            if slot not in names.reserved and not facts.comes_from_outside(roots.get(slot, slot), loop)
         )
-        if self._dead:
-            self._dead[:] = dict.fromkeys(self._dead)
-            self.emit(None, f"del {', '.join(self._dead)}")
-            self._free.extend(self._dead)
-            self._dead.clear()
+        if left:
+            self._source.emit(None, f"{' = '.join(left)} = None")
 
-    def _set_guards_behind(self, opened: _Open) -> None:
+    def _end_loop(self, opened: _OpenLoop) -> None:
+        loop, source, names = opened.loop, self._source, self._names
+        self._open.pop()
+        for line in opened.indices:
+            source.emit(None, line)
+        if not opened.is_plain:
+            carried = [slot for slot, of in self._facts.carried.items() if of is loop]
+            flags = [self._flags[slot] for slot in carried if slot in self._flags]
+            source.emit(None, f"{opened.first} = False")
+            source.emit(None, f"if not ({' or '.join(flags)}): break" if flags else "break")
+        source.indent = opened.indent
+        self._branches.guards.end_block(opened.guards_around)
+        self._device.forget()
+        self._set_guards_behind(opened)
+        names.retire(self._kept_to_end.get(loop, ()))
+        names.delete_dead(None)
+
+    def _set_guards_behind(self, opened: _OpenLoop) -> None:
         """Says when there is what the loop gives."""
+        names, guard_of = self._names, self._branches.guard_of
         exits = [(step.op, slot) for step in self._exits(opened.loop) for slot in step.outputs]
-        if opened.is_plain:
-            if opened.guard is not None:
-                names = [self._own_names[slot] for _, slot in exits if self.is_used(slot)]
-                if names:
-                    self.emit(None, f"else: {' = '.join(names)} = None")
-                for op, slot in exits:
-                    self._guard_of[slot] = self._guard_of[op] = opened.guard
-            return
+        if opened.is_plain and opened.guard is not None:
+            used = [names.reserved[slot] for _, slot in exits if names.is_used(slot)]
+            if used:
+                self._source.emit(None, f"else: {' = '.join(used)} = None")
         for op, slot in exits:
-            self._guard_of[slot] = self._guard_of[op] = self._flags[slot]
+            guard = opened.guard if opened.is_plain else self._flags[slot]
+            if guard is not None:
+                guard_of[slot] = guard
+                if op is not None:
+                    guard_of[op] = guard
 
-    def _exits(self, loop: Loop) -> list[Any]:
-        facts = self._facts()
+    def _exits(self, loop: Loop) -> list[Step]:
+        facts = self._facts
         return [
             step
             for number, step in enumerate(facts.steps(loop), loop.start)
@@ -267,9 +275,9 @@ class LoopLines(BranchLines):
 
     # What outlives an iteration
 
-    def _carry_entries(self, opened: _Open) -> None:
+    def _carry_entries(self, opened: _OpenLoop) -> None:
         """Gives what is carried on its first value, and what leaves its name."""
-        facts, loop = self._facts(), opened.loop
+        facts, source, names, loop = self._facts, self._source, self._names, opened.loop
         done: dict[Slot, None] = {}
         for step in facts.steps(loop):
             carried = next((slot for slot in step.inputs if facts.carried.get(slot) is loop), None)
@@ -277,138 +285,125 @@ class LoopLines(BranchLines):
                 continue
             entry = facts.entry(step, loop)
             assert entry is not None
-            name = self._own_names[carried]
+            name = names.reserved[carried]
             if carried not in done:
-                self.emit(None, f"{name} = {self.names[entry]}")
+                source.emit(None, f"{name} = {names.of[entry]}")
             done[carried] = done[entry] = None
-            if self.is_used(step.outputs[1]):
+            if names.is_used(step.outputs[1]):
                 first, later = (
-                    self.bound("j", _POSITIONS[at])
+                    source.name_global("j", _POSITIONS[at])
                     for at in (step.inputs.index(entry), step.inputs.index(carried))
                 )
-                self.emit(None, f"{name}i = {first}")
+                source.emit(None, f"{name}i = {first}")
                 opened.indices.append(f"{name}i = {later}")
-        self._name_exits(loop)
-        ending = self._given_up.get(loop, {})
-        readers = {slot: [r for r in self._readers.get(slot, ()) if not facts.is_header(r)] for slot in done}
-        for slot in [slot for slot in done if slot in ending and not readers[slot]]:
-            del ending[slot]
-            if self.names[slot][:1] == "t":
-                self.emit(None, f"del {self.names[slot]}")
-                self._free.append(self.names[slot])
+        self._reserve_exits(loop)
+        ending, readers = self._kept_to_end.get(loop, {}), self._liveness.readers
+        for slot in done:
+            if slot in ending and all(map(facts.is_header, readers.get(slot, ()))):
+                del ending[slot]
+                names.delete(slot)
 
-    def _name_exits(self, loop: Loop) -> list[Slot]:
+    def _reserve_exits(self, loop: Loop) -> list[Slot]:
+        """Gives what leaves a loop names that last."""
         slots = [slot for step in self._exits(loop) for slot in step.outputs]
         for slot in slots:
-            self._own_names[slot] = f"t{self._locals}"
-            self._locals += 1
+            self._names.reserved[slot] = self._names.new_local()
         return slots
 
-    def _raise_flags(self, opened: _Open) -> None:
+    def _lower_flags(self, opened: _OpenLoop) -> None:
         """Says that nothing is carried on or given yet."""
-        facts, loop = self._facts(), opened.loop
-        carried = [slot for slot, of in facts.carried.items() if of is loop]
-        for slot in [*carried, *self._name_exits(loop)]:
-            self.emit(None, f"{self._own_names[slot]} = None")
-            self.names[slot] = self._own_names[slot]
-            self._guard_of[slot] = self._flags[slot] = self._guards.fresh("False")
-        opened.first = self._guards.fresh("True")
+        loop, names, guards = opened.loop, self._names, self._branches.guards
+        carried = [slot for slot, of in self._facts.carried.items() if of is loop]
+        for slot in [*carried, *self._reserve_exits(loop)]:
+            names.of[slot] = names.reserved[slot]
+            self._source.emit(None, f"{names.of[slot]} = None")
+            self._branches.guard_of[slot] = self._flags[slot] = guards.fresh("False")
+        opened.first = guards.fresh("True")
 
     # Steps
 
-    def add(self, number: int, step: Step) -> None:
-        """Adds the lines of a step."""
-        if self._loops is None:
-            super().add(number, step)
-            return
-        loop = self._loops.around[number][-1] if self._loops.around[number] else None
-        if loop is not None and self._open[-1].is_plain and self._loops.is_header(step):
-            self._add_header(number, step)
-        elif step.op_type in LOOP_OPS:
-            (value,) = self.expressions(step)
-            self.call(number, step, value, step.outputs, (self.names[step.inputs[0]],))
-        else:
-            super().add(number, step)
+    def is_header(self, step: Step) -> bool:
+        """Whether a step takes, in a plain loop, what the last iteration has left."""
+        return bool(self._open) and self._open[-1].is_plain and self._facts.is_header(step)
+
+    def add_header(self, step: Step) -> None:
+        """Takes what was carried on, and lets go of it."""
+        names = self._names
+        carried = next(slot for slot in step.inputs if slot in self._facts.carried)
+        name = names.reserved[carried]
+        value, index = step.outputs
+        names.assign(step, name, (value,), (name,))
+        if len(self._liveness.readers[carried]) == 1:
+            self._source.emit(step, f"{name} = None")
+        if names.is_used(index):
+            names.assign(step, f"{name}i", (index,))
+
+    @staticmethod
+    def is_loop_op(step: Step) -> bool:
+        """Whether a step only hands on what it gets, into a frame, out of it, or to its next iteration."""
+        return step.op_type in LOOP_OPS
+
+    def add_loop_op(self, step: Step) -> None:
+        """Adds the line of such a step."""
+        (value,) = self._names.expressions(step)
+        self._names.assign(step, value, step.outputs, self._names.arguments(step))
+
+    def note_outputs(self, step: Step) -> None:
+        """Adds the lines that say that values are there which outlive an iteration."""
+        source = self._source
         for slot in step.outputs:
             if slot in self._flags:
                 flag = self._flags[slot]
                 if step.op_type in EXITS:
-                    again = self.bound("x", _failing_again(f"exit of {step.name}", step.name))
-                    self.emit(step, f"if {flag}: {again}()")
-                self.emit(step, f"{flag} = True")
+                    again = source.name_global("x", _failing_again(f"exit of {step.name}", step.name))
+                    source.emit(step, f"if {flag}: {again}()")
+                source.emit(step, f"{flag} = True")
             if slot in self._caught:
-                self._catch(step, slot)
+                self._catch(step, slot, self._caught[slot])
 
-    def _catch(self, step: Step, slot: Slot) -> None:
+    def _catch(self, step: Step, slot: Slot, caught: _Caught) -> None:
         """Keeps a value for the caller; a switch's, if it is there."""
-        name, flag, again = self._caught[slot]
-        guard = self._guards.known(self._guard_of.get(slot)) if step.op_type in SWITCHES else None
-        if guard is not None:
-            self.emit(step, f"if {guard} and {flag}: {again}()")
-            self.emit(step, f"if {guard}: {name}, {flag} = {self.names[slot]}, True")
-        else:
-            self.emit(step, f"if {flag}: {again}()")
-            self.emit(step, f"{name}, {flag} = {self.names[slot]}, True")
+        name, flag, branches = caught.name, caught.flag, self._branches
+        guard = branches.guards.known(branches.guard_of.get(slot)) if step.op_type in SWITCHES else None
+        only_if = "" if guard is None else f"if {guard}: "
+        self._source.emit(step, f"if {f'{guard} and ' if guard else ''}{flag}: {caught.fail}()")
+        self._source.emit(step, f"{only_if}{name}, {flag} = {self._names.of[slot]}, True")
 
-    def _add_header(self, number: int, step: Step) -> None:
-        """Takes what was carried on, and lets go of it."""
-        facts = self._facts()
-        carried = next(slot for slot in step.inputs if slot in facts.carried)
-        name = self._own_names[carried]
-        value, index = step.outputs
-        self.call(number, step, name, (value,), (name,))
-        if len(self._readers[carried]) == 1:
-            self.emit(step, f"{name} = None")
-        if self.is_used(index):
-            self.call(number, step, f"{name}i", (index,), ())
-
-    def _add_guarded(self, number: int, step: Step) -> None:
-        """Adds the lines of a step, below the guards of its branch."""
-        if self._loops is None:
-            super()._add_guarded(number, step)
-            return
-        is_header = bool(self._open) and self._open[-1].is_plain and self._loops.is_header(step)
-        if is_header:
-            if self.is_timed:
-                self.add_check(number)
-            self.add(number, step)
-            return
-        super()._add_guarded(number, step)
+    def set_flag_guards(self, step: Step) -> None:
+        """Says that what a step makes is there where its flag says so."""
         for slot in step.outputs:
             if slot in self._flags:
-                self._guard_of[slot] = self._flags[slot]
+                self._branches.guard_of[slot] = self._flags[slot]
 
-    def _absent(self, step: Step) -> str:
+    def absent(self, step: Step) -> str:
         """What is done in place of a step in a branch that was not taken."""
-        if step.op_type in EXITS and step.outputs[0] in self._flags:
+        flagged = [slot for slot in step.outputs if slot in self._flags]
+        if not flagged:
+            return self._branches.absent(step)
+        if step.op_type in EXITS:
             return ""
-        carried = [slot for slot in step.outputs if slot in self._flags]
-        if carried:
-            return "; ".join(
-                f"{self._own_names[slot]}, {self._flags[slot]} = None, False" for slot in carried
-            )
-        return super()._absent(step)
+        reserved = self._names.reserved
+        return "; ".join(f"{reserved[slot]}, {self._flags[slot]} = None, False" for slot in flagged)
 
     # Fetches inside loops
 
     def _prepare_catching(self) -> None:
-        facts = self._facts()
-        for position, slot in enumerate(self.schedule.fetches):
+        facts, source = self._facts, self._source
+        for position, slot in enumerate(self._schedule.fetches):
             number = facts.made_at.get(slot, -1)
             if number < 0 or slot in self._caught:
                 continue
-            if len(facts.around[number]) > (self.schedule.steps[number].op_type in EXITS):
+            if len(facts.around[number]) > (self._schedule.steps[number].op_type in EXITS):
                 node = retval_name(slot.tensor, position)
-                again = self.bound("z", _failing_again(f"Retval[{position}]", node))
-                name, flag = f"y{position}", self._guards.fresh("False")
-                self.emit(None, f"{name} = None")
-                self._caught[slot] = name, flag, again
+                again = source.name_global("z", _failing_again(f"Retval[{position}]", node))
+                name, flag = f"y{position}", self._branches.guards.fresh("False")
+                source.emit(None, f"{name} = None")
+                self._caught[slot] = _Caught(name, flag, again)
 
-    def _check_fetches(self) -> None:
-        """Adds the lines that fail where a fetched value was not made."""
-        for slot, (name, flag, _) in self._caught.items():
-            self.names[slot], self._guard_of[slot] = name, flag
-        super()._check_fetches()
+    def release_caught(self) -> None:
+        """Says that fetched values are those that were caught."""
+        for slot, caught in self._caught.items():
+            self._names.of[slot], self._branches.guard_of[slot] = caught.name, caught.flag
 
 
 def _stop() -> None:

@@ -50,10 +50,10 @@ def piece_starts(steps: Sequence[Step]) -> list[int]:
     marks = []
     mark, mask = 0, (1 << 8 * _CONTEXT) - 1
     for step in steps:
-        kind = step.op_type
-        known = hashes.get(kind)
+        op_type = step.op_type
+        known = hashes.get(op_type)
         if known is None:
-            known = hashes[kind] = crc32(kind.encode()) & 255
+            known = hashes[op_type] = crc32(op_type.encode()) & 255
         mark = (mark << 8 | known) & mask
         marks.append(mark * 0x9E3779B1 & mask)
     starts = [0]

@@ -42,16 +42,16 @@ def convolution_chains(
             if len(following) != 1 or not is_open(slot):
                 break
             (reader,) = following
-            kind = reader.op_type
+            op_type = reader.op_type
             if (
-                (kind not in allowed and kind != "Conv2D")
+                (op_type not in allowed and op_type != "Conv2D")
                 or reader.device != step.device
                 or reader.inputs[0] is not slot
                 or reader.inputs.count(slot) > 1
                 or not _is_plain(reader.op)
             ):
                 break
-            allowed = list(FOLLOWERS[FOLLOWERS.index(kind) + 1 if kind in FOLLOWERS else 0 :])
+            allowed = list(FOLLOWERS[FOLLOWERS.index(op_type) + 1 if op_type in FOLLOWERS else 0 :])
             chain.append(reader)
         if len(chain) > 1:
             chains.append(chain)

@@ -254,7 +254,7 @@ class Folder:
         wanted = [tensor for tensor in fetches if tensor not in feeds]
         taken = set(wanted)
         running = set(operations)
-        needed: set[Operation] = set()
+        kept: set[Operation] = set()
         stack = [*targets, *(tensor.op for tensor in wanted)]
         controls: list[Operation] = []
         while stack or controls:
@@ -264,9 +264,9 @@ class Folder:
                 op = controls.pop()
                 if op in candidates and not constant[op].controls:
                     continue  # without effect, and no condition on what waits for it
-            if op in needed or op not in running:
+            if op in kept or op not in running:
                 continue
-            needed.add(op)
+            kept.add(op)
             if op in candidates:
                 controls.extend(constant[op].controls)
                 continue
@@ -275,10 +275,10 @@ class Folder:
             controls.extend(op._control_inputs)
         folded = {}
         for op in found:
-            if op in needed and op in candidates:
+            if op in kept and op in candidates:
                 outputs = [tensor for tensor in op.outputs if tensor in taken] or op.outputs[:1]
                 folded[op] = tuple(_constant_of(tensor, constant[op], keeps_name) for tensor in outputs)
-        return [op for op in operations if op in needed], folded
+        return [op for op in operations if op in kept], folded
 
 
 def _constant_of(tensor: Tensor, known: _Constant, keeps_name: bool) -> Folded:

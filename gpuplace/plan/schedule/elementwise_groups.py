@@ -53,7 +53,7 @@ MAX_ARRAYS = 32
 class FusedStep(Step):
     """Steps that are computed together; ``op`` is the last one's."""
 
-    members: tuple[Step, ...] = ()
+    steps: tuple[Step, ...] = ()
     """The steps, in their order."""
     launches: dict[Any, Any] = field(default_factory=dict)
     """Shapes of the inputs to what is called with them; None if the steps run one by one."""
@@ -61,7 +61,7 @@ class FusedStep(Step):
     @property
     def control_inputs(self) -> Sequence[Operation]:
         """Operations that have to run before."""
-        return [control for member in self.members for control in member.control_inputs]
+        return [control for step in self.steps for control in step.control_inputs]
 
 
 _known_calls: dict[tuple[Any, ...], int | None] = {}
@@ -114,7 +114,7 @@ class _Group:
     device: str
     sizes: Any
     """Shape of its values, as far as it is known."""
-    members: list[int] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
     """Numbers of its steps."""
     calls: int = 0
     above: int = 0
@@ -154,7 +154,7 @@ class _Search:
             self._before.append(before)
             if number not in guarded and self._is_wanted(step):
                 self._place(number, step)
-        return [group for group in self._groups if group.members]
+        return [group for group in self._groups if group.numbers]
 
     def _all_sources(self) -> list[list[int]]:
         steps_of: dict[Operation, list[int]] = {}
@@ -257,25 +257,25 @@ class _Search:
 
     def _add(self, group: _Group, numbers: Sequence[int], calls: int, above: int) -> None:
         self._group_of.update(dict.fromkeys(numbers, group))
-        group.members.extend(numbers)
+        group.numbers.extend(numbers)
         group.calls += calls
         self._raise(group, above)
 
     def _merge(self, group: _Group, other: _Group) -> None:
         """Makes two groups one, if nothing outside lies between."""
         both = group.bit | other.bit
-        outside = self._outside([*group.members, *other.members], [group, other])
-        if outside & both or not self._has_room(group, other.members, other.calls):
+        outside = self._outside([*group.numbers, *other.numbers], [group, other])
+        if outside & both or not self._has_room(group, other.numbers, other.calls):
             return
-        self._add(group, other.members, other.calls, outside)
-        group.members.sort()
-        other.members = []  # who is behind the other one is behind this one
+        self._add(group, other.numbers, other.calls, outside)
+        group.numbers.sort()
+        other.numbers = []  # who is behind the other one is behind this one
         self._raise(other, outside | group.bit)
 
     def _has_room(self, group: _Group, numbers: Sequence[int], calls: int) -> bool:
         if group.calls + calls > MAX_CALLS:
             return False
-        inputs, outputs = self._boundary([*group.members, *numbers])
+        inputs, outputs = self._boundary([*group.numbers, *numbers])
         return len(inputs) + len(outputs) <= MAX_ARRAYS
 
     # The schedule with groups
@@ -285,48 +285,43 @@ class _Search:
         steps: dict[int, Step] = dict(enumerate(self._steps))
         home = {number: number for number in steps}
         for group in groups:
-            last = group.members[-1]
-            home.update(dict.fromkeys(group.members, last))
-            for number in group.members[:-1]:
+            last = group.numbers[-1]
+            home.update(dict.fromkeys(group.numbers, last))
+            for number in group.numbers[:-1]:
                 del steps[number]
             steps[last] = self._fused_step(group)
-        waiting: dict[int, set[int]] = {number: set() for number in steps}
-        behind: dict[int, set[int]] = {number: set() for number in steps}
+        before: dict[int, set[int]] = {number: set() for number in steps}
         for number, sources in enumerate(self.sources):
-            for source in sources:
-                if home[source] != home[number]:
-                    waiting[home[number]].add(home[source])
-                    behind[home[source]].add(home[number])
-        counts = {number: len(sources) for number, sources in waiting.items()}
-        ordered = ready_order(counts, behind.__getitem__)
+            before[home[number]].update([home[source] for source in sources])
+        for number, found in before.items():
+            found.discard(number)
+        ordered = ready_order(sorted(steps), before.__getitem__)
         assert len(ordered) == len(steps), "groups are convex"
         return tuple([steps[number] for number in ordered])
 
     def _fused_step(self, group: _Group) -> FusedStep:
-        members = tuple([self._steps[number] for number in group.members])
-        inputs, outputs = self._boundary(group.members)
-        return FusedStep(
-            members[-1].op, group.device, inputs, (False,) * len(inputs), outputs, members=members
-        )
+        steps = tuple([self._steps[number] for number in group.numbers])
+        inputs, outputs = self._boundary(group.numbers)
+        return FusedStep(steps[-1].op, group.device, inputs, (False,) * len(inputs), outputs, steps=steps)
 
     def _boundary(self, numbers: Iterable[int]) -> tuple[tuple[Slot, ...], tuple[Slot, ...]]:
         """What steps take from outside, and which of their values are taken there; all, where none is."""
-        members = set(numbers)
+        inside = set(numbers)
         inputs: dict[Slot, None] = {}
         outputs: list[Slot] = []
-        for number in sorted(members):
+        for number in sorted(inside):
             step = self._steps[number]
-            inputs.update((slot, None) for slot in step.inputs if self._producers.get(slot) not in members)
+            inputs.update((slot, None) for slot in step.inputs if self._producers.get(slot) not in inside)
             outputs.extend(
                 slot
                 for slot in step.outputs
-                if slot in self._fetched or not members.issuperset(self._readers.get(slot, ()))
+                if slot in self._fetched or not inside.issuperset(self._readers.get(slot, ()))
             )
         return tuple(inputs), tuple(outputs) or step.outputs
 
 
 def _has_effect(step: Step) -> bool:
-    """Whether a step must keep its place among others of its kind: it has to do with state."""
+    """Whether a step must keep its place among others that have to do with state."""
     op = step.op
     if op is not None and step.folded is None and (op.op_def is None or op.op_def.is_stateful):
         return True

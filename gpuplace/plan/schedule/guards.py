@@ -24,13 +24,20 @@ Source: tensorflow/core/common_runtime/executor.cc, release 1.15 (dead tensors).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-__all__ = ["Guards"]
+from gpuplace.graph.op_sets import MERGES, SWITCHES
+from gpuplace.graph.operation import Operation
+from gpuplace.plan.schedule.partition import Slot, Step
+
+__all__ = ["Block", "GuardOf", "Guards", "guard_of_step"]
+
+GuardOf = dict[Slot | Operation, str]
+"""Values and operations to their guards, as far as they have one."""
 
 _Guard = str | None
 
-_Block = tuple[
+Block = tuple[
     frozenset[str], dict[tuple[Hashable, _Guard], tuple[str, str]], dict[tuple[str, frozenset[str]], str]
 ]
 
@@ -56,7 +63,7 @@ class Guards:
         """A guard of its own."""
         return self._name(expression, None)
 
-    def begin_block(self, true: _Guard = None) -> _Block:
+    def begin_block(self, true: _Guard = None) -> Block:
         """Begins lines that may be left out: what is computed there is unknown after them.
 
         Args:
@@ -69,7 +76,7 @@ class Guards:
         self.assume(true)
         return kept
 
-    def end_block(self, kept: _Block) -> None:
+    def end_block(self, kept: Block) -> None:
         """Ends such lines."""
         self._true, self._branches, self._combined = kept
 
@@ -148,3 +155,36 @@ class Guards:
         if key not in self._combined:
             self._combined[key] = self._name(f" {word} ".join(sorted(guards)), None)
         return self._combined[key]
+
+
+def guard_of_step(
+    step: Step,
+    guards: Guards,
+    guard_of: GuardOf,
+    roots: Mapping[Slot, Slot],
+    predicate_of: Callable[[Step], str],
+) -> str | None:
+    """Works out the guard of a step, and notes those of its outputs.
+
+    Args:
+        step: the step.
+        guards: the plan's guards.
+        guard_of: guards of values and operations, as far as they have one.
+        roots: values that are others under another name.
+        predicate_of: gives the expression for what a switch asks.
+    """
+    op = step.op
+    found = [guard_of.get(slot) for slot in step.inputs]
+    controls = [guard_of.get(control) for control in step.control_inputs]
+    if op is not None and op.type in MERGES:
+        guard = guards.all_of([guards.any_of(found), *controls])
+    elif op is not None and op.type == "ControlTrigger":  # runs also if what it waits for does not
+        guard = None
+    else:
+        guard = guards.all_of([*found, *controls])
+    if guard is not None:
+        guard_of.update(dict.fromkeys([*step.outputs, *([] if op is None else [op])], guard))
+    if op is not None and op.type in SWITCHES:
+        root = roots.get(step.inputs[1], step.inputs[1])
+        guard_of.update(zip(step.outputs, guards.branches(root, predicate_of(step), guard), strict=True))
+    return guard

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gpuplace.dtypes import resource
 from gpuplace.graph.op_sets import MERGES, SWITCHES, VARIABLE_OPS
@@ -31,7 +31,15 @@ from gpuplace.kernels.compute import traits_of
 from gpuplace.plan.schedule.costs import copy_cost_us, operation_cost_us
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
-__all__ = ["Arrangement", "Handoff", "Lane", "arrange", "dependencies", "estimated_costs"]
+__all__ = [
+    "Arrangement",
+    "Handoff",
+    "Lane",
+    "arrange",
+    "dependencies",
+    "estimated_costs",
+    "lane_schedules",
+]
 
 HANDOFF_US = 40.0
 """What it costs that one thread wakes another."""
@@ -98,12 +106,12 @@ def dependencies(schedule: Schedule) -> list[set[int]]:
     """For each step the positions of those that have to be done before, constants left out."""
     producers: dict[Slot, int] = {}
     positions: dict[Operation, int] = {}
-    needed: list[set[int]] = []
+    sources: list[set[int]] = []
     touched = _Touched()
     stateful = -1
     for number, step in enumerate(schedule.steps):
         before: set[int] = set()
-        needed.append(before)
+        sources.append(before)
         if _is_free(step):
             continue
         before.update([producers[slot] for slot in step.inputs if slot in producers])
@@ -124,7 +132,7 @@ def dependencies(schedule: Schedule) -> list[set[int]]:
                 stateful = number
         for slot in step.outputs:
             producers[slot] = number
-    return needed
+    return sources
 
 
 class _Touched:
@@ -185,13 +193,13 @@ def arrange(
     if len(heavy) < 2 or min(most + 1, cores) < 2:
         return None
     lane_of = _lane_of(schedule, work, [name for name in heavy if name != client], most)
-    needed = dependencies(schedule)
-    order, lanes_us = _simulated(schedule, costs, lane_of, needed)
+    sources = dependencies(schedule)
+    order, lanes_us = _simulated(schedule, costs, lane_of, sources)
     serial_us = sum(costs)
     lanes_us = max(lanes_us, serial_us / cores)
     if lanes_us > MIN_GAIN * serial_us:
         return None
-    return _Arranger(schedule, lane_of, needed).arranged(order, serial_us, lanes_us)
+    return _Arranger(schedule, lane_of, sources).arranged(order, serial_us, lanes_us)
 
 
 def _lane_of(
@@ -213,13 +221,13 @@ def _simulated(
     schedule: Schedule,
     costs: Sequence[float],
     lane_of: Mapping[str, int],
-    needed: Sequence[set[int]],
+    sources: Sequence[set[int]],
 ) -> tuple[list[int], float]:
     """Positions of all steps in the order in which lanes would begin them, and when the last one is done."""
     lanes = [lane_of[step.device] for step in schedule.steps]
     consumers: list[list[int]] = [[] for _ in lanes]
-    waiting = [len(before) for before in needed]
-    for number, before in enumerate(needed):
+    waiting = [len(before) for before in sources]
+    for number, before in enumerate(sources):
         for source in before:
             consumers[source].append(number)
     ready_at = [0.0] * len(lanes)
@@ -255,10 +263,10 @@ def _simulated(
 class _Arranger:
     """Puts steps into lanes and handoffs between them."""
 
-    def __init__(self, schedule: Schedule, lane_of: Mapping[str, int], needed: Sequence[set[int]]) -> None:
+    def __init__(self, schedule: Schedule, lane_of: Mapping[str, int], sources: Sequence[set[int]]) -> None:
         self._schedule = schedule
         self._lane_of = lane_of
-        self._needed = needed
+        self._sources = sources
         count = max(lane_of.values()) + 1
         self._lanes: list[list[int | Handoff | Step]] = [[] for _ in range(count)]
         self._gives: dict[int, list[Handoff]] = {}
@@ -278,7 +286,7 @@ class _Arranger:
             lane = self._lane_of[step.device]
             for slot in step.inputs:
                 self._bring(slot, lane)
-            for source in sorted(self._needed[number], key=self._places.__getitem__, reverse=True):
+            for source in sorted(self._sources[number], key=self._places.__getitem__, reverse=True):
                 self._wait(source, lane)
             self._lanes[lane].append(number)
             self._has.update((slot, lane) for slot in step.outputs)
@@ -332,3 +340,17 @@ class _Arranger:
                 lane.steps.append(give)
                 lane.numbers.append(-1)
         return lane
+
+
+def lane_schedules(schedule: Schedule, arrangement: Arrangement) -> list[Schedule]:
+    """The schedule of each lane: its steps and handoffs, and the feeds it uses; the first one has the fetches."""
+    fed = set(schedule.feeds)
+    found = []
+    for position, lane in enumerate(arrangement.lanes):
+        used = {slot for step in lane.steps for slot in step.inputs if slot in fed}
+        if position == 0:
+            used.update(slot for slot in schedule.fetches if slot in fed)
+        feeds = tuple(slot for slot in schedule.feeds if slot in used)
+        fetches = schedule.fetches if position == 0 else ()
+        found.append(replace(schedule, feeds=feeds, steps=tuple(lane.steps), fetches=fetches))
+    return found

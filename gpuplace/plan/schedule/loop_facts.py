@@ -12,15 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpuplace.graph.op_sets import ENTERS, EXITS, MERGES
-from gpuplace.graph.operation import Operation
-from gpuplace.plan.codegen.branches import guard_of_step
-from gpuplace.plan.schedule.guards import Guards
+from gpuplace.plan.schedule.guards import GuardOf, Guards, guard_of_step
 from gpuplace.plan.schedule.loop_frames import DECIDING, GOING_ON, LEAVING
 from gpuplace.plan.schedule.partition import Loop, Schedule, Slot, Step
 
 __all__ = ["LoopFacts"]
-
-_GuardOf = dict[Slot | Operation, str]
 
 
 class LoopFacts:
@@ -30,7 +26,7 @@ class LoopFacts:
         around: for each step the loops around it, the outermost first.
         made_at: position of the step that makes a value.
         carried: values that steps take in the next iteration, and their loop.
-        roots: values that are others under another name; the builder fills it in.
+        roots: values that are others under another name.
     """
 
     def __init__(self, schedule: Schedule, roots: Mapping[Slot, Slot]) -> None:
@@ -76,7 +72,7 @@ class LoopFacts:
             or bool(step.op.attrs["is_constant"])
         )
 
-    def guards_around(self, loop: Loop, guards: Guards, guard_of: _GuardOf) -> set[str | None]:
+    def guards_around(self, loop: Loop, guards: Guards, guard_of: GuardOf) -> set[str | None]:
         """The guards of all that comes into a loop."""
         steps = self.steps(loop)
         operations = {step.op for step in steps}
@@ -115,7 +111,7 @@ class LoopFacts:
         return self._plain[loop]
 
     def _would_be_plain(self, loop: Loop) -> bool:
-        guards, guard_of = Guards(lambda line: None), _GuardOf()
+        guards, guard_of = Guards(lambda line: None), GuardOf()
         block, taken = guards.begin_block(), ""
         ends = (loop.leaving, loop.going_on, loop.end)
         number = loop.start
@@ -141,7 +137,7 @@ class LoopFacts:
                     number = inner.end
         return bool(self.carried)
 
-    def _loop_fits(self, inner: Loop, guards: Guards, guard_of: _GuardOf) -> bool:
+    def _loop_fits(self, inner: Loop, guards: Guards, guard_of: GuardOf) -> bool:
         around = self.guards_around(inner, guards, guard_of)
         if len(around) > 1 or not self.is_plain(inner):
             return False
@@ -151,7 +147,7 @@ class LoopFacts:
                     guard_of.update(dict.fromkeys([*step.outputs, step.op], guard))
         return True
 
-    def _fits(self, step: Step, loop: Loop, part: int, guards: Guards, guard_of: _GuardOf) -> bool:
+    def _fits(self, step: Step, loop: Loop, part: int, guards: Guards, guard_of: GuardOf) -> bool:
         """Whether a step may be in a plain loop; works out its guard."""
         if self.is_header(step):
             return self.entry(step, loop) is not None and step.op is not None and not step.op._control_inputs

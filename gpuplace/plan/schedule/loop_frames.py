@@ -19,7 +19,7 @@ Source: tensorflow/core/graph/control_flow.cc, releases 1.15 and 2.21 (frames, s
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gpuplace.errors import InternalError, InvalidArgumentError
@@ -132,7 +132,7 @@ class _Finder:
         self._seen: dict[Operation, Operation | Tensor] = {}
         """Operation -> the source from which it was seen first."""
         self._result = Frames({}, {})
-        needed = set(operations)
+        pruned = set(operations)
         used_feeds: dict[Tensor, None] = {}
         for op in operations:
             sources: list[Operation | Tensor] = []
@@ -140,10 +140,10 @@ class _Finder:
                 if tensor in feeds:
                     used_feeds[tensor] = None
                     sources.append(tensor)
-                elif tensor.op in needed:
+                elif tensor.op in pruned:
                     sources.append(tensor.op)
             sources += [
-                control for control in op._control_inputs if control in needed and not _is_free(control)
+                control for control in op._control_inputs if control in pruned and not _is_free(control)
             ]
             if not sources:
                 self._result.of[op] = None
@@ -265,18 +265,18 @@ class _Order:
         self._items: dict[Frame | None, dict[_Item, None]] = {None: {}}
         self._sources: dict[_Item, dict[_Item, set[int]]] = {}
         """Item -> the items it needs, and the outputs of each (-1 for control edges)."""
-        needed = set(operations)
+        pruned = set(operations)
         for op in operations:
             self._add_item(op, frames.of[op])
         for op in operations:
             for tensor in op.inputs:
-                if tensor not in feeds and tensor.op in needed:
+                if tensor not in feeds and tensor.op in pruned:
                     if frames.is_back_edge(tensor):  # taken before it is made again
                         self._add_edge(op, -1, tensor.op)
                     else:
                         self._add_edge(tensor.op, tensor.value_index, op)
             for control in op._control_inputs:
-                if control in needed and not (_is_free(control) and frames.of[control] is not frames.of[op]):
+                if control in pruned and not (_is_free(control) and frames.of[control] is not frames.of[op]):
                     self._add_edge(control, -1, op)
 
     def _add_item(self, item: _Item, frame: Frame | None) -> None:
@@ -307,39 +307,18 @@ class _Order:
         return found
 
     def _add_sorted(self, frame: Frame | None, found: list[Operation]) -> None:
-        items = self._items[frame]
-        parts = self._frames.parts
-        waiting = {item: len(self._sources.get(item, ())) for item in items}
-        consumers: dict[_Item, list[_Item]] = {}
-        for item in items:
-            for source in self._sources.get(item, ()):
-                consumers.setdefault(source, []).append(item)
+        items, parts = self._items[frame], self._frames.parts
         if frame is not None:
-            parts.update(self._parts(frame, list(self._flat(items, waiting, consumers))))
-        for item in ready_order(
-            waiting, lambda item: consumers.get(item, ()), lambda item: (parts.get(item, 0), _index(item))
-        ):
+            parts.update(self._parts(frame, ready_order(list(items), self._sources_of)))
+        by_part = sorted(items, key=lambda item: (parts.get(item, DECIDING), _index(item)))
+        for item in ready_order(by_part, self._sources_of):
             if isinstance(item, Frame):
                 self._add_sorted(item, found)
             else:
                 found.append(item)
 
-    def _flat(
-        self,
-        items: Mapping[_Item, None],
-        waiting: Mapping[_Item, int],
-        consumers: Mapping[_Item, list[_Item]],
-    ) -> Iterator[_Item]:
-        """The items, sources first."""
-        left = dict(waiting)
-        stack = [item for item in items if not left[item]]
-        while stack:
-            item = stack.pop()
-            yield item
-            for consumer in consumers.get(item, ()):
-                left[consumer] -= 1
-                if not left[consumer]:
-                    stack.append(consumer)
+    def _sources_of(self, item: _Item) -> Iterable[_Item]:
+        return self._sources.get(item, ())
 
     def _parts(self, frame: Frame, items: Sequence[_Item]) -> dict[_Item, int]:
         """The part of a loop that each of its items belongs to."""

@@ -25,7 +25,7 @@ from gpuplace.graph.signature import signature_of
 from gpuplace.kernels.registry import KernelRegistry
 from gpuplace.plan.schedule.constant_folding import Folded, Folder
 from gpuplace.plan.schedule.loop_frames import GOING_ON, LEAVING, Frame, Frames
-from gpuplace.plan.schedule.pruning import needed_with_loops
+from gpuplace.plan.schedule.pruning import pruned_with_loops
 
 __all__ = [
     "Location",
@@ -344,8 +344,8 @@ def make_schedule(
         maker.home[tensor] = maker.slot(tensor, client, False)
     given = tuple(maker.slots)
     fed = set(feeds)
-    needed, frames = needed_with_loops(fetches, targets, dict.fromkeys(feeds), options.done)
-    operations: Sequence[Operation] = needed
+    pruned, frames = pruned_with_loops(fetches, targets, dict.fromkeys(feeds), options.done)
+    operations: Sequence[Operation] = pruned
     if options.folder is not None:
         operations, maker.folded = options.folder.fold(operations, fetches, targets, fed)
     loops: tuple[Loop, ...] = ()

@@ -1,6 +1,6 @@
 """What has to run for a signature: everything that its fetches and targets need, up to the tensors that are fed.
 
-The order is the graph's own where that respects all edges; loops stand together (``frames``).
+The order is the graph's own where that respects all edges; loops stand together (``loop_frames``).
 
 Source: tensorflow/core/graph/subgraph.cc and control_flow.cc, release 1.15.
 """
@@ -14,7 +14,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.ready_order import ready_order
 from gpuplace.plan.schedule.loop_frames import Frame, Frames, cycle_error, find_frames
 
-__all__ = ["arg_name", "loop_units", "needed_operations", "needed_with_loops"]
+__all__ = ["arg_name", "loop_units", "pruned_operations", "pruned_with_loops"]
 
 
 def arg_name(tensor: Tensor, position: int) -> str:
@@ -22,7 +22,7 @@ def arg_name(tensor: Tensor, position: int) -> str:
     return f"_arg_{tensor.op.name}_{tensor.value_index}_{position}"
 
 
-def needed_operations(
+def pruned_operations(
     fetches: Iterable[Tensor],
     targets: Iterable[Operation],
     feeds: Collection[Tensor],
@@ -39,10 +39,10 @@ def needed_operations(
     Raises:
         InvalidArgumentError: the operations form a cycle, or a loop is not sound.
     """
-    return needed_with_loops(fetches, targets, feeds, done)[0]
+    return pruned_with_loops(fetches, targets, feeds, done)[0]
 
 
-def needed_with_loops(
+def pruned_with_loops(
     fetches: Iterable[Tensor],
     targets: Iterable[Operation],
     feeds: Collection[Tensor],
@@ -99,16 +99,11 @@ def _runs_after_its_inputs(op: Operation, feeds: Collection[Tensor]) -> bool:
 def _sorted_by_edges(
     operations: Sequence[Operation], feeds: Collection[Tensor], fed: Collection[Operation]
 ) -> list[Operation]:
-    waiting: dict[Operation, int] = {}
-    consumers: dict[Operation, list[Operation]] = {}
-    for op in operations:
-        sources = {tensor.op for tensor in op.inputs if tensor not in feeds} | set(op._control_inputs)
-        sources.difference_update(fed)
-        waiting[op] = len(sources)
-        for source in sources:
-            consumers.setdefault(source, []).append(op)
-    ordered = ready_order(waiting, lambda op: consumers.get(op, ()), lambda op: op.index)
+    def sources(op: Operation) -> set[Operation]:
+        found = {tensor.op for tensor in op.inputs if tensor not in feeds} | set(op._control_inputs)
+        return found.difference(fed)
+
+    ordered = ready_order(operations, sources)
     if len(ordered) < len(operations):
-        left = [op for op in operations if waiting[op]]
-        raise cycle_error(left)
+        raise cycle_error(sorted(set(operations).difference(ordered), key=lambda op: op.index))
     return ordered

@@ -41,34 +41,28 @@ def in_queue_order(schedule: Schedule, backends: Mapping[str, Any]) -> Schedule:
         schedule: what a plan does.
         backends: full device name to the device; real GPUs are those that own their arrays.
     """
-    needed = dependencies(schedule)
-    consumers: list[list[int]] = [[] for _ in needed]
-    waiting = {number: len(before) for number, before in enumerate(needed)}
-    for number, before in enumerate(needed):
-        for source in before:
-            consumers[source].append(number)
-    keys = _keys(schedule, backends)
-    order = ready_order(waiting, consumers.__getitem__, keys.__getitem__)
+    sources, keys = dependencies(schedule), _keys(schedule, backends)
+    order = ready_order(sorted(range(len(keys)), key=keys.__getitem__), sources.__getitem__)
     assert len(order) == len(keys), "a schedule has no cycles"
     return replace(schedule, steps=tuple([schedule.steps[number] for number in order]))
 
 
 def _keys(schedule: Schedule, backends: Mapping[str, Any]) -> list[tuple[int, int, int]]:
-    """What steps are sorted by: kind, turn of its GPU, position in the schedule."""
+    """What steps are sorted by: rank, turn of its GPU, position in the schedule."""
     coming = {slot for step in schedule.copies if _leaves_gpu(step, backends) for slot in step.outputs}
     queued: dict[str, int] = {}
     keys = []
     for number, step in enumerate(schedule.steps):
-        kind = _kind(step, backends, coming)
+        rank = _rank(step, backends, coming)
         turn = 0
-        if kind == _QUEUED:
+        if rank == _QUEUED:
             turn = queued.get(step.device, 0) // TURN
             queued[step.device] = queued.get(step.device, 0) + 1
-        keys.append((kind, turn, number))
+        keys.append((rank, turn, number))
     return keys
 
 
-def _kind(step: Step, backends: Mapping[str, Any], coming: set[Slot]) -> int:
+def _rank(step: Step, backends: Mapping[str, Any], coming: set[Slot]) -> int:
     if step.op_type == "Const":
         return _CONSTANT
     if step.is_copy:

@@ -45,8 +45,8 @@ def test_an_update_is_one_kernel(fake, monkeypatch, op_type, dtype):  # noqa: F8
     with tf.device("/gpu:0"):
         op, variables, feeds = build(op_type, dtype, UPDATES[op_type])
     results, counts = [], []
-    for setting in ("1", "0"):
-        monkeypatch.setenv("GPUPLACE_FUSION", setting)
+    for experiments in ("fusion", ""):
+        monkeypatch.setenv("GPUPLACE_GPU_EXPERIMENTS", experiments)
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())
             before = len(fake.events)

@@ -10,6 +10,8 @@ from gpuplace.plan.schedule import elementwise_groups
 from gpuplace.plan.schedule.elementwise_groups import FusedStep, calls_of, fused
 from tests.stand_ins.elementwise_ops import ELEMENTWISE_OPS, operations
 
+pytestmark = pytest.mark.usefixtures("elementwise_ops_are_fused")
+
 
 @pytest.fixture
 def groups(fake, monkeypatch):
@@ -22,7 +24,7 @@ def groups(fake, monkeypatch):
             inputs = [op.outputs[0] for op in session.graph.get_operations() if op.type == "Placeholder"]
             session._plan((fetches, (), tuple(inputs)))
         steps = found[-1].steps
-        return [[member.name for member in step.members] for step in steps if isinstance(step, FusedStep)]
+        return [[member.name for member in step.steps] for step in steps if isinstance(step, FusedStep)]
 
     with tf.device("/gpu:0"):
         yield groups_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import gpuplace as tf
 from gpuplace.plan import compile as plan_maker
-from gpuplace.plan.codegen.lanes import Exchange, ParallelPlan, _Stopped
+from gpuplace.plan.parallel_plan import Exchange, ParallelPlan, _Stopped
 from gpuplace.plan.schedule import lanes
 
 GPUS = [f"/job:localhost/replica:0/task:0/device:GPU:{index}" for index in range(2)]

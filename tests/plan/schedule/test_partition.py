@@ -5,7 +5,7 @@ import pytest
 import gpuplace as tf
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.plan.schedule.partition import Location, PartitionOptions, make_schedule
-from gpuplace.plan.schedule.pruning import needed_operations
+from gpuplace.plan.schedule.pruning import pruned_operations
 
 CPU, GPU, GPU1 = (f"/job:localhost/replica:0/task:0/device:{name}" for name in ("CPU:0", "GPU:0", "GPU:1"))
 
@@ -112,7 +112,7 @@ def test_an_imported_order_is_put_right(graph):
     b = tf.identity(a, name="b")
     c = tf.constant(2.0, name="c")
     b.op._update_input(0, c)
-    assert [op.name for op in needed_operations([b], [], ())] == ["c", "b"]
+    assert [op.name for op in pruned_operations([b], [], ())] == ["c", "b"]
 
 
 def test_a_cycle(graph):
@@ -123,5 +123,5 @@ def test_a_cycle(graph):
     with pytest.raises(
         tf.errors.InvalidArgumentError, match="contains a cycle with 2 nodes, including: b, c"
     ):
-        needed_operations([c], [], ())
-    assert [op.name for op in needed_operations([c], [], (b,))] == ["c"]
+        pruned_operations([c], [], ())
+    assert [op.name for op in pruned_operations([c], [], (b,))] == ["c"]

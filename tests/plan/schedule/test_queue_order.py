@@ -1,11 +1,14 @@
 """The order in which GPUs are fed."""
 
 import numpy as np
+import pytest
 
 import gpuplace as tf
 from gpuplace.plan.schedule.lanes import dependencies
 from gpuplace.plan.schedule.queue_order import TURN, in_queue_order
 from tests.stand_ins.gpu_programs import numbers
+
+pytestmark = pytest.mark.usefixtures("copies_have_streams")
 
 
 def plan_of(session, fetches, feeds=()):

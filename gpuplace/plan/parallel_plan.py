@@ -1,4 +1,4 @@
-"""Plans whose devices work at the same time: a function for each lane, and what carries values between them.
+"""Plans whose devices work at the same time: a thread for each lane, and what carries values between them.
 
 ::
 
@@ -21,18 +21,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from gpuplace.backends.float_errors import restore, silence
 from gpuplace.backends.workers import Workers
-from gpuplace.plan.codegen.functions import PlanBuilder, PlanCode
+from gpuplace.plan.codegen.functions import PlanCode
 from gpuplace.plan.executor import Plan
-from gpuplace.plan.schedule.lanes import Arrangement, Handoff
-from gpuplace.plan.schedule.partition import Schedule, Slot, Step
-from gpuplace.tracing.step_stats import TracedPlanBuilder
+from gpuplace.plan.schedule.lanes import Arrangement
+from gpuplace.plan.schedule.partition import Schedule
 
-__all__ = ["Exchange", "LaneBuilder", "ParallelPlan", "TracedLaneBuilder", "lane_schedules"]
+__all__ = ["Exchange", "ParallelPlan"]
 
 
 class _Stopped(Exception):
@@ -85,77 +83,6 @@ class Exchange:
         except RuntimeError:  # open already: given before the failure, or opened by it
             if not self._is_failed:
                 raise
-
-
-@dataclass
-class LaneBuilder(PlanBuilder):
-    """Makes the code of one lane.
-
-    Args:
-        numbers: positions of the lane's steps in the whole schedule.
-        whole: the builder's view of the whole schedule: who makes and who takes every value.
-    """
-
-    numbers: Sequence[int] = ()
-    whole: tuple[dict[Slot, Step], dict[Slot, list[Step]]] = field(default_factory=lambda: ({}, {}))
-
-    parameters: ClassVar[tuple[str, ...]] = ("give", "take")
-
-    def _find_uses(self) -> None:
-        """As for any plan; whether values are shared is seen from the whole schedule."""
-        super()._find_uses()
-        self._producers, self._readers = self.whole
-
-    def is_alias(self, step: Step) -> bool:
-        """Whether the step's output is its input under another name."""
-        return not isinstance(step, Handoff) and super().is_alias(step)
-
-    def add_check(self, number: int) -> None:
-        """Adds the question whether there is time for a step."""
-        if self.numbers[number] >= 0:
-            super().add_check(self.numbers[number])
-
-    def add(self, number: int, step: Step) -> None:
-        """Adds the lines of a step or a handoff."""
-        if not isinstance(step, Handoff):
-            self.add_step(self.numbers[number], step)
-        elif step.is_give:
-            names = [self.names[slot] for slot in step.inputs]
-            self.emit(None, f"give({', '.join([str(step.number), *names])})")
-        else:
-            self.call(number, step, f"take({step.number})", step.outputs, ())
-
-    def add_step(self, number: int, step: Step) -> None:
-        """Adds the lines of a step of the schedule; ``number`` is negative for a constant of another lane."""
-        super().add(len(self.schedule.slots) if number < 0 else number, step)
-
-
-@dataclass
-class TracedLaneBuilder(LaneBuilder, TracedPlanBuilder):
-    """Makes the code of one lane, with a record of every call."""
-
-    parameters: ClassVar[tuple[str, ...]] = ("record", "give", "take")
-
-    def add_step(self, number: int, step: Step) -> None:
-        """Adds the lines of a step; constants of another lane are recorded there."""
-        if number < 0:
-            PlanBuilder.add(self, len(self.schedule.slots), step)
-        else:
-            TracedPlanBuilder.add(self, number, step)
-
-
-def lane_schedules(schedule: Schedule, arrangement: Arrangement) -> list[Schedule]:
-    """The schedule of each lane: its steps and handoffs, and the feeds it uses; the first one has the fetches."""
-    fed = set(schedule.feeds)
-    found = []
-    for position, lane in enumerate(arrangement.lanes):
-        used = {slot for step in lane.steps for slot in step.inputs if slot in fed}
-        if position == 0:
-            used.update(slot for slot in schedule.fetches if slot in fed)
-        feeds = tuple(slot for slot in schedule.feeds if slot in used)
-        fetches = schedule.fetches if position == 0 else ()
-        found.append(replace(schedule, feeds=feeds, steps=tuple(lane.steps), fetches=fetches))
-    return found
 
 
 class ParallelPlan(Plan):

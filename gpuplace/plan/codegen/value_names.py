@@ -1,0 +1,144 @@
+"""Names of a plan's values, and how long each name is taken.
+
+Every value that a step makes has a local name, ``t0``, ``t1``, ..., which is taken over by another value as soon as
+the last line that needs it is written; values that are there before the step are globals, ``c0``, and feeds are
+parameters, ``f0``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gpuplace.plan.codegen.source import Source
+from gpuplace.plan.schedule.liveness import Liveness
+from gpuplace.plan.schedule.partition import Slot, Step
+
+__all__ = ["ValueNames"]
+
+
+class ValueNames:
+    """The names of one plan.
+
+    Args:
+        source: what is written to.
+        liveness: how long values are needed.
+        of: value to its name; the caller may add to it.
+        before_use: adds the lines that a value needs before it is used; None if there are none.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        liveness: Liveness,
+        of: dict[Slot, str],
+        before_use: Callable[[Slot], None] | None = None,
+    ) -> None:
+        self.of = of
+        self.reserved: dict[Slot, str] = {}
+        """Names that values have before they are made: those that outlive an iteration of a loop."""
+        self.globals: dict[Slot, Any] = {}
+        """Values that are there before the step."""
+        self.dead: list[str] = []
+        """Local names whose values nothing needs any more."""
+        self._free: list[str] = []
+        self._count = 0
+        self._source = source
+        self._last_use = liveness.last_use
+        self._roots = liveness.roots
+        self._before_use = before_use
+
+    def begin_function(self) -> None:
+        """Begins a function: no local name is taken."""
+        self.dead, self._free, self._count = [], [], 0
+
+    def new_local(self) -> str:
+        """A local name that nothing has had before."""
+        name = f"t{self._count}"
+        self._count += 1
+        return name
+
+    def take(self, slot: Slot) -> str:
+        """Gives a new value its name."""
+        name = self.reserved.get(slot) if self.reserved else None
+        if name is None:
+            name = self.dead.pop() if self.dead else self._free.pop() if self._free else self.new_local()
+        self.of[slot] = name
+        return name
+
+    def name_global(self, slot: Slot, value: Any) -> None:
+        """Gives a value that is there before the step its name."""
+        self.globals[slot] = value
+        self.of[slot] = self._source.name_global("c", value)
+
+    def expressions(self, step: Step) -> list[str]:
+        """What a kernel is called with; before it, the lines that its inputs need."""
+        if self._before_use is not None:
+            for slot in step.inputs:
+                self._before_use(slot)
+        return [
+            f"{self.of[slot]}.value" if reads else self.of[slot]
+            for slot, reads in zip(step.inputs, step.reads, strict=True)
+        ]
+
+    def arguments(self, step: Step) -> tuple[str, ...]:
+        """Names of a step's inputs, for errors."""
+        return tuple([self.of[slot] for slot in step.inputs])
+
+    def is_local(self, slot: Slot) -> bool:
+        """Whether a value has a name that is given up with it."""
+        return self.of.get(slot, "")[:1] == "t"
+
+    def is_used(self, slot: Slot) -> bool:
+        """Whether anything takes the value."""
+        return slot in self._last_use
+
+    def assign(
+        self, step: Step, expression: str, outputs: tuple[Slot, ...], arguments: tuple[str, ...] = ()
+    ) -> None:
+        """Adds the line that makes values; those that nobody takes are dropped at once."""
+        last_use = self._last_use
+        if len(outputs) == 1 and outputs[0] in last_use:
+            self._source.emit(step, f"{self.take(outputs[0])} = {expression}", arguments)
+            return
+        if not any(slot in last_use for slot in outputs):
+            self._source.emit(step, expression, arguments)
+            return
+        targets = [self.take(slot) for slot in outputs]
+        self._source.emit(step, f"{', '.join(targets)} = {expression}", arguments)
+        unused = [target for target, slot in zip(targets, outputs, strict=True) if slot not in last_use]
+        self.dead.extend(unused)
+
+    # Giving names up
+
+    def retire_inputs(self, number: int, step: Step) -> None:
+        """Gives up the names of values that this step is the last to use; other values may take them over."""
+        roots, dead = self._roots, self.dead
+        for slot in step.inputs:
+            root = roots.get(slot, slot) if roots else slot
+            if self._last_use[root] == number:
+                name = self.of[root]
+                if name[0] == "t" and name not in dead:
+                    dead.append(name)
+
+    def retire(self, slots: Iterable[Slot]) -> None:
+        """Gives up the names of some values."""
+        names = [self.of[slot] for slot in slots if self.is_local(slot)]
+        self.dead[:] = dict.fromkeys([*self.dead, *names])
+
+    def delete_dead(self, step: Step | None) -> None:
+        """Adds the line that deletes the values that nothing needs any more, and whose names were not taken over."""
+        if self.dead:
+            self._source.emit(step, f"del {', '.join(self.dead)}")
+            self._free.extend(self.dead)
+            self.dead.clear()
+
+    def delete(self, slot: Slot) -> None:
+        """Adds the line that deletes a value, if it is local."""
+        if self.is_local(slot):
+            self._source.emit(None, f"del {self.of[slot]}")
+            self._free.append(self.of[slot])
+
+    def taken_by(self, slots: Iterable[Slot]) -> list[str]:
+        """Local names that some values have and that have not been given up, sorted."""
+        return sorted({self.of[slot] for slot in slots if self.is_local(slot)}.difference(self._free))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 _NAMES = """
-    Array ConfigLike ConfigProto DTypeLike DataFrame DeviceLike Explorer FeedDict FetchLike Function GraphDef
+    Array ConfigLike ConfigProto DTypeLike DataFrame DeviceLike Explorer FeedDict FetchLike Function Graph GraphDef
     GraphLike HasGraph InitializerLike IntsLike MachineLike NodeDef OperationLike Picture PictureOptions RunMetadata
     RunOptions SerializedBy ShapeLike SizesLike StepTimeline SupportsArray TensorLike TensorProto TensorsLike Trace
     VariableLike VersionDef

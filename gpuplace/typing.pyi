@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas
 
+    import gpuplace.graph.graph
     import gpuplace.jupyter.explorer.explorer
     import gpuplace.jupyter.pictures
     import gpuplace.tables.dependency_trace
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from gpuplace.device.machine import Machine
     from gpuplace.device.spec import DeviceSpec
     from gpuplace.dtypes import DType
-    from gpuplace.graph.graph import Graph
     from gpuplace.graph.operation import Operation, Tensor
     from gpuplace.graphdef import messages
     from gpuplace.ops.flow.tensor_arrays import TensorArray
@@ -105,6 +105,9 @@ class ConfigLike(Protocol):
 
     @property
     def gpu_options(self) -> Any: ...
+
+Graph: TypeAlias = "gpuplace.graph.graph.Graph"
+"""A graph, for what it is made of: operations, scopes, stacks."""
 
 GraphLike: TypeAlias = "Graph | PlacementGraph | HasGraph | SerializedBy | bytes | str | os.PathLike[str]"
 """What holds a graph: a `Graph`, a ``GraphDef``, its bytes, a path, a session, a placement."""

@@ -21,10 +21,7 @@ from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.source_text import source_text
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.shapes import TensorShape, as_shape
-from gpuplace.typing import FeedDict, NodeDef, ShapeLike, TensorLike
-
-if TYPE_CHECKING:
-    from gpuplace.graph.graph import Graph
+from gpuplace.typing import FeedDict, Graph, NodeDef, ShapeLike, TensorLike
 
 _PACKAGE = str(Path(__file__).parent.parent) + "/"
 _MAX_FRAMES = 12

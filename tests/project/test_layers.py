@@ -111,6 +111,7 @@ OWNERS: dict[str, set[str]] = {
     "tqdm": {"gpuplace.progress"},
     "threadpoolctl": {"gpuplace.numerics.blas_threads"},
     "IPython": {"gpuplace.jupyter"},
+    "absl": {"gpuplace.api"},
 }
 
 

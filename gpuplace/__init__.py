@@ -41,10 +41,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpuplace import dtypes, errors
 from gpuplace.api import (
-    app,
     bitwise,
     compat,
-    flags,
     initializers,
     linalg,
     logging,
@@ -93,9 +91,12 @@ from gpuplace.ops.array.rearranging import *
 from gpuplace.ops.array.reshaping import *
 from gpuplace.ops.array.sequence import *
 from gpuplace.ops.array.slicing import *
+from gpuplace.ops.flow.assert_and_print import *
+from gpuplace.ops.flow.case import *
 from gpuplace.ops.flow.conditionals import *
 from gpuplace.ops.flow.control import *
 from gpuplace.ops.flow.higher_order import *
+from gpuplace.ops.flow.python_functions import *
 from gpuplace.ops.flow.tensor_arrays import *
 from gpuplace.ops.flow.while_loops import *
 from gpuplace.ops.gradients.gradients import *
@@ -113,9 +114,9 @@ from gpuplace.ops.math.reduction import *
 from gpuplace.ops.math.segments import *
 from gpuplace.ops.math.special import *
 from gpuplace.ops.math.unary import *
-from gpuplace.ops.random.random import *
+from gpuplace.ops.random.random_ops import *
+from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
 from gpuplace.ops.text.strings import *
-from gpuplace.ops.text.text import decode_base64, decode_raw, encode_base64, regex_replace
 from gpuplace.ops.variables.init_ops import *
 from gpuplace.ops.variables.initialization import *
 from gpuplace.ops.variables.resource_variables import *
@@ -226,6 +227,7 @@ __all__ = [
 # fmt: on
 
 if TYPE_CHECKING:
+    from gpuplace.api import app, flags
     from gpuplace.graphdef.messages import (
         AttrValue,
         ConfigProto,
@@ -253,7 +255,11 @@ else:
     )
 
     def __getattr__(name: str) -> Any:
-        """A message class, loaded when it is first asked for; AttributeError for other names."""
+        """A message class, or a namespace that loads absl, when first asked for; AttributeError for other names."""
+        if name in ("app", "flags"):
+            from gpuplace.api import app, flags
+
+            return app if name == "app" else flags
         if name not in _MESSAGES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from gpuplace.graphdef import messages

@@ -1,20 +1,33 @@
-"""What a notebook shows for an object by itself: the one way up from a class to the package that draws it.
+"""The way up from a class to a layer above it that shows or writes it, taken when a method is called.
 
-A class that has a rich view says so in a line, ``_repr_mimebundle_ = notebook_view``; what is shown is in
-``gpuplace.jupyter.reprs``, which is loaded when a notebook asks.
+Imports point downwards, and a graph cannot import what writes GraphDefs, nor a placement what draws it. So
+``placement.picture()`` names the function that draws, and `above` loads it; ``import gpuplace`` loads neither protobuf
+nor a notebook library. All these ways are listed in ``tests/project/test_layers.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from importlib import import_module
+from typing import Any
 
-__all__ = ["notebook_view"]
+__all__ = ["above", "notebook_view"]
+
+
+def above(module: str, name: str) -> Callable[..., Any]:
+    """A function of a layer above, loaded now.
+
+    Args:
+        module: its module, in full.
+        name: its name there.
+    """
+    found: Callable[..., Any] = getattr(import_module(module), name)
+    return found
 
 
 def notebook_view(
     self: object, include: Collection[str] | None = None, exclude: Collection[str] | None = None
 ) -> dict[str, str] | None:
-    """HTML and text of an object, as IPython asks for them; see ``gpuplace.jupyter.reprs``."""
-    from gpuplace.jupyter.reprs import mimebundle
-
-    return mimebundle(self, include, exclude)
+    """HTML and text of an object, as IPython asks for them: a class says ``_repr_mimebundle_ = notebook_view``."""
+    bundle: dict[str, str] | None = above("gpuplace.jupyter.reprs", "mimebundle")(self, include, exclude)
+    return bundle

@@ -502,6 +502,30 @@ def as_array(
     return _fill(array, shapes.as_shape(shape), verify_shape)
 
 
+_PLAIN_TYPES: frozenset[type] = frozenset({_python_bool, *map(type, (0, 0.0, 0j, "", b"", [], ()))})
+"""Of these NumPy makes new arrays."""
+
+_NUMBERS = frozenset(np.dtype(code) for code in "?bBhHiIlLefdFD")
+"""Types of arrays that need no second look."""
+
+
+def own_array(
+    value: Any, dtype: DType | None = None, shape: Any = None, verify_shape: Any = False
+) -> np.ndarray[Any, Any]:
+    """As ``as_array``, and nothing that is done to ``value`` afterwards changes the array.
+
+    It is copied where ``as_array`` has not made a new one, and then once.
+    """
+    if type(value) is np.ndarray and dtype is None and shape is None and value.dtype in _NUMBERS:
+        return value.copy()
+    array = as_array(value, dtype, shape, verify_shape)
+    if type(value) in _PLAIN_TYPES:
+        return array
+    if isinstance(value, np.ndarray) and array is not value and not np.may_share_memory(array, value):
+        return array
+    return array.copy()
+
+
 _INT32 = range(-(2**31), 2**31)
 _SAFE_INT = range(-(2**24), 2**24 + 1)
 """Integers that every floating type but the short ones holds."""

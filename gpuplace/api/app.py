@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import absl.flags
+
 from gpuplace.api import flags
 
 __all__ = ["flags", "run"]
@@ -26,8 +28,8 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None =
     """
     function = main if main is not None else sys.modules["__main__"].main
     try:
-        left = flags.FLAGS(sys.argv if argv is None else argv)
-    except flags.Error as error:
+        left = flags.FLAGS(sys.argv if argv is None else argv, known_only=True)
+    except absl.flags.Error as error:
         sys.stderr.write(f"FATAL Flags parsing error: {error}\n{flags.FLAGS.get_help()}\n")
         sys.exit(1)
     sys.exit(function(left))

@@ -3,10 +3,16 @@
 Source: tensorflow/_api/v1/random, release 1.15 (names).
 """
 
-from gpuplace.ops.random.random import categorical, get_seed, multinomial, set_random_seed, truncated_normal
-from gpuplace.ops.random.random import random_normal as normal
-from gpuplace.ops.random.random import random_shuffle as shuffle
-from gpuplace.ops.random.random import random_uniform as uniform
+from gpuplace.ops.random.random_ops import (
+    categorical,
+    get_seed,
+    multinomial,
+    set_random_seed,
+    truncated_normal,
+)
+from gpuplace.ops.random.random_ops import random_normal as normal
+from gpuplace.ops.random.random_ops import random_shuffle as shuffle
+from gpuplace.ops.random.random_ops import random_uniform as uniform
 
 __all__ = [
     "categorical",

@@ -3,6 +3,7 @@
 Source: tensorflow/_api/v1/strings, release 1.15 (names).
 """
 
+from gpuplace.ops.text.regex_and_encoding import regex_full_match, regex_replace
 from gpuplace.ops.text.strings import as_string, reduce_join, substr
 from gpuplace.ops.text.strings import string_join as join
 from gpuplace.ops.text.strings import string_length as length
@@ -10,7 +11,6 @@ from gpuplace.ops.text.strings import string_lower as lower
 from gpuplace.ops.text.strings import string_strip as strip
 from gpuplace.ops.text.strings import string_to_number as to_number
 from gpuplace.ops.text.strings import string_upper as upper
-from gpuplace.ops.text.text import regex_full_match, regex_replace
 
 __all__ = [
     "as_string",

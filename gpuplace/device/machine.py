@@ -29,7 +29,7 @@ from gpuplace.device.limits import MAX_DEVICES, MAX_GPUS, check_count, number_of
 from gpuplace.device.mapping import MappingRow, VirtualGPU, gpu_devices, map_gpus, mapping_rows
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.device.visible import Visibility, visible_gpus
-from gpuplace.display import notebook_view
+from gpuplace.display import above, notebook_view
 from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.typing import ConfigLike, DataFrame
 
@@ -252,7 +252,7 @@ class Machine:
             environ: Environment to read CUDA_VISIBLE_DEVICES from; None for this process's.
             visibility: What CUDA decided earlier; then ``environ`` is not read.
         """
-        from gpuplace.jupyter.frames.machine_frames import mapping_frame
+        mapping_frame = above("gpuplace.jupyter.frames.machine_frames", "mapping_frame")
 
         return mapping_frame(self.mapping(config, environ, visibility))
 

@@ -16,7 +16,6 @@ Source: tensorflow/python/framework/device_spec.py and device.py, releases 1.15 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -357,7 +356,3 @@ def merge_device(spec: DeviceSpec | MergeDevice | str | None) -> MergeDevice:
 @lru_cache(maxsize=4096)
 def _merger(spec: str, rules: str) -> MergeDevice:
     return MergeDevice(spec)
-
-
-DeviceFunction = Callable[[Any], "DeviceSpec | str | None"]
-"""What ``tf.device`` takes besides names: node in, device out."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import DType, as_array, as_dtype
+from gpuplace.dtypes import DType, as_array, as_dtype, own_array
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, graph_of
 from gpuplace.graph.graph import Graph
@@ -342,7 +342,7 @@ def _scalar_attr(attr: AttrDef, value: Any) -> Any:
     ):
         return float(value)
     if kind == "tensor":
-        return value if isinstance(value, TensorValue) else TensorValue.of_array(as_array(value))
+        return value if isinstance(value, TensorValue) else TensorValue.of_array(own_array(value))
     if kind == "func" and isinstance(value, (str, FunctionRef)):
         return FunctionRef(value) if isinstance(value, str) else value
     raise TypeError(f"Expected {kind} for argument '{attr.name}' not {value!r}.")

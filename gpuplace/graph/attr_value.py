@@ -51,7 +51,13 @@ class TensorValue:
 
     @classmethod
     def of_array(cls, array: np.ndarray[Any, Any], dtype: DType | None = None) -> TensorValue:
-        """A value that holds ``array``; ``dtype`` tells quantized types from plain integers."""
+        """A value that holds ``array``, which nobody may write to from now on.
+
+        Args:
+            array: the elements, in memory that no caller has.
+            dtype: tells quantized types from plain integers.
+        """
+        array.flags.writeable = False
         return cls(as_dtype(array.dtype) if dtype is None else dtype, TensorShape.of(array.shape), array)
 
     @property

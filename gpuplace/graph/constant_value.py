@@ -18,8 +18,14 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 
 Array = np.ndarray[Any, Any]
-_MAX_ELEMENTS = 1 << 16
 
+Evaluation = Callable[[Operation], Array | None]
+"""Gives the value of an operation's output, None where it is not known."""
+
+_evaluations: dict[str, Evaluation] = {}
+
+_MAX_ELEMENTS = 1 << 16
+"""Elements; larger values are not worked out."""
 
 _MAX_REPEATED = 1 << 12
 """Elements; a longer tensor that only repeats one value takes no memory before somebody works with it."""
@@ -62,7 +68,7 @@ _search = _Search()
 
 def constant_value(tensor: Tensor) -> Array | None:
     """The value of ``tensor`` if it does not depend on anything fed or stored, else None."""
-    function = _VALUES.get(tensor.op.type)
+    function = _evaluations.get(tensor.op.type)
     if function is None:
         return None
     if tensor.op.type == "Const":
@@ -71,6 +77,17 @@ def constant_value(tensor: Tensor) -> Array | None:
     return value
 
 
+def _value_of(*op_types: str) -> Callable[[Evaluation], Evaluation]:
+    """Registers what gives the value of an operation of these types, or None."""
+
+    def register(function: Evaluation) -> Evaluation:
+        _evaluations.update(dict.fromkeys(op_types, function))
+        return function
+
+    return register
+
+
+@_value_of("Const")
 def _const(op: Operation) -> Array | None:
     held = op.attrs["value"]
     if held.dtype.base_dtype is not op.outputs[0].dtype.base_dtype:  # a graph that fails when it runs
@@ -114,36 +131,44 @@ def _as_shape(tensor: Tensor) -> TensorShape:
     return UNKNOWN_SHAPE if rank is None else TensorShape.of((None,) * rank)
 
 
+@_value_of("Shape")
 def _shape(op: Operation) -> Array | None:
     shape = op.inputs[0].shape
     return np.array(shape.as_list(), op.outputs[0].dtype.as_numpy_dtype) if shape.is_fully_defined() else None
 
 
+@_value_of("Size")
 def _size(op: Operation) -> Array | None:
     count = op.inputs[0].shape.num_elements()
     return None if count is None else np.asarray(count, op.outputs[0].dtype.as_numpy_dtype)
 
 
+@_value_of("Rank")
 def _rank(op: Operation) -> Array | None:
     rank = op.inputs[0].shape.ndims
     return None if rank is None else np.asarray(rank, np.int32)
 
 
-def _of_inputs(function: Callable[..., Any]) -> Callable[[Operation], Array | None]:
-    """Evaluates ``function(op, *values)`` where all inputs are known and the result is small."""
+def _value_from_inputs(*op_types: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers ``function(op, *values)`` for op types, where all inputs are known and the result is small."""
 
-    def evaluate(op: Operation) -> Array | None:
-        count = op.outputs[0].shape.num_elements()
-        if count is not None and count > _MAX_ELEMENTS:
-            return None
-        values = [constant_value(tensor) for tensor in op.inputs]
-        if any(value is None for value in values):
-            return None
-        return np.asarray(function(op, *values), op.outputs[0].dtype.as_numpy_dtype)
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        def evaluate(op: Operation) -> Array | None:
+            count = op.outputs[0].shape.num_elements()
+            if count is not None and count > _MAX_ELEMENTS:
+                return None
+            values = [constant_value(tensor) for tensor in op.inputs]
+            if any(value is None for value in values):
+                return None
+            return np.asarray(function(op, *values), op.outputs[0].dtype.as_numpy_dtype)
 
-    return evaluate
+        _value_of(*op_types)(evaluate)
+        return function
+
+    return register
 
 
+@_value_from_inputs("Range")
 def _range(op: Operation, start: Array, limit: Array, delta: Array) -> Array:
     return np.arange(start.item(), limit.item(), delta.item()) if delta != 0 else np.empty(0)
 
@@ -168,6 +193,7 @@ def _strided_slice(op: Operation, value: Array, begin: Array, end: Array, stride
     return value[tuple(items)]
 
 
+@_value_of("StridedSlice")
 def _slice_value(op: Operation) -> Array | None:
     if op.attrs["ellipsis_mask"] or op.attrs["new_axis_mask"]:
         return None
@@ -186,27 +212,17 @@ def _slice_value(op: Operation) -> Array | None:
     return None
 
 
-_VALUES: dict[str, Callable[[Operation], Array | None]] = {
-    "Const": _const,
-    "Shape": _shape,
-    "Size": _size,
-    "Rank": _rank,
-    "StridedSlice": _slice_value,
-    "Range": _of_inputs(_range),
-    "Cast": _of_inputs(lambda op, x: x),
-    "Identity": _of_inputs(lambda op, x: x),
-    "Pack": _of_inputs(lambda op, *values: np.stack(values, op.attrs.get("axis", 0))),
-    "Concat": _of_inputs(lambda op, axis, *values: np.concatenate(values, int(axis))),
-    "ConcatV2": _of_inputs(lambda op, *values: np.concatenate(values[:-1], int(values[-1]))),
-    "Fill": _of_inputs(lambda op, dims, value: np.full(dims, value)),
-    "Prod": _of_inputs(
-        lambda op, x, axis: np.prod(x, axis=tuple(np.atleast_1d(axis)), keepdims=op.attrs["keep_dims"])
-    ),
-    "Add": _of_inputs(lambda op, x, y: x + y),
-    "AddV2": _of_inputs(lambda op, x, y: x + y),
-    "Sub": _of_inputs(lambda op, x, y: x - y),
-    "Mul": _of_inputs(lambda op, x, y: x * y),
-    "Maximum": _of_inputs(lambda op, x, y: np.maximum(x, y)),
-    "FloorDiv": _of_inputs(lambda op, x, y: np.floor_divide(x, np.where(y == 0, 1, y))),
-    "FloorMod": _of_inputs(lambda op, x, y: np.mod(x, np.where(y == 0, 1, y))),
-}
+_value_from_inputs("Cast", "Identity")(lambda op, x: x)
+_value_from_inputs("Pack")(lambda op, *values: np.stack(values, op.attrs.get("axis", 0)))
+_value_from_inputs("Concat")(lambda op, axis, *values: np.concatenate(values, int(axis)))
+_value_from_inputs("ConcatV2")(lambda op, *values: np.concatenate(values[:-1], int(values[-1])))
+_value_from_inputs("Fill")(lambda op, dims, value: np.full(dims, value))
+_value_from_inputs("Prod")(
+    lambda op, x, axis: np.prod(x, axis=tuple(np.atleast_1d(axis)), keepdims=op.attrs["keep_dims"])
+)
+_value_from_inputs("Add", "AddV2")(lambda op, x, y: x + y)
+_value_from_inputs("Sub")(lambda op, x, y: x - y)
+_value_from_inputs("Mul")(lambda op, x, y: x * y)
+_value_from_inputs("Maximum")(lambda op, x, y: np.maximum(x, y))
+_value_from_inputs("FloorDiv")(lambda op, x, y: np.floor_divide(x, np.where(y == 0, 1, y)))
+_value_from_inputs("FloorMod")(lambda op, x, y: np.mod(x, np.where(y == 0, 1, y)))

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import DType, as_array, as_dtype
+from gpuplace.dtypes import DType, as_dtype, own_array
 from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graph.graph import Graph, require_same_graph
 from gpuplace.graph.op_def import op_registry
@@ -60,7 +60,7 @@ def register_tensor_conversion_function(
 def make_constant(
     value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const", verify_shape: Any = False
 ) -> Tensor:
-    """Adds a ``Const``; arguments and errors are those of ``dtypes.as_array``.
+    """Adds a ``Const``; arguments and errors are those of ``dtypes.as_array``. It holds a copy of an array.
 
     Args:
         value: a scalar, nested lists, or an array.
@@ -70,7 +70,7 @@ def make_constant(
         verify_shape: refuse a value of another shape.
     """
     wanted = None if dtype is None else as_dtype(dtype)
-    array = as_array(value, wanted, shape, verify_shape)
+    array = own_array(value, wanted, shape, verify_shape)
     tensor = TensorValue.of_array(array, wanted.base_dtype if wanted is not None else None)
     attrs = {"value": tensor, "dtype": tensor.dtype}
     return (

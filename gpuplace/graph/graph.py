@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuplace.device.spec import canonical_name
-from gpuplace.display import notebook_view
+from gpuplace.display import above, notebook_view
 from gpuplace.dtypes import DType
 from gpuplace.graph.collections import Collections
 from gpuplace.graph.op_def import OpDef, op_registry
@@ -645,14 +645,14 @@ class Graph(Collections):
             from_version: leave out the operations that were there at this ``graph.version``; None: all are in.
             add_shapes: give every node an ``_output_shapes`` attribute.
         """
-        from gpuplace.graphdef.export import as_graph_def
+        as_graph_def = above("gpuplace.graphdef.export", "as_graph_def")
 
         return as_graph_def(self, from_version, add_shapes)
 
     @property
     def graph_def_versions(self) -> VersionDef:
         """The graph's versions as a ``VersionDef``."""
-        from gpuplace.graphdef.export import version_def
+        version_def = above("gpuplace.graphdef.export", "version_def")
 
         return version_def(self)
 

@@ -15,16 +15,13 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from gpuplace.display import notebook_view
+from gpuplace.display import above, notebook_view
 from gpuplace.dtypes import DType
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.source_text import source_text
 from gpuplace.graph.stacks import get_default_session
 from gpuplace.shapes import TensorShape, as_shape
-from gpuplace.typing import FeedDict, NodeDef, ShapeLike, TensorLike
-
-if TYPE_CHECKING:
-    from gpuplace.graph.graph import Graph
+from gpuplace.typing import FeedDict, Graph, NodeDef, ShapeLike, TensorLike
 
 _PACKAGE = str(Path(__file__).parent.parent) + "/"
 _MAX_FRAMES = 12
@@ -471,7 +468,7 @@ class Operation:
     @property
     def node_def(self) -> NodeDef:
         """The operation as a ``NodeDef``."""
-        from gpuplace.graphdef.export import node_def
+        node_def = above("gpuplace.graphdef.export", "node_def")
 
         return node_def(self)
 

@@ -18,13 +18,11 @@ import contextlib
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpuplace.device.spec import DeviceSpec, MergeDevice, merge_device
-
-if TYPE_CHECKING:
-    from gpuplace.graph.graph import Graph
-    from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.typing import Graph
 
 VALID_OP_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 VALID_SCOPE_NAME = re.compile(r"[A-Za-z0-9_.\\/>-]*")

@@ -8,14 +8,11 @@ Source: tensorflow/python/framework/common_shapes.py, release 1.15 (wording of t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from gpuplace.graph.operation import Operation
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, brackets
 
-if TYPE_CHECKING:
-    from gpuplace.graph.operation import Operation
-
-ShapeFunction = Callable[["Operation"], Sequence[TensorShape]]
+ShapeFunction = Callable[[Operation], Sequence[TensorShape]]
 """Gives the shape of each output from the operation's inputs and attributes; ValueError if they do not fit."""
 
 _functions: dict[str, ShapeFunction] = {}
@@ -34,11 +31,6 @@ def shape_function(*op_types: str) -> Callable[[ShapeFunction], ShapeFunction]:
         return function
 
     return register
-
-
-def has_shape_function(op_type: str) -> bool:
-    """Whether shapes of this op type's outputs are inferred."""
-    return op_type in _functions
 
 
 def infer_shapes(op: Operation, num_outputs: int) -> Sequence[TensorShape]:

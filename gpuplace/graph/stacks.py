@@ -12,10 +12,9 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from gpuplace.graph.graph import Graph
+from gpuplace.typing import Graph
 
 T = TypeVar("T")
 

@@ -116,6 +116,9 @@ def encode_attr(value: Any, proto: Any = None) -> Any:
         _encode_function(value, proto.func)
     elif isinstance(value, tuple):
         proto.list.SetInParent()
+        if value and all(type(item) is bytes for item in value):
+            proto.list.s.extend(value)
+            return proto
         for item in value:
             _append(proto.list, item)
     elif value is not None:

@@ -17,6 +17,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_check import kind_fault, type_fault
 from gpuplace.graph.graph import GRAPH_DEF_VERSIONS
 from gpuplace.graph.op_def import AttrDef, OpDef
+from gpuplace.graph.op_sets import MERGES, NEXT_ITERATIONS
 from gpuplace.graph.operation import CLASS_ATTR, Tensor
 from gpuplace.graph.ready_order import ready_order
 from gpuplace.graph.scopes import VALID_OP_NAME
@@ -25,10 +26,6 @@ from gpuplace.graphdef.export import extra_fields
 from gpuplace.placer.placement_graph import split_tensor_name
 from gpuplace.release import rules
 from gpuplace.shapes import TensorShape
-
-_MERGE = ("Merge", "RefMerge")
-_NEXT_ITERATION = ("NextIteration", "RefNextIteration")
-
 
 OUTPUT_SHAPES = "_output_shapes"
 _FEW = 16
@@ -375,7 +372,7 @@ def topological_order(
             if found is None:
                 text = f"^{source}" if output < 0 else source if output == 0 else f"{source}:{output}"
                 raise InvalidArgumentError(None, None, f"Node '{node.name}': Unknown input node '{text}'")
-            if node.op_type in _MERGE and output >= 0 and nodes[found].op_type in _NEXT_ITERATION:
+            if node.op_type in MERGES and output >= 0 and nodes[found].op_type in NEXT_ITERATIONS:
                 continue
             sources[index].append(found)
     order = ready_order(range(len(nodes)), sources.__getitem__)

@@ -17,12 +17,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gpuplace.errors import InvalidArgumentError, NotFoundError
+from gpuplace.graph.op_sets import CALL_OPS
 from gpuplace.graphdef.messages import GraphDef
 
 SERVE = "serve"
 """The tag of what is there to be served, chosen where nobody says otherwise."""
 
-_CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _INLINE_ATTR = "_lower_as_multi_device_function"
 
 
@@ -105,7 +105,7 @@ def signature_graph(meta_graph: Any, key: str) -> Any:
     made.library.CopyFrom(source.library)
     made.node.extend(node for node in source.node if node.name in kept)
     for node in _all_nodes(made):
-        if node.op in _CALL_OPS:
+        if node.op in CALL_OPS:
             node.attr[_INLINE_ATTR].b = True
     return made
 

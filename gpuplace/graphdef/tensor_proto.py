@@ -35,7 +35,7 @@ _FIELDS: dict[str, str] = {
 }
 _INT_VAL = ("int32 uint8 int16 int8 uint16 qint8 quint8 qint32 qint16 quint16 int4 uint4 int2 uint2").split()
 _FIELDS.update(dict.fromkeys(_INT_VAL, "int_val"))
-AS_BYTES = frozenset(
+_AS_BYTES = frozenset(
     "float32 float64 int32 uint8 int16 int8 int64 qint8 quint8 qint16 quint16 qint32 uint32 uint64".split()
 )
 """Types of which two or more elements are written as they lie in memory."""
@@ -60,7 +60,7 @@ def encode_tensor(value: TensorValue, proto: Any = None) -> Any:
     for size in array.shape:
         proto.tensor_shape.dim.add(size=size)
     proto.tensor_shape.SetInParent()
-    if (array.size > 1 and dtype.name in AS_BYTES) or dtype.name.startswith(("float8", "float4")):
+    if (array.size > 1 and dtype.name in _AS_BYTES) or dtype.name.startswith(("float8", "float4")):
         proto.tensor_content = np.ascontiguousarray(array).tobytes()
         return proto
     flat = np.ascontiguousarray(array).ravel()
@@ -205,7 +205,8 @@ def make_tensor_proto(values: Any, dtype: Any = None, shape: Any = None, verify_
         ValueError: None, more elements than the shape has, or rows of different lengths.
     """
     wanted = None if dtype is None else as_dtype(dtype).base_dtype
-    return encode_tensor(TensorValue.of_array(as_array(values, wanted, shape, verify_shape), wanted))
+    array = as_array(values, wanted, shape, verify_shape)
+    return encode_tensor(TensorValue.of_array(array.view(), wanted))
 
 
 def make_ndarray(tensor: Any) -> np.ndarray[Any, Any]:

@@ -17,6 +17,8 @@ Signatures, types and host-memory arguments come from the catalogue and are not 
 
     @compute("SparseThing", device_types=("GPU",))          # a variant: goes before the common function on GPUs
 
+    @compute("Elu", elementwise=True, slow=True)            # what the op is like, see ``OpTraits``
+
 A function gets ``xp``, then one argument per input of the signature (a list input as one Python list), and by keyword
 the attributes that it names, read once when a plan is compiled. The keyword ``ctx`` gets a ``KernelContext``. It
 returns an array, or a tuple of arrays for several outputs. A binder's callable gets the tensors themselves, lists not
@@ -66,6 +68,46 @@ class KernelContext:
 
 
 @dataclass(frozen=True, slots=True)
+class OpTraits:
+    """What an op is like wherever it is computed. Of an op that declares nothing those who make plans assume nothing.
+
+    Whether an op is stateful, or takes references, says its ``OpDef``.
+    """
+
+    fresh: bool = False
+    """Its results are new arrays, and no input is kept."""
+    elementwise: bool = False
+    """It looks at one element of each input for one of the result, which is ``fresh``; a GPU may compute it in one
+    kernel with its neighbours."""
+    forwards: bool = False
+    """Its result is its input."""
+    shares: bool = False
+    """Its result is an input's memory, or some that exists before the step: none is allocated for it."""
+    slow: bool = False
+    """It takes longer for an element than an addition does."""
+    grows: bool = False
+    """Its result may be far larger than its inputs."""
+    reads_only: bool = False
+    """It takes the handle of a variable and leaves the variable as it is."""
+    own_state: bool = False
+    """It is stateful, but its state is its own: nothing else sees it."""
+    flops: Callable[[Any], float] | None = None
+    """How many multiplications and additions an operation takes, for known shapes (see ``numerics.flops``)."""
+
+    def __post_init__(self) -> None:
+        if self.elementwise:
+            object.__setattr__(self, "fresh", True)
+        if self.forwards:
+            object.__setattr__(self, "shares", True)
+        if self.fresh and self.shares:
+            raise ValueError("results are new arrays, or share the memory of others: not both")
+
+
+NO_TRAITS = OpTraits()
+"""What an op is that declares nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class ComputeDef:
     """A registered function."""
 
@@ -80,6 +122,8 @@ class ComputeDef:
     wants_context: bool
     takes_out: bool
     """Whether ``out`` is among its keywords."""
+    traits: OpTraits = NO_TRAITS
+    """What the op is like."""
 
     @property
     def where(self) -> str:
@@ -91,30 +135,48 @@ _registered: dict[str, dict[str, ComputeDef]] = {}
 
 
 def compute(
-    *op_types: str, device_types: Iterable[str] = (ANY_DEVICE_TYPE,)
+    *op_types: str, device_types: Iterable[str] = (ANY_DEVICE_TYPE,), **traits: Any
 ) -> Callable[[Function], Function]:
     """Registers the decorated function as what computes the given ops.
 
     Args:
         *op_types: names of ops that the function serves alike.
         device_types: device types it is a variant for; by default it serves all.
+        **traits: what the ops are like, by the fields of ``OpTraits``; not for a variant.
 
     Raises:
-        ValueError: another function is registered for the same op and device type.
+        TypeError: ``OpTraits`` has no such field.
+        ValueError: another function is registered for the same op and device type, or a variant declares traits.
     """
-    return functools.partial(_register, op_types, tuple(device_types), False)
+    return functools.partial(_register, op_types, tuple(device_types), False, OpTraits(**traits))
 
 
 def binder(
-    *op_types: str, device_types: Iterable[str] = (ANY_DEVICE_TYPE,)
+    *op_types: str, device_types: Iterable[str] = (ANY_DEVICE_TYPE,), **traits: Any
 ) -> Callable[[Function], Function]:
-    """Registers what makes the callable, ``function(xp, attrs, op)``; the keywords it names are as in ``compute``."""
-    return functools.partial(_register, op_types, tuple(device_types), True)
+    """Registers what makes the callable, ``function(xp, attrs, op)``; the keywords it names are as in ``compute``.
+
+    Args:
+        *op_types: names of ops that the function serves alike.
+        device_types: device types it is a variant for; by default it serves all.
+        **traits: as in ``compute``.
+
+    Raises:
+        TypeError: as ``compute``.
+        ValueError: as ``compute``.
+    """
+    return functools.partial(_register, op_types, tuple(device_types), True, OpTraits(**traits))
 
 
 def _register(
-    op_types: tuple[str, ...], device_types: tuple[str, ...], is_binder: bool, function: Function
+    op_types: tuple[str, ...],
+    device_types: tuple[str, ...],
+    is_binder: bool,
+    traits: OpTraits,
+    function: Function,
 ) -> Function:
+    if traits != NO_TRAITS and device_types != (ANY_DEVICE_TYPE,):
+        raise ValueError(f"What {op_types} are like is declared at the function that serves all device types")
     code = function.__code__
     keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     attrs = tuple(name for name in keywords if name not in (CONTEXT, OUT))
@@ -122,7 +184,7 @@ def _register(
         by_type = _registered.setdefault(op_type, {})
         for device_type in device_types:
             entry = ComputeDef(
-                op_type, device_type, function, is_binder, attrs, CONTEXT in keywords, OUT in keywords
+                op_type, device_type, function, is_binder, attrs, CONTEXT in keywords, OUT in keywords, traits
             )
             known = by_type.get(device_type)
             if (
@@ -142,6 +204,22 @@ def find_compute(op_type: str, device_type: str) -> ComputeDef | None:
     """The function for an op on a device type: its own variant, else the common one, else None."""
     by_type = _registered.get(op_type, {})
     return by_type.get(device_type) or by_type.get(ANY_DEVICE_TYPE)
+
+
+def traits_of(op_type: str) -> OpTraits:
+    """What an op is like, as it was declared with the function that computes it."""
+    entry = _registered.get(op_type, {}).get(ANY_DEVICE_TYPE)
+    return NO_TRAITS if entry is None else entry.traits
+
+
+def ops_that_are(trait: str) -> frozenset[str]:
+    """The ops that declare a trait, a field of ``OpTraits``.
+
+    >>> import gpuplace.ops
+    >>> "Relu" in ops_that_are("elementwise")
+    True
+    """
+    return frozenset(op_type for op_type in _registered if getattr(traits_of(op_type), trait))
 
 
 def has_compute(op_type: str, device_type: str | None = None) -> bool:

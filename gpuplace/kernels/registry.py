@@ -30,6 +30,7 @@ from gpuplace.dtypes import ALL_DTYPES, DTYPES_OF_1_15, DType, int32, resource, 
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.data_file import DataFile, read_data_file
 from gpuplace.graph.op_def import ArgDef, OpDef, OpRegistry, make_op_def, op_registry
+from gpuplace.graph.op_sets import CALL_OPS
 from gpuplace.kernels.kernel_def import DEFAULT_DEVICE_TYPE, KernelDef, make_kernel_def, parse_kernel
 from gpuplace.release import RELEASES, rules
 
@@ -42,7 +43,7 @@ SYMBOLIC_DEVICE_TYPES = frozenset({"XLA_CPU_JIT", "XLA_GPU_JIT", "XLA_TPU_JIT"})
 ALWAYS_ON_HOST = frozenset({string, string._as_ref, resource})
 """Types whose tensors are in host memory whatever the kernel says; without a kernel row, int32 too."""
 
-FUNCTION_CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient", "While"})
+FUNCTION_CALL_OPS = CALL_OPS | {"SymbolicGradient", "While"}
 """Ops that call a function: their memory follows from the types alone, as if they had no kernel row. 2.21 counts
 StatelessWhile among them."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpuplace.device.parsed_name import parse_name
+from gpuplace.display import above
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.text import counted
 from gpuplace.typing import DataFrame
@@ -76,7 +77,7 @@ class LogDiff:
 
     def frame(self) -> DataFrame:
         """A row a node that differs as a ``DataFrame``; see ``gpuplace.jupyter.frames.log_frames.log_diff_frame``."""
-        from gpuplace.jupyter.frames.log_frames import log_diff_frame
+        log_diff_frame = above("gpuplace.jupyter.frames.log_frames", "log_diff_frame")
 
         return log_diff_frame(self)
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from gpuplace.device.machine import Machine
 from gpuplace.device.parsed_name import parse_name
-from gpuplace.display import notebook_view
+from gpuplace.display import above, notebook_view
 from gpuplace.logs.log_diff import LogDiff, full_name, log_diff
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import NOWHERE, PlacementView
@@ -288,13 +288,13 @@ class LoggedPlacement(Mapping[str, str]):
         Raises:
             ValueError: there is no such table.
         """
-        from gpuplace.jupyter.frames.log_frames import logged_frame
+        logged_frame = above("gpuplace.jupyter.frames.log_frames", "logged_frame")
 
         return logged_frame(self, table)
 
     def picture(self, **options: Unpack[PictureOptions]) -> Picture:
         """The nodes in colours; see ``gpuplace.jupyter.pictures.placement_picture`` for the options."""
-        from gpuplace.jupyter.pictures import placement_picture
+        placement_picture = above("gpuplace.jupyter.pictures", "placement_picture")
 
         return placement_picture(self, **options)
 

@@ -8,11 +8,14 @@ import gpuplace.ops.array.rearranging
 import gpuplace.ops.array.reshaping
 import gpuplace.ops.array.sequence
 import gpuplace.ops.array.slicing
+import gpuplace.ops.flow.assert_and_print
+import gpuplace.ops.flow.case
 import gpuplace.ops.flow.conditionals
 import gpuplace.ops.flow.control
 import gpuplace.ops.flow.gradients
 import gpuplace.ops.flow.higher_order
 import gpuplace.ops.flow.loop_ops
+import gpuplace.ops.flow.python_functions
 import gpuplace.ops.flow.stacks
 import gpuplace.ops.flow.tensor_array_kernels
 import gpuplace.ops.flow.tensor_arrays
@@ -44,9 +47,9 @@ import gpuplace.ops.nn.entropy
 import gpuplace.ops.nn.misc
 import gpuplace.ops.nn.norm
 import gpuplace.ops.nn.pool
-import gpuplace.ops.random.random
+import gpuplace.ops.random.random_ops
+import gpuplace.ops.text.regex_and_encoding
 import gpuplace.ops.text.strings
-import gpuplace.ops.text.text
 import gpuplace.ops.train
 import gpuplace.ops.train.training_ops
 import gpuplace.ops.variables.initialization

@@ -18,8 +18,7 @@ from typing import Any
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops.array import constant
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.math import contraction
 from gpuplace.ops.nn.conv import conv2d as nn_conv2d
 from gpuplace.ops.nn.misc import bias_add
@@ -387,18 +386,18 @@ def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "cha
     with _layer(name, "flatten", None):
         if _order(data_format) == "NCHW" and inputs.shape.ndims is not None and inputs.shape.ndims > 1:
             rank = inputs.shape.ndims
-            inputs = array.transpose(inputs, [0, *range(2, rank), 1])
+            inputs = reshaping.transpose(inputs, [0, *range(2, rank), 1])
         sizes = inputs.shape.sizes
         rest = sizes[1:] if sizes else (None,)
         batch = sizes[0] if sizes else None
         if batch and None in rest:
-            return array.reshape(inputs, (batch, -1))
+            return reshaping.reshape(inputs, (batch, -1))
         if None in rest:
             raise ValueError(
                 f"flatten needs the size of a row of {inputs}, and of its shape {inputs.shape} neither the batch size "
                 "nor all other sizes are known"
             )
-        outputs = array.reshape(inputs, (-1, math.prod(size or 0 for size in rest)))
+        outputs = reshaping.reshape(inputs, (-1, math.prod(size or 0 for size in rest)))
         outputs.set_shape([batch, math.prod(size or 0 for size in rest)])
         return outputs
 
@@ -435,7 +434,7 @@ def dropout(
     with _layer(name, "dropout", None):
         if training:
             return nn_dropout(inputs, noise_shape=noise_shape, seed=seed, rate=rate)
-        return array.identity(inputs)
+        return reshaping.identity(inputs)
 
 
 def batch_normalization(
@@ -557,7 +556,7 @@ def _plain(
     shape = [inputs.shape[channel].value if axis == channel else 1 for axis in range(rank)]
 
     def spread(values: Any) -> Any:
-        return values if values is None or last else array.reshape(values, shape)
+        return values if values is None or last else reshaping.reshape(values, shape)
 
     beta, gamma = (spread(values) for values in learnt)
     if momentum is None:
@@ -565,7 +564,9 @@ def _plain(
     else:
         mean, variance = moments(inputs, axes, keep_dims=not last)
         for average, value in zip(moving, (mean, variance), strict=True):
-            _move(average, value if last else array.reshape(value, [inputs.shape[channel].value]), momentum)
+            _move(
+                average, value if last else reshaping.reshape(value, [inputs.shape[channel].value]), momentum
+            )
     return nn_batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
 
 

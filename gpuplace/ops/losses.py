@@ -12,8 +12,7 @@ from typing import Any
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops.array import constant
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.flow import control
 from gpuplace.ops.math import cast, comparison, elementwise, reduction, unary
 from gpuplace.ops.nn.entropy import (
@@ -130,7 +129,7 @@ def _reduced(weighted: Tensor, losses: Tensor, weights: Tensor, how: str) -> Ten
         return _mean(loss, _num_present(losses, weights))
     if how == Reduction.SUM_OVER_BATCH_SIZE:
         with name_scope(None, "num_elements") as scope:
-            count = cast.cast(array.size(losses, name=scope), "float32")
+            count = cast.cast(reshaping.size(losses, name=scope), "float32")
         return _mean(loss, count)
     return loss
 
@@ -166,12 +165,12 @@ def _check_broadcastable(weights: Any, values: Any) -> Operation:
     with name_scope(None, "assert_broadcastable", [weights, values]) as scope:
         with name_scope(None, "weights", [weights]) as weights_scope:
             weights = convert_to_tensor(weights, name=weights_scope)
-            array.shape(weights, name="shape")
-            array.rank(weights, name="rank")
+            reshaping.shape(weights, name="shape")
+            reshaping.rank(weights, name="rank")
         with name_scope(None, "values", [values]) as values_scope:
             values = convert_to_tensor(values, name=values_scope)
-            array.shape(values, name="shape")
-            array.rank(values, name="rank")
+            reshaping.shape(values, name="shape")
+            reshaping.rank(values, name="rank")
         mine, theirs = weights.shape.sizes, values.shape.sizes
         if mine == ():
             return control.no_op(name="static_scalar_check_success")
@@ -547,10 +546,10 @@ def softmax_cross_entropy(
         labels: Any = cast.cast(onehot_labels, logits.dtype.base_dtype)
         logits.shape.assert_is_compatible_with(labels.shape)
         if label_smoothing > 0:
-            classes: Any = cast.cast(array.shape(labels)[1], logits.dtype.base_dtype)
+            classes: Any = cast.cast(reshaping.shape(labels)[1], logits.dtype.base_dtype)
             smooth = label_smoothing / classes
             labels = labels * (1.0 - label_smoothing) + smooth
-        labels = array.stop_gradient(labels, name="labels_stop_gradient")
+        labels = reshaping.stop_gradient(labels, name="labels_stop_gradient")
         losses = softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, name="xentropy")
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
 
@@ -591,6 +590,6 @@ def sparse_softmax_cross_entropy(
         weights = convert_to_tensor(weights)
         ranks = labels.shape.ndims, logits.shape.ndims
         if None not in ranks and ranks[0] == ranks[1] and labels.shape[-1].is_compatible_with(1):
-            labels = array.squeeze(labels, [-1])
+            labels = reshaping.squeeze(labels, [-1])
         losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)

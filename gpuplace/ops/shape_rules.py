@@ -52,11 +52,6 @@ def require_rank_at_least(shape: TensorShape, rank: int) -> TensorShape:
     return shape
 
 
-def input_shape(op: Operation, index: int = 0) -> TensorShape:
-    """What is known of the shape of an input."""
-    return op.inputs[index].shape
-
-
 def same_as_input(op: Operation) -> list[TensorShape]:
     """One output, shaped like the first input."""
     return [op.inputs[0].shape]

@@ -67,24 +67,24 @@ def broadcast_shape(op: Operation) -> Sequence[TensorShape]:
     return (broadcast(op.inputs[0].shape, op.inputs[1].shape),)
 
 
-def unary_ufunc(function: str, *op_types: str) -> None:
-    """Ops that are one NumPy function of one tensor, called bare by a plan."""
+def unary_ufunc(function: str, *op_types: str, slow: bool = False) -> None:
+    """Elementwise ops that are one NumPy function of one tensor, called bare by a plan."""
     shape_function(*op_types)(same_shape)
-    _ufunc(function, op_types)
+    _ufunc(function, op_types, slow)
 
 
 def binary_ufunc(function: str, *op_types: str) -> None:
-    """Ops that are one NumPy function of two tensors that broadcast, called bare by a plan."""
+    """Elementwise ops that are one NumPy function of two tensors that broadcast, called bare by a plan."""
     shape_function(*op_types)(broadcast_shape)
     _ufunc(function, op_types)
 
 
-def _ufunc(function: str, op_types: tuple[str, ...]) -> None:
+def _ufunc(function: str, op_types: tuple[str, ...], slow: bool = False) -> None:
     def bare(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
         return getattr(xp, function)
 
     bare.__qualname__ = f"{function}_of_{'_'.join(op_types)}"
-    binder(*op_types)(bare)
+    binder(*op_types, elementwise=True, slow=slow)(bare)
 
 
 def shape_tensor(tensor: Tensor) -> Tensor:

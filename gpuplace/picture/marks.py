@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.placer.placement_graph import NEXT_ITERATION_OPS
+from gpuplace.graph.op_sets import NEXT_ITERATIONS
 from gpuplace.tables.dependency_trace import Trace
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scale import time_text
@@ -182,7 +182,7 @@ def _longest(view: PlacementView, own: Sequence[float], on_edge: Sequence[float]
     count = len(view)
     if not count:
         return []
-    is_next = np.array([op_type in NEXT_ITERATION_OPS for op_type in view.op_types])[view.op_type]
+    is_next = np.array([op_type in NEXT_ITERATIONS for op_type in view.op_types])[view.op_type]
     edges = np.flatnonzero(~is_next[view.src])
     edges = edges[np.argsort(view.src[edges], kind="stable")]
     start = np.searchsorted(view.src[edges], np.arange(count + 1)).tolist()

@@ -24,6 +24,7 @@ import numpy as np
 
 from gpuplace.dtypes import DType, string
 from gpuplace.errors import ResourceExhaustedError
+from gpuplace.graph.op_sets import CALL_OPS
 from gpuplace.placer.bindings import Groups
 from gpuplace.placer.node_facts import VARIANT, NodeFacts
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
@@ -48,9 +49,7 @@ _MAX_VISITS = 1 << 23
 
 _HOST_TYPES = frozenset({"string", "resource"})
 _FORWARDING_OPS = frozenset({"Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch"})
-_ENDING_OPS = frozenset(
-    {"PartitionedCall", "StatefulPartitionedCall", "_DeviceRetval", "_Retval", "_SwitchN"}
-)
+_ENDING_OPS = CALL_OPS | {"_DeviceRetval", "_Retval", "_SwitchN"}
 """They run where such data are, as functions of the graph do, but whoever reads from them need not."""
 _TYPES_OF = {
     "IteratorGetNextAsOptional": "output_types",

@@ -18,17 +18,12 @@ from gpuplace.dtypes import INVALID, DType
 from gpuplace.errors import OpError
 from gpuplace.graph.long_list import mapped
 from gpuplace.graph.op_def import OpDef
+from gpuplace.graph.op_sets import IDENTITY_OPS, METADATA_OPS
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.placement_graph import Signature
 
 PLAIN, REF, RESOURCE, VARIANT = range(4)
 """Kinds of input and output: by value, by reference, a resource handle, a variant."""
-
-METADATA_OPS = frozenset({"Shape", "Size", "Rank"})
-"""Ops that read only the size of their input."""
-
-IDENTITY_OPS = frozenset({"Identity", "RefIdentity"})
-"""Ops that hand their input on."""
 
 _EXEMPT_IN_BOTH = """
 DeleteMultiDeviceIterator ExperimentalGroupByReducerDataset ExperimentalGroupByWindowDataset

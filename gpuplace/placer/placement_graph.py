@@ -42,6 +42,7 @@ import numpy as np
 
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.op_sets import MERGES, NEXT_ITERATIONS
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.shapes import TensorShape
 
@@ -50,9 +51,6 @@ CONTROL = -1
 
 COLOCATION_PREFIX = "loc:@"
 """What an entry of the `_class` attribute starts with; the rest is a colocation group's name, usually a node's."""
-
-MERGE_OPS = frozenset({"Merge", "RefMerge"})
-NEXT_ITERATION_OPS = frozenset({"NextIteration", "RefNextIteration"})
 
 
 class Signature(NamedTuple):
@@ -249,8 +247,8 @@ class PlacementGraph:
 
     def _ready_order(self) -> list[int]:
         pending = np.diff(self.in_start).tolist()
-        is_merge = [signature.op_type in MERGE_OPS for signature in self.signatures]
-        is_next = [signature.op_type in NEXT_ITERATION_OPS for signature in self.signatures]
+        is_merge = [signature.op_type in MERGES for signature in self.signatures]
+        is_next = [signature.op_type in NEXT_ITERATIONS for signature in self.signatures]
         signature = self.signature.tolist()
         src = self.src.tolist()
         if any(is_next):

@@ -34,11 +34,11 @@ from gpuplace.backends.cupy_backend import CupyBackend
 from gpuplace.backends.float_errors import restore, silence
 from gpuplace.dtypes import resource
 from gpuplace.errors import InternalError, OpError
+from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, VARIABLE_OPS
 from gpuplace.plan.codegen.functions import PlanCode
 from gpuplace.plan.fused_elementwise import FailedStep
 from gpuplace.plan.gpu_plan import PlanOnGPU
-from gpuplace.plan.schedule.loop_frames import LOOP_OPS
-from gpuplace.plan.schedule.partition import HOLDERS, MERGES, SWITCHES, Schedule, Slot, Step
+from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
 __all__ = ["CapturingPlan", "DevicePart", "device_part"]
 
@@ -53,7 +53,7 @@ MAX_GRAPHS = 4
 MAX_CAPTURES = 16
 """As often is a plan captured; one whose variables get new arrays all the time is better left alone."""
 
-_READERS = HOLDERS | {"ReadVariableOp"}
+_READERS = VARIABLE_OPS | {"ReadVariableOp"}
 """Stateful ops that change nothing."""
 
 
@@ -115,7 +115,7 @@ def device_part(schedule: Schedule, backends: Mapping[str, Any]) -> DevicePart |
     ):
         return None
     arrays = tuple([leaving[slot] for slot in schedule.fetches])
-    storages = tuple(slot for step in steps if step.op_type in HOLDERS for slot in step.outputs)
+    storages = tuple(slot for step in steps if step.op_type in VARIABLE_OPS for slot in step.outputs)
     part = replace(schedule, feeds=(*inputs, *copied), steps=tuple(steps), fetches=(*arrays, *storages))
     return DevicePart(device, part, tuple(inputs.values()), tuple(copied.values()), len(storages))
 
@@ -124,7 +124,7 @@ def _is_pure(step: Step) -> bool:
     """Whether a kernel does the same in every run: no conditionals, no state but variables that are read."""
     op = step.op
     assert op is not None
-    if op.type in SWITCHES or op.type in MERGES or op.type in LOOP_OPS or op.op_def is None:
+    if op.type in CONTROL_FLOW_OPS or op.op_def is None:
         return False
     if op.op_def.is_stateful and op.type not in _READERS:
         return False

@@ -13,8 +13,8 @@ from typing import Any
 
 from gpuplace.device.gpu_experiments import gpu_experiments
 from gpuplace.kernels.compute import bind
-from gpuplace.numerics.one_kernel import OneKernel
-from gpuplace.numerics.recording import NotRecorded, Recorded, Recorder
+from gpuplace.numerics.fused.one_kernel import OneKernel
+from gpuplace.numerics.fused.recording import NotRecorded, Recorded, Recorder
 from gpuplace.plan.schedule.elementwise_groups import FusedStep
 from gpuplace.plan.schedule.partition import Step
 

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 from gpuplace import release as releases
 from gpuplace.backends.host_memory import keep_freed_memory
-from gpuplace.display import notebook_view
+from gpuplace.display import above, notebook_view
 from gpuplace.errors import CancelledError, NotFoundError, OpError, ResourceExhaustedError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import get_default_graph
@@ -180,7 +180,7 @@ class BaseSession:
         Raises:
             ValueError: there is no such table.
         """
-        from gpuplace.jupyter.frames.machine_frames import session_frame
+        session_frame = above("gpuplace.jupyter.frames.machine_frames", "session_frame")
 
         return session_frame(self, table, depth=depth)
 
@@ -198,7 +198,8 @@ class BaseSession:
             OpError: as for ``run``.
         """
         from gpuplace.graphdef.messages import RunMetadata, RunOptions
-        from gpuplace.timelines.reader import step_timeline
+
+        step_timeline = above("gpuplace.timelines.reader", "step_timeline")
 
         metadata = RunMetadata()
         options = RunOptions(trace_level=RunOptions.FULL_TRACE, output_partition_graphs=True)

@@ -22,8 +22,8 @@ from typing import Any
 from gpuplace.dtypes import resource
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
+from gpuplace.graph.op_sets import VARIABLE_OPS
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.plan.schedule.partition import HOLDERS
 from gpuplace.plan.schedule.pruning import loop_units, pruned_operations
 from gpuplace.plan.step_errors import with_lines
 
@@ -175,10 +175,10 @@ class PartialRuns:
             for op in new
             for tensor in op.outputs
             if tensor in state.fetches
-            or (tensor in later and op.type not in HOLDERS and tensor.dtype.base_dtype is not resource)
+            or (tensor in later and op.type not in VARIABLE_OPS and tensor.dtype.base_dtype is not resource)
         ]
         feeds = {one: known[one] for op in new for one in op.inputs if one in known}
         if new:
             known.update(zip(kept, run_part(kept, list(new), feeds, frozenset(done)), strict=True))
         known.update((tensor, value) for tensor, value in feeds.items())
-        done.update(op for op in new if op.type not in HOLDERS)
+        done.update(op for op in new if op.type not in VARIABLE_OPS)

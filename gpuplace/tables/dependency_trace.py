@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.display import above
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import bytes_text, counted, shortened
@@ -129,7 +130,7 @@ class Trace:
         Raises:
             ValueError: there is no such table.
         """
-        from gpuplace.jupyter.frames.placement_frames import trace_frame
+        trace_frame = above("gpuplace.jupyter.frames.placement_frames", "trace_frame")
 
         return trace_frame(self, table)
 

@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace.graph.op_sets import CONSTANT_OPS, VARIABLE_OPS
 from gpuplace.progress import track
 from gpuplace.tables.placement_view import PlacementView, view_of
 
 __all__ = ["MemoryRow", "memory_rows", "tensor_bytes"]
 
-VARIABLE_OPS = frozenset({"Variable", "VariableV2", "VarHandleOp", "TemporaryVariable"})
-CONSTANT_OPS = frozenset({"Const", "HostConst"})
+_HOLDING_OPS = VARIABLE_OPS | {"TemporaryVariable"}
 _VARIABLE, _CONSTANT, _OUTPUT = range(3)
 
 
@@ -77,7 +77,7 @@ def _measure(placement: Any, view: PlacementView) -> tuple[np.ndarray, np.ndarra
     unknown = np.zeros(len(view), dtype=np.int64)
     of_type = np.array(
         [
-            _VARIABLE if name in VARIABLE_OPS else _CONSTANT if name in CONSTANT_OPS else _OUTPUT
+            _VARIABLE if name in _HOLDING_OPS else _CONSTANT if name in CONSTANT_OPS else _OUTPUT
             for name in view.op_types
         ]
         or [_OUTPUT]
@@ -102,7 +102,7 @@ def _outputs(placement: Any, view: PlacementView) -> list[tuple[int, ...]]:
     if facts is not None:
         of_fact = []
         for fact in facts:
-            stateful = fact.signature.op_type in VARIABLE_OPS
+            stateful = fact.signature.op_type in _HOLDING_OPS
             own = (i for i, dtype in enumerate(fact.output_types) if stateful or not _is_handle(dtype))
             of_fact.append(tuple(own))
         return [of_fact[signature] for signature in placement.graph.signature.tolist()]

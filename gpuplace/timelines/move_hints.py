@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpuplace.errors import OpError
+from gpuplace.graph.op_sets import ENDS_OF_FUNCTIONS, RECEIVES
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.scale import time_text
@@ -139,7 +140,7 @@ class _Search:
         self.fetched: set[tuple[int, int]] = set()
         self.client = ""
         for event, name in enumerate(timeline.names):
-            end = _END.match(name) if timeline.ops[event] in ("_Arg", "_Retval") else None
+            end = _END.match(name) if timeline.ops[event] in ENDS_OF_FUNCTIONS else None
             if end is not None and end[2] in self.view.index:
                 self.client = timeline.lanes[timeline.lane[event]].device
                 (self.fed if end[1] == "arg" else self.fetched).add((self.view.index[end[2]], int(end[3])))
@@ -162,7 +163,7 @@ class _Search:
         for before, after in zip(timeline.src.tolist(), timeline.dst.tolist(), strict=True):
             takers.setdefault(before, []).append(after)
         for copy in timeline.copies:
-            is_receive = timeline.ops[copy.received] in ("_Recv", "_HostRecv")
+            is_receive = timeline.ops[copy.received] in RECEIVES
             waiting = takers.get(copy.received, []) if is_receive else [copy.received]
             for event in waiting[:1]:
                 others = [i for i in timeline.inputs(event) if timeline.copy_between(i, event) is None]

@@ -28,7 +28,7 @@ from gpuplace.tables.palette import (
 )
 from gpuplace.tables.scale import time_scale
 from gpuplace.tables.text import counted, printable, shortened
-from gpuplace.timelines.step_timeline import TRANSFERS, StepTimeline
+from gpuplace.timelines.step_timeline import MOVING_OPS, StepTimeline
 from gpuplace.timelines.text import (
     COPY_COLUMNS,
     USE_COLUMNS,
@@ -157,7 +157,7 @@ def _coloured(
         return place[timeline.lane], looks, legend
     if colour == "op type":
         counts = np.bincount(op, minlength=len(ops))
-        shown = [number for number, name in enumerate(ops) if name not in TRANSFERS]  # those are hatched
+        shown = [number for number, name in enumerate(ops) if name not in MOVING_OPS]  # those are hatched
         order = sorted(shown, key=lambda number: (-counts[number], ops[number]))
         kept = min(len(order), _MOST_TYPES)
         place = np.full(len(ops), kept, dtype=np.int64)

@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.device.parsed_name import parse_name
+from gpuplace.graph.op_sets import RECEIVES, SENDS, TRANSFERS
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.step_times import devices_of
 from gpuplace.timelines.move_hints import move_hints
@@ -46,8 +47,6 @@ _LABEL = re.compile(r"(.*?) = ([^(]*)\((.*)\)$", re.DOTALL)
 _TENSOR = re.compile(r"(\S+) @(\S+)$")
 _STREAM = re.compile(r"(.*/(?:device:)?[gG][pP][uU]:\d+)/(stream:.*|memcpy|sync)$")
 _RECEIVED = re.compile(r"(.+)/(?:ctrl/)?_\d+$")
-_SENDS = ("_Send", "_HostSend")
-_RECEIVES = ("_Recv", "_HostRecv")
 _ENDS = frozenset({"_SOURCE", "_SINK"})
 _UNKNOWN = -1
 _NEVER = -(1 << 80)
@@ -140,12 +139,12 @@ class _Reader:
         sent = {}
         for graph in graphs:
             for node in graph.node:
-                if node.op in _SENDS and node.input:
+                if node.op in SENDS and node.input:
                     sent[node.attr["tensor_name"].s, node.attr["recv_device"].s] = node.input[0]
                     self.ports[node.name] = node.input[0]
         for graph in graphs:
             for node in graph.node:
-                if node.op in _RECEIVES:
+                if node.op in RECEIVES:
                     key = node.attr["tensor_name"].s, node.attr["recv_device"].s
                     if key in sent:
                         self.ports[node.name] = sent[key]
@@ -159,7 +158,7 @@ class _Reader:
         names = {event.kind for event in self.streams}
         if any(name not in ("stream:all", "copies") for name in names):
             names.discard("stream:all")  # holds what the others hold
-        has_sends = any(event.op in _SENDS for event in self.found)
+        has_sends = any(event.op in SENDS for event in self.found)
         kept: list[_Event] = []
         taken: dict[int, int] = {}
         for event in self.streams:
@@ -192,7 +191,7 @@ def _event(device: str, stats: Any) -> _Event:
     peer = ""
     if stats.node_name == "RecvTensor":
         op = "RecvTensor"
-    elif op in _SENDS + _RECEIVES:
+    elif op in TRANSFERS:
         peer, text = text, ""
     start = stats.all_start_nanos or stats.all_start_micros * 1000
     lasted = max(stats.all_end_rel_nanos or stats.all_end_rel_micros * 1000, 0)
@@ -220,7 +219,7 @@ def step_timeline(run_metadata: Any, placement: Any = None) -> StepTimeline:
     """
     reader = _Reader()
     reader.read(run_metadata)
-    events = sorted(reader.found, key=lambda event: (event.start, event.end, event.op in _RECEIVES))
+    events = sorted(reader.found, key=lambda event: (event.start, event.end, event.op in RECEIVES))
     if not events:
         raise ValueError(
             "The step_stats are empty: run with options=RunOptions(trace_level=RunOptions.FULL_TRACE), "
@@ -274,7 +273,7 @@ class _Rows:
 
     def take(self, event: _Event) -> int:
         """The lane of an event; beyond `_MOST_LANES` at once the last one is shared."""
-        thread = 0 if event.op in _SENDS else event.thread  # it is the receiver's thread that copies
+        thread = 0 if event.op in SENDS else event.thread  # it is the receiver's thread that copies
         lane = self.threads.get(thread) if thread else None
         if lane is None and thread:
             self._release(event.start)
@@ -357,7 +356,7 @@ class _Links:
                 continue
             self.by_node.setdefault((event.device, event.name), []).append(event)
             self.anywhere.setdefault(event.name, []).append(event)
-            if event.op in _SENDS:
+            if event.op in SENDS:
                 self.sends.setdefault(event.peer.partition(" @")[0], []).append(event)
         self.edges: set[tuple[int, int]] = set()
         self.copies: dict[tuple[str, str, str, int], Copy] = {}
@@ -367,9 +366,9 @@ class _Links:
         for event in self.events:
             if event.kind != "device":
                 continue
-            if event.op in _RECEIVES:
+            if event.op in RECEIVES:
                 self._receive(event)
-            elif event.op in _SENDS:
+            elif event.op in SENDS:
                 self._send(event)
             else:
                 for text in event.inputs:
@@ -441,7 +440,7 @@ class _Links:
     ) -> None:
         port = tensor.partition(":")[2]
         size: int | None
-        if received.slots and received.op in _RECEIVES:
+        if received.slots and received.op in RECEIVES:
             size = sum(received.slots.values())
         else:
             size = source.slots.get(int(port or 0)) if port or len(source.slots) == 1 else None

@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace.display import above
+from gpuplace.graph.op_sets import RECEIVES, SENDS, TRANSFERS
 from gpuplace.tables.palette import device_label, device_style
 from gpuplace.tables.scale import time_text
 from gpuplace.tables.text import bytes_text, counted
@@ -28,7 +30,7 @@ from gpuplace.typing import DataFrame
 
 __all__ = ["Copy", "DeviceUse", "Gap", "Lane", "StepTimeline"]
 
-TRANSFERS = frozenset({"_Send", "_Recv", "_HostSend", "_HostRecv", "RecvTensor"})
+MOVING_OPS = TRANSFERS | {"RecvTensor"}
 """Op types of what moves a tensor."""
 _MOST_GAPS = 20
 
@@ -145,7 +147,7 @@ class StepTimeline:
         moving = np.array([lane.kind == "copies" for lane in self.lanes] or [False])
         if not len(self):
             return np.zeros(0, dtype=bool)
-        return moving[self.lane] | np.array([op in TRANSFERS for op in self.ops])
+        return moving[self.lane] | np.array([op in MOVING_OPS for op in self.ops])
 
     @cached_property
     def devices(self) -> tuple[str, ...]:
@@ -156,7 +158,7 @@ class StepTimeline:
     @cached_property
     def path_weights(self) -> np.ndarray:
         """[events] float64: microseconds that each adds to a chain; a copy's count once, where it is received."""
-        is_sent = np.array([op in ("_Send", "_HostSend") for op in self.ops], dtype=bool)
+        is_sent = np.array([op in SENDS for op in self.ops], dtype=bool)
         return np.where(is_sent, 0.0, self.weight_us)
 
     @cached_property
@@ -198,7 +200,7 @@ class StepTimeline:
         copies = int(self.is_transfer[list(events)].sum()) if events else 0
         kinds = [counted(len(events) - copies, "op")]
         if copies:
-            received = sum(self.ops[event] in ("_Recv", "_HostRecv", "RecvTensor") for event in events)
+            received = sum(self.ops[event] in RECEIVES or self.ops[event] == "RecvTensor" for event in events)
             kinds.append(counted(max(received, 1), "copy", "copies"))
         share = f", {total / self.total_us:.0%} of the step" if self.total_us else ""
         return f"critical path: {' and '.join(kinds)}, {time_text(total)}{share}"
@@ -281,7 +283,7 @@ class StepTimeline:
 
     def copy_between(self, before: int, after: int) -> Copy | None:
         """The copy that an event received, or made another one wait for; None if there is none."""
-        if self.ops[before] in ("_Recv", "_HostRecv"):
+        if self.ops[before] in RECEIVES:
             sends = self.inputs(before)
             return next(
                 (self._copy_of[send, before] for send in sends if (send, before) in self._copy_of), None
@@ -303,7 +305,7 @@ class StepTimeline:
         found = np.full(len(self), -1, dtype=np.int64)
         received = np.full(len(self) + 1, -1, dtype=np.int64)  # one more, for -1
         for number, copy in enumerate(self.copies):
-            if self.ops[copy.received] in ("_Recv", "_HostRecv"):
+            if self.ops[copy.received] in RECEIVES:
                 received[copy.received] = number
             elif self.last_input[copy.received] == copy.sent:
                 found[copy.received] = number
@@ -339,7 +341,7 @@ class StepTimeline:
         return f"<StepTimeline of {self.text}>"
 
     def __str__(self) -> str:
-        from gpuplace.timelines.text import timeline_text
+        timeline_text = above("gpuplace.timelines.text", "timeline_text")
 
         return timeline_text(self)
 
@@ -352,7 +354,7 @@ class StepTimeline:
         Raises:
             ValueError: there is no such table.
         """
-        from gpuplace.jupyter.frames.timeline_frames import timeline_frame
+        timeline_frame = above("gpuplace.jupyter.frames.timeline_frames", "timeline_frame")
 
         return timeline_frame(self, table)
 
@@ -366,12 +368,12 @@ class StepTimeline:
         Raises:
             ValueError: an unknown theme.
         """
-        from gpuplace.timelines.svg import timeline_svg
+        timeline_svg = above("gpuplace.timelines.svg", "timeline_svg")
 
         return timeline_svg(self, theme, width)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """The view to zoom, a still picture and text."""
-        from gpuplace.jupyter.timeline_view import timeline_bundle
+        timeline_bundle = above("gpuplace.jupyter.timeline_view", "timeline_bundle")
 
         return timeline_bundle(self, **kwargs)

@@ -28,12 +28,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gpuplace import release as releases
+from gpuplace.graph.op_sets import RECEIVES
 
 __all__ = ["AllocationMaximum", "StepStatsAnalysis", "Timeline"]
 
 _LABEL = re.compile(r"(.*) = (.*)\((.*)\)")
 _FED = re.compile(r"_arg_(.+)_\d+_\d+$")
-_RECEIVES = ("_Recv", "_HostRecv")
 
 
 class AllocationMaximum(NamedTuple):
@@ -186,7 +186,7 @@ class _Analysis:
             if op.is_plain:
                 args |= {f"input{position}": text for position, text in enumerate(inputs)}
             self.trace.event("X", "Op", op_type, op.pid, op.tid, op.start, dur=op.end - op.start, args=args)
-            if op_type in _RECEIVES:
+            if op_type in RECEIVES:
                 sent = self.tensors.get(self.sent(name))
                 if (
                     sent is not None and sent.source[0] <= op.start

@@ -23,12 +23,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpuplace.graph.op_sets import RECEIVES, SENDS, TRANSFERS
 from gpuplace.plan.schedule.partition import Schedule
 
 __all__ = ["CostModel", "fill_cost_graph"]
 
-_SENDS = frozenset({"_Send", "_HostSend"})
-_TRANSFERS = _SENDS | {"_Recv", "_HostRecv"}
+_GIVING_ONE = RECEIVES | {"Const", "Identity"}
+"""Ops that have one output where the partition graph does not say how many there are."""
 _REF = 100
 """What is added to the number of a data type for references to it."""
 _REFERENCE = -2
@@ -113,10 +114,10 @@ def _add_partition(
             pointers.append(_REFERENCE if is_ref else _pointer(stats.get(source), int(port or 0)))
         if not node.input:
             made.control_input.append(first)
-        made.is_final = node.op in _SENDS
+        made.is_final = node.op in SENDS
         measured = stats.get(node.name)
-        if measured is None or node.op in _TRANSFERS:
-            unknown = 1 if node.op in ("_Recv", "_HostRecv", "Const", "Identity") else 0
+        if measured is None or node.op in TRANSFERS:
+            unknown = 1 if node.op in _GIVING_ONE else 0
             for _ in outputs.get(node.name, [False] * unknown):
                 output = made.output_info.add(size=-1, alias_input_port=-1)
                 output.shape.unknown_rank = True

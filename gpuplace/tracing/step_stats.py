@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gpuplace.dtypes import as_dtype
+from gpuplace.graph.op_sets import VARIABLE_OPS
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.resources import VariableStorage
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
@@ -44,7 +45,7 @@ __all__ = [
 HARDWARE_TRACE = 2
 """``RunOptions.HARDWARE_TRACE``."""
 
-_KEPT = frozenset({"Const", "Variable", "VariableV2", "VarHandleOp"})
+_KEPT = VARIABLE_OPS | {"Const"}
 """Ops whose output's memory is there before the step and after it."""
 
 

@@ -20,7 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gpuplace.display import notebook_view
+from gpuplace.display import above, notebook_view
 from gpuplace.dtypes import DType
 from gpuplace.placer.placed import Placed
 from gpuplace.typing import DataFrame
@@ -118,7 +118,7 @@ class Blame:
 
     def frame(self) -> DataFrame:
         """A row a cause as a pandas ``DataFrame``; see ``gpuplace.jupyter.frames.explanation_frames.blame_frame``."""
-        from gpuplace.jupyter.frames.explanation_frames import blame_frame
+        blame_frame = above("gpuplace.jupyter.frames.explanation_frames", "blame_frame")
 
         return blame_frame(self)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from gpuplace.display import notebook_view
+from gpuplace.display import above, notebook_view
 from gpuplace.placer.placed import Placed
 from gpuplace.progress import track
 from gpuplace.typing import DataFrame, Picture, PictureOptions
@@ -91,7 +91,7 @@ class PlacementDiff:
 
     def frame(self) -> DataFrame:
         """A row a node that moves as a pandas ``DataFrame``; see ``explanation_frames.diff_frame``."""
-        from gpuplace.jupyter.frames.explanation_frames import diff_frame
+        diff_frame = above("gpuplace.jupyter.frames.explanation_frames", "diff_frame")
 
         return diff_frame(self)
 
@@ -101,7 +101,7 @@ class PlacementDiff:
         Raises:
             ValueError: the difference does not know its placements.
         """
-        from gpuplace.jupyter.pictures import placement_picture
+        placement_picture = above("gpuplace.jupyter.pictures", "placement_picture")
 
         if self.later is None:
             raise ValueError(

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpuplace.display import notebook_view
+from gpuplace.display import above, notebook_view
 from gpuplace.typing import DataFrame
 from gpuplace.why.remedy import Remedy
 from gpuplace.why.rules import Rule
@@ -123,7 +123,7 @@ class Explanation:
 
     def frame(self) -> DataFrame:
         """A row a rule that acted as a ``DataFrame``; see ``explanation_frame`` in ``gpuplace.jupyter.frames``."""
-        from gpuplace.jupyter.frames.explanation_frames import explanation_frame
+        explanation_frame = above("gpuplace.jupyter.frames.explanation_frames", "explanation_frame")
 
         return explanation_frame(self)
 

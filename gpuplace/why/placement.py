@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from gpuplace.display import notebook_view
+from gpuplace.display import above, notebook_view
 from gpuplace.errors import OpError
 from gpuplace.kernels.listing import DeviceGap, never_on
 from gpuplace.placer.decide import NOWHERE
@@ -239,13 +239,13 @@ class Placement(Placed, Mapping[str, str]):
         Raises:
             ValueError: there is no such table.
         """
-        from gpuplace.jupyter.frames.placement_frames import frame
+        frame = above("gpuplace.jupyter.frames.placement_frames", "frame")
 
         return frame(self, table, depth=depth)
 
     def picture(self, **options: Unpack[PictureOptions]) -> Picture:
         """The graph in colours; see ``gpuplace.jupyter.pictures.placement_picture`` for the options."""
-        from gpuplace.jupyter.pictures import placement_picture
+        placement_picture = above("gpuplace.jupyter.pictures", "placement_picture")
 
         return placement_picture(self, **options)
 
@@ -263,7 +263,7 @@ class Placement(Placed, Mapping[str, str]):
             KeyError: there is no such op; says which names are like it.
             ValueError: an unknown direction.
         """
-        from gpuplace.tables.dependency_trace import trace_of
+        trace_of = above("gpuplace.tables.dependency_trace", "trace_of")
 
         return trace_of(self, of, direction)
 

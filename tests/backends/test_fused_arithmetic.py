@@ -16,12 +16,11 @@ import numpy as np
 import pytest
 
 from gpuplace.kernels.compute import bind
-from gpuplace.numerics.cuda_text import FUNCTIONS, TYPE_NAMES
-from gpuplace.numerics.one_kernel import kernel_text
-from gpuplace.numerics.recording import Recorder
+from gpuplace.numerics.fused.cuda_text import FUNCTIONS, TYPE_NAMES
+from gpuplace.numerics.fused.one_kernel import kernel_text
+from gpuplace.numerics.fused.recording import Recorder
 from gpuplace.plan.fused_elementwise import recorded
-from gpuplace.plan.schedule.elementwise_groups import ELEMENTWISE_OPS
-from tests.stand_ins.elementwise_ops import group_of, operations
+from tests.stand_ins.elementwise_ops import ELEMENTWISE_OPS, group_of, operations
 from tests.stand_ins.fake_elementwise import TYPES, run_body
 
 HEAD = """

@@ -10,8 +10,8 @@ import re
 import numpy as np
 import pytest
 
-from gpuplace.numerics.cuda_text import PREAMBLE
-from gpuplace.numerics.one_kernel import kernel_text
+from gpuplace.numerics.fused.cuda_text import PREAMBLE
+from gpuplace.numerics.fused.one_kernel import kernel_text
 from gpuplace.plan.fused_elementwise import recorded
 from tests.stand_ins.elementwise_ops import group_of, operations
 

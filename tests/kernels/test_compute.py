@@ -16,6 +16,8 @@ from gpuplace.kernels.compute import (
     compute_defs,
     find_compute,
     has_compute,
+    ops_that_are,
+    traits_of,
 )
 from gpuplace.kernels.resources import SessionResources
 
@@ -169,3 +171,33 @@ def test_an_op_with_a_function_elsewhere_says_where():
         bind("Scale", "CPU", np, operation(SCALE, by=1), None)
     assert caught.value.facts["has a function on"] == "GPU"
     assert caught.value.hint == "place the node on a device of type GPU"
+
+
+def test_what_an_op_is_like_is_declared_with_its_function():
+    @compute("Scale", "Shift", elementwise=True, slow=True)
+    def scale(xp, x):
+        return x
+
+    @compute("Look", forwards=True)
+    def look(xp, x):
+        return x
+
+    assert traits_of("Scale").fresh and traits_of("Shift").slow
+    assert traits_of("Look").shares and not traits_of("Look").fresh
+    assert traits_of("Unheard") == traits_of("Scale").__class__()
+    assert ops_that_are("elementwise") == {"Scale", "Shift"}
+
+
+def test_traits_that_do_not_go_together():
+    with pytest.raises(ValueError, match="new arrays, or share the memory of others: not both"):
+        compute("Scale", fresh=True, shares=True)
+    with pytest.raises(TypeError, match="fluffy"):
+        compute("Scale", fluffy=True)
+
+
+def test_a_variant_declares_no_traits():
+    with pytest.raises(ValueError, match="function that serves all device types"):
+
+        @compute("Scale", device_types=("GPU",), fresh=True)
+        def scale(xp, x):
+            return x

@@ -21,7 +21,10 @@ from tests.ops.cases import Case, Handle, Ref
 
 
 class Run:
-    """One case, built; ``outputs`` and ``variables`` after ``execute``."""
+    """One case, built.
+
+    After ``execute`` it has ``outputs`` and ``variables``, and the function's ``arrays`` and what it ``made``.
+    """
 
     def __init__(self, case: Case, known_shapes: bool = True) -> None:
         """Args: ``known_shapes``: whether the graph knows the inputs' shapes (their values it never knows)."""
@@ -99,6 +102,7 @@ class Run:
             outputs: list[Any] = []
         else:
             outputs = list(result) if isinstance(result, (tuple, list)) else [result]
+        self.arrays, self.made = arrays, outputs
         self.outputs = [_checked(out, index in host_outputs, xp) for index, out in enumerate(outputs)]
         self.variables = [_to_numpy(store.value) for store in stores]
 

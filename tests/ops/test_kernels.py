@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import gpuplace.ops
 from gpuplace import errors
-from gpuplace.kernels.compute import computable_ops
+from gpuplace.kernels.compute import computable_ops, ops_that_are, traits_of
 from tests.ops.cases import Case, all_cases, decode_array, digest, read_recorded
 from tests.ops.run_case import Run, has_kernel
 
@@ -120,6 +121,38 @@ def test_inputs_are_left_as_they_were() -> None:
             assert (
                 one.tobytes() == other.tobytes() if one.dtype != object else one.tolist() == other.tolist()
             ), key
+
+
+def test_elementwise_ops_have_fresh_results() -> None:
+    assert ops_that_are("elementwise") <= ops_that_are("fresh")
+    assert not ops_that_are("fresh") & ops_that_are("shares")
+
+
+def test_fresh_results_share_no_memory() -> None:
+    """Neither with an input or a variable, nor with each other or with those of the run before."""
+    checked = set()
+    for key, (_, case) in CASES.items():
+        if "outputs" not in ANSWERS.get(key, {}) or not traits_of(case.op).fresh:
+            continue
+        run = Run(case)
+        made: list[Any] = []
+        for _ in range(2):
+            run.execute("CPU", np)
+            made += run.made
+        given = [value for value in run.arrays if isinstance(value, np.ndarray)]
+        for one, other in [*itertools.product(made, given), *itertools.combinations(made, 2)]:
+            if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+                assert not np.shares_memory(one, other), key
+        checked.add(case.op)
+    assert checked == ops_that_are("fresh") - NOT_RECORDED
+
+
+def test_what_forwards_gives_its_input() -> None:
+    for _, case in CASES.values():
+        if traits_of(case.op).forwards:
+            run = Run(case)
+            run.execute("CPU", np)
+            assert run.made == run.arrays and run.made[0] is run.arrays[0], case.op
 
 
 def test_every_op_that_computes_has_a_recorded_case() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import gpuplace as tf
 from gpuplace.backends import cupy_backend
 from gpuplace.graph.apply_op import apply_op
-from gpuplace.numerics.one_kernel import OneKernel
+from gpuplace.numerics.fused.one_kernel import OneKernel
 from gpuplace.plan import compile as plan_maker
 from gpuplace.plan.cuda_graphs import MIN_KERNELS, RUNS_BEFORE, CapturingPlan
 from gpuplace.plan.fused_elementwise import fusion_is_on

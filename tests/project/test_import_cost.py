@@ -8,6 +8,7 @@ import pytest
 
 HEAVY = (
     "IPython",
+    "absl",
     "anywidget",
     "cupy",
     "google.protobuf",

@@ -1,6 +1,7 @@
 """The order of layers: every import in the package, also those inside functions, against one table."""
 
 import ast
+import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,6 +111,7 @@ OWNERS: dict[str, set[str]] = {
     "tqdm": {"gpuplace.progress"},
     "threadpoolctl": {"gpuplace.numerics.blas_threads"},
     "IPython": {"gpuplace.jupyter"},
+    "absl": {"gpuplace.api"},
 }
 
 
@@ -132,8 +134,11 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
         elif isinstance(node, ast.Call) and node.args:
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if called in ("import_module", "__import__") and isinstance(node.args[0], ast.Constant):
-                yield node.lineno, str(node.args[0].value)
+            named = [str(given.value) for given in node.args if isinstance(given, ast.Constant)]
+            if called == "above" and len(named) == 2:
+                yield node.lineno, ".".join(named)
+            elif called in ("import_module", "__import__") and named:
+                yield node.lineno, named[0]
 
 
 def is_within(module: str, owner: str) -> bool:
@@ -256,3 +261,11 @@ def test_a_right_import_is_not():
     lazy = "def f():\n    from gpuplace.jupyter.frames.machine_frames import mapping_frame"
     assert faults("gpuplace.device.machine", lazy) == []
     assert faults("gpuplace.typing", "if TYPE_CHECKING:\n    import pandas") == []
+
+
+def test_what_is_taken_from_above_is_there():
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "above":
+                module, name = (given.value for given in node.args)
+                assert callable(getattr(importlib.import_module(module), name))

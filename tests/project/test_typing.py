@@ -3,6 +3,7 @@
 Of the package itself `make types` tells; both use one cache, as the options are those of ``pyproject.toml``.
 """
 
+import ast
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from types import ModuleType
 import pytest
 
 import gpuplace
+import gpuplace.typing
 
 ROOT = Path(__file__).resolve().parents[2]
 USER = Path(__file__).with_name("user_program.py")
@@ -58,3 +60,11 @@ def test_mistakes_are_found(complaints):
 
 def test_the_package_says_that_it_is_typed():
     assert (ROOT / "gpuplace" / "py.typed").read_bytes() == b""
+
+
+def test_the_names_of_types_are_those_of_their_stub():
+    """`gpuplace.typing` has, where a program runs, the names that its stub gives to type checkers."""
+    stub = ast.parse((ROOT / "gpuplace" / "typing.pyi").read_text(encoding="utf-8"))
+    named = {node.name for node in stub.body if isinstance(node, ast.ClassDef)}
+    named |= {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign)}
+    assert set(dir(gpuplace.typing)) == named

@@ -8,9 +8,13 @@ import gpuplace as tf
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.op_def import op_registry
 from gpuplace.graph.operation import Operation
-from gpuplace.numerics.cuda_text import TYPE_NAMES
-from gpuplace.plan.schedule.elementwise_groups import ELEMENTWISE_OPS, FusedStep, calls_of
+from gpuplace.kernels.compute import ops_that_are
+from gpuplace.numerics.fused.cuda_text import TYPE_NAMES
+from gpuplace.plan.schedule.elementwise_groups import FusedStep, calls_of
 from gpuplace.plan.schedule.partition import Location, Slot, Step
+
+ELEMENTWISE_OPS = ops_that_are("elementwise") - {"Angle", "ComplexAbs", "Conj"}
+"""Without those of complex numbers, for which no kernel is written."""
 
 TYPES = [dtype.name for dtype in TYPE_NAMES]
 

@@ -65,7 +65,7 @@ def constant(
     return make_constant(value, dtype, shape, name, verify_shape)
 
 
-@binder("Const")
+@binder("Const", shares=True)
 def _const(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     value = xp.asarray(attrs["value"].array)
     return lambda: value
@@ -93,7 +93,7 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = No
     return new("Placeholder", name, dtype=dtype, shape=as_shape(shape))
 
 
-@compute("Placeholder", "PlaceholderV2")
+@compute("Placeholder", "PlaceholderV2", shares=True)
 def _placeholder(xp: Any, *, dtype: Any, shape: Any, ctx: Any) -> Any:
     known = "" if shape.sizes is None else f" and shape {brackets(shape)}"
     raise InvalidArgumentError(
@@ -126,7 +126,7 @@ def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | No
     return new("PlaceholderWithDefault", name, input=input, shape=as_shape(shape))
 
 
-@compute("PlaceholderWithDefault")
+@compute("PlaceholderWithDefault", shares=True)
 def _placeholder_with_default(xp: Any, input: Any) -> Any:
     return input
 
@@ -249,12 +249,12 @@ def ones_like(
         return result
 
 
-@compute("ZerosLike")
+@compute("ZerosLike", fresh=True)
 def _zeros_like(xp: Any, x: Any) -> Any:
     return xp.full(x.shape, b"", object) if x.dtype == object else xp.zeros(x.shape, x.dtype)
 
 
-@compute("OnesLike")
+@compute("OnesLike", fresh=True)
 def _ones_like(xp: Any, x: Any) -> Any:
     return xp.ones(x.shape, x.dtype)
 
@@ -280,7 +280,7 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
     return new("Fill", name, dims=dims, value=value)
 
 
-@compute("Fill")
+@compute("Fill", fresh=True, grows=True)
 def _fill(xp: Any, dims: Any, value: Any) -> Any:
     sizes = tuple(dims.tolist())
     if value.ndim:
@@ -354,7 +354,7 @@ def range(
         return new("Range", scope, start=parts[0], limit=parts[1], delta=parts[2])
 
 
-@compute("Range")
+@compute("Range", fresh=True, grows=True)
 def _range(xp: Any, start: Any, limit: Any, delta: Any) -> Any:
     first, last, step = start.item(), limit.item(), delta.item()
     count = _range_length(first, last, step)
@@ -424,7 +424,7 @@ def linspace(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | N
 lin_space = linspace
 
 
-@compute("LinSpace")
+@compute("LinSpace", fresh=True, grows=True)
 def _linspace(xp: Any, start: Any, stop: Any, num: Any) -> Any:
     count = int(num)
     if count <= 0:
@@ -545,7 +545,7 @@ def one_hot(
         )  # fmt: skip
 
 
-@compute("OneHot")
+@compute("OneHot", fresh=True, grows=True)
 def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, *, axis: int) -> Any:
     if int(depth) < 0:
         raise InvalidArgumentError(None, None, f"depth must be non-negative, got: {int(depth)}")

@@ -116,20 +116,22 @@ def _take(xp: Any, params: Any, indices: Any, axis: int, ctx: Any) -> Any:
         shape = (*params.shape[:axis], *indices.shape, *params.shape[axis + 1 :])
         return xp.zeros(shape, params.dtype)
     result = xp.take(params, safe, axis=axis)
+    if params.dtype == object:  # one string is no array
+        result = xp.asarray(result, object)
     if wrong is not None:
         mask = wrong.reshape((1,) * axis + wrong.shape + (1,) * (params.ndim - axis - 1))
         result = xp.where(mask, params.dtype.type(0), result)
     return result
 
 
-@compute("Gather")
+@compute("Gather", fresh=True)
 def _gather(xp: Any, params: Any, indices: Any, *, ctx: Any) -> Any:
     if not params.ndim:
         raise InvalidArgumentError(None, None, "params must be at least 1 dimensional")
     return _take(xp, params, indices, 0, ctx)
 
 
-@compute("GatherV2")
+@compute("GatherV2", fresh=True)
 def _gather_v2(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dims: int, ctx: Any) -> Any:
     at = int(axis)
     if not -params.ndim <= at < params.ndim:
@@ -283,7 +285,7 @@ def _columns(xp: Any, indices: Any, sizes: tuple[int, ...], ctx: Any, sentence: 
     return tuple(indices[..., d] for d in range(depth)), None
 
 
-@compute("GatherNd")
+@compute("GatherNd", fresh=True)
 def _gather_nd(xp: Any, params: Any, indices: Any, *, ctx: Any) -> Any:
     depth = _depth(indices, params.ndim, "params")
     text = brackets(TensorShape(params.shape))
@@ -562,7 +564,7 @@ def where_v2(
     return new("SelectV2", name, condition=condition, t=x, e=y)
 
 
-@compute("Select")
+@compute("Select", elementwise=True)
 def _select(xp: Any, condition: Any, t: Any, e: Any) -> Any:
     if t.shape != e.shape:
         raise InvalidArgumentError(
@@ -584,7 +586,7 @@ def _select(xp: Any, condition: Any, t: Any, e: Any) -> Any:
     return chosen(xp, condition, t, e)
 
 
-@compute("SelectV2")
+@compute("SelectV2", elementwise=True)
 def _select_v2(xp: Any, condition: Any, t: Any, e: Any) -> Any:
     return chosen(xp, condition, t, e)
 

@@ -82,12 +82,12 @@ def _join(xp: Any, values: list[Any], axis: int) -> Any:
     return xp.concatenate(values, axis=at)
 
 
-@compute("ConcatV2")
+@compute("ConcatV2", fresh=True)
 def _concat_v2(xp: Any, values: list[Any], axis: Any) -> Any:
     return _join(xp, values, int(axis))
 
 
-@compute("Concat")
+@compute("Concat", fresh=True)
 def _concat(xp: Any, concat_dim: Any, values: list[Any]) -> Any:
     return _join(xp, values, int(concat_dim))
 
@@ -204,7 +204,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     return new("Pack", name, values=list(values), axis=axis)
 
 
-@compute("Pack")
+@compute("Pack", fresh=True)
 def _pack(xp: Any, values: list[Any], *, axis: int) -> Any:
     for index, value in enumerate(values):
         if value.shape != values[0].shape:

@@ -44,7 +44,7 @@ def broadcast_to(input: TensorLike, shape: SizesLike, name: str | None = None) -
     return new("BroadcastTo", name, input=input, shape=shape)
 
 
-@compute("BroadcastTo")
+@compute("BroadcastTo", grows=True)
 def _broadcast_to(xp: Any, input: Any, shape: Any) -> Any:
     sizes = tuple(shape.tolist())
     text = brackets(TensorShape(sizes))
@@ -193,7 +193,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     return new("Tile", name, input=input, multiples=multiples)
 
 
-@compute("Tile")
+@compute("Tile", grows=True)
 def _tile(xp: Any, input: Any, multiples: Any) -> Any:
     counts = multiples.tolist()
     if len(counts) != input.ndim:
@@ -301,7 +301,7 @@ def _pairs(paddings: Any, rank: int) -> list[list[int]]:
     return pairs
 
 
-@compute("Pad", "PadV2")
+@compute("Pad", "PadV2", grows=True)
 def _pad(xp: Any, input: Any, paddings: Any, constant_values: Any = None) -> Any:
     pairs = _pairs(paddings, input.ndim)
     sizes = [before + length + after for length, (before, after) in zip(input.shape, pairs, strict=True)]
@@ -312,7 +312,7 @@ def _pad(xp: Any, input: Any, paddings: Any, constant_values: Any = None) -> Any
     return result
 
 
-@compute("MirrorPad")
+@compute("MirrorPad", grows=True)
 def _mirror_pad(xp: Any, input: Any, paddings: Any, *, mode: bytes) -> Any:
     pairs = _pairs(paddings, input.ndim)
     shorter = 1 if mode == b"REFLECT" else 0

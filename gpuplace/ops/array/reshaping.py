@@ -44,7 +44,7 @@ def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int3
         return new("Shape", scope, input=input, out_type=out_type)
 
 
-@compute("Shape")
+@compute("Shape", fresh=True)
 def _shape(xp: Any, input: Any, *, out_type: Any) -> Any:
     return xp.array(input.shape, out_type.as_numpy_dtype)
 
@@ -97,7 +97,7 @@ def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32
         return new("Size", scope, input=input, out_type=out_type)
 
 
-@compute("Size")
+@compute("Size", fresh=True)
 def _size(xp: Any, input: Any, *, out_type: Any) -> Any:
     return xp.array(input.size, out_type.as_numpy_dtype)
 
@@ -119,7 +119,7 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
         return new("Rank", scope, input=input)
 
 
-@compute("Rank")
+@compute("Rank", fresh=True)
 def _rank(xp: Any, input: Any) -> Any:
     return xp.array(input.ndim, xp.int32)
 
@@ -153,7 +153,7 @@ def reshape(tensor: TensorLike, shape: SizesLike, name: str | None = None) -> Te
     return new("Reshape", name, tensor=tensor, shape=shape)
 
 
-@compute("Reshape")
+@compute("Reshape", shares=True)
 def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
     sizes = [int(size) for size in shape.tolist()]
     free = [axis for axis, size in enumerate(sizes) if size == -1]
@@ -253,7 +253,7 @@ def _one_of(name: str, value: Any, old_name: str, old_value: Any, required: bool
     return value
 
 
-@compute("ExpandDims")
+@compute("ExpandDims", shares=True)
 def _expand_dims(xp: Any, input: Any, dim: Any) -> Any:
     if dim.size != 1:
         raise InvalidArgumentError(None, None, "'dim' must be a tensor with a single value")
@@ -307,7 +307,7 @@ def squeeze(
     return new("Squeeze", name, input=input, squeeze_dims=axes)
 
 
-@compute("Squeeze")
+@compute("Squeeze", shares=True)
 def _squeeze(xp: Any, input: Any, *, squeeze_dims: Any) -> Any:
     for axis in squeeze_dims:
         if not -input.ndim <= axis < input.ndim:
@@ -511,7 +511,8 @@ def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
     return new("GuaranteeConst", name, input=input)
 
 
-@compute("Identity", "StopGradient", "Snapshot", "GuaranteeConst", "RefIdentity")
+@compute("Identity", "StopGradient", "Snapshot", "GuaranteeConst", forwards=True)
+@compute("RefIdentity")
 def _identity(xp: Any, input: Any) -> Any:
     return input
 
@@ -540,7 +541,7 @@ def identity_n(input: TensorLike, name: str | None = None) -> list[Tensor]:
     return new_list("IdentityN", name, input=convert_n_to_tensor(input))
 
 
-@compute("IdentityN")
+@compute("IdentityN", shares=True)
 def _identity_n(xp: Any, input: list[Any]) -> Any:
     return tuple(input)
 
@@ -573,7 +574,7 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
     return new("EnsureShape", name, input=x, shape=as_shape(shape))
 
 
-@compute("EnsureShape")
+@compute("EnsureShape", shares=True)
 def _ensure_shape(xp: Any, input: Any, *, shape: Any, ctx: Any) -> Any:
     if not shape.is_compatible_with(input.shape):
         raise InvalidArgumentError(
@@ -608,7 +609,7 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
     return new("CheckNumerics", name, tensor=tensor, message=message)
 
 
-@compute("CheckNumerics")
+@compute("CheckNumerics", shares=True)
 def _check_numerics(xp: Any, tensor: Any, *, message: bytes) -> Any:
     if not xp.isfinite(tensor).all():
         nan, inf = bool(xp.isnan(tensor).any()), bool(xp.isinf(tensor).any())

@@ -257,12 +257,12 @@ def cumprod(
         return new("Cumprod", scope, x=x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
-@compute("Cumsum")
+@compute("Cumsum", fresh=True)
 def _cumsum(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
     return _scan(xp, xp.cumsum, 0, x, int(axis), exclusive, reverse)
 
 
-@compute("Cumprod")
+@compute("Cumprod", fresh=True)
 def _cumprod(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> Any:
     return _scan(xp, xp.cumprod, 1, x, int(axis), exclusive, reverse)
 
@@ -418,7 +418,7 @@ def _position(
     return new(op_type, name, input=input, dimension=0 if at is None else at, output_type=output_type)
 
 
-@compute("ArgMax", "ArgMin")
+@compute("ArgMax", "ArgMin", fresh=True)
 def _arg_extreme(xp: Any, input: Any, dimension: Any, *, output_type: Any, ctx: Any) -> Any:
     axis = int(dimension)
     if not -input.ndim <= axis < input.ndim:
@@ -496,7 +496,7 @@ def unique_with_counts(x: TensorLike, out_idx: DTypeLike = int32, name: str | No
     return UniqueCounts(*op.outputs)
 
 
-@compute("Unique", "UniqueWithCounts")
+@compute("Unique", "UniqueWithCounts", slow=True)
 def _unique(xp: Any, x: Any, *, out_idx: Any, ctx: Any) -> Any:
     if x.ndim != 1:
         raise InvalidArgumentError(None, None, "unique expects a 1D vector.")

@@ -19,6 +19,7 @@ from typing import Any
 
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.op_sets import ENTERS, EXITS, SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
 
 __all__ = [
@@ -36,12 +37,12 @@ __all__ = [
 
 def is_enter(op: Operation) -> bool:
     """Whether an operation leads into a loop."""
-    return op.type in ("Enter", "RefEnter")
+    return op.type in ENTERS
 
 
 def is_exit(op: Operation) -> bool:
     """Whether an operation leads out of a loop."""
-    return op.type in ("Exit", "RefExit")
+    return op.type in EXITS
 
 
 def is_loop_invariant(op: Operation) -> bool:
@@ -207,7 +208,7 @@ class ControlFlowContext:
             return
         loop, taken_loop = _loop_of(context), _loop_of(taken)
         if loop is None:
-            if taken_loop is None or is_enter(op) or op.type in ("Switch", "RefSwitch"):
+            if taken_loop is None or is_enter(op) or op.type in SWITCHES:
                 return
             why = f"because '{source.name}' is in a while loop."
         else:

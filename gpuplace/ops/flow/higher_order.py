@@ -14,8 +14,7 @@ from typing import Any
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops import nest
-from gpuplace.ops.array import constant
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.flow.tensor_arrays import TensorArray
 from gpuplace.ops.flow.while_loops import while_loop
 from gpuplace.ops.variables.variable_scope import get_variable_scope
@@ -46,7 +45,7 @@ def _rows(tensor: Tensor, or_zero: bool = True) -> Any:
     known = tensor.shape[0].value if tensor.shape.ndims is not None else None
     if known or (known is not None and or_zero):
         return known
-    return array.shape(tensor)[0]
+    return reshaping.shape(tensor)[0]
 
 
 def _check_callable(fn: Any) -> None:

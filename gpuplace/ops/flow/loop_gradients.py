@@ -22,6 +22,7 @@ from typing import Any
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.op_sets import IDENTITY_OPS, SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import constant
 from gpuplace.ops.flow.context import (
@@ -50,7 +51,7 @@ __all__ = [
     "zeros_of_switch",
 ]
 
-_PASSING = frozenset({"Switch", "RefSwitch", "Identity", "RefIdentity"})
+_PASSING = SWITCHES | IDENTITY_OPS
 
 
 @contextmanager
@@ -79,12 +80,7 @@ def outside(context: Any) -> Iterator[None]:
 def is_loop_switch(op: Operation) -> bool:
     """Whether an operation is the ``Switch`` of a loop variable."""
     context = op._get_control_flow_context()
-    return (
-        op.type in ("Switch", "RefSwitch")
-        and context is not None
-        and context.IsWhileContext()
-        and not is_cond_switch(op)
-    )
+    return op.type in SWITCHES and context is not None and context.IsWhileContext() and not is_cond_switch(op)
 
 
 def shape_of(tensor: Tensor) -> Tensor:
@@ -439,7 +435,7 @@ def _zero_next(state: LoopGradient, entered: Tensor) -> Tensor:
 
 
 def _zeros_in_loop(state: LoopGradient, op: Operation, value: Tensor) -> Tensor:
-    is_dead = op.type in ("Switch", "RefSwitch")
+    is_dead = op.type in SWITCHES
     context = op._get_control_flow_context()
     if value.shape.is_fully_defined():
         zeros = constant.constant(0, shape=value.shape.as_list(), dtype=value.dtype)
@@ -464,7 +460,7 @@ def zeros_of(op: Operation, index: int) -> Tensor:
     """Zeros for an output of an operation outside of loops."""
     value = op.outputs[index]
     context = op._get_control_flow_context()
-    if op.type not in ("Switch", "RefSwitch") or context is None:
+    if op.type not in SWITCHES or context is None:
         if value.dtype.base_dtype.name == "resource":
             return constant.zeros(new("VariableShape", input=value))
         return new("ZerosLike", "zeros_like", x=value)

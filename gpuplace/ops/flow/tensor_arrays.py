@@ -20,8 +20,7 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops.array import constant
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math import cast
 from gpuplace.ops.support import new
@@ -154,7 +153,7 @@ class TensorArray:
 
     def identity(self) -> TensorArray:
         """The same array, by an operation of its own."""
-        return self.with_flow(array.identity(self.flow))
+        return self.with_flow(reshaping.identity(self.flow))
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
         """The array of its gradients for a source, which names a call of ``tf.gradients``.
@@ -175,7 +174,7 @@ class TensorArray:
                     "TensorArrayGradV3", name, handle=self.handle, source=source, flow_in=flow
                 ).outputs
                 with graph.control_dependencies([handle]):
-                    flow = array.identity(flow, name="gradient_flow")
+                    flow = reshaping.identity(flow, name="gradient_flow")
                 made = TensorArray(
                     self.dtype,
                     handle=handle,
@@ -317,7 +316,7 @@ class TensorArray:
             InvalidArgumentError: at run time, as for ``write``.
         """
         with name_scope(name, "TensorArrayUnstack", [self.handle, value]):
-            count = array.shape(value)[0]
+            count = reshaping.shape(value)[0]
             return self.scatter(constant.range(0, count), value, name=name)
 
     def scatter(self, indices: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:

@@ -21,11 +21,11 @@ from typing import Any
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.op_sets import METADATA_OPS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.scopes import control_inputs_for
 from gpuplace.ops import nest
-from gpuplace.ops.array import constant
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.flow.conditionals import flow_of, with_flows
 from gpuplace.ops.flow.context import (
     ControlFlowContext,
@@ -185,7 +185,7 @@ class WhileContext(ControlFlowContext):
 
     def add_op(self, op: Operation) -> None:
         """As for any context."""
-        if op.type in ("Shape", "Size", "Rank"):  # of a value of the forward loop: better computed there
+        if op.type in METADATA_OPS:  # of a value of the forward loop: better computed there
             context = get_default_graph()._get_control_flow_context()
             loop = None if context is None else context.GetWhileContext()
             if loop is not None and loop.grad_state is not None:
@@ -214,7 +214,7 @@ class WhileContext(ControlFlowContext):
         if outside:
             with graph.control_dependencies(None):
                 self.Enter()
-                waiting = [array.identity(one.outputs[0]).op for one in outside if one.outputs]
+                waiting = [reshaping.identity(one.outputs[0]).op for one in outside if one.outputs]
                 self.Exit()
             op._add_control_inputs(waiting)
         if self.outer_context is not None or not is_exit(op):

@@ -19,8 +19,7 @@ from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops.array import constant, joining
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.flow import control
 from gpuplace.ops.flow.context import is_exit
 from gpuplace.ops.flow.loop_gradients import LoopGradients, is_loop_switch, zeros_of
@@ -145,7 +144,7 @@ def _initial_gradients(given: Sequence[Any], ys: Sequence[Tensor], walk: _Walk) 
                     raise TypeError(
                         f"Gradients of complex tensors must set grad_ys (y.dtype = {y.dtype.base_dtype!r})"
                     )
-                shape = array.shape(y)
+                shape = reshaping.shape(y)
                 one = constant.constant(1, dtype=y.dtype.base_dtype, name=f"grad_ys_{i}")
                 found.append(constant.fill(shape, one))
                 continue
@@ -156,12 +155,12 @@ def _initial_gradients(given: Sequence[Any], ys: Sequence[Tensor], walk: _Walk) 
 
 def _identity(gradient: Gradient, name: str) -> Gradient:
     if not isinstance(gradient, IndexedSlices):
-        return array.identity(gradient, name=name)
+        return reshaping.identity(gradient, name=name)
     shape = gradient.dense_shape
     return IndexedSlices(
-        array.identity(gradient.values, name=f"{name}_values"),
-        array.identity(gradient.indices, name=f"{name}_indices"),
-        None if shape is None else array.identity(shape, name=f"{name}_shape"),
+        reshaping.identity(gradient.values, name=f"{name}_values"),
+        reshaping.identity(gradient.indices, name=f"{name}_indices"),
+        None if shape is None else reshaping.identity(shape, name=f"{name}_shape"),
     )
 
 

@@ -67,11 +67,6 @@ def not_differentiable(*op_types: str) -> None:
             )
 
 
-def is_not_differentiable(op_type: str) -> bool:
-    """Whether the op was declared to pass nothing back."""
-    return op_type in _functions and _functions[op_type] is None
-
-
 def find_gradient(op: Operation) -> GradientFunction | None:
     """The gradient function of an operation, by ``gradient_override_map`` where it applies; None for none.
 

@@ -61,7 +61,7 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
         return x if x.dtype.base_dtype is wanted else new("Cast", scope, x=x, DstT=wanted)
 
 
-@binder("Cast")
+@binder("Cast", elementwise=True)
 def _cast(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     wanted = attrs["DstT"].as_numpy_dtype
     if attrs["SrcT"].is_complex and not attrs["DstT"].is_complex:

@@ -15,7 +15,8 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops.flow.control import Assert, no_op
+from gpuplace.ops.flow.assert_and_print import Assert
+from gpuplace.ops.flow.control import no_op
 from gpuplace.ops.support import new
 from gpuplace.typing import DTypeLike, TensorLike
 
@@ -27,19 +28,20 @@ __all__ = [
 ]  # fmt: skip
 
 _KNOWN: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
-    "Equal": ("==", np.equal),
-    "NotEqual": ("!=", np.not_equal),
-    "Less": ("<", np.less),
-    "LessEqual": ("<=", np.less_equal),
-    "Greater": (">", np.greater),
-    "GreaterEqual": (">=", np.greater_equal),
+    "==": ("Equal", np.equal),
+    "!=": ("NotEqual", np.not_equal),
+    "<": ("Less", np.less),
+    "<=": ("LessEqual", np.less_equal),
+    ">": ("Greater", np.greater),
+    ">=": ("GreaterEqual", np.greater_equal),
 }
+"""What compares, in a graph and of known values."""
 
 
 def _compare(
-    op_type: str, default_name: str, x: Any, y: Any, data: Any, summarize: Any, message: Any, name: str | None
+    symbol: str, default_name: str, x: Any, y: Any, data: Any, summarize: Any, message: Any, name: str | None
 ) -> Operation:
-    symbol, known = _KNOWN[op_type]
+    op_type, known = _KNOWN[symbol]
     with name_scope(name, default_name, [x, y, data]):
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, x.dtype.base_dtype if not isinstance(y, Tensor) else None, name="y")
@@ -104,7 +106,7 @@ def assert_equal(
         InvalidArgumentError: both are known and it does not hold; else when it runs.
         TypeError: the types differ.
     """
-    return _compare("Equal", "assert_equal", x, y, data, summarize, message, name)
+    return _compare("==", "assert_equal", x, y, data, summarize, message, name)
 
 
 def assert_none_equal(
@@ -134,7 +136,7 @@ def assert_none_equal(
         InvalidArgumentError: both are known and it does not hold; else when it runs.
         TypeError: the types differ.
     """
-    return _compare("NotEqual", "assert_none_equal", x, y, data, summarize, message, name)
+    return _compare("!=", "assert_none_equal", x, y, data, summarize, message, name)
 
 
 def assert_less(
@@ -164,7 +166,7 @@ def assert_less(
         InvalidArgumentError: both are known and it does not hold; else when it runs.
         TypeError: the types differ.
     """
-    return _compare("Less", "assert_less", x, y, data, summarize, message, name)
+    return _compare("<", "assert_less", x, y, data, summarize, message, name)
 
 
 def assert_less_equal(
@@ -194,7 +196,7 @@ def assert_less_equal(
         InvalidArgumentError: both are known and it does not hold; else when it runs.
         TypeError: the types differ.
     """
-    return _compare("LessEqual", "assert_less_equal", x, y, data, summarize, message, name)
+    return _compare("<=", "assert_less_equal", x, y, data, summarize, message, name)
 
 
 def assert_greater(
@@ -224,7 +226,7 @@ def assert_greater(
         InvalidArgumentError: both are known and it does not hold; else when it runs.
         TypeError: the types differ.
     """
-    return _compare("Greater", "assert_greater", x, y, data, summarize, message, name)
+    return _compare(">", "assert_greater", x, y, data, summarize, message, name)
 
 
 def assert_greater_equal(
@@ -254,11 +256,11 @@ def assert_greater_equal(
         InvalidArgumentError: both are known and it does not hold; else when it runs.
         TypeError: the types differ.
     """
-    return _compare("GreaterEqual", "assert_greater_equal", x, y, data, summarize, message, name)
+    return _compare(">=", "assert_greater_equal", x, y, data, summarize, message, name)
 
 
 def _against_zero(
-    op_type: str,
+    symbol: str,
     default_name: str,
     sentence: str,
     x: Any,
@@ -271,10 +273,10 @@ def _against_zero(
         x = convert_to_tensor(x, name="x")
         zero = make_constant(0, x.dtype.base_dtype)
         shown = [message or "", f"Condition {sentence} did not hold element-wise:", f"x ({x.name}) = ", x]
-        inner = {"Less": "assert_less", "LessEqual": "assert_less_equal"}[op_type]
+        inner = "assert_less" if symbol == "<" else "assert_less_equal"
         first, second = (zero, x) if sentence in ("x > 0", "x >= 0") else (x, zero)
         return _compare(
-            op_type, inner, first, second, shown if data is None else data, summarize, message, None
+            symbol, inner, first, second, shown if data is None else data, summarize, message, None
         )
 
 
@@ -302,7 +304,7 @@ def assert_positive(
     Raises:
         InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
     """
-    return _against_zero("Less", "assert_positive", "x > 0", x, data, summarize, message, name)
+    return _against_zero("<", "assert_positive", "x > 0", x, data, summarize, message, name)
 
 
 def assert_negative(
@@ -329,7 +331,7 @@ def assert_negative(
     Raises:
         InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
     """
-    return _against_zero("Less", "assert_negative", "x < 0", x, data, summarize, message, name)
+    return _against_zero("<", "assert_negative", "x < 0", x, data, summarize, message, name)
 
 
 def assert_non_negative(
@@ -356,7 +358,7 @@ def assert_non_negative(
     Raises:
         InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
     """
-    return _against_zero("LessEqual", "assert_non_negative", "x >= 0", x, data, summarize, message, name)
+    return _against_zero("<=", "assert_non_negative", "x >= 0", x, data, summarize, message, name)
 
 
 def assert_non_positive(
@@ -383,7 +385,7 @@ def assert_non_positive(
     Raises:
         InvalidArgumentError: ``x`` is known and it does not hold; else when it runs.
     """
-    return _against_zero("LessEqual", "assert_non_positive", "x <= 0", x, data, summarize, message, name)
+    return _against_zero("<=", "assert_non_positive", "x <= 0", x, data, summarize, message, name)
 
 
 def assert_near(

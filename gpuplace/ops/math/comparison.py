@@ -61,7 +61,7 @@ def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return new("NotEqual", name, x=x, y=y)
 
 
-@binder("Equal", "NotEqual")
+@binder("Equal", "NotEqual", elementwise=True)
 def _equal(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     """``incompatible_shape_error=False`` (2.x): tensors that do not broadcast are different, a scalar answer."""
     function = xp.equal if op.type == "Equal" else xp.not_equal
@@ -189,7 +189,7 @@ def approximate_equal(
     return new("ApproximateEqual", name, x=x, y=y, tolerance=tolerance)
 
 
-@compute("ApproximateEqual")
+@compute("ApproximateEqual", elementwise=True)
 def _approximate_equal(xp: Any, x: Any, y: Any, *, tolerance: float) -> Any:
     return xp.less(xp.absolute(xp.subtract(x, y)), x.dtype.type(tolerance))
 
@@ -374,12 +374,12 @@ def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     return new("RightShift", name, x=x, y=y)
 
 
-@compute("LeftShift")
+@compute("LeftShift", fresh=True)
 def _left_shift(xp: Any, x: Any, y: Any) -> Any:
     return xp.left_shift(x, _limited(xp, y))
 
 
-@compute("RightShift")
+@compute("RightShift", fresh=True)
 def _right_shift(xp: Any, x: Any, y: Any) -> Any:
     return xp.right_shift(x, _limited(xp, y))
 

@@ -109,7 +109,7 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     return new("TruncateDiv", name, x=x, y=y)
 
 
-@binder("Div", "TruncateDiv")
+@binder("Div", "TruncateDiv", elementwise=True)
 def _div(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     """The op ``Div`` of 1.15 divides integers as C does."""
     if attrs["T"].is_integer:
@@ -141,7 +141,7 @@ def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         return new("DivNoNan", scope, x=x, y=y)
 
 
-@compute("DivNoNan")
+@compute("DivNoNan", elementwise=True)
 def _div_no_nan(xp: Any, x: Any, y: Any) -> Any:
     return xp.where(y == 0, xp.zeros_like(y), xp.true_divide(x, y))
 
@@ -214,7 +214,7 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         return new("FloorDiv", scope, x=x, y=y)
 
 
-@binder("FloorDiv")
+@binder("FloorDiv", elementwise=True)
 def _floor_div(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     if attrs["T"].is_integer:
         return _integer_division(xp, op, xp.floor_divide)
@@ -265,7 +265,8 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     return new("TruncateMod", name, x=x, y=y)
 
 
-@binder("FloorMod", "Mod", "TruncateMod")
+@binder("FloorMod", elementwise=True)
+@binder("Mod", "TruncateMod", fresh=True)
 def _mod(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     function = xp.remainder if op.type == "FloorMod" else xp.fmod
     return _integer_division(xp, op, function) if attrs["T"].is_integer else function

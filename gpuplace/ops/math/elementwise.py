@@ -94,7 +94,7 @@ def add_v2(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return new("AddV2", name, x=x, y=y)
 
 
-@binder("Add", "AddV2")
+@binder("Add", "AddV2", elementwise=True)
 def _add(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     if attrs["T"] is string:
         return lambda x, y: xp.asarray(xp.add(x, y), object)
@@ -199,7 +199,7 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
         return new("MulNoNan", scope, x=x, y=y)
 
 
-@compute("MulNoNan")
+@compute("MulNoNan", elementwise=True)
 def _mul_no_nan(xp: Any, x: Any, y: Any) -> Any:
     return xp.where(y == 0, xp.zeros_like(y), xp.multiply(x, y))
 
@@ -236,7 +236,7 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         return new("Pow", scope, x=x, y=y)
 
 
-@binder("Pow")
+@binder("Pow", elementwise=True, slow=True)
 def _pow(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     if not attrs["T"].is_integer or xp.__name__ != "numpy":
         return xp.power
@@ -342,7 +342,7 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
     return new("SquaredDifference", name, x=x, y=y)
 
 
-@compute("SquaredDifference")
+@compute("SquaredDifference", elementwise=True)
 def _squared_difference(xp: Any, x: Any, y: Any) -> Any:
     difference = xp.subtract(x, y)
     return xp.multiply(xp.conjugate(difference) if difference.dtype.kind == "c" else difference, difference)
@@ -429,12 +429,12 @@ def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return new("Xdivy", name, x=x, y=y)
 
 
-@compute("Xlogy")
+@compute("Xlogy", elementwise=True)
 def _xlogy(xp: Any, x: Any, y: Any) -> Any:
     return xp.where(x == 0, xp.zeros_like(x), xp.multiply(x, xp.log(y)))
 
 
-@compute("Xdivy")
+@compute("Xdivy", elementwise=True)
 def _xdivy(xp: Any, x: Any, y: Any) -> Any:
     return xp.where(x == 0, xp.zeros_like(x), xp.true_divide(x, y))
 
@@ -493,7 +493,8 @@ def add_n(inputs: TensorsLike, name: str | None = None) -> Tensor:
     return new("AddN", name, inputs=tensors)
 
 
-@compute("AddN", "AccumulateNV2")
+@compute("AddN", elementwise=True)
+@compute("AccumulateNV2", fresh=True)
 def _add_n(xp: Any, inputs: list[Any], *, ctx: KernelContext) -> Any:
     for position, other in enumerate(inputs):
         if other.shape != inputs[0].shape:
@@ -504,7 +505,7 @@ def _add_n(xp: Any, inputs: list[Any], *, ctx: KernelContext) -> Any:
             text += f"  Input 0: {shapes[0]} != input {position}: {shapes[1]}"
             raise InvalidArgumentError(None, None, text)
     if len(inputs) == 1:
-        return inputs[0]
+        return xp.positive(inputs[0])
     total = xp.add(inputs[0], inputs[1])
     for other in inputs[2:]:
         total = xp.add(total, other)
@@ -598,7 +599,7 @@ def clip_by_value(
         return result
 
 
-@compute("ClipByValue")
+@compute("ClipByValue", elementwise=True)
 def _clip_by_value(xp: Any, t: Any, low: Any, high: Any) -> Any:
     return xp.maximum(xp.minimum(t, high), low)
 
@@ -630,7 +631,7 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
         return new("Complex", scope, real=real, imag=imag, Tout=kinds[real.dtype.base_dtype.name])
 
 
-@compute("Complex")
+@compute("Complex", fresh=True)
 def _complex(xp: Any, real: Any, imag: Any, *, Tout: Any) -> Any:
     result = xp.empty(xp.broadcast(real, imag).shape, Tout.as_numpy_dtype)
     result.real, result.imag = real, imag

@@ -11,6 +11,7 @@ from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.numerics.flops import cubic_flops
 from gpuplace.ops.shape_rules import require_rank_at_least
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 
@@ -55,7 +56,7 @@ def _qr_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((*sizes[:-2], rows, inner)), TensorShape.of((*sizes[:-2], inner, columns))]
 
 
-@compute("Qr")
+@compute("Qr", fresh=True, flops=cubic_flops(4))
 def _qr(xp: Any, matrices: Any, *, full_matrices: bool) -> tuple[Any, Any]:
     q, r = xp.linalg.qr(matrices, mode="complete" if full_matrices else "reduced")
     return q.astype(matrices.dtype, copy=False), r.astype(matrices.dtype, copy=False)

@@ -12,6 +12,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.numerics.flops import cubic_flops
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math.matrix import matmul
 from gpuplace.ops.shape_rules import merge_sizes
@@ -57,7 +58,7 @@ def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = 
     return new("MatrixInverse", name, input=input, adjoint=adjoint)
 
 
-@compute("MatrixInverse")
+@compute("MatrixInverse", fresh=True, flops=cubic_flops(2))
 def _matrix_inverse(xp: Any, input: Any, *, adjoint: bool) -> Any:
     _check_square(input)
     source = xp.conjugate(xp.swapaxes(input, -1, -2)) if adjoint else input
@@ -97,7 +98,7 @@ def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
     return new("MatrixDeterminant", name, input=input)
 
 
-@compute("MatrixDeterminant")
+@compute("MatrixDeterminant", fresh=True, flops=cubic_flops(1))
 def _matrix_determinant(xp: Any, input: Any) -> Any:
     _check_square(input)
     return xp.asarray(xp.linalg.det(input)).astype(input.dtype)
@@ -134,7 +135,7 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     return new("Cholesky", name, input=input)
 
 
-@compute("Cholesky")
+@compute("Cholesky", fresh=True, flops=cubic_flops(1))
 def _cholesky(xp: Any, input: Any) -> Any:
     _check_square(input)
     try:
@@ -167,7 +168,7 @@ def matrix_solve(
     return new("MatrixSolve", name, matrix=matrix, rhs=rhs, adjoint=adjoint)
 
 
-@compute("MatrixSolve")
+@compute("MatrixSolve", fresh=True, flops=cubic_flops(1))
 def _matrix_solve(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool) -> Any:
     _check_square(matrix)
     source = xp.conjugate(xp.swapaxes(matrix, -1, -2)) if adjoint else matrix

@@ -146,7 +146,7 @@ def reduce_sum(
     return _reduce("Sum", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
-@compute("Sum")
+@compute("Sum", fresh=True)
 def _sum(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
     axes = _dimensions(reduction_indices, input.ndim)
     if not axes:
@@ -233,7 +233,7 @@ def reduce_mean(
     return _reduce("Mean", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
-@compute("Mean")
+@compute("Mean", fresh=True)
 def _mean(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
     axes = _dimensions(reduction_indices, input.ndim)
     if not axes:
@@ -292,7 +292,7 @@ def reduce_prod(
     return _reduce("Prod", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
-@compute("Prod")
+@compute("Prod", fresh=True)
 def _prod(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
     axes = _dimensions(reduction_indices, input.ndim)
     if not axes:
@@ -374,7 +374,7 @@ def reduce_min(
     return _reduce("Min", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
-@compute("Max")
+@compute("Max", fresh=True)
 def _max(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
     axes = _dimensions(reduction_indices, input.ndim)
     return _extreme(
@@ -382,7 +382,7 @@ def _max(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any
     )
 
 
-@compute("Min")
+@compute("Min", fresh=True)
 def _min(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
     axes = _dimensions(reduction_indices, input.ndim)
     return _extreme(
@@ -465,12 +465,12 @@ def reduce_all(
     return _reduce("All", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
-@compute("Any")
+@compute("Any", fresh=True)
 def _any(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
     return xp.any(input, axis=_dimensions(reduction_indices, input.ndim), keepdims=keep_dims)
 
 
-@compute("All")
+@compute("All", fresh=True)
 def _all(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
     return xp.all(input, axis=_dimensions(reduction_indices, input.ndim), keepdims=keep_dims)
 
@@ -501,7 +501,7 @@ def reduce_euclidean_norm(
     return _reduce("EuclideanNorm", input_tensor, axis, keepdims, name, None, None)
 
 
-@compute("EuclideanNorm")
+@compute("EuclideanNorm", fresh=True)
 def _euclidean_norm(xp: Any, input: Any, reduction_indices: Any, *, keep_dims: bool) -> Any:
     axes = _dimensions(reduction_indices, input.ndim)
     squares = input * xp.conjugate(input)

@@ -148,7 +148,7 @@ def _combined(xp: Any, how: str, rows: Any, ids: Any, count: int, empty: Any) ->
     return (total / sizes.reshape(-1, *(1,) * (rows.ndim - 1))).astype(rows.dtype)
 
 
-@compute("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin")
+@compute("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin", fresh=True)
 def _segment(xp: Any, data: Any, segment_ids: Any, *, ctx: Any) -> Any:
     if segment_ids.ndim != 1:
         raise InvalidArgumentError(None, None, "segment_ids should be a vector.")
@@ -269,7 +269,7 @@ def unsorted_segment_min(
     return new("UnsortedSegmentMin", name, data=data, segment_ids=segment_ids, num_segments=num_segments)
 
 
-@compute("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin")
+@compute("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin", fresh=True)
 def _unsorted_segment(xp: Any, data: Any, segment_ids: Any, num_segments: Any, *, ctx: Any) -> Any:
     count = int(num_segments)
     if count < 0:

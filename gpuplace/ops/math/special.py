@@ -143,12 +143,12 @@ def digamma_values(xp: Any, x: Any) -> Any:
     return xp.where(pole, xp.nan, xp.where(negative, mirrored, value))
 
 
-def _through_double(function: Callable[[Any, Any], Any], *op_types: str) -> None:
+def _through_double(function: Callable[[Any, Any], Any], *op_types: str, **traits: Any) -> None:
     def make(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
         return lambda x: mapped(lambda x: xp.asarray(function(xp, x.astype(xp.float64))).astype(x.dtype), x)
 
     make.__qualname__ = function.__qualname__
-    binder(*op_types)(make)
+    binder(*op_types, slow=True, **traits)(make)
     shape_function(*op_types)(same_shape)
 
 
@@ -165,7 +165,7 @@ def erf(x: TensorLike, name: str | None = None) -> Tensor:
     return new("Erf", name, x=x)
 
 
-@compute("Erf")
+@compute("Erf", elementwise=True, slow=True)
 def _erf(xp: Any, x: Any) -> Any:
     if x.dtype.name in ("float32", "float64"):
         return mapped(lambda x: erf_values(xp, x), x)
@@ -196,7 +196,7 @@ def erfc(x: TensorLike, name: str | None = None) -> Tensor:
     return new("Erfc", name, x=x)
 
 
-_through_double(erfc_values, "Erfc")
+_through_double(erfc_values, "Erfc", elementwise=True)
 
 
 @gradient("Erfc")
@@ -220,7 +220,7 @@ def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
     return new("Lgamma", name, x=x)
 
 
-_through_double(lgamma_values, "Lgamma")
+_through_double(lgamma_values, "Lgamma", fresh=True)
 
 
 @gradient("Lgamma")
@@ -242,4 +242,4 @@ def digamma(x: TensorLike, name: str | None = None) -> Tensor:
     return new("Digamma", name, x=x)
 
 
-_through_double(digamma_values, "Digamma")
+_through_double(digamma_values, "Digamma", fresh=True)

@@ -123,7 +123,7 @@ def _reciprocal_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("ReciprocalGrad" if op.type == "Reciprocal" else "InvGrad", y=op.outputs[0], dy=grad)
 
 
-@compute("ReciprocalGrad", "InvGrad")
+@compute("ReciprocalGrad", "InvGrad", elementwise=True)
 def _reciprocal_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     inverse = xp.conjugate(y)
     return -dy * inverse * inverse
@@ -166,7 +166,7 @@ def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
     return new("Sqrt", name, x=x)
 
 
-unary_ufunc("sqrt", "Sqrt")
+unary_ufunc("sqrt", "Sqrt", slow=True)
 
 
 @gradient("Sqrt")
@@ -174,7 +174,7 @@ def _sqrt_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("SqrtGrad", y=op.outputs[0], dy=grad)
 
 
-@compute("SqrtGrad")
+@compute("SqrtGrad", elementwise=True)
 def _sqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     return xp.true_divide(dy * y.dtype.type(0.5), xp.conjugate(y))
 
@@ -192,7 +192,7 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
     return new("Rsqrt", name, x=x)
 
 
-@compute("Rsqrt")
+@compute("Rsqrt", elementwise=True, slow=True)
 def _rsqrt(xp: Any, x: Any) -> Any:
     return mapped(lambda x: xp.reciprocal(xp.sqrt(x)), x)
 
@@ -202,7 +202,7 @@ def _rsqrt_grad(op: Operation, grad: Tensor) -> Tensor:
     return new("RsqrtGrad", y=op.outputs[0], dy=grad)
 
 
-@compute("RsqrtGrad")
+@compute("RsqrtGrad", elementwise=True)
 def _rsqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     inverse = xp.conjugate(y)
     return y.dtype.type(-0.5) * (dy * inverse) * (inverse * inverse)
@@ -227,7 +227,7 @@ def exp(x: TensorLike, name: str | None = None) -> Tensor:
     return new("Exp", name, x=x)
 
 
-unary_ufunc("exp", "Exp")
+unary_ufunc("exp", "Exp", slow=True)
 
 
 @gradient("Exp")
@@ -249,7 +249,7 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
     return new("Expm1", name, x=x)
 
 
-unary_ufunc("expm1", "Expm1")
+unary_ufunc("expm1", "Expm1", slow=True)
 
 
 @gradient("Expm1")
@@ -271,7 +271,7 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
     return new("Log", name, x=x)
 
 
-unary_ufunc("log", "Log")
+unary_ufunc("log", "Log", slow=True)
 
 
 @gradient("Log")
@@ -293,7 +293,7 @@ def log1p(x: TensorLike, name: str | None = None) -> Tensor:
     return new("Log1p", name, x=x)
 
 
-unary_ufunc("log1p", "Log1p")
+unary_ufunc("log1p", "Log1p", slow=True)
 
 
 @gradient("Log1p")
@@ -319,7 +319,7 @@ def sin(x: TensorLike, name: str | None = None) -> Tensor:
     return new("Sin", name, x=x)
 
 
-unary_ufunc("sin", "Sin")
+unary_ufunc("sin", "Sin", slow=True)
 
 
 @gradient("Sin")
@@ -341,7 +341,7 @@ def cos(x: TensorLike, name: str | None = None) -> Tensor:
     return new("Cos", name, x=x)
 
 
-unary_ufunc("cos", "Cos")
+unary_ufunc("cos", "Cos", slow=True)
 
 
 @gradient("Cos")
@@ -363,7 +363,7 @@ def tan(x: TensorLike, name: str | None = None) -> Tensor:
     return new("Tan", name, x=x)
 
 
-unary_ufunc("tan", "Tan")
+unary_ufunc("tan", "Tan", slow=True)
 
 
 @gradient("Tan")
@@ -504,7 +504,7 @@ def tanh(x: TensorLike, name: str | None = None) -> Tensor:
     return new("Tanh", name, x=x)
 
 
-unary_ufunc("tanh", "Tanh")
+unary_ufunc("tanh", "Tanh", slow=True)
 
 
 @gradient("Tanh")
@@ -513,7 +513,7 @@ def _tanh_grad(op: Operation, grad: Tensor) -> Tensor:
         return new("TanhGrad", y=conjugate(op.outputs[0]), dy=grad)
 
 
-@compute("TanhGrad")
+@compute("TanhGrad", elementwise=True)
 def _tanh_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     return dy * (y.dtype.type(1) - y * y)
 
@@ -606,7 +606,7 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
         return new("Sigmoid", scope, x=convert_to_tensor(x, name="x"))
 
 
-@compute("Sigmoid")
+@compute("Sigmoid", elementwise=True, slow=True)
 def _sigmoid(xp: Any, x: Any) -> Any:
     one = x.dtype.type(1)
     return mapped(lambda x: xp.true_divide(one, one + xp.exp(-x)), x)
@@ -618,7 +618,7 @@ def _sigmoid_grad(op: Operation, grad: Tensor) -> Tensor:
         return new("SigmoidGrad", y=conjugate(op.outputs[0]), dy=grad)
 
 
-@compute("SigmoidGrad")
+@compute("SigmoidGrad", elementwise=True)
 def _sigmoid_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     return mapped(lambda dy, y: dy * y * (y.dtype.type(1) - y), dy, y)
 
@@ -646,8 +646,9 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
         return new("Neg", scope, x=new("Softplus", features=-x))
 
 
-for _op_type in ("Sigmoid", "SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"):
-    shape_function(_op_type)(same_shape)
+shape_function("Sigmoid", "SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad")(
+    same_shape
+)
 
 
 # Rounding
@@ -716,7 +717,7 @@ unary_ufunc("rint", "Rint")
 shape_function("Round")(same_shape)
 
 
-@binder("Round")
+@binder("Round", elementwise=True)
 def _round(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
     return xp.positive if attrs["T"].is_integer else xp.rint
 

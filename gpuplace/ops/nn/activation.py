@@ -19,8 +19,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.masks import FEW, chosen, kept
 from gpuplace.numerics.pieces import by_element, is_whole, mapped, over
-from gpuplace.ops.array import constant, joining
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import comparison, reduction, unary
 from gpuplace.ops.shape_rules import merge_shapes, require_rank_at_least, same_as_input
@@ -102,7 +101,7 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     return new("Relu6", name, features=features)
 
 
-@binder("Relu")
+@binder("Relu", elementwise=True)
 def _relu(xp: Any, attrs: Mapping[str, Any], op: Operation, *, out: Any = None) -> Callable[..., Any]:
     if xp is np and is_whole(op.outputs[0]):
         zero = np.zeros((), op.outputs[0].dtype.as_numpy_dtype)
@@ -110,7 +109,7 @@ def _relu(xp: Any, attrs: Mapping[str, Any], op: Operation, *, out: Any = None) 
     return lambda x, out=None: by_element(xp, xp.maximum, x, _typed(0, x), out)
 
 
-@binder("ReluGrad")
+@binder("ReluGrad", elementwise=True)
 def _bind_relu_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     elements = op.outputs[0].shape.num_elements()
     if xp is np and elements is not None and elements <= FEW:
@@ -123,13 +122,13 @@ def _relu_grad(xp: Any, grad: Any, x: Any) -> Any:
     return kept(xp, grad, x > 0)
 
 
-@compute("Relu6")
+@compute("Relu6", elementwise=True)
 def _relu6(xp: Any, x: Any) -> Any:
     positive = by_element(xp, xp.maximum, x, _typed(0, x), None)
     return by_element(xp, xp.minimum, positive, _typed(6, x), positive if positive.ndim else None)
 
 
-@compute("Relu6Grad")
+@compute("Relu6Grad", elementwise=True)
 def _relu6_grad(xp: Any, grad: Any, x: Any) -> Any:
     return kept(xp, grad, (x > 0) & (x < 6))
 
@@ -180,14 +179,14 @@ def leaky_relu(features: TensorLike, alpha: Any = 0.2, name: str | None = None) 
         return new("LeakyRelu", scope, features=features, alpha=float(alpha))
 
 
-@compute("LeakyRelu")
+@compute("LeakyRelu", elementwise=True)
 def _leaky_relu(xp: Any, x: Any, *, alpha: float) -> Any:
     if 0 < alpha <= 1:
         return mapped(lambda x: xp.maximum(x, x * _typed(alpha, x)), x)
     return mapped(lambda x: chosen(xp, x > 0, x, x * _typed(alpha, x)), x)
 
 
-@compute("LeakyReluGrad")
+@compute("LeakyReluGrad", elementwise=True)
 def _leaky_relu_grad(xp: Any, grad: Any, x: Any, *, alpha: float) -> Any:
     return mapped(lambda grad, x: chosen(xp, x > 0, grad, grad * _typed(alpha, grad)), grad, x)
 
@@ -256,25 +255,25 @@ def _up_to(xp: Any, x: Any, most: Any) -> Any:
     return xp.clip(x, x.dtype.type(-xp.inf), most)
 
 
-@compute("Elu")
+@compute("Elu", elementwise=True, slow=True)
 def _elu(xp: Any, x: Any) -> Any:
     zero = _typed(0, x)
     return mapped(lambda x: xp.expm1(_up_to(xp, x, zero)) + _from(xp, x, zero), x)
 
 
-@compute("EluGrad")
+@compute("EluGrad", elementwise=True)
 def _elu_grad(xp: Any, grad: Any, out: Any) -> Any:
     zero, one = _typed(0, out), _typed(1, out)
     return mapped(lambda grad, out: (xp.fmin(out, zero) + one) * grad, grad, out)
 
 
-@compute("Selu")
+@compute("Selu", elementwise=True, slow=True)
 def _selu(xp: Any, x: Any) -> Any:
     zero, scale, below = _typed(0, x), _typed(_SELU_SCALE, x), _typed(_SELU_SCALE_ALPHA, x)
     return mapped(lambda x: below * xp.expm1(_up_to(xp, x, zero)) + scale * _from(xp, x, zero), x)
 
 
-@compute("SeluGrad")
+@compute("SeluGrad", elementwise=True)
 def _selu_grad(xp: Any, grad: Any, out: Any) -> Any:
     scale, below = _typed(_SELU_SCALE, out), _typed(_SELU_SCALE_ALPHA, out)
 
@@ -341,22 +340,22 @@ def softsign(features: TensorLike, name: str | None = None) -> Tensor:
     return new("Softsign", name, features=features)
 
 
-@compute("Softplus")
+@compute("Softplus", elementwise=True, slow=True)
 def _softplus(xp: Any, x: Any) -> Any:
     return mapped(lambda x: _from(xp, x, _typed(0, x)) + xp.log1p(xp.exp(-xp.abs(x))), x)
 
 
-@compute("SoftplusGrad")
+@compute("SoftplusGrad", elementwise=True)
 def _softplus_grad(xp: Any, grad: Any, x: Any) -> Any:
     return mapped(lambda grad, x: grad / (xp.exp(-x) + _typed(1, x)), grad, x)
 
 
-@compute("Softsign")
+@compute("Softsign", elementwise=True)
 def _softsign(xp: Any, x: Any) -> Any:
     return mapped(lambda x: x / (xp.abs(x) + _typed(1, x)), x)
 
 
-@compute("SoftsignGrad")
+@compute("SoftsignGrad", fresh=True)
 def _softsign_grad(xp: Any, grad: Any, x: Any) -> Any:
     return mapped(lambda grad, x: grad / xp.square(xp.abs(x) + _typed(1, x)), grad, x)
 
@@ -442,8 +441,8 @@ def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Ten
         )
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]
-    swapped = new(op_type, logits=array.transpose(logits, order))
-    return array.transpose(swapped, order, name=name or "transpose")
+    swapped = new(op_type, logits=reshaping.transpose(logits, order))
+    return reshaping.transpose(swapped, order, name=name or "transpose")
 
 
 @shape_function("Softmax", "LogSoftmax")
@@ -451,7 +450,7 @@ def _softmax_shape(op: Operation) -> list[TensorShape]:
     return [require_rank_at_least(op.inputs[0].shape, 1)]
 
 
-@compute("Softmax")
+@compute("Softmax", fresh=True, slow=True)
 def _softmax(xp: Any, logits: Any) -> Any:
     def rows(some: Any, result: Any) -> None:
         xp.subtract(some, some.max(axis=-1, keepdims=True), out=result)
@@ -461,7 +460,7 @@ def _softmax(xp: Any, logits: Any) -> Any:
     return _by_rows(xp, rows, logits)
 
 
-@compute("LogSoftmax")
+@compute("LogSoftmax", fresh=True, slow=True)
 def _log_softmax(xp: Any, logits: Any) -> Any:
     def rows(some: Any, result: Any) -> None:
         xp.subtract(some, some.max(axis=-1, keepdims=True), out=result)

@@ -15,8 +15,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
-from gpuplace.ops.array import constant, joining
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import cast, elementwise, unary
 from gpuplace.ops.nn.activation import log_softmax, softmax
@@ -74,7 +73,7 @@ def softmax_cross_entropy_with_logits(
     """
     _check_arguments("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
-        labels = array.stop_gradient(labels, name="labels_stop_gradient")
+        labels = reshaping.stop_gradient(labels, name="labels_stop_gradient")
     return softmax_cross_entropy_with_logits_v2(
         labels=labels, logits=logits, axis=dim if axis is None else axis, name=scope
     )
@@ -114,17 +113,17 @@ def softmax_cross_entropy_with_logits_v2(
         is_half = logits.dtype.base_dtype.name in _HALF
         precise = cast.cast(logits, "float32") if is_half else logits
         labels = cast.cast(labels, precise.dtype.base_dtype)
-        rank = array.rank(precise)
+        rank = reshaping.rank(precise)
         sizes = logits.shape.sizes
         if axis != -1:
             precise = _class_axis_last(precise, axis)
             labels = _class_axis_last(labels, axis)
-        shape = array.shape(precise)
+        shape = reshaping.shape(precise)
         precise, labels = _as_matrix(precise), _as_matrix(labels)
         cost = _first("SoftmaxCrossEntropyWithLogits", scope, features=precise, labels=labels)
         count = elementwise.subtract(rank, 1)
         outer = new("Slice", input=shape, begin=[0], size=[count])
-        cost = array.reshape(cost, outer)
+        cost = reshaping.reshape(cost, outer)
         if sizes is not None:
             kept = list(sizes)
             del kept[axis]
@@ -144,15 +143,15 @@ def _class_axis_last(tensor: Tensor, axis: int) -> Tensor:
             f"axis={axis} of a tensor whose rank is unknown: give it a shape, or use the last axis"
         )
     order = [i for i in range(rank) if i != axis % rank]
-    return array.transpose(tensor, [*order, axis % rank])
+    return reshaping.transpose(tensor, [*order, axis % rank])
 
 
 def _as_matrix(tensor: Tensor) -> Tensor:
     """All axes but the last one in one."""
-    rank = array.rank(tensor)
-    shape = array.shape(tensor)
+    rank = reshaping.rank(tensor)
+    shape = reshaping.shape(tensor)
     size = new("Slice", input=shape, begin=[elementwise.subtract(rank, 1)], size=[1])
-    matrix = array.reshape(tensor, joining.concat([[-1], size], 0))
+    matrix = reshaping.reshape(tensor, joining.concat([[-1], size], 0))
     if tensor.shape.ndims and tensor.shape[:-1].is_fully_defined():
         matrix.set_shape([tensor.shape[:-1].num_elements(), tensor.shape[-1]])
     return matrix
@@ -165,7 +164,7 @@ def _softmax_entropy_shape(op: Operation) -> list[TensorShape]:
     return [both[:1], both]
 
 
-@compute("SoftmaxCrossEntropyWithLogits")
+@compute("SoftmaxCrossEntropyWithLogits", fresh=True)
 def _softmax_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
     shifted = logits - logits.max(axis=1, keepdims=True)
     powers = xp.exp(shifted)
@@ -182,10 +181,10 @@ def _softmax_entropy_gradient(op: Operation, grad_loss: Tensor, grad_grad: Any) 
         probabilities: Any = softmax(logits)
         product = new(
             "BatchMatMulV2",
-            x=array.expand_dims(grad_grad, 1),
-            y=array.expand_dims(probabilities, 2),
+            x=reshaping.expand_dims(grad_grad, 1),
+            y=reshaping.expand_dims(probabilities, 2),
         )
-        grad = grad + (grad_grad - array.squeeze(product, axis=[1])) * probabilities
+        grad = grad + (grad_grad - reshaping.squeeze(product, axis=[1])) * probabilities
     return [grad, _rows_times(grad_loss, unary.negative(log_softmax(logits)))]
 
 
@@ -198,7 +197,7 @@ def _is_zero(tensor: Tensor) -> bool:
 
 def _rows_times(vector: Tensor, matrix: Any) -> Tensor:
     """Each row of ``matrix`` times its element of ``vector``."""
-    return array.expand_dims(vector, -1) * matrix
+    return reshaping.expand_dims(vector, -1) * matrix
 
 
 # SparseSoftmaxCrossEntropyWithLogits
@@ -236,7 +235,7 @@ def sparse_softmax_cross_entropy_with_logits(
         labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
         is_half = logits.dtype.base_dtype.name == "float16"
         precise = cast.cast(logits, "float32") if is_half else logits
-        labels_shape = array.shape(labels)
+        labels_shape = reshaping.shape(labels)
         _check_sparse_shapes(labels.shape, logits.shape)
         rank = logits.shape.ndims
         arguments: dict[str, Any]
@@ -244,14 +243,14 @@ def sparse_softmax_cross_entropy_with_logits(
             arguments = {"features": precise, "labels": labels}
             cost = _first("SparseSoftmaxCrossEntropyWithLogits", name, **arguments)
         else:
-            shape: Any = array.shape(logits)
-            classes = shape[array.rank(logits) - 1]
+            shape: Any = reshaping.shape(logits)
+            classes = shape[reshaping.rank(logits) - 1]
             arguments = {
-                "features": array.reshape(precise, [-1, classes]),
-                "labels": array.reshape(labels, [-1]),
+                "features": reshaping.reshape(precise, [-1, classes]),
+                "labels": reshaping.reshape(labels, [-1]),
             }
             cost = _first("SparseSoftmaxCrossEntropyWithLogits", name, **arguments)
-            cost = array.reshape(cost, labels_shape)
+            cost = reshaping.reshape(cost, labels_shape)
             cost.set_shape(labels.shape)
         return cast.cast(cost, "float16") if is_half else cost
 
@@ -279,7 +278,7 @@ def _sparse_entropy_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((rows,)), TensorShape.of((rows, features.sizes[1]))]
 
 
-@compute("SparseSoftmaxCrossEntropyWithLogits")
+@compute("SparseSoftmaxCrossEntropyWithLogits", fresh=True)
 def _sparse_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
     classes = logits.shape[1]
     if labels.size and (int(labels.min()) < 0 or int(labels.max()) >= classes):
@@ -316,7 +315,7 @@ def _prevent_gradient_shape(op: Operation) -> list[TensorShape]:
     return [op.inputs[0].shape]
 
 
-@compute("PreventGradient")
+@compute("PreventGradient", shares=True)
 def _prevent_gradient(xp: Any, x: Any) -> Any:
     return x
 

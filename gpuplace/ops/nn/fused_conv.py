@@ -36,9 +36,6 @@ from gpuplace.ops.nn.windows import Window, format_of, spatial, window_of
 
 __all__ = ["FOLLOWERS", "chain_function"]
 
-FOLLOWERS = ("BiasAdd", "Relu", "MaxPool")
-"""The ops that a chain may have after a convolution, in this order."""
-
 
 @dataclasses.dataclass(slots=True)
 class Pending:
@@ -134,7 +131,7 @@ def chain_function(op: Operation, is_last: bool, alone: Callable[..., Any]) -> C
         is_last: whether the op's value is wanted.
         alone: the function of the op by itself, for inputs that it has to complain about.
     """
-    function = {"Conv2D": _convolution, "BiasAdd": _bias, "Relu": _relu, "MaxPool": _pool}[op.type](op, alone)
+    function = _PARTS[op.type](op, alone)
     return (lambda *inputs: function(*inputs).compute()) if is_last else function
 
 
@@ -179,3 +176,8 @@ def _pool(op: Operation, alone: Callable[..., Any]) -> Callable[..., Pending]:
         return pending
 
     return run
+
+
+_PARTS = {"Conv2D": _convolution, "BiasAdd": _bias, "Relu": _relu, "MaxPool": _pool}
+FOLLOWERS = tuple(_PARTS)[1:]
+"""The ops that a chain may have behind a convolution, in this order."""

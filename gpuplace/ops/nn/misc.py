@@ -23,12 +23,11 @@ from gpuplace.kernels.compute import binder, compute
 from gpuplace.numerics.channels import channel_sums, is_one_line
 from gpuplace.numerics.order import ordered_keys, positions
 from gpuplace.numerics.pieces import by_element, is_whole, over
-from gpuplace.ops.array import constant, gather, joining, padding, rearranging
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import constant, gather, joining, padding, rearranging, reshaping
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.math import cast, elementwise, matrix, reduction
 from gpuplace.ops.nn.activation import relu
-from gpuplace.ops.random import random
+from gpuplace.ops.random import random_ops
 from gpuplace.ops.shape_rules import merge_sizes, require_rank, require_rank_at_least
 from gpuplace.ops.support import new
 from gpuplace.ops.variables.resource_variables import ResourceVariable
@@ -100,7 +99,7 @@ def _bias_add_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((*value.sizes[:axis], size, *value.sizes[axis + 1 :]))]
 
 
-@binder("BiasAdd")
+@binder("BiasAdd", elementwise=True)
 def _bias_add(
     xp: Any, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes, out: Any = None
 ) -> Callable[..., Any]:
@@ -125,7 +124,7 @@ def _bias_add_grad_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((sizes[_channel_axis(op.attrs["data_format"], len(sizes))],))]
 
 
-@binder("BiasAddGrad")
+@binder("BiasAddGrad", fresh=True)
 def _bias_add_grad(
     xp: Any, attrs: Mapping[str, Any], op: Operation, *, data_format: bytes
 ) -> Callable[[Any], Any]:
@@ -141,8 +140,8 @@ def _bias_add_grad(
 
 @gradient("BiasAddGrad")
 def _bias_add_grad_gradient(op: Operation, grad: Tensor) -> Tensor:
-    shape: Any = array.shape(op.inputs[0])
-    bias_shape = array.shape(grad)
+    shape: Any = reshaping.shape(op.inputs[0])
+    bias_shape = reshaping.shape(grad)
     if op.attrs["data_format"] == b"NCHW":
         expanded = joining.concat(
             [constant.ones_like(shape[:1]), bias_shape, constant.ones_like(shape[2:])], 0
@@ -151,7 +150,7 @@ def _bias_add_grad_gradient(op: Operation, grad: Tensor) -> Tensor:
     else:
         expanded = joining.concat([constant.ones_like(shape[:-1]), bias_shape], 0)
         multiples = joining.concat([shape[:-1], [1]], 0)
-    return padding.tile(array.reshape(grad, expanded), multiples)
+    return padding.tile(reshaping.reshape(grad, expanded), multiples)
 
 
 # L2Loss
@@ -182,7 +181,7 @@ def _l2_loss_shape(op: Operation) -> list[TensorShape]:
     return [SCALAR_SHAPE]
 
 
-@compute("L2Loss")
+@compute("L2Loss", fresh=True)
 def _l2_loss(xp: Any, t: Any) -> Any:
     return xp.sum(t * t, dtype=t.dtype) * t.dtype.type(0.5)
 
@@ -244,7 +243,7 @@ def _top_k_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((*shape.sizes[:-1], None if k is None else int(k)))] * 2
 
 
-@compute("TopKV2")
+@compute("TopKV2", fresh=True, slow=True)
 def _top_k(xp: Any, x: Any, k: Any) -> tuple[Any, Any]:
     count = int(k)
     if count > x.shape[-1]:
@@ -272,25 +271,25 @@ def _top_k(xp: Any, x: Any, k: Any) -> tuple[Any, Any]:
 
 @gradient("TopKV2")
 def _top_k_gradient(op: Operation, grad: Tensor, _: Any) -> list[Any]:
-    shape, taken = array.shape(op.inputs[0]), array.shape(op.outputs[1])
-    rows = array.reshape(op.outputs[1], joining.stack([-1, _last(taken)]))
+    shape, taken = reshaping.shape(op.inputs[0]), reshaping.shape(op.outputs[1])
+    rows = reshaping.reshape(op.outputs[1], joining.stack([-1, _last(taken)]))
     taken_sizes = op.outputs[1].shape
     if taken_sizes.is_fully_defined() and taken_sizes.ndims:
         rows.set_shape([taken_sizes[:-1].num_elements(), taken_sizes[-1]])
     size: Any = _last(shape)
-    count: Any = array.shape(rows)
+    count: Any = reshaping.shape(rows)
     first = constant.range(0, cast.cast(count[0], "int64") * size, size)
-    starts = cast.cast(array.expand_dims(first, -1), "int32")
-    positions = array.reshape(rows + starts, [-1])
-    places, values = array.expand_dims(positions, -1), array.reshape(grad, [-1])
+    starts = cast.cast(reshaping.expand_dims(first, -1), "int32")
+    positions = reshaping.reshape(rows + starts, [-1])
+    places, values = reshaping.expand_dims(positions, -1), reshaping.reshape(grad, [-1])
     scattered = gather.scatter_nd(places, values, [reduction.reduce_prod(shape)])
-    return [array.reshape(scattered, shape), constant.zeros([], "int32")]
+    return [reshaping.reshape(scattered, shape), constant.zeros([], "int32")]
 
 
 def _last(shape: Tensor) -> Tensor:
     """The last element of a shape tensor, as int64."""
     wide = cast.cast(shape, "int64")
-    return gather.gather(wide, array.size(shape) - 1)
+    return gather.gather(wide, reshaping.size(shape) - 1)
 
 
 def in_top_k(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: str | None = None) -> Tensor:
@@ -395,7 +394,7 @@ def dropout(
         value = constant_value(rate)
         if value is not None and value == 0:
             return x
-        noise = random.random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype.base_dtype)
+        noise = random_ops.random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype.base_dtype)
         scale = 1 / (1 - rate)
         kept = noise >= rate
         result: Tensor = x * scale * cast.cast(kept, x.dtype.base_dtype)
@@ -405,7 +404,7 @@ def dropout(
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
     if noise_shape is None:
-        return array.shape(x)
+        return reshaping.shape(x)
     try:
         sizes = as_shape(noise_shape).sizes
     except (TypeError, ValueError):
@@ -510,9 +509,9 @@ def embedding_lookup(
         ]
         ids = convert_to_tensor(ids, name="ids")
         if len(tables) == 1:
-            return array.identity(_rows_of(tables[0], ids, scope))
-        flat = array.reshape(ids, [-1])
-        order = constant.range(array.size(flat))
+            return reshaping.identity(_rows_of(tables[0], ids, scope))
+        flat = reshaping.reshape(ids, [-1])
+        order = constant.range(reshaping.size(flat))
         part, row = _spread(tables, flat, partition_strategy)
         part = cast.cast(part, "int32")
         ids_of = rearranging.dynamic_partition(row, part, len(tables))
@@ -523,8 +522,8 @@ def embedding_lookup(
         inner = tables[0].get_shape()[1:]
         for table in tables[1:]:
             inner = inner.merge_with(table.get_shape()[1:])
-        sizes: Any = array.shape(tables[0])[1:] if not inner.is_fully_defined() else inner.as_list()
-        rows = array.reshape(rows, joining.concat([array.shape(ids), sizes], 0))
+        sizes: Any = reshaping.shape(tables[0])[1:] if not inner.is_fully_defined() else inner.as_list()
+        rows = reshaping.reshape(rows, joining.concat([reshaping.shape(ids), sizes], 0))
         rows.set_shape(ids.shape.concatenate(inner))
         return rows
 

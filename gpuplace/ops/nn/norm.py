@@ -14,8 +14,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
-from gpuplace.ops.array import constant
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.math import cast, elementwise, reduction, unary
 from gpuplace.ops.nn.conv import channels_of
@@ -75,10 +74,10 @@ def moments(
         is_half = x.dtype.base_dtype.name == "float16"
         y = cast.cast(x, "float32") if is_half else x
         mean = reduction.reduce_mean(y, axes, keepdims=True, name="mean")
-        deviations = elementwise.squared_difference(y, array.stop_gradient(mean))
+        deviations = elementwise.squared_difference(y, reshaping.stop_gradient(mean))
         variance = reduction.reduce_mean(deviations, axes, keepdims=True, name="variance")
         if not keep:
-            mean, variance = array.squeeze(mean, axes), array.squeeze(variance, axes)
+            mean, variance = reshaping.squeeze(mean, axes), reshaping.squeeze(variance, axes)
         if is_half:
             return cast.cast(mean, "float16"), cast.cast(variance, "float16")
         return mean, variance
@@ -299,7 +298,7 @@ def _fused_gradient(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
     training = op.attrs["is_training"]
     turned = not training and data_format == "NCHW"
     if turned:
-        x, grad = array.transpose(x, [0, 2, 3, 1]), array.transpose(grad, [0, 2, 3, 1])
+        x, grad = reshaping.transpose(x, [0, 2, 3, 1]), reshaping.transpose(grad, [0, 2, 3, 1])
     spaces = op.outputs[3:5] if training else op.inputs[3:5]
     arguments: dict[str, Any] = {"reserve_space_3": op.outputs[5]} if version == "V3" else {}
     found = apply_op(
@@ -316,7 +315,7 @@ def _fused_gradient(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
     ).outputs
     if training:
         return list(found)
-    grad_x = array.transpose(found[0], [0, 3, 1, 2]) if turned else found[0]
+    grad_x = reshaping.transpose(found[0], [0, 3, 1, 2]) if turned else found[0]
     return [grad_x, found[1], found[2], None, None]
 
 
@@ -374,7 +373,7 @@ def _over_channels(xp: Any, values: Any, radius: int) -> Any:
     return values @ band.astype(values.dtype)
 
 
-@binder("LRN")
+@binder("LRN", fresh=True)
 def _lrn(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     radius, bias, alpha, beta = (attrs[name] for name in ("depth_radius", "bias", "alpha", "beta"))
 

@@ -14,8 +14,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import binder
-from gpuplace.ops.array import constant
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.nn.conv import channels_of, four, image_sizes
 from gpuplace.ops.nn.pool_arithmetic import at_largest, largest, largest_gradient, means, means_gradient
@@ -210,7 +209,7 @@ def _window(attrs: Mapping[str, Any]) -> tuple[Window, str]:
     return window_of(attrs, rows, columns), data_format
 
 
-@binder("MaxPool")
+@binder("MaxPool", fresh=True)
 def _max_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     window, data_format = _window(attrs)
 
@@ -220,7 +219,7 @@ def _max_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[...,
     return run
 
 
-@binder("MaxPoolGrad")
+@binder("MaxPoolGrad", fresh=True)
 def _max_pool_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     window, data_format = _window(attrs)
 
@@ -232,7 +231,7 @@ def _max_pool_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable
     return run
 
 
-@binder("MaxPoolGradGrad")
+@binder("MaxPoolGradGrad", fresh=True)
 def _max_pool_grad_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     window, data_format = _window(attrs)
 
@@ -244,7 +243,7 @@ def _max_pool_grad_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Cal
     return run
 
 
-@binder("AvgPool")
+@binder("AvgPool", fresh=True)
 def _avg_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     window, data_format = _window(attrs)
 
@@ -254,7 +253,7 @@ def _avg_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[...,
     return run
 
 
-@binder("AvgPoolGrad")
+@binder("AvgPoolGrad", fresh=True)
 def _avg_pool_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     window, data_format = _window(attrs)
 
@@ -276,8 +275,8 @@ def _max_pool_grad_gradient(op: Operation, grad: Tensor) -> list[Tensor]:
     images, pooled, _ = op.inputs
     attrs = {name: op.attrs[name] for name in _ATTRS}
     return [
-        constant.zeros(array.shape(images), images.dtype),
-        constant.zeros(array.shape(pooled), pooled.dtype),
+        constant.zeros(reshaping.shape(images), images.dtype),
+        constant.zeros(reshaping.shape(pooled), pooled.dtype),
         new("MaxPoolGradGrad", orig_input=images, orig_output=pooled, grad=grad, **attrs),
     ]
 

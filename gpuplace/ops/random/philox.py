@@ -151,15 +151,6 @@ def integers(xp: Any, stream: Stream, count: int, low: int, high: int, dtype: An
     return (offsets + xp.uint64(low % (1 << 64))).astype(kind)
 
 
-def full_integers(xp: Any, stream: Stream, count: int, dtype: Any) -> Any:
-    """``count`` integers over the whole range of int32, int64 or their unsigned kin."""
-    kind = xp.dtype(dtype)
-    if kind.itemsize == 4:
-        return stream.words(xp, -(-count // 4)).reshape(-1)[:count].astype(kind)
-    pairs = stream.words(xp, -(-count // 2)).reshape(-1, 2)[:count].astype(xp.uint64)
-    return (pairs[:, 0] | pairs[:, 1] << xp.uint64(32)).astype(kind)
-
-
 def _normal_pairs(xp: Any, words: Any) -> Any:
     """Two float32 normals from each pair of words, ``[n, 2]`` to ``[n, 2]``."""
     first = xp.maximum(_unit_float(xp, xp.ascontiguousarray(words[:, 0])), xp.float32(1e-7))

@@ -16,26 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gpuplace.device.spec import DeviceSpec
+from gpuplace.graph.op_sets import PARAMETER_SERVER_OPS
 from gpuplace.graph.operation import Operation
 
 __all__ = ["STANDARD_PS_OPS", "ClusterSpec", "replica_device_setter"]
 
-STANDARD_PS_OPS = (
-    "Variable",
-    "VariableV2",
-    "AutoReloadVariable",
-    "MutableHashTable",
-    "MutableHashTableV2",
-    "MutableHashTableOfTensors",
-    "MutableHashTableOfTensorsV2",
-    "MutableDenseHashTable",
-    "MutableDenseHashTableV2",
-    "VarHandleOp",
-    "BoostedTreesEnsembleResourceHandleOp",
-    "BoostedTreesQuantileStreamResourceHandleOp",
-    "ResourceConditionalAccumulator",
-    "DecisionTreeResource",
-)
+STANDARD_PS_OPS = PARAMETER_SERVER_OPS
 """The op types that belong on a parameter server."""
 
 

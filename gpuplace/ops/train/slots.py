@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpuplace.graph.convert import get_default_graph
-from gpuplace.ops.array import constant
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.variables.init_ops import Zeros
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variable_scope import get_variable, get_variable_scope, variable_scope
@@ -73,7 +72,7 @@ def create_zeros_slot(primary: Any, name: str, dtype: Any = None, colocate_with_
     if shape.is_fully_defined():
         return create_slot_with_initializer(primary, Zeros(), shape, dtype, name, colocate_with_primary)
     value = primary.initialized_value() if isinstance(primary, Variable) else primary
-    zeros = constant.zeros(array.shape(value), dtype=dtype.base_dtype)
+    zeros = constant.zeros(reshaping.shape(value), dtype=dtype.base_dtype)
     return create_slot(primary, zeros, name, colocate_with_primary)
 
 

@@ -11,7 +11,7 @@ their first occurrence, then those that occur a second time::
     indices   3 0 3 5 3 0
     turn      0 0 1 0 2 1
 
-On a real GPU a formula for whole arrays may be one kernel (see ``numerics.one_kernel`` and ``gpu_experiments``).
+On a real GPU a formula for whole arrays may be one kernel (see ``numerics.fused.one_kernel`` and ``gpu_experiments``).
 
 Source: tensorflow/core/kernels/training_ops.cc, release 1.15 (the order of equal rows).
 """
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.device.gpu_experiments import gpu_experiments
-from gpuplace.numerics.one_kernel import OneKernel
+from gpuplace.numerics.fused.one_kernel import OneKernel
 from gpuplace.numerics.pieces import WHOLE_BYTES, over
 from gpuplace.ops.variables.scatter import check_indices
 

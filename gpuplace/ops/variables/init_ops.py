@@ -17,11 +17,10 @@ from gpuplace.dtypes import DType, as_dtype, float32
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import name_scope
 from gpuplace.graph.operation import Tensor
-from gpuplace.ops.array import constant
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.math import elementwise, unary
 from gpuplace.ops.math.factorization import qr
-from gpuplace.ops.random import random
+from gpuplace.ops.random import random_ops
 from gpuplace.shapes import as_shape
 from gpuplace.typing import DTypeLike, SizesLike, TensorLike
 
@@ -223,7 +222,7 @@ class RandomUniform(Initializer):
     ) -> Tensor:
         """Random values of ``shape``."""
         dtype = self.dtype if dtype is None else dtype
-        return random.random_uniform(shape, self.minval, self.maxval, dtype, seed=self.seed)
+        return random_ops.random_uniform(shape, self.minval, self.maxval, dtype, seed=self.seed)
 
 
 class _Normal(Initializer):
@@ -254,7 +253,7 @@ class RandomNormal(_Normal):
     ) -> Tensor:
         """Random values of ``shape``."""
         dtype = self.dtype if dtype is None else dtype
-        return random.random_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
+        return random_ops.random_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
 
 class TruncatedNormal(_Normal):
@@ -275,7 +274,7 @@ class TruncatedNormal(_Normal):
     ) -> Tensor:
         """Random values of ``shape``."""
         dtype = self.dtype if dtype is None else dtype
-        return random.truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
+        return random_ops.truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
 
 class UniformUnitScaling(Initializer):
@@ -305,7 +304,7 @@ class UniformUnitScaling(Initializer):
         sizes = _full_shape(shape, partition_info)
         fan_in = max(1.0, float(math.prod(sizes[:-1])))
         limit = math.sqrt(3 / fan_in) * self.factor
-        return random.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
+        return random_ops.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
 
 
 class VarianceScaling(Initializer):
@@ -352,11 +351,11 @@ class VarianceScaling(Initializer):
         variance = self.scale / max(1.0, count)
         if self.distribution in ("normal", "truncated_normal"):
             stddev = math.sqrt(variance) / _TRUNCATED_STDDEV
-            return random.truncated_normal(shape, 0.0, stddev, dtype, seed=self.seed)
+            return random_ops.truncated_normal(shape, 0.0, stddev, dtype, seed=self.seed)
         if self.distribution == "untruncated_normal":
-            return random.random_normal(shape, 0.0, math.sqrt(variance), dtype, seed=self.seed)
+            return random_ops.random_normal(shape, 0.0, math.sqrt(variance), dtype, seed=self.seed)
         limit = math.sqrt(3.0 * variance)
-        return random.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
+        return random_ops.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
 
 
 class GlorotUniform(VarianceScaling):
@@ -422,13 +421,13 @@ class Orthogonal(Initializer):
             raise ValueError("The tensor to initialize must be at least two-dimensional")
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
         flat = (max(columns, rows), min(columns, rows))
-        normal = random.random_normal(flat, dtype=dtype, seed=self.seed)
+        normal = random_ops.random_normal(flat, dtype=dtype, seed=self.seed)
         q, r = qr(normal)
         diagonal = apply_op("DiagPart", input=r).outputs[0]
         q = elementwise.multiply(q, unary.sign(diagonal), name="mul")
         if rows < columns:
             q = apply_op("Transpose", "matrix_transpose/transpose", x=q, perm=[1, 0]).outputs[0]
-        return elementwise.multiply(self.gain, array.reshape(q, sizes), name="mul_1")
+        return elementwise.multiply(self.gain, reshaping.reshape(q, sizes), name="mul_1")
 
 
 class Identity(Initializer):

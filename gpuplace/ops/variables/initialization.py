@@ -11,6 +11,7 @@ from typing import Any
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.op_sets import REFERENCE_VARIABLES
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import constant, gather, joining
 from gpuplace.ops.flow import control
@@ -166,7 +167,11 @@ def _all_variables_or_ops() -> list[Any]:
     if found:
         return found
     operations = get_default_graph().get_operations()
-    return [op.outputs[0] for op in operations if op.type in ("Variable", "VariableV2", "AutoReloadVariable")]
+    return [
+        op.outputs[0]
+        for op in operations
+        if op.type in REFERENCE_VARIABLES or op.type == "AutoReloadVariable"
+    ]
 
 
 def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tensor | None:

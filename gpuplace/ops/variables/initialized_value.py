@@ -16,13 +16,13 @@ from typing import Any
 
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.op_sets import VARIABLE_OPS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape
 
 _READ_AT_ONCE = frozenset({"IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If"})
-_VARIABLE_OPS = frozenset({"Variable", "VariableV2", "VarHandleOp"})
 
 
 def value_if_initialized(variable: Any) -> Tensor:
@@ -77,9 +77,9 @@ def _rebuilt(name: str, tensor: Tensor, done: dict[Operation, Operation]) -> Ten
 
 
 def _rebuilt_op(name: str, op: Operation, done: dict[Operation, Operation]) -> Operation:
-    if op.type in _READ_AT_ONCE or not op.inputs and op.type not in _VARIABLE_OPS:
+    if op.type in _READ_AT_ONCE or not op.inputs and op.type not in VARIABLE_OPS:
         return op
-    if op.type in _VARIABLE_OPS:
+    if op.type in VARIABLE_OPS:
         variable = _variable_of(op)
         return op if variable is None else variable.initialized_value().op
     done[op] = op  # a cycle, of a loop, ends here

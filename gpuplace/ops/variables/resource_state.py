@@ -13,17 +13,17 @@ import numpy as np
 from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import make_constant
+from gpuplace.graph.op_sets import SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import ResourceHandle
-from gpuplace.ops.array import joining
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import joining, reshaping
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import new
-from gpuplace.ops.variables.scatter import check_indices, scattered
+from gpuplace.ops.variables.scatter import HOWS, check_indices, scattered
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
 
 __all__ = ["resource_gather", "variable_shape"]
@@ -61,10 +61,14 @@ def _var_handle(
     return lambda: handle
 
 
+_PASSING = SWITCHES | {"Identity", "Enter"}
+"""Ops through which handles come."""
+
+
 def handle_shape(handle: Tensor) -> TensorShape:
     """What is known of the shape of the variable that a handle points at."""
     op = handle.op
-    while op.type in ("Identity", "Switch", "Enter", "RefSwitch"):
+    while op.type in _PASSING:
         op = op.inputs[0].op
     shape = op.attrs.get("shape") if op.type == "VarHandleOp" else None
     return shape if isinstance(shape, TensorShape) else UNKNOWN_SHAPE
@@ -83,7 +87,7 @@ def _read_shape(op: Operation) -> list[TensorShape]:
     return [handle_shape(op.inputs[0])]
 
 
-@compute("ReadVariableOp")
+@compute("ReadVariableOp", reads_only=True)
 def _read(xp: Any, resource: ResourceHandle) -> Any:
     return resource.variable.value
 
@@ -118,7 +122,7 @@ def _variable_shape_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape.of((handle_shape(op.inputs[0]).ndims,))]
 
 
-@compute("VariableShape")
+@compute("VariableShape", reads_only=True)
 def _variable_shape(xp: Any, resource: ResourceHandle, *, out_type: Any) -> Any:
     return np.asarray(resource.variable.value.shape, out_type.as_numpy_dtype)
 
@@ -133,7 +137,7 @@ def _is_initialized_shape(op: Operation) -> list[TensorShape]:
     return [SCALAR_SHAPE]
 
 
-@compute("VarIsInitializedOp")
+@compute("VarIsInitializedOp", reads_only=True)
 def _var_is_initialized(xp: Any, resource: ResourceHandle) -> Any:
     return np.asarray(resource.variable.is_initialized)
 
@@ -244,7 +248,7 @@ def _gather_shape(op: Operation) -> list[TensorShape]:
     return [op.inputs[1].shape.concatenate(shape[1:]) if shape.ndims else UNKNOWN_SHAPE]
 
 
-@compute("ResourceGather")
+@compute("ResourceGather", reads_only=True)
 def _gather(xp: Any, resource: ResourceHandle, indices: Any) -> Any:
     value = resource.variable.value
     check_indices(xp, indices, value.shape[0])
@@ -255,9 +259,9 @@ def _gather(xp: Any, resource: ResourceHandle, indices: Any) -> Any:
 def _gather_gradient(op: Operation, grad: Any) -> tuple[IndexedSlices, None]:
     handle, indices = op.inputs
     shape: Any = variable_shape(handle)
-    size = new("ExpandDims", input=array.size(indices), dim=0)
-    values = array.reshape(grad, joining.concat([size, shape[1:]], 0))
-    return IndexedSlices(values, array.reshape(indices, size), shape), None
+    size = new("ExpandDims", input=reshaping.size(indices), dim=0)
+    values = reshaping.reshape(grad, joining.concat([size, shape[1:]], 0))
+    return IndexedSlices(values, reshaping.reshape(indices, size), shape), None
 
 
 def resource_scatter(
@@ -268,7 +272,7 @@ def resource_scatter(
     return apply_op(op_type, name, resource=resource, indices=indices, updates=updates)
 
 
-_SCATTER_OPS = tuple(f"ResourceScatter{how}" for how in ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max"))
+_SCATTER_OPS = tuple(f"ResourceScatter{how.capitalize()}" for how in HOWS)
 
 
 @shape_function(*_SCATTER_OPS)

@@ -17,7 +17,7 @@ from gpuplace.dtypes import DType
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.graph import Graph, name_from_scope_name
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import reshaping
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.variables.initialized_value import guarded_initial_value
 from gpuplace.ops.variables.resource_state import (
@@ -67,7 +67,6 @@ class ResourceVariable(Variable):
     _dtype: DType
     _shape: TensorShape
     _graph_element: Tensor
-    _is_initialized_op: Tensor
     _cached_value: Tensor | None
 
     def _build(
@@ -93,7 +92,7 @@ class ResourceVariable(Variable):
             self._dtype = self._initial_value.dtype.base_dtype
             self._handle = var_handle_op(self._dtype, self._shape, shared_name=name, name=scope)
         with graph.name_scope("IsInitialized"):
-            self._is_initialized_op = var_is_initialized_op(self._handle)
+            var_is_initialized_op(self._handle)
         device = self._handle.device
         with graph.name_scope("Assign") as assign_scope:
             with graph.colocate_with(None, ignore_existing=True), graph.device(device):
@@ -105,7 +104,7 @@ class ResourceVariable(Variable):
             self._cached_value = None
             if self._caching_device is not None:
                 with graph.colocate_with(None, ignore_existing=True), graph.device(self._caching_device):
-                    self._cached_value = array.identity(self._graph_element)
+                    self._cached_value = reshaping.identity(self._graph_element)
 
     @property
     def name(self) -> str:
@@ -162,7 +161,7 @@ class ResourceVariable(Variable):
         """
         with name_scope("Read"), self.graph.device(self._handle.device):
             value = self._read()
-        return array.identity(value)
+        return reshaping.identity(value)
 
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The rows ``indices``, without reading the rest.
@@ -180,7 +179,7 @@ class ResourceVariable(Variable):
         """
         with name_scope("Gather" if name is None else name) as scope:
             value = resource_gather(self._handle, indices, dtype=self._dtype, name=scope)
-        return array.identity(value)
+        return reshaping.identity(value)
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether it has a value.

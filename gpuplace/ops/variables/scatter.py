@@ -15,6 +15,9 @@ import numpy as np
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.shapes import brackets
 
+HOWS = ("update", "add", "sub", "mul", "div", "min", "max")
+"""What may be done; an op is called after each."""
+
 UFUNCS = {"add": "add", "sub": "subtract", "min": "minimum", "max": "maximum"}
 """Reductions for which both NumPy and CuPy have an unbuffered ``ufunc.at``."""
 

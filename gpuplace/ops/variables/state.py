@@ -21,7 +21,7 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import VariableStorage
 from gpuplace.ops.shape_rules import merge_shapes
-from gpuplace.ops.variables.scatter import scattered
+from gpuplace.ops.variables.scatter import HOWS, scattered
 from gpuplace.shapes import SCALAR_SHAPE, TensorShape, brackets
 from gpuplace.typing import TensorLike, VariableLike
 
@@ -63,7 +63,7 @@ def _old_variable_shape(op: Operation) -> list[TensorShape]:
     return [shape if shape.ndims else TensorShape(None)]
 
 
-@binder("VariableV2", "Variable")
+@binder("VariableV2", "Variable", shares=True)
 def _variable(
     xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
 ) -> Callable[[], VariableStorage]:
@@ -457,15 +457,7 @@ def _scatter(how: str, ref: Any, indices: Any, updates: Any, use_locking: bool, 
     return apply_op(op_type, name, **arguments).outputs[0]
 
 
-_SCATTER_OPS = (
-    "ScatterUpdate",
-    "ScatterAdd",
-    "ScatterSub",
-    "ScatterMul",
-    "ScatterDiv",
-    "ScatterMin",
-    "ScatterMax",
-)
+_SCATTER_OPS = tuple(f"Scatter{how.capitalize()}" for how in HOWS)
 
 
 @shape_function(*_SCATTER_OPS)

@@ -27,7 +27,7 @@ from gpuplace.graph.graph import Graph, name_from_scope_name
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
 from gpuplace.graph.stacks import get_default_session
-from gpuplace.ops.array import reshaping as array
+from gpuplace.ops.array import reshaping
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.initialized_value import guarded_initial_value, value_if_initialized
@@ -409,10 +409,10 @@ class RefVariable(Variable):
         self._initializer_op = state.assign(self._variable, guarded, validate_shape=validate_shape).op
         if self._caching_device is not None:
             with graph.device(self._caching_device):
-                self._snapshot = array.identity(self._variable, name="read")
+                self._snapshot = reshaping.identity(self._variable, name="read")
         else:
             with graph.colocate_with(self._variable.op):
-                self._snapshot = array.identity(self._variable, name="read")
+                self._snapshot = reshaping.identity(self._variable, name="read")
 
     @property
     def name(self) -> str:
@@ -456,7 +456,7 @@ class RefVariable(Variable):
 
     def read_value(self) -> Tensor:
         """The current value, read by an operation of its own."""
-        return array.identity(self._variable, name="read")
+        return reshaping.identity(self._variable, name="read")
 
     def _as_graph_element(self) -> Tensor:
         return self._variable

@@ -17,14 +17,13 @@ from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.long_list import MAX_LENGTH
 from gpuplace.graph.op_def import ArgDef, OpDef
+from gpuplace.graph.op_sets import CALL_OPS
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.node_facts import declared_types
 from gpuplace.placer.placement_graph import PlacementGraphBuilder, split_tensor_name
 
 CALL_ATTR = "_lower_as_multi_device_function"
 """Marks the calls that are to be replaced."""
-
-CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 
 _MAX_SIZE = (1 << 40) + 1
 """Nodes; more are not counted."""

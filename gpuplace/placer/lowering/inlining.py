@@ -17,7 +17,8 @@ from typing import Any
 
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.placer.lowering.bodies import CALL_OPS, Bodies, BodyNode
+from gpuplace.graph.op_sets import CALL_OPS
+from gpuplace.placer.lowering.bodies import Bodies, BodyNode
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output
 from gpuplace.placer.placement_graph import COLOCATION_PREFIX
 

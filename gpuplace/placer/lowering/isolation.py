@@ -22,8 +22,9 @@ import numpy as np
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef
+from gpuplace.graph.op_sets import CALL_OPS
 from gpuplace.kernels.registry import Catalogue
-from gpuplace.placer.lowering.bodies import CALL_OPS, Bodies
+from gpuplace.placer.lowering.bodies import Bodies
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, guarded
 from gpuplace.placer.placement_graph import CONTROL, Inspection, PlacementGraph, PlacementGraphBuilder
 

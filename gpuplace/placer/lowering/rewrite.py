@@ -9,9 +9,10 @@ import numpy as np
 
 from gpuplace.dtypes import DType, as_dtype
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.op_sets import BRANCH_OPS, CALL_OPS, ENDS_OF_FUNCTIONS, WHILE_OPS
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.lowering.aggregates import lower_accumulate, lower_parallel_concat
-from gpuplace.placer.lowering.bodies import CALL_ATTR, CALL_OPS, Bodies, FunctionBody
+from gpuplace.placer.lowering.bodies import CALL_ATTR, Bodies, FunctionBody
 from gpuplace.placer.lowering.branches import lower_branches
 from gpuplace.placer.lowering.flow_graph import FlowGraph, FlowNode, Output, guarded
 from gpuplace.placer.lowering.inlining import inline
@@ -20,8 +21,6 @@ from gpuplace.placer.lowering.loops import lower_while
 from gpuplace.placer.node_facts import declared_types
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph, PlacementGraphBuilder, TensorInfo
 
-LOOP_OPS = frozenset({"While", "StatelessWhile"})
-BRANCH_OPS = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
 AGGREGATE_OPS = frozenset({"AccumulateNV2", "ParallelConcat"})
 SWITCH_MERGE_ATTR = "_lower_using_switch_merge"
 COMPILED_ATTRS = frozenset({"_xla_compile_id", "_tpu_replicate"})
@@ -33,7 +32,7 @@ MUST_COMPILE_ATTR = "_XlaMustCompile"
 def is_affected(graph: PlacementGraph) -> bool:
     """Whether the graph has nodes that may have to be rewritten."""
     kinds = {signature.op_type for signature in graph.signatures}
-    return not kinds.isdisjoint(LOOP_OPS | BRANCH_OPS | AGGREGATE_OPS | CALL_OPS | graph.functions.keys())
+    return not kinds.isdisjoint(WHILE_OPS | BRANCH_OPS | AGGREGATE_OPS | CALL_OPS | graph.functions.keys())
 
 
 def lower(
@@ -80,7 +79,7 @@ class _Lowering:
         self.written = len(graph) + graph.num_edges
         self.flow.allow(self.written)
         kinds = {signature.op_type for signature in graph.signatures}
-        self.fetchable = kinds.isdisjoint({"_Arg", "_Retval"})
+        self.fetchable = kinds.isdisjoint(ENDS_OF_FUNCTIONS)
         self.isolated: list[FlowNode] = []
         self.own = list(self.flow.nodes())
         self.unread = {node for node in self.flow.nodes() if not node.consumers}
@@ -121,7 +120,7 @@ class _Lowering:
                 newer=self.follows_sources,
                 one_device=node.op_type not in CALL_OPS and not node.attrs.get(CALL_ATTR),
             )
-        elif node.op_type in LOOP_OPS and node.attrs.get(SWITCH_MERGE_ATTR):
+        elif node.op_type in WHILE_OPS and node.attrs.get(SWITCH_MERGE_ATTR):
             self._check(node, "cond", "body")
             types = tuple(node.attrs.get("T") or ())
             lower_while(

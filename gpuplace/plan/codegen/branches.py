@@ -21,11 +21,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.op_sets import SWITCHES
 from gpuplace.plan.codegen.kernel_calls import CurrentDevice
 from gpuplace.plan.codegen.source import Source
 from gpuplace.plan.codegen.value_names import ValueNames
 from gpuplace.plan.schedule.guards import GuardOf, Guards, guard_of_step
-from gpuplace.plan.schedule.partition import SWITCHES, Slot, Step
+from gpuplace.plan.schedule.partition import Slot, Step
 
 __all__ = ["Branches"]
 

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import resource
+from gpuplace.graph.op_sets import MERGES, SWITCHES
 from gpuplace.plan.codegen.branches import Branches
 from gpuplace.plan.codegen.kernel_calls import CurrentDevice, Environment, KernelCalls, plain_copier
 from gpuplace.plan.codegen.loops import Loops
@@ -37,7 +38,7 @@ from gpuplace.plan.codegen.value_names import ValueNames
 from gpuplace.plan.codegen.waits import Waits, queueing_copier
 from gpuplace.plan.schedule.lanes import Handoff
 from gpuplace.plan.schedule.liveness import Liveness, find_liveness, makes_new_memory
-from gpuplace.plan.schedule.partition import MERGES, SWITCHES, Schedule, Slot, Step, retval_name
+from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
 
 __all__ = ["LanePart", "PlanCode", "PlanForm", "plan_code"]
 

@@ -15,8 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpuplace.backends.backend import Backend
+from gpuplace.graph.op_sets import ASSIGNMENTS, PLACEHOLDERS, VARIABLE_OPS
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.kernels.compute import bind, find_compute
+from gpuplace.kernels.compute import bind, find_compute, traits_of
 from gpuplace.ops.nn.fused_conv import chain_function
 from gpuplace.plan.codegen.memory_accounting import (
     count_variables,
@@ -31,18 +32,12 @@ from gpuplace.plan.codegen.value_names import ValueNames
 from gpuplace.plan.fused_elementwise import fused_function
 from gpuplace.plan.schedule.chains import convolution_chains
 from gpuplace.plan.schedule.elementwise_groups import FusedStep
-from gpuplace.plan.schedule.fresh_ops import has_room_for_result, is_known_small
 from gpuplace.plan.schedule.liveness import Liveness, is_host_copy, makes_new_memory
-from gpuplace.plan.schedule.partition import HOLDERS, Schedule, Slot, Step, retval_name
-from gpuplace.plan.schedule.pruning import PLACEHOLDERS
+from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
+from gpuplace.plan.schedule.reused_memory import has_room_for_result, is_known_small
 from gpuplace.plan.step_errors import missing_feed_error
 
 __all__ = ["Constants", "Copier", "CurrentDevice", "Environment", "KernelCalls", "plain_copier"]
-
-_ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
-
-_PASSING = frozenset({"Identity", "StopGradient", "Snapshot", "GuaranteeConst"})
-"""Ops that hand on what they get."""
 
 _WITHOUT_EFFECT = frozenset({"NoOp"})
 """Ops that are there for the edges."""
@@ -99,7 +94,7 @@ class Environment:
         if op is None:
             return bool(step.inputs and step.outputs) and not step.reads[0] and is_host_copy(step)
         return (
-            op.type in _PASSING
+            traits_of(op.type).forwards
             and step.folded is None
             and not step.reads[0]
             and step.inputs[0].location == step.outputs[0].location
@@ -190,12 +185,12 @@ class KernelCalls:
             for slot in step.outputs:
                 if names.is_used(slot):
                     self._add_constant(step, slot)
-        elif op.type in HOLDERS:
+        elif op.type in VARIABLE_OPS:
             names.name_global(step.outputs[0], self._kernel(step, op)())
         elif self.is_silent(step):
             if step.outputs:
                 names.of[step.outputs[0]] = names.of[step.inputs[0]]
-        elif op.type in _PASSING and step.device in self._environment.combining:
+        elif traits_of(op.type).forwards and step.device in self._environment.combining:
             names.assign(step, names.expressions(step)[0], step.outputs, names.arguments(step))
         else:
             self._add_kernel(number, step, op)
@@ -260,7 +255,7 @@ class KernelCalls:
         arguments, values = names.arguments(step), names.expressions(step)
         backend = self._environment.backends[step.device]
         memory = backend.memory
-        if memory is not None and op.type in _ASSIGNMENTS:
+        if memory is not None and op.type in ASSIGNMENTS:
             producer = self._whole.producers.get(step.inputs[1])
             if producer is not None and producer.op_type == "Const":
                 values[1] = counted_copy(source, step, values[1], memory)

@@ -40,6 +40,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.errors import CancelledError, InternalError
+from gpuplace.graph.op_sets import EXITS, LOOP_OPS, SWITCHES
 from gpuplace.plan.codegen.branches import Branches
 from gpuplace.plan.codegen.kernel_calls import CurrentDevice
 from gpuplace.plan.codegen.source import Source
@@ -47,8 +48,8 @@ from gpuplace.plan.codegen.value_names import ValueNames
 from gpuplace.plan.schedule.guards import Block
 from gpuplace.plan.schedule.liveness import Liveness
 from gpuplace.plan.schedule.loop_facts import LoopFacts
-from gpuplace.plan.schedule.loop_frames import DECIDING, EXITS, GOING_ON, LEAVING, LOOP_OPS
-from gpuplace.plan.schedule.partition import SWITCHES, Loop, Schedule, Slot, Step, retval_name
+from gpuplace.plan.schedule.loop_frames import DECIDING, GOING_ON, LEAVING
+from gpuplace.plan.schedule.partition import Loop, Schedule, Slot, Step, retval_name
 
 __all__ = ["Loops"]
 

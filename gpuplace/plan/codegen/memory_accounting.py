@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import resource
+from gpuplace.kernels.compute import traits_of
 from gpuplace.memory.simulated_memory import Reservation, SimulatedMemory
 from gpuplace.plan.codegen.source import Source
 from gpuplace.plan.codegen.value_names import ValueNames
-from gpuplace.plan.schedule.fresh_ops import SHARING_OPS
 from gpuplace.plan.schedule.partition import Slot, Step
 
 __all__ = [
@@ -86,7 +86,7 @@ def counted_copy(source: Source, step: Step, value: str, memory: SimulatedMemory
 
 def reserve_output(source: Source, step: Step, memory: SimulatedMemory) -> str:
     """Takes the memory of a large output before it is computed; returns the name of the reservation, or ""."""
-    if len(step.outputs) != 1 or step.op is None or step.op.type in SHARING_OPS:
+    if len(step.outputs) != 1 or step.op is None or traits_of(step.op.type).shares:
         return ""
     slot = step.outputs[0]
     tensor = slot.tensor

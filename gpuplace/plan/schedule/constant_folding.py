@@ -41,8 +41,9 @@ import numpy as np
 
 from gpuplace.dtypes import as_dtype, resource, string, variant
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
+from gpuplace.graph.op_sets import CONTROL_FLOW_OPS, PLACEHOLDERS
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.kernels.compute import bind, find_compute
+from gpuplace.kernels.compute import bind, find_compute, traits_of
 from gpuplace.plan.schedule.costs import operation_cost_us, tensor_nbytes
 from gpuplace.shapes import TensorShape
 
@@ -57,14 +58,8 @@ MAX_COST_US = 500.0
 MIN_GRAPPLER_NODES = 4
 """Grappler leaves smaller graphs as they are."""
 
-_GROWING = frozenset("BroadcastTo Fill LinSpace OneHot Pad PadV2 MirrorPad Range Tile".split())
-"""Ops whose results may be far larger than their inputs."""
-_NEVER = frozenset(
-    """
-    Const Switch RefSwitch Merge RefMerge Enter RefEnter Exit RefExit NextIteration RefNextIteration LoopCond
-    ControlTrigger Placeholder PlaceholderV2 PlaceholderWithDefault NoOp
-    """.split()
-)
+_NEVER = CONTROL_FLOW_OPS | PLACEHOLDERS | {"PlaceholderWithDefault"}
+"""Stateless ops whose results are not the same in every step, or not always there."""
 _OFF = 2
 """``RewriterConfig.OFF``."""
 
@@ -216,7 +211,7 @@ class Folder:
         for tensor in op.outputs:
             nbytes = tensor_nbytes(tensor)
             if nbytes is None:
-                if op.type in _GROWING or given > self.options.max_bytes:
+                if traits_of(op.type).grows or given > self.options.max_bytes:
                     return False
             elif nbytes > self.options.max_bytes and nbytes > given:
                 return False

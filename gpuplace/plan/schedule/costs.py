@@ -13,34 +13,19 @@ from work for which they do not (one of 10 rows: nothing). Where a shape is not 
 
 from __future__ import annotations
 
-import math
-
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.kernels.compute import traits_of
 
 __all__ = ["copy_cost_us", "operation_cost_us", "tensor_nbytes"]
 
 FLOPS_PER_US = 60_000.0
 """Multiplications and additions of a core in a matrix product."""
+
 BYTES_PER_US = 20_000.0
 """Bytes that a core reads and writes."""
 
-_PRODUCTS = frozenset({"MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "SparseMatMul"})
-_CONVOLUTIONS = {"Conv2D": (0, 1), "Conv2DBackpropFilter": (2, None), "Conv2DBackpropInput": (2, 1)}
-"""Op to the positions of the input that says how many windows there are and of the filter."""
-_CUBIC = {
-    "Cholesky": 1, "MatrixInverse": 2, "MatrixSolve": 1, "MatrixDeterminant": 1, "Qr": 4, "Svd": 20,
-    "SelfAdjointEigV2": 10, "MatrixTriangularSolve": 1,
-}  # fmt: skip
-"""Op to multiples of the cube of its matrices' rows."""
-_SLOW = frozenset(
-    """
-    Exp Expm1 Log Log1p Sigmoid Tanh Sin Cos Tan Pow Erf Erfc Softmax LogSoftmax Softplus RandomUniform
-    RandomStandardNormal TruncatedNormal Rsqrt Sqrt Elu Selu Lgamma Digamma TopKV2 Unique
-    """.split()
-)
-"""Ops that take longer for an element than an addition does."""
 SLOWNESS = 2.0
-"""How much longer."""
+"""How much longer ops that are declared ``slow`` take for an element."""
 
 
 def tensor_nbytes(tensor: Tensor) -> int | None:
@@ -64,25 +49,7 @@ def operation_cost_us(op: Operation) -> float | None:
     if len(known) < len(sizes):
         return None
     cost = sum(known) / BYTES_PER_US
-    if op.type in _SLOW:
+    traits = traits_of(op.type)
+    if traits.slow:
         cost *= SLOWNESS
-    return cost + _flops(op) / FLOPS_PER_US
-
-
-def _flops(op: Operation) -> float:
-    if op.type in _PRODUCTS:
-        left, made = op.inputs[0].shape.known_sizes, op.outputs[0].shape.known_sizes
-        if len(left) < 2:
-            return 0.0
-        inner = left[-2] if op.attrs.get("transpose_a") or op.attrs.get("adj_x") else left[-1]
-        return 2.0 * math.prod(made) * inner
-    if op.type in _CONVOLUTIONS:
-        windows, weights = _CONVOLUTIONS[op.type]
-        counted = op.outputs[0] if windows == 0 else op.inputs[windows]
-        taken = op.outputs[0] if weights is None else op.inputs[weights]
-        kernel = taken.shape.known_sizes
-        return 2.0 * math.prod(counted.shape.known_sizes) * math.prod(kernel[:-1])
-    if op.type in _CUBIC:
-        sizes = op.inputs[0].shape.known_sizes
-        return float(_CUBIC[op.type] * math.prod(sizes[:-1]) * sizes[-1] ** 2) if sizes else 0.0
-    return 0.0
+    return cost if traits.flops is None else cost + traits.flops(op) / FLOPS_PER_US

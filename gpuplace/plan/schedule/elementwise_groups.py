@@ -32,32 +32,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gpuplace.graph.op_sets import MERGES, SWITCHES
 from gpuplace.graph.operation import Operation
 from gpuplace.graph.ready_order import ready_order
-from gpuplace.kernels.compute import bind, find_compute
-from gpuplace.numerics.cuda_text import TYPE_NAMES
-from gpuplace.numerics.recording import NotRecorded, Recorder
+from gpuplace.kernels.compute import bind, find_compute, traits_of
+from gpuplace.numerics.fused.cuda_text import TYPE_NAMES
+from gpuplace.numerics.fused.recording import NotRecorded, Recorder
 from gpuplace.plan.schedule.lanes import dependencies
-from gpuplace.plan.schedule.partition import MERGES, SWITCHES, Schedule, Slot, Step
+from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
-__all__ = ["ELEMENTWISE_OPS", "FusedStep", "calls_of", "fused"]
+__all__ = ["FusedStep", "calls_of", "fused"]
 
 MAX_CALLS = 256
 """Functions in one kernel."""
 MAX_ARRAYS = 32
 """Arrays that one kernel takes and makes: their descriptions have to fit into its 4 KiB of arguments."""
-
-ELEMENTWISE_OPS = frozenset(
-    """
-    Abs Acos Acosh Add AddN AddV2 ApproximateEqual Asin Asinh Atan Atan2 Atanh BiasAdd BitwiseAnd BitwiseOr BitwiseXor
-    Cast Ceil ClipByValue Cos Cosh Div DivNoNan Elu EluGrad Equal Erf Erfc Exp Expm1 Floor FloorDiv FloorMod
-    Greater GreaterEqual Inv InvGrad Invert IsFinite IsInf IsNan LeakyRelu LeakyReluGrad Less LessEqual Log Log1p
-    LogicalAnd LogicalNot LogicalOr Maximum Minimum Mul MulNoNan Neg NotEqual Pow RealDiv Reciprocal ReciprocalGrad Relu
-    Relu6 Relu6Grad ReluGrad Rint Round Rsqrt RsqrtGrad Select SelectV2 Selu SeluGrad Sigmoid SigmoidGrad Sign Sin Sinh
-    Softplus SoftplusGrad Softsign Sqrt SqrtGrad Square SquaredDifference Sub Tan Tanh TanhGrad TruncateDiv Xdivy Xlogy
-    """.split()
-)
-"""Ops whose kernels look at one element of each input for one of the result."""
 
 
 @dataclass(slots=True, eq=False)
@@ -184,7 +173,11 @@ class _Search:
 
     def _is_wanted(self, step: Step) -> bool:
         op = step.op
-        if op is None or step.op_type not in ELEMENTWISE_OPS or not self._backends[step.device].owns_arrays:
+        if (
+            op is None
+            or not self._backends[step.device].owns_arrays
+            or not traits_of(step.op_type).elementwise
+        ):
             return False
         slots = (*step.inputs, *step.outputs)
         return (

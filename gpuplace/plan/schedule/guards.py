@@ -26,8 +26,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+from gpuplace.graph.op_sets import MERGES, SWITCHES
 from gpuplace.graph.operation import Operation
-from gpuplace.plan.schedule.partition import MERGES, SWITCHES, Slot, Step
+from gpuplace.plan.schedule.partition import Slot, Step
 
 __all__ = ["Block", "GuardOf", "Guards", "guard_of_step"]
 

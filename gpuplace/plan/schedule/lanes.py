@@ -25,9 +25,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpuplace.dtypes import resource
+from gpuplace.graph.op_sets import MERGES, SWITCHES, VARIABLE_OPS
 from gpuplace.graph.operation import Operation
+from gpuplace.kernels.compute import traits_of
 from gpuplace.plan.schedule.costs import copy_cost_us, operation_cost_us
-from gpuplace.plan.schedule.partition import HOLDERS, MERGES, SWITCHES, Schedule, Slot, Step
+from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
 __all__ = [
     "Arrangement",
@@ -45,18 +47,6 @@ MIN_LANE_US = 300.0
 """Devices with less work than this get no lane of their own."""
 MIN_GAIN = 0.85
 """The lanes have to be done in this part of the single line's time."""
-
-_READERS = frozenset(
-    "ReadVariableOp ResourceGather ResourceGatherNd VarIsInitializedOp VariableShape".split()
-)
-"""Ops that take a resource and leave it as it is."""
-_RANDOM = frozenset(
-    """
-    RandomUniform RandomUniformInt RandomStandardNormal TruncatedNormal ParameterizedTruncatedNormal RandomGamma
-    RandomPoisson RandomPoissonV2 RandomShuffle Multinomial
-    """.split()
-)
-"""Stateful ops whose state is their own."""
 
 
 @dataclass(slots=True, eq=False)
@@ -131,7 +121,12 @@ def dependencies(schedule: Schedule) -> list[set[int]]:
         if op is not None:
             positions.update(dict.fromkeys(step.operations, number))
             is_stateful = op.op_def is not None and op.op_def.is_stateful and step.folded is None
-            if is_stateful and not touches and op.type not in _RANDOM and op.type not in HOLDERS:
+            if (
+                is_stateful
+                and not touches
+                and not traits_of(op.type).own_state
+                and op.type not in VARIABLE_OPS
+            ):
                 if stateful >= 0:
                     before.add(stateful)
                 stateful = number
@@ -151,7 +146,7 @@ class _Touched:
     def note(self, number: int, step: Step, before: set[int]) -> bool:
         """Adds the steps that have to come before because of variables; returns whether there are variables."""
         op = step.op
-        if op is not None and op.type in HOLDERS:
+        if op is not None and op.type in VARIABLE_OPS:
             name = op.attrs.get("shared_name") or op.name.encode()
             self._roots[step.outputs[0]] = name, op.attrs.get("container"), step.device
             return True
@@ -160,7 +155,7 @@ class _Touched:
             if slot.is_ref or slot.tensor.dtype.base_dtype is resource:
                 root = self._roots.get(slot, slot.tensor)
                 roots.append(root)
-                if reads or (op is not None and op.type in _READERS):
+                if reads or (op is not None and traits_of(op.type).reads_only):
                     if root in self._written:
                         before.add(self._written[root])
                     self._read.setdefault(root, []).append(number)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gpuplace.dtypes import resource
-from gpuplace.plan.schedule.fresh_ops import FRESH_OPS
+from gpuplace.kernels.compute import traits_of
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
 __all__ = ["Liveness", "find_liveness", "is_host_copy", "makes_new_memory"]
@@ -84,7 +84,7 @@ def is_host_copy(step: Step) -> bool:
 
 def makes_new_memory(step: Step) -> bool:
     """Whether the step's results share no memory with its inputs, nor keep them."""
-    return step.op_type in FRESH_OPS if step.op is not None else not is_host_copy(step)
+    return traits_of(step.op_type).fresh if step.op is not None else not is_host_copy(step)
 
 
 def _may_keep_inputs(step: Step) -> bool:
@@ -92,6 +92,6 @@ def _may_keep_inputs(step: Step) -> bool:
     op = step.op
     if op is None:
         return False
-    if op.op_def is None or op.op_def.is_stateful or op.type == "PyFuncStateless":
+    if op.op_def is None or op.op_def.is_stateful:
         return True
     return any(slot.is_ref or slot.tensor.dtype.base_dtype is resource for slot in step.inputs)

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gpuplace.graph.op_sets import ENTERS, EXITS, MERGES
 from gpuplace.plan.schedule.guards import GuardOf, Guards, guard_of_step
-from gpuplace.plan.schedule.loop_frames import DECIDING, ENTERS, EXITS, GOING_ON, LEAVING
-from gpuplace.plan.schedule.partition import MERGES, Loop, Schedule, Slot, Step
+from gpuplace.plan.schedule.loop_frames import DECIDING, GOING_ON, LEAVING
+from gpuplace.plan.schedule.partition import Loop, Schedule, Slot, Step
 
 __all__ = ["LoopFacts"]
 

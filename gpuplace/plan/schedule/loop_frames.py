@@ -23,36 +23,19 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gpuplace.errors import InternalError, InvalidArgumentError
+from gpuplace.graph.op_sets import ENTERS, EXITS, NEXT_ITERATIONS, SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.ready_order import ready_order
 
 __all__ = [
     "DECIDING",
-    "ENTERS",
-    "EXITS",
     "GOING_ON",
     "LEAVING",
-    "LOOP_OPS",
-    "NEXT_ITERATIONS",
     "Frame",
     "Frames",
     "find_frames",
     "cycle_error",
 ]
-
-ENTERS = frozenset({"Enter", "RefEnter"})
-"""Ops that bring a value into a frame."""
-
-EXITS = frozenset({"Exit", "RefExit"})
-"""Ops that bring a value out of a frame."""
-
-NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
-"""Ops that bring a value into the next iteration."""
-
-LOOP_OPS = ENTERS | EXITS | NEXT_ITERATIONS | {"LoopCond"}
-"""Ops that only loops have."""
-
-_SWITCHES = frozenset({"Switch", "RefSwitch"})
 
 DECIDING, LEAVING, GOING_ON = 0, 1, 2
 """Parts of a loop: what is done in every iteration, what only in the last, and what in all but the last."""
@@ -344,7 +327,7 @@ class _Order:
             part = DECIDING
             for source, outputs in self._sources.get(item, {}).items():
                 part = max(part, found[source])
-                if frame.predicate is not None and isinstance(source, Operation) and source.type in _SWITCHES:
+                if frame.predicate is not None and isinstance(source, Operation) and source.type in SWITCHES:
                     if source.inputs[1].op is frame.predicate:
                         part = max(
                             part,

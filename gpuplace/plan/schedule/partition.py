@@ -19,17 +19,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gpuplace.dtypes import resource
+from gpuplace.graph.op_sets import ENTERS, EXITS, MERGES
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.signature import signature_of
 from gpuplace.kernels.registry import KernelRegistry
 from gpuplace.plan.schedule.constant_folding import Folded, Folder
-from gpuplace.plan.schedule.loop_frames import ENTERS, EXITS, GOING_ON, LEAVING, Frame, Frames
+from gpuplace.plan.schedule.loop_frames import GOING_ON, LEAVING, Frame, Frames
 from gpuplace.plan.schedule.pruning import pruned_with_loops
 
 __all__ = [
-    "HOLDERS",
-    "MERGES",
-    "SWITCHES",
     "Location",
     "Loop",
     "PartitionOptions",
@@ -39,15 +37,6 @@ __all__ = [
     "make_schedule",
     "retval_name",
 ]
-
-SWITCHES = frozenset({"Switch", "RefSwitch"})
-"""Ops of which one output is dead; see ``guards``."""
-
-MERGES = frozenset({"Merge", "RefMerge"})
-"""Ops that take the input that is not dead."""
-
-HOLDERS = frozenset({"VariableV2", "Variable", "VarHandleOp"})
-"""Ops that give out variables."""
 
 
 def retval_name(tensor: Tensor, position: int) -> str:

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from gpuplace.graph.op_sets import ENTERS, LOOP_OPS, PLACEHOLDERS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.ready_order import ready_order
-from gpuplace.plan.schedule.loop_frames import ENTERS, LOOP_OPS, Frame, Frames, cycle_error, find_frames
+from gpuplace.plan.schedule.loop_frames import Frame, Frames, cycle_error, find_frames
 
-__all__ = ["PLACEHOLDERS", "arg_name", "loop_units", "pruned_operations", "pruned_with_loops"]
-
-PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
-"""Ops that only a feed can replace."""
+__all__ = ["arg_name", "loop_units", "pruned_operations", "pruned_with_loops"]
 
 
 def arg_name(tensor: Tensor, position: int) -> str:

@@ -7,8 +7,8 @@ import gpuplace as tf
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.plan import compile as plan_maker
 from gpuplace.plan.schedule import elementwise_groups
-from gpuplace.plan.schedule.elementwise_groups import ELEMENTWISE_OPS, FusedStep, calls_of, fused
-from tests.stand_ins.elementwise_ops import operations
+from gpuplace.plan.schedule.elementwise_groups import FusedStep, calls_of, fused
+from tests.stand_ins.elementwise_ops import ELEMENTWISE_OPS, operations
 
 pytestmark = pytest.mark.usefixtures("elementwise_ops_are_fused")
 

@@ -5,7 +5,7 @@ import pytest
 
 import gpuplace.ops  # noqa: F401
 from gpuplace.kernels.compute import find_compute
-from gpuplace.numerics.recording import NotRecorded, Recorder
+from gpuplace.numerics.fused.recording import NotRecorded, Recorder
 
 SINGLE, DOUBLE, HALF, INTEGER = (np.dtype(name) for name in ("float32", "float64", "float16", "int32"))
 

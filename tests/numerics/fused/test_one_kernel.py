@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.numerics import one_kernel
-from gpuplace.numerics.one_kernel import OneKernel, kernel_text
+from gpuplace.numerics.fused import one_kernel
+from gpuplace.numerics.fused.one_kernel import OneKernel, kernel_text
 from tests.stand_ins.fake_cupy import FakeCupy
 
 SINGLE = np.dtype("float32")

@@ -5,7 +5,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.ops.random import philox
-from gpuplace.ops.random.random import get_seed
+from gpuplace.ops.random.random_ops import get_seed
 
 UNIFORM = [
     [0.38692939281463623, 0.3600262403488159, 0.9768795967102051],

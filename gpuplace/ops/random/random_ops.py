@@ -22,7 +22,8 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array.reshaping import shape as shape_of
-from gpuplace.ops.flow.control import Assert, with_dependencies
+from gpuplace.ops.flow.assert_and_print import Assert
+from gpuplace.ops.flow.control import with_dependencies
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.math.reduction import reduce_all
 from gpuplace.ops.random import philox
@@ -159,7 +160,7 @@ def random_uniform(
         return new("Add", scope, x=new("Mul", "mul", x=unit, y=high - low), y=low)
 
 
-@compute("RandomUniform")
+@compute("RandomUniform", fresh=True, slow=True, own_state=True)
 def _random_uniform(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
     sizes = _sizes(shape)
     count = math.prod(sizes)
@@ -167,7 +168,7 @@ def _random_uniform(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, c
     return philox.uniform(xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
 
 
-@compute("RandomUniformInt")
+@compute("RandomUniformInt", fresh=True, own_state=True)
 def _random_uniform_int(
     xp: Any, shape: Any, minval: Any, maxval: Any, *, Tout: Any, seed: int, seed2: int, ctx: Any
 ) -> Any:
@@ -260,7 +261,7 @@ def _scaled(
         return new("Add", scope, x=new("Mul", "mul", x=standard, y=stddev), y=mean)
 
 
-@compute("RandomStandardNormal")
+@compute("RandomStandardNormal", fresh=True, slow=True, own_state=True)
 def _random_standard_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
     sizes = _sizes(shape)
     count = math.prod(sizes)
@@ -268,7 +269,7 @@ def _random_standard_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2
     return philox.normal(xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
 
 
-@compute("TruncatedNormal")
+@compute("TruncatedNormal", fresh=True, slow=True, own_state=True)
 def _truncated_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
     sizes = _sizes(shape)
     count = math.prod(sizes)
@@ -291,7 +292,7 @@ def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None 
     return new("RandomShuffle", name, value=value, seed=seed1, seed2=seed2)
 
 
-@compute("RandomShuffle")
+@compute("RandomShuffle", own_state=True)
 def _random_shuffle(xp: Any, value: Any, *, seed: int, seed2: int, ctx: Any) -> Any:
     """Exchanges each row, from the first on, with one of those at or before it."""
     generator = _generator(ctx, seed, seed2)
@@ -377,7 +378,7 @@ def _multinomial(logits: Any, num_samples: Any, dtype: Any, seed: int | None) ->
     )  # fmt: skip
 
 
-@compute("Multinomial")
+@compute("Multinomial", fresh=True, own_state=True)
 def _multinomial_kernel(
     xp: Any, logits: Any, num_samples: Any, *, seed: int, seed2: int, output_dtype: Any, ctx: Any
 ) -> Any:

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpuplace.errors import OpError
-from gpuplace.numerics.cuda_text import PREAMBLE
-from gpuplace.numerics.recording import NotRecorded, Recorded, Recorder
+from gpuplace.numerics.fused.cuda_text import PREAMBLE
+from gpuplace.numerics.fused.recording import NotRecorded, Recorded, Recorder
 
 __all__ = ["KernelText", "OneKernel", "Record", "kernel_text"]
 

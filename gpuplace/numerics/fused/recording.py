@@ -20,7 +20,7 @@ Whatever is not elementwise, or not in ``cuda_text``, raises ``NotRecorded``.
 ('v3', (2, 3), dtype('float32'))
 >>> recorder.sum(x)
 Traceback (most recent call last):
-gpuplace.numerics.recording.NotRecorded: sum is not elementwise
+gpuplace.numerics.fused.recording.NotRecorded: sum is not elementwise
 """
 
 from __future__ import annotations
@@ -30,7 +30,14 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.numerics.cuda_text import FUNCTIONS, TYPE_NAMES, argument_count, cast_text, literal, text_of
+from gpuplace.numerics.fused.cuda_text import (
+    FUNCTIONS,
+    TYPE_NAMES,
+    argument_count,
+    cast_text,
+    literal,
+    text_of,
+)
 
 __all__ = ["NotRecorded", "Recorded", "Recorder"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpuplace.numerics.cuda_text import FUNCTIONS, TYPE_NAMES, cast_text, literal, text_of
+from gpuplace.numerics.fused.cuda_text import FUNCTIONS, TYPE_NAMES, cast_text, literal, text_of
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))

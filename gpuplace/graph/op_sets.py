@@ -1,0 +1,115 @@
+"""Named sets of op types: control flow, variables, calls of functions, and what stands for moved and fed tensors.
+
+They are for those who ask for the role that an op has in a graph. What an op is like when it is computed (elementwise,
+slow, with new arrays as results) is declared where it is registered, see ``gpuplace.kernels.compute``; whether it is
+stateful or takes references says its ``OpDef``. What one rule of TensorFlow's placer lists stands with that rule.
+
+>>> "RefSwitch" in SWITCHES, "Switch" in LOOP_OPS
+(True, False)
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ASSIGNMENTS",
+    "BRANCH_OPS",
+    "CALL_OPS",
+    "CONSTANT_OPS",
+    "CONTROL_FLOW_OPS",
+    "ENDS_OF_FUNCTIONS",
+    "ENTERS",
+    "EXITS",
+    "IDENTITY_OPS",
+    "LOOP_OPS",
+    "MERGES",
+    "METADATA_OPS",
+    "NEXT_ITERATIONS",
+    "PARAMETER_SERVER_OPS",
+    "PLACEHOLDERS",
+    "RECEIVES",
+    "REFERENCE_VARIABLES",
+    "SENDS",
+    "SWITCHES",
+    "TRANSFERS",
+    "VARIABLE_OPS",
+    "WHILE_OPS",
+]
+
+# Control flow
+
+SWITCHES = frozenset({"Switch", "RefSwitch"})
+"""Ops of which one output is dead."""
+
+MERGES = frozenset({"Merge", "RefMerge"})
+"""Ops that take the input that is not dead."""
+
+ENTERS = frozenset({"Enter", "RefEnter"})
+"""Ops that bring a value into a loop's frame."""
+
+EXITS = frozenset({"Exit", "RefExit"})
+"""Ops that bring a value out of a loop's frame."""
+
+NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
+"""Ops that bring a value into the next iteration."""
+
+LOOP_OPS = ENTERS | EXITS | NEXT_ITERATIONS | {"LoopCond"}
+"""Ops that only loops have."""
+
+CONTROL_FLOW_OPS = SWITCHES | MERGES | LOOP_OPS | {"ControlTrigger"}
+"""All ops that decide what runs."""
+
+# Functions
+
+CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+"""Ops that call the function that an attribute names."""
+
+WHILE_OPS = frozenset({"While", "StatelessWhile"})
+"""Loops whose condition and body are functions."""
+
+BRANCH_OPS = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
+"""Conditionals whose branches are functions."""
+
+ENDS_OF_FUNCTIONS = frozenset({"_Arg", "_Retval"})
+"""Ops that stand for the arguments and results of a function, and for what a step is fed and fetches."""
+
+# Variables
+
+REFERENCE_VARIABLES = frozenset({"Variable", "VariableV2"})
+"""Ops that give out a variable by reference."""
+
+VARIABLE_OPS = REFERENCE_VARIABLES | {"VarHandleOp"}
+"""Ops that give out a variable, by reference or as a handle."""
+
+ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
+"""Ops that make their input the value of a variable."""
+
+PARAMETER_SERVER_OPS = (
+    *("Variable", "VariableV2", "AutoReloadVariable", "MutableHashTable", "MutableHashTableV2"),
+    *("MutableHashTableOfTensors", "MutableHashTableOfTensorsV2", "MutableDenseHashTable"),
+    *("MutableDenseHashTableV2", "VarHandleOp", "BoostedTreesEnsembleResourceHandleOp"),
+    *("BoostedTreesQuantileStreamResourceHandleOp", "ResourceConditionalAccumulator", "DecisionTreeResource"),
+)
+"""Ops that belong on a parameter server: ``STANDARD_PS_OPS`` of 1.15's python/training/device_setter.py."""
+
+# Values that are there, that are handed on, and that are moved
+
+CONSTANT_OPS = frozenset({"Const", "HostConst"})
+"""Ops whose value stands in the graph."""
+
+PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
+"""Ops that only a feed can replace."""
+
+IDENTITY_OPS = frozenset({"Identity", "RefIdentity"})
+"""Ops that hand their input on, and that the placer looks through."""
+
+METADATA_OPS = frozenset({"Shape", "Size", "Rank"})
+"""Ops that read only the size of their input."""
+
+SENDS = frozenset({"_Send", "_HostSend"})
+"""Ops that send a tensor to another device."""
+
+RECEIVES = frozenset({"_Recv", "_HostRecv"})
+"""Ops that receive it."""
+
+TRANSFERS = SENDS | RECEIVES
+"""Both ends of a copy."""

@@ -1,0 +1,1 @@
+"""GPU kernels for several operations at once, written from the functions that compute them."""

@@ -1,0 +1,181 @@
+"""Ops that check a condition, or print, while a graph runs.
+
+Source: tensorflow/python/ops/control_flow_ops.py and logging_ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.flow.conditionals import cond
+from gpuplace.ops.flow.control import no_op
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.support import new
+from gpuplace.typing import TensorLike
+
+__all__ = ["Assert", "Print"]
+
+
+def Assert(  # noqa: N802 - TensorFlow's name
+    condition: TensorLike, data: Sequence[Any], summarize: int | None = None, name: str | None = None
+) -> Operation:
+    """Returns an operation that fails with InvalidArgumentError, showing ``data``, if ``condition`` is False.
+
+    The operation has to run: fetch it, or name it in ``control_dependencies``.
+
+    Args:
+        condition: a scalar bool.
+        data: tensors and texts that the message shows; any dtypes and shapes.
+        summarize: how many elements of each are shown, all where negative; None: 3.
+        name: name of the scope and of the op in it.
+
+    Returns:
+        The ``Assert`` operation; where ``data`` has other dtypes than int32 and string, the ``Merge`` of a ``cond``
+        around it, so that the data is copied to the host only when it is shown.
+
+    Raises:
+        TypeError: ``condition`` is no bool.
+        InvalidArgumentError: ``condition`` is the Python value False; at run time, the tensor is False or no scalar.
+    """
+    if condition is False:
+        raise InvalidArgumentError(
+            None, None, f"Expected '{condition}' to be true. Summarized data: {list(data)}"
+        )
+    with name_scope(name, "Assert", [condition, data]):
+        shown: list[Any] = convert_n_to_tensor(list(data))
+        entries = 3 if summarize is None else summarize
+        if all(tensor.dtype.base_dtype.name in ("string", "int32") for tensor in shown):
+            condition = convert_to_tensor(condition, name="Condition")
+            shown = list(data)  # converted once more, as in TensorFlow's graphs
+            return apply_op("Assert", condition=condition, data=shown, summarize=entries)
+
+        def check() -> Operation:
+            return apply_op("Assert", condition=condition, data=list(data), summarize=entries)
+
+        condition = convert_to_tensor(condition, name="Condition")
+        guarded: Operation = cond(condition, no_op, check, name="AssertGuard").op
+        return guarded
+
+
+@compute("Assert")
+def _assert(xp: Any, condition: Any, data: list[Any], *, summarize: int) -> Any:
+    if condition.ndim:
+        raise InvalidArgumentError(None, None, f"In[0] should be a scalar: {list(condition.shape)}")
+    if not condition:
+        shown = "".join(f" [{summary(value, summarize)}]" for value in data)
+        raise InvalidArgumentError(None, None, f"assertion failed:{shown}")
+    return ()
+
+
+@shape_function("Assert")
+def _no_outputs(op: Operation) -> Any:
+    return ()
+
+
+not_differentiable("Assert")
+
+
+def summary(array: Any, entries: int) -> str:
+    """The first ``entries`` elements of an array as TensorFlow prints them in messages; all where negative."""
+    flat = array.reshape(-1).tolist()
+    shown = flat if entries < 0 else flat[:entries]
+    if array.dtype == object:
+        parts = [
+            value.decode(errors="replace") if isinstance(value, bytes) else str(value) for value in shown
+        ]
+    elif array.dtype.kind == "b":
+        parts = [str(int(value)) for value in shown]
+    elif array.dtype.kind == "f":
+        parts = [_shortest(value, array.dtype) for value in shown]
+    else:
+        parts = [str(value) for value in shown]
+    more = "..." if len(shown) < len(flat) else ""
+    if array.ndim <= 1:
+        return " ".join(parts) + more
+    pieces: list[str] = []
+    _rows(parts, array.shape, 0, 0, pieces)
+    return "".join(pieces) + more
+
+
+def _shortest(value: float, dtype: Any) -> str:
+    """The value in as few digits as say which it is, of the two lengths that TensorFlow tries."""
+    short, long = ("%.15g", "%.17g") if dtype.itemsize == 8 else ("%.6g", "%.8g")
+    text = short % value
+    return text if dtype.type(float(text)) == dtype.type(value) or value != value else long % value
+
+
+def _rows(parts: list[str], shape: Sequence[int], axis: int, taken: int, pieces: list[str]) -> int:
+    """Appends rows in brackets, ``[1 2][3...]``, until ``parts`` are used up; returns how many are."""
+    for index in range(shape[axis]):
+        if axis == len(shape) - 1:
+            if taken == len(parts):
+                pieces.append("..." if index else "")
+                return taken
+            pieces.append((" " if index else "") + parts[taken])
+            taken += 1
+        elif taken < len(parts):
+            pieces.append("[")
+            taken = _rows(parts, shape, axis + 1, taken, pieces)
+            pieces.append("]")
+    return taken
+
+
+def Print(  # noqa: N802 - TensorFlow's name
+    input_: TensorLike, data: Sequence[Any], message: str | None = None, first_n: int | None = None,
+    summarize: int | None = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Returns ``input_``; running it prints ``message`` and ``data`` to standard error.
+
+    Args:
+        input_: what is passed on, of any dtype and shape.
+        data: tensors to print, of any dtypes and shapes.
+        message: printed before them; None: nothing.
+        first_n: print only the first so many times in a session; None or negative: always.
+        summarize: how many elements of each, all where negative; None: 3.
+        name: name of the op.
+
+    Returns:
+        A tensor of the dtype and shape of ``input_``.
+    """
+    return new(
+        "Print", name, input=input_, data=list(data), message=message, first_n=first_n, summarize=summarize
+    )
+
+
+class _Count:
+    """How often a node has run in a session."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count()
+
+    def next(self) -> int:
+        return next(self._numbers)
+
+
+@compute("Print")
+def _print(
+    xp: Any, input: Any, data: list[Any], *, message: bytes, first_n: int, summarize: int, ctx: Any
+) -> Any:
+    if first_n < 0 or ctx.session.kernel_state(ctx.op.name, _Count).next() < first_n:
+        text = message.decode(errors="replace") + "".join(f"[{summary(value, summarize)}]" for value in data)
+        print(text, file=sys.stderr)
+    return input
+
+
+@shape_function("Print")
+def _print_shape(op: Operation) -> Any:
+    return (op.inputs[0].shape,)
+
+
+@gradient("Print")
+def _print_grad(op: Operation, *grad: Tensor) -> list[Tensor | None]:
+    return [grad[0], *[None] * (len(op.inputs) - 1)]

@@ -1,0 +1,119 @@
+"""``tf.case``: one of several functions, by the values of as many tensors.
+
+Source: tensorflow/python/ops/control_flow_ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gpuplace.graph.convert import get_default_graph, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.array import constant, joining
+from gpuplace.ops.flow.assert_and_print import Assert
+from gpuplace.ops.flow.conditionals import cond
+from gpuplace.ops.math import cast, comparison, reduction
+
+__all__ = ["case"]
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """What the function of the first predicate that is true gives.
+
+    >>> import gpuplace as tf
+    >>> x, two, one, zero = tf.constant(5), lambda: tf.constant(2), lambda: tf.constant(1), lambda: tf.constant(0)
+    >>> size = tf.case([(x > 9, two), (x > 4, one)], default=zero)
+    >>> int(tf.Session().run(size))
+    1
+
+    Args:
+        pred_fn_pairs: pairs of a scalar bool tensor and a function without arguments, or a dict of them, taken in the
+            order of the tensors' names (an ``OrderedDict`` in its own order).
+        default: the function where none is true; None: that is an error in the run.
+        exclusive: whether more than one that is true is an error in the run.
+        strict: as in ``cond``.
+        name: name of the scope.
+
+    Returns:
+        The structure that the functions give, as ``cond`` returns it.
+
+    Raises:
+        TypeError: no pairs, or something that is no predicate or cannot be called.
+        ValueError: the functions give different structures or types of tensors.
+        InvalidArgumentError: at run time, no predicate is true and there is no ``default``, or several are and
+            ``exclusive`` is set.
+    """
+    predicates, actions = _checked_pairs(pred_fn_pairs)
+    with name_scope(name, "case", [predicates]):
+        if default is None:
+            predicates, actions, default = _with_checked_default(predicates, actions)
+        function = default
+        for predicate, action in zip(reversed(predicates), reversed(actions), strict=True):
+            function = functools.partial(cond, predicate, true_fn=action, false_fn=function, strict=strict)
+        if not exclusive:
+            return function()
+        check = _assert_at_most(predicates, 1, "Input error: exclusive=True")
+        with get_default_graph().control_dependencies([check]):
+            return function()
+
+
+def _checked_pairs(pairs: Any) -> tuple[list[Tensor], list[Callable[[], Any]]]:
+    if not isinstance(pairs, (list, tuple, dict)):
+        raise TypeError("fns must be a list, tuple, or dict")
+    if isinstance(pairs, collections.OrderedDict):
+        pairs = list(pairs.items())
+    elif isinstance(pairs, dict):
+        pairs = sorted(pairs.items(), key=lambda item: item[0].name)
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError("Each entry in pred_fn_pairs must be a 2-tuple")
+        predicate, function = pair
+        if not isinstance(predicate, Tensor):
+            raise TypeError(f"pred must be a Tensor, got: {predicate}")
+        if predicate.dtype.name != "bool":
+            raise TypeError(f"pred must be Tensor of type bool: {predicate.name}")
+        if not callable(function):
+            raise TypeError(f"fn for pred {predicate.name} must be callable.")
+    return [predicate for predicate, _ in pairs], [function for _, function in pairs]
+
+
+def _with_checked_default(
+    predicates: list[Tensor], actions: list[Callable[[], Any]]
+) -> tuple[list[Tensor], list[Callable[[], Any]], Callable[[], Any]]:
+    """The last pair as the default, which checks that its predicate is the one that is true."""
+    last = len(predicates) - 1
+    others, predicate, action = predicates[:last], predicates[last], actions[last]
+
+    def default() -> Any:
+        message = (
+            f"Implementation error: selected default action #{last} was called, but some of other"
+            " predicates are True: "
+        )
+        data = (
+            "Input error: None of conditions evaluated as True:",
+            joining.stack(predicates, name="preds_c"),
+        )
+        checks = [_assert_at_most(others, 0, message), Assert(predicate, data=data)]
+        with get_default_graph().control_dependencies(checks):
+            return action()
+
+    return others, actions[:last], default
+
+
+def _assert_at_most(predicates: Sequence[Tensor], count: int, message: str) -> Operation:
+    """An operation that fails if more than ``count`` predicates are true."""
+    stacked = joining.stack(list(predicates), name="preds_c")
+    true = reduction.reduce_sum(cast.cast(stacked, "int32"), name="num_true_conds")
+    condition = comparison.less_equal(true, constant.constant(count, name="n_true_conds"))
+    names = ", ".join(predicate.name for predicate in predicates)
+    data = [f"{message}: more than {count} conditions ({names}) evaluated as True:", stacked]
+    return Assert(condition, data=data, summarize=len(predicates))

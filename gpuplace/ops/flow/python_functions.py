@@ -1,0 +1,130 @@
+"""``tf.py_func``: an op that calls a Python function.
+
+Source: tensorflow/python/ops/script_ops.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gpuplace.dtypes import as_dtype, own_array
+from gpuplace.errors import InvalidArgumentError, UnknownError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.operation import Operation
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.shapes import UNKNOWN_SHAPE
+
+__all__ = ["py_func"]
+
+
+class _Functions:
+    """Python functions by the token that the op carries; a function lives as long as a graph that calls it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._numbers = itertools.count()
+        self._by_token: weakref.WeakValueDictionary[str, _Callback] = weakref.WeakValueDictionary()
+
+    def add(self, function: Callable[..., Any], graph: Any) -> str:
+        callback = _Callback(function)
+        with self._lock:
+            token = f"pyfunc_{next(self._numbers)}"
+            self._by_token[token] = callback
+        graph.get_collection_ref(_KEPT).append(callback)
+        return token
+
+    def find(self, token: str) -> Callable[..., Any]:
+        callback = self._by_token.get(token)
+        if callback is None:
+            raise UnknownError(None, None, f"callback {token} is not found")
+        return callback.function
+
+
+class _Callback:
+    """Holds a function that may itself not be weakly referenced."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+
+_KEPT = ("py_func",)
+_functions = _Functions()
+
+
+def py_func(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
+    """Returns what a Python function makes of arrays, run in this process.
+
+    The function lives as long as the graph. There is no gradient, and the graph cannot run in another process.
+
+    >>> import gpuplace as tf
+    >>> float(tf.Session().run(tf.py_func(lambda x: x + x, [1.5], tf.float32)))
+    3.0
+
+    Args:
+        func: takes one NumPy array per tensor of ``inp``, a scalar for rank 0; returns an array or a list of them. Both
+            are copies, to be kept and written to.
+        inp: tensors, of any dtypes and shapes.
+        Tout: dtype of the result, or a list of dtypes.
+        stateful: whether equal inputs may give different results (op ``PyFunc`` instead of ``PyFuncStateless``).
+        name: name of the op.
+
+    Returns:
+        A tensor of unknown shape, or a list of them where ``Tout`` is a list; the operation where that is empty.
+
+    Raises:
+        InvalidArgumentError: at run time, the function returns another number of values, or other dtypes.
+        OpError: at run time, the function raises an exception.
+    """
+    several = isinstance(Tout, (list, tuple))
+    token = _functions.add(func, get_default_graph())
+    op = apply_op(
+        "PyFunc" if stateful else "PyFuncStateless",
+        name,
+        input=list(inp),
+        token=token,
+        Tout=list(Tout) if several else [Tout],
+    )
+    if not op.outputs:
+        return op
+    return list(op.outputs) if several else op.outputs[0]
+
+
+@compute("PyFunc", "PyFuncStateless", fresh=True)
+def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
+    """The function gets copies, scalars for rank 0, and what it returns is copied: it may keep both and write to them.
+
+    Source: tensorflow/python/lib/core/py_func.cc, release 1.15 (``PyArray_Return``).
+    """
+    result = _functions.find(token.decode())(*[xp.array(value)[()] for value in input])
+    values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
+    if len(values) != len(Tout):
+        raise InvalidArgumentError(
+            None, None, f"pyfunc_{token.decode()} returns {len(values)} values, expects {len(Tout)}"
+        )
+    arrays = [own_array(value) for value in values]
+    for index, (array, wanted) in enumerate(zip(arrays, Tout, strict=True)):
+        if as_dtype(array.dtype) is not wanted:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"{index}-th value returned by {token.decode()} is {as_dtype(array.dtype).short_name}, but expects"
+                f" {wanted.short_name}",
+            )
+    return arrays if len(arrays) != 1 else arrays[0]
+
+
+@shape_function("PyFunc", "PyFuncStateless")
+def _py_func_shape(op: Operation) -> Any:
+    return (UNKNOWN_SHAPE,) * len(op.attrs["Tout"])
+
+
+not_differentiable("PyFunc", "PyFuncStateless")

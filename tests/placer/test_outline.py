@@ -72,8 +72,8 @@ def test_nodes_that_come_with_a_device_have_an_outline_of_their_own():
     )
     placer = Placer(graph, catalogue, rules="2.21")
     cpu, gpu = local_devices(1)
-    free = placer.place(device_set(1))
-    held = placer.place(device_set(1), assigned={"x": cpu})
+    free = place_again(placer, device_set(1))
+    held = place_again(placer, device_set(1), assigned={"x": cpu})
     assert dict(held) == {"x": cpu, "shape": cpu, "c": gpu}
     assert dict(place_again(placer, device_set(1), assigned={"shape": cpu})) == {
         "x": cpu,

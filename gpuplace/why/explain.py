@@ -78,7 +78,7 @@ class _Explainer:
             steps=tuple(self.steps),
             remedies=tuple(remedies(placement, node)),
             made_from=graph.origin(node) if graph.origin is not None else None,
-            ties=ties_between(placement, node, first if rule in FOLLOWING else culprit),
+            ties=ties_between(placement, node, first if rule in FOLLOWING or culprit == node else culprit),
             refused=self._refusal() if device != NOWHERE else None,
         )
 

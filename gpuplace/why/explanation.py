@@ -68,8 +68,8 @@ class Explanation:
     made_from: str | None = None
     """For a node that TensorFlow adds before placing: the node and the functions that it comes from."""
     ties: tuple[str, ...] = ()
-    """The bindings that lead from the node to `decided_by`, or to the member that follows it: `reference edge v -> w`,
-    `b is colocated with a`."""
+    """The bindings that tie the node to `decided_by`, or to the first visited member of its group where that is the
+    node itself or outside of the group: `reference edge v -> w`, `b is colocated with a`."""
     refused: str | None = None
     """TensorFlow's error, where it refuses the graph: then `device` is where the node would go without that."""
 

@@ -131,7 +131,7 @@ FACTS = {
         "x/_1 is received by device:GPU:0\n",
         "bias/_3 is received by device:GPU:0\n",
     ],
-    ("03", r"diff"): ["missing device (2)", "y: ", "z: "],
+    ("03", r"diff"): ["soft placement (2)", "y: ", "z: "],
     ("04", r"total_bytes"): ["whole memory 11,439 MiB, free 11,363 MiB"],
     ("04", r"no options"): ["4.0 MiB in use, 10.5 GiB taken from the GPU in 1 region, limit 10.5 GiB"],
     ("04", r"\"allow_growth\""): ["4.0 MiB in use, 5.0 MiB taken from the GPU in 2 regions, limit 10.5 GiB"],
@@ -173,12 +173,12 @@ FACTS = {
         "0 Turn on soft placement\n1 Show all GPUs (unset CUDA_VISIBLE_DEVICES)\n",
     ],
     ("05", r"apply_remedy"): [
-        "a GPU:2 -> GPU:0 | missing device | follows MatMul",
-        "MatMul GPU:2 -> GPU:0 | missing device | asks for '/device:GPU:2'",
+        "a GPU:2 -> GPU:0 | generator | follows MatMul",
+        "MatMul GPU:2 -> GPU:0 | soft placement | asks for '/device:GPU:2', which the machine does not have",
         "3 nodes moved",
     ],
     ("05", r"explorer\.compare"): [
-        "[('soft placement', 3)] | soft placement drops type and index of the requested device",
+        "[('generator', 2), ('soft placement', 1)] | soft placement drops the type and index of a request that cannot",
         "3 on GPU:2; nothing is copied",
     ],
     ("06", r"for d in"): [
@@ -201,10 +201,10 @@ FACTS = {
         "GPU:1      17          1    262144",
     ],
     ("06", r"explorer\.compare"): [
-        "[('request', 6), ('generator', 5)]",
+        "[('request', 11)]",
         "Cannot assign a device for operation tower_1/batch",
     ],
-    ("06", r"careless\.diff"): ["11 operations moved", "decided by    tower_1/MatMul"],
+    ("06", r"careless\.diff"): ["11 operations moved", "here anyway   tower_1/MatMul, tied to it"],
     ("07", r"^def chain"): [
         "=1        GPU 1 is /device:GPU:0\n",
         "=0,1      GPU 0 is /device:GPU:0, GPU 1 is /device:GPU:1\n",
@@ -249,8 +249,8 @@ FACTS = {
     ("08", r"node\.device = ''"): ["[-1. -2.] {'GPU:1': 2}"],
     ("09", r"doubled"): ["[[2. 2.]\n [2. 2.]]", "5 on CPU:0, 2 on GPU:1; 1 copy between devices, 16 B"],
     ("09", r"weights/Assign"): [
+        "here anyway   weights, tied to it, asks for '/device:CPU:0'",
         "with weights/Initializer/ones, weights, weights/read",
-        "decided by    weights",
         "tied by       reference edge weights -> weights/Assign",
     ],
     ("09", r"frame\(\"groups\"\)"): [

@@ -122,7 +122,7 @@ def test_ten_thousand_nodes(opened):
     page.get_by_role("button", name="node", exact=True).first.click()
     expect(page.get_by_role("tab", name="Moves")).to_be_visible()
     page.get_by_role("tab", name="Moves").click()
-    expect(page.get_by_role("region", name="Moves")).to_contain_text("missing device")
+    expect(page.get_by_role("region", name="Moves")).to_contain_text("soft placement")
 
 
 def test_what_an_op_depends_on_is_lit(opened):

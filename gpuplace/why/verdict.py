@@ -147,12 +147,13 @@ class _Judge:
         overruled = self.asks & ~self.is_met & ~settled
         if not overruled.any():
             return
-        clash = np.zeros(len(self.graph), dtype=bool)
         cells = placed.partition.member * len(self.names) + self.graph.device
+        clashing = []
         for cell in np.unique(cells[overruled]).tolist():
             member, request = divmod(cell, len(self.names))
-            merged = placed.partition.members[member].requested
-            clash |= (cells == cell) & (not self.names[request].is_compatible(merged))
+            if not self.names[request].is_compatible(placed.partition.members[member].requested):
+                clashing.append(cell)
+        clash = np.isin(cells, clashing)
         bindings = placed.placer.bindings
         has_edge = np.zeros(len(self.graph), dtype=bool)
         has_edge[bindings.component[bindings.first[bindings.kind >= 0]]] = True
@@ -236,17 +237,23 @@ class _Judge:
     def _dropped(self, rule: np.ndarray, culprit: np.ndarray, asks: np.ndarray) -> None:
         """Where requests cancelled each other: the first member that asks for something else, else the source won."""
         placed = self.placed
+        assert placed.partition is not None
+        known: dict[tuple[int, int], int | None] = {}
         for node in np.flatnonzero(rule == _NUMBER[Rule.REQUESTS_DROPPED]).tolist():
-            own = self.names[self.graph.device[node]]
-            others = [
-                member
-                for member in placed.group_of(node)
-                if asks[member] and not self.names[self.graph.device[member]].is_compatible(own)
-            ]
-            if others:
-                culprit[node] = others[0]
-            else:
+            key = int(placed.partition.root[node]), int(self.graph.device[node])
+            if key not in known:
+                others = (member for member in placed.group_of(node) if asks[member])
+                known[key] = next((member for member in others if self._clash(member, node)), None)
+            other = known[key]
+            if other is None:
                 rule[node] = _NUMBER[Rule.YIELDS_TO_SOURCE]
+            else:
+                culprit[node] = other
+
+    def _clash(self, node: int, other: int) -> bool:
+        """Whether two nodes ask for devices of which none can be both."""
+        request, wish = (self.names[self.graph.device[n]] for n in (node, other))
+        return not request.is_compatible(wish)
 
     def _followed(self, rule: np.ndarray, culprit: np.ndarray) -> None:
         """The input, or the first consumer, of the first visited node of a group that follows."""

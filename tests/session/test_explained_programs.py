@@ -135,8 +135,9 @@ def test_towers_without_gpus():
 
 def test_a_slot_is_tied_to_its_variable():
     why = tf.place(training(), "2x Tesla K40c").explain("Adam/update_net/w/ResourceApplyAdam")
-    assert (why.rule.value, why.decided_by, why.ties) == ("type priority", why.node, ())
     first = "net/w/Initializer/random_uniform/RandomUniform"
+    assert (why.rule.value, why.decided_by) == ("type priority", why.node)
+    assert why.ties == (f"{why.node} and {first} are colocated with net/w",)
     assert f"ask for '/device:CPU:0' here, or for {first}, which is visited first" in str(why)
 
 

@@ -1,8 +1,6 @@
 """Verdicts: one rule and one culprit per node, the same wherever they are told, and the cause of where the node is."""
 
-import os
 import random
-import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -29,8 +27,6 @@ from tests.support.node_specs import node, placement_graph
 
 ALL_CASES = [("corpus", *case) for case in CASES] + [("functions", *case) for case in FUNCTION_CASES]
 BY_REQUEST = {Rule.REQUEST, Rule.YIELDS_TO_SOURCE, Rule.REQUESTS_DROPPED}
-SHARE = 8
-"""Of the corpus, one graph in so many is looked at in a run of the tests; `GPUPLACE_CORPUS=1` looks at all."""
 
 
 def placements(placer, gpus=(1, 2, 4)):
@@ -155,12 +151,7 @@ def sampled(placement, generator, each=2):
     return [n for nodes in kinds.values() for n in generator.sample(nodes, min(each, len(nodes)))]
 
 
-def in_this_run(case):
-    """The share of the corpus that one run looks at."""
-    return bool(os.environ.get("GPUPLACE_CORPUS")) or zlib.crc32(str(case).encode()) % SHARE == 0
-
-
-@pytest.mark.parametrize("kind, writer, rules, name", [case for case in ALL_CASES if in_this_run(case)])
+@pytest.mark.parametrize("kind, writer, rules, name", ALL_CASES)
 def test_one_verdict_told_everywhere(kind, writer, rules, name):
     graph = load(kind, writer, rules, name)
     generator = random.Random(f"{writer} {rules} {name}")

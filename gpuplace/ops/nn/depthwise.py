@@ -55,8 +55,7 @@ def depthwise_conv2d_native(
 
     Returns:
         A tensor of the dtype of ``input``: ``[batch, out_height, out_width, in_channels * multiplier]``, or in the
-            order
-        of ``NCHW``. Channel ``c`` of the images gives the channels from ``c * multiplier`` on.
+        order of ``NCHW``. Channel ``c`` of the images gives the channels from ``c * multiplier`` on.
 
     Raises:
         TypeError: another dtype, or strides that are no list.
@@ -96,8 +95,7 @@ def depthwise_conv2d(
 
     Returns:
         A tensor of the dtype of ``input``: ``[batch, out_height, out_width, in_channels * multiplier]``, or in the
-            order
-        of ``NCHW``.
+        order of ``NCHW``.
 
     Raises:
         TypeError: another dtype, or strides that are no list.

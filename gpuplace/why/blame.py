@@ -26,7 +26,7 @@ from gpuplace.placer.placed import Placed
 from gpuplace.typing import DataFrame
 from gpuplace.why.remedy import remedy_for
 from gpuplace.why.rules import FOLLOWING, RULES, Rule
-from gpuplace.why.sentences import Sentences, kernel_sentence
+from gpuplace.why.sentences import kernel_sentence, sentences_of
 from gpuplace.why.verdict import lacking_types, verdicts_of
 
 _SHOWN_TYPES = 8
@@ -161,7 +161,7 @@ class _Blamer:
     def __init__(self, placement: Placed, kind: str) -> None:
         self.placement, self.graph, self.kind = placement, placement.graph, kind
         self.verdicts = verdicts_of(placement)
-        self.sentences = Sentences(placement)
+        self.sentences = sentences_of(placement)
         on_kind = [*(device.device_type == kind for device in placement.device_set), False]
         self.away = np.flatnonzero(~np.array(on_kind, dtype=bool)[placement.devices])
         self.follows = np.isin(self.verdicts.rule, [RULES.index(rule) for rule in FOLLOWING])

@@ -20,7 +20,7 @@ from gpuplace.placer.placed import Placed
 from gpuplace.progress import track
 from gpuplace.typing import DataFrame, Picture, PictureOptions
 from gpuplace.why.rules import RULES, Rule
-from gpuplace.why.sentences import Sentences
+from gpuplace.why.sentences import sentences_of
 from gpuplace.why.verdict import verdicts_of
 
 _SHOWN = 6
@@ -159,7 +159,7 @@ class _Side:
 
     def __init__(self, placed: Placed) -> None:
         verdicts = verdicts_of(placed)
-        self.sentences = Sentences(placed)
+        self.sentences = sentences_of(placed)
         self._names = placed.graph.names
         self._rules, self._culprits = verdicts.rule.tolist(), verdicts.culprit.tolist()
 

@@ -22,7 +22,7 @@ from gpuplace.why.explanation import Explanation, Step
 from gpuplace.why.kernel_text import kernel_note
 from gpuplace.why.remedy import remedies
 from gpuplace.why.rules import FOLLOWING, Rule
-from gpuplace.why.sentences import fault_sentence, limit_text, sentence
+from gpuplace.why.sentences import fault_sentence, limit_text, sentences_of
 from gpuplace.why.ties import RULE_OF_BINDING, name_text, tie_text, ties_between
 from gpuplace.why.verdict import RULE_OF_DECISION, limits_inside, verdicts_of
 from gpuplace.why.what_if import anyway, regroup
@@ -54,7 +54,7 @@ class _Explainer:
         verdicts = verdicts_of(placement)
         rule, culprit = verdicts.rule_of(node), int(verdicts.culprit[node])
         first = placement.first_visited(node)
-        because = sentence(placement, node)
+        because = sentences_of(placement)(node)
         self._kernel_step()
         if placement.partition is not None and placement.single is not None:
             self._request_step()

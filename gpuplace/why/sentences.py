@@ -13,16 +13,26 @@ from gpuplace.placer.member import Member
 from gpuplace.placer.placed import AnyFault, InFunction, Placed
 from gpuplace.why.kernel_text import missing_kernel
 from gpuplace.why.messages import error_of
-from gpuplace.why.rules import FOLLOWING, Rule
+from gpuplace.why.rules import FOLLOWING, RULES, Rule
 from gpuplace.why.ties import name_text
 from gpuplace.why.verdict import lacking_types, limits_inside, verdicts_of
 
-__all__ = ["Sentences", "fault_sentence", "kernel_sentence", "sentence"]
+__all__ = ["Sentences", "fault_sentence", "kernel_sentence", "sentences_of"]
 
 
-def sentence(placed: Placed, node: int) -> str:
-    """The verdict on one node in words."""
-    return Sentences(placed)(node)
+def sentences_of(placed: Placed) -> Sentences:
+    """The verdicts of a placement in words; worked out as they are asked for."""
+    found: Sentences | None = placed.__dict__.get("_sentences")
+    if found is None:
+        found = placed.__dict__["_sentences"] = Sentences(placed)
+    return found
+
+
+_OF_GROUP = frozenset(
+    RULES.index(rule)
+    for rule in (*FOLLOWING, Rule.FAILED, Rule.ASSIGNED, Rule.SOFT_PLACEMENT, Rule.SOFT_RESOURCE)
+)
+"""Rules of which more is told than of the node and its culprit."""
 
 
 class Sentences:
@@ -32,34 +42,25 @@ class Sentences:
         self.placed, self.graph = placed, placed.graph
         self.verdicts = verdicts_of(placed)
         self._known: dict[Hashable, str] = {}
+        graph, partition = placed.graph, placed.partition
+        arrays = (self.verdicts.rule, self.verdicts.culprit, graph.device, graph.signature, placed.devices)
+        self._columns = tuple(column.tolist() for column in arrays)
+        self._roots = list(range(len(graph))) if partition is None else partition.root.tolist()
 
     def __call__(self, node: int) -> str:
-        graph, culprit = self.graph, int(self.verdicts.culprit[node])
-        key: Hashable = (
-            int(self.verdicts.rule[node]),
-            culprit if culprit != node else -1,
-            int(graph.device[node]),
-            int(graph.signature[node]) if culprit == node else -1,
-            int(self.placed.devices[node]),
-            self._root(node) if self._is_of_group(node) else -1,
+        rule, culprit, device, signature, place = (column[node] for column in self._columns)
+        is_itself = culprit == node
+        key = (
+            rule,
+            -1 if is_itself else culprit,
+            device,
+            signature if is_itself else -1,
+            place,
+            self._roots[node] if rule in _OF_GROUP else -1,
         )
         if key not in self._known:
             self._known[key] = self._made(node, culprit)
         return self._known[key]
-
-    def _is_of_group(self, node: int) -> bool:
-        """Whether more than the node and its culprit is told."""
-        rule = self.verdicts.rule_of(node)
-        return rule in FOLLOWING or rule in (
-            Rule.FAILED,
-            Rule.ASSIGNED,
-            Rule.SOFT_PLACEMENT,
-            Rule.SOFT_RESOURCE,
-        )
-
-    def _root(self, node: int) -> int:
-        partition = self.placed.partition
-        return node if partition is None else int(partition.root[node])
 
     def _made(self, node: int, culprit: int) -> str:
         placed, graph = self.placed, self.graph

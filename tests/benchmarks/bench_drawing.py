@@ -17,8 +17,8 @@ from typing import Any
 from gpuplace.device.machine import Machine
 from gpuplace.jupyter import render
 from gpuplace.kernels.registry import default_catalogue
-from gpuplace.picture import drawing
 from gpuplace.placer.placer import Placer
+from gpuplace.tables import scopes
 from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 from tests.support.node_specs import placement_graph
@@ -30,7 +30,7 @@ MACHINES = ("4x Tesla K20m", "2x Tesla K20m")
 def forget() -> None:
     """Lays out and reads names anew."""
     render.layout.cache_clear()
-    drawing._TREES.clear()
+    scopes._TREES.clear()
 
 
 def median(make: Callable[[], Any], draw: Callable[[Any], Any], rounds: int) -> float:

@@ -11,7 +11,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from gpuplace.tables.palette import device_label
@@ -38,20 +40,28 @@ class MoveRow(NamedTuple):
 class Moves:
     """What differs between two placements."""
 
-    rows: tuple[MoveRow, ...]
-    """In the order of the first graph."""
+    columns: tuple[Sequence[str], ...]
+    """The fields of `MoveRow`, each [moves], in the order of the first graph."""
     only_before: tuple[str, ...]
     only_after: tuple[str, ...]
     meanings: dict[str, str]
     """Cause -> the rule in a few words."""
 
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    @cached_property
+    def rows(self) -> tuple[MoveRow, ...]:
+        """The moves one by one."""
+        return tuple(map(MoveRow, *self.columns))
+
     def by_cause(self) -> list[tuple[str, int]]:
         """``(cause, nodes)``, that of most nodes first."""
-        return Counter(row.cause for row in self.rows).most_common()
+        return Counter(self.columns[3]).most_common()
 
     def by_devices(self) -> list[tuple[str, str, int]]:
         """``(before, after, nodes)`` by full device name, most first."""
-        counted = Counter((row.before, row.after) for row in self.rows).most_common()
+        counted = Counter(zip(self.columns[1], self.columns[2], strict=True)).most_common()
         return [(before, after, number) for (before, after), number in counted]
 
 
@@ -61,9 +71,16 @@ def moves_between(before: Any, after: Any) -> Moves:
         found = before.diff(after)
         rules = dict.fromkeys(move.cause for move in found.moves)
         words = {rule: rule.value for rule in rules}
-        rows = tuple(MoveRow(m.node, m.before, m.after, words[m.cause], m.note) for m in found.moves)
+        moves = found.moves
+        columns = (
+            [move.node for move in moves],
+            [move.before for move in moves],
+            [move.after for move in moves],
+            [words[move.cause] for move in moves],
+            [move.note for move in moves],
+        )
         meanings = {rule.value: rule.meaning for rule in rules}
-        return Moves(rows, found.only_before, found.only_after, meanings)
+        return Moves(columns, found.only_before, found.only_after, meanings)
     old, new = view_of(before), view_of(after)
     rows_found = []
     for position, name in enumerate(old.names):
@@ -72,9 +89,9 @@ def moves_between(before: Any, after: Any) -> Moves:
             continue
         here, now = old.device_of(position), new.device_of(there)
         if device_label(here) != device_label(now):  # releases write one device in several ways
-            rows_found.append(MoveRow(name, here, now, f"{device_label(here)} to {device_label(now)}", ""))
+            rows_found.append((name, here, now, f"{device_label(here)} to {device_label(now)}", ""))
     return Moves(
-        tuple(rows_found),
+        tuple(zip(*rows_found, strict=True)) or ((),) * 5,
         tuple(name for name in old.names if name not in new.index),
         tuple(name for name in new.names if name not in old.index),
         {},

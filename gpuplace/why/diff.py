@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import NamedTuple, Unpack
 
 import numpy as np
 
 from gpuplace.display import above, notebook_view
 from gpuplace.placer.placed import Placed
-from gpuplace.progress import track
 from gpuplace.typing import DataFrame, Picture, PictureOptions
 from gpuplace.why.rules import RULES, Rule
 from gpuplace.why.sentences import sentences_of
@@ -128,21 +128,8 @@ def diff(before: Placed, after: Placed) -> PlacementDiff:
     code = {name: i for i, name in enumerate(dict.fromkeys((*old_names, *new_names)))}
     devices = np.array([code[name] for name in old_names])[before.devices[here]]
     moved = devices != np.array([code[name] for name in new_names])[after.devices[there]]
-    first, second = _Side(before), _Side(after)
-    pairs = list(zip(here[moved].tolist(), there[moved].tolist(), strict=True))
-    moves = tuple(
-        Move(
-            old.names[i],
-            old_names[before.devices[i]],
-            new_names[after.devices[k]],
-            second.rule(k),
-            second.culprit(k),
-            first.rule(i),
-            first.culprit(i),
-            _note(first.sentences(i), second.sentences(k)),
-        )
-        for i, k in track(pairs, len(pairs), "comparing")
-    )
+    here, there = here[moved], there[moved]
+    moves = _moves(before, after, here, there)
     if same:
         return PlacementDiff(moves, (), (), before, after)
     return PlacementDiff(
@@ -154,20 +141,42 @@ def diff(before: Placed, after: Placed) -> PlacementDiff:
     )
 
 
-class _Side:
-    """One of the two placements with its verdicts."""
+def _moves(before: Placed, after: Placed, here: np.ndarray, there: np.ndarray) -> tuple[Move, ...]:
+    """Moves of the nodes at some positions ([moves]) of the first graph, and of the second."""
+    names = before.graph.names
+    first, second = _verdict_columns(before, here), _verdict_columns(after, there)
+    columns = (
+        [names[node] for node in here.tolist()],
+        first.devices,
+        second.devices,
+        second.rules,
+        second.culprits,
+        first.rules,
+        first.culprits,
+        map(_note, first.sentences, second.sentences),
+    )
+    # A named tuple's own constructor runs in Python, for each of what may be a hundred thousand.
+    return tuple(map(tuple.__new__, repeat(Move), zip(*columns, strict=True)))
 
-    def __init__(self, placed: Placed) -> None:
-        verdicts = verdicts_of(placed)
-        self.sentences = sentences_of(placed)
-        self._names = placed.graph.names
-        self._rules, self._culprits = verdicts.rule.tolist(), verdicts.culprit.tolist()
 
-    def rule(self, node: int) -> Rule:
-        return RULES[self._rules[node]]
+class _VerdictColumns(NamedTuple):
+    """Of some nodes of a placement; every list [nodes]."""
 
-    def culprit(self, node: int) -> str:
-        return self._names[self._culprits[node]]
+    devices: list[str]
+    rules: list[Rule]
+    culprits: list[str]
+    sentences: list[str]
+
+
+def _verdict_columns(placed: Placed, nodes: np.ndarray) -> _VerdictColumns:
+    verdicts, names = verdicts_of(placed), placed.graph.names
+    device_names = (*placed.device_set.names, "")
+    return _VerdictColumns(
+        [device_names[device] for device in placed.devices[nodes].tolist()],
+        [RULES[rule] for rule in verdicts.rule[nodes].tolist()],
+        [names[node] for node in verdicts.culprit[nodes].tolist()],
+        sentences_of(placed).of(nodes),
+    )
 
 
 def _note(before: str, after: str) -> str:

@@ -5,7 +5,9 @@ The sentence is about the node that it is told of, which is not named in it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from functools import cached_property
+
+import numpy as np
 
 from gpuplace.device.parsed_name import ANY
 from gpuplace.placer.host_data import what_is_read
@@ -28,11 +30,10 @@ def sentences_of(placed: Placed) -> Sentences:
     return found
 
 
-_OF_GROUP = frozenset(
-    RULES.index(rule)
-    for rule in (*FOLLOWING, Rule.FAILED, Rule.ASSIGNED, Rule.SOFT_PLACEMENT, Rule.SOFT_RESOURCE)
-)
+_OF_GROUP = [RULES.index(rule) for rule in (*FOLLOWING, Rule.FAILED, Rule.ASSIGNED)]
 """Rules of which more is told than of the node and its culprit."""
+_SOFT = [RULES.index(rule) for rule in (Rule.SOFT_PLACEMENT, Rule.SOFT_RESOURCE)]
+"""Rules of which more is told where the machine has the device that is asked for."""
 
 
 class Sentences:
@@ -41,26 +42,51 @@ class Sentences:
     def __init__(self, placed: Placed) -> None:
         self.placed, self.graph = placed, placed.graph
         self.verdicts = verdicts_of(placed)
-        self._known: dict[Hashable, str] = {}
-        graph, partition = placed.graph, placed.partition
-        arrays = (self.verdicts.rule, self.verdicts.culprit, graph.device, graph.signature, placed.devices)
-        self._columns = tuple(column.tolist() for column in arrays)
-        self._roots = list(range(len(graph))) if partition is None else partition.root.tolist()
+        self._texts: dict[int, str] = {}
 
     def __call__(self, node: int) -> str:
-        rule, culprit, device, signature, place = (column[node] for column in self._columns)
-        is_itself = culprit == node
-        key = (
+        return self._text(self.classes.item(node), node)
+
+    def of(self, nodes: np.ndarray) -> list[str]:
+        """The sentences about several nodes."""
+        classes, first, inverse = np.unique(self.classes[nodes], return_index=True, return_inverse=True)
+        texts = list(map(self._text, classes.tolist(), nodes[first].tolist()))
+        return [texts[i] for i in inverse.tolist()]
+
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """[nodes] int64: equal for nodes with the same sentence."""
+        placed, graph = self.placed, self.graph
+        rule, culprit = self.verdicts.rule, self.verdicts.culprit
+        nodes = np.arange(len(graph))
+        root = nodes if placed.partition is None else placed.partition.root
+        is_itself = culprit == nodes
+        is_first = np.ones(len(nodes), dtype=bool)
+        if placed.partition is not None and placed.decisions is not None:
+            is_first = placed.decisions.decider[root] == nodes
+        needs_group = np.isin(rule, _OF_GROUP)
+        soft = np.flatnonzero(np.isin(rule, _SOFT))
+        asked, inverse = np.unique(graph.device[culprit[soft]], return_inverse=True)
+        needs_group[soft] = np.array([self._is_there(code) for code in asked.tolist()], dtype=bool)[inverse]
+        return _codes(
             rule,
-            -1 if is_itself else culprit,
-            device,
-            signature if is_itself else -1,
-            place,
-            self._roots[node] if rule in _OF_GROUP else -1,
+            np.where(is_itself, -1, culprit),
+            graph.device,
+            np.where(is_itself, graph.signature, -1),
+            placed.devices,
+            np.where(needs_group, root, -1),
+            is_first,
         )
-        if key not in self._known:
-            self._known[key] = self._made(node, culprit)
-        return self._known[key]
+
+    def _text(self, kind: int, node: int) -> str:
+        text = self._texts.get(kind)
+        if text is None:
+            text = self._texts[kind] = self._made(node, self.verdicts.culprit.item(node))
+        return text
+
+    def _is_there(self, request: int) -> bool:
+        """Whether the machine has a device that matches one of the graph's requests."""
+        return bool(self.placed.device_set.matching(self.placed.placer.parsed[request] or ANY))
 
     def _made(self, node: int, culprit: int) -> str:
         placed, graph = self.placed, self.graph
@@ -127,9 +153,9 @@ class Sentences:
 
     def _why_not(self, culprit: int) -> str:
         """Why a request cannot be met."""
-        placed = self.placed
-        name = placed.placer.parsed[self.graph.device[culprit]] or ANY
-        if not placed.device_set.matching(name):
+        placed, request = self.placed, self.graph.device[culprit]
+        name = placed.placer.parsed[request] or ANY
+        if not self._is_there(request):
             return "which the machine does not have"
         kinds = (name.type,) if name.type is not None else ()
         if (
@@ -156,6 +182,20 @@ class Sentences:
         faults, group = self.placed.faults, set(self.placed.group_of(node))
         mine = next((fault for fault in faults if group.intersection(_nodes_of(fault))), None)
         return fault_sentence(self.placed, mine or faults[0]) if faults else "nothing is left"
+
+
+def _codes(*columns: np.ndarray) -> np.ndarray:
+    """[rows] int64: equal where every column is equal; columns hold whole numbers from -1 on."""
+    codes = np.zeros(len(columns[0]), dtype=np.int64)
+    size = 1
+    for column in columns:
+        width = int(column.max(initial=0)) + 2
+        if size * width >= 2**63:
+            codes = np.unique(codes, return_inverse=True)[1]
+            size = len(codes)
+        codes = codes * width + column + 1
+        size *= width
+    return codes
 
 
 def kernel_sentence(placed: Placed, node: int, kinds: tuple[str, ...]) -> str:

@@ -244,7 +244,7 @@ class Views:
             moves,
             self.comparison.choices(),
         )
-        self.moves.view.layout.display = "none" if moves is None or not moves.rows else None
+        self.moves.view.layout.display = "none" if moves is None or not len(moves) else None
 
     def compare_failed(self, error: BaseException) -> None:
         """Says why what was to be compared with cannot be placed."""

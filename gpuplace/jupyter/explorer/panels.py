@@ -323,16 +323,16 @@ def compare_blocks(
             "rows": [[{"strong": "before"}, before], [{"strong": "after"}, after]],
         }
     ]
-    told = f"{counted(len(moves.rows), 'node moves', 'nodes move')}"
+    told = f"{counted(len(moves), 'node moves', 'nodes move')}"
     for names, which in ((moves.only_before, "before"), (moves.only_after, "after")):
         if names:
             told += f"; {counted(len(names), 'node is', 'nodes are')} only in the graph {which}"
     blocks.append(
         text_block(
-            told if moves.rows or moves.only_before or moves.only_after else "No node moves.", "status"
+            told if len(moves) or moves.only_before or moves.only_after else "No node moves.", "status"
         )
     )
-    if moves.rows:
+    if len(moves):
         blocks.append(
             {
                 "kind": "table",

@@ -14,7 +14,6 @@ release 1.15.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -109,6 +108,8 @@ class DeviceAttributes:
         if not self.device_type:
             object.__setattr__(self, "device_type", parsed.type)
         if not self.incarnation:
+            import hashlib
+
             digest = hashlib.blake2b(f"{self.name} {self.uuid}".encode(), digest_size=8).digest()
             object.__setattr__(self, "incarnation", int.from_bytes(digest, "big") | 1)
 

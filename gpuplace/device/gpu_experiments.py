@@ -14,7 +14,6 @@ Without it kernels are called one by one on one stream a GPU, and the host waits
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 
@@ -43,6 +42,8 @@ def gpu_experiments(environ: Mapping[str, str] | None = None) -> frozenset[str]:
         return EXPERIMENTS
     if unknown := sorted(wanted - EXPERIMENTS):
         known = [*sorted(EXPERIMENTS), "all"]
+        import difflib
+
         nearest = difflib.get_close_matches(unknown[0], known, n=1)
         raise InvalidArgumentError(
             None,

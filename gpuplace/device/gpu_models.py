@@ -17,7 +17,6 @@ gpuplace.errors.InvalidArgumentError: Unknown GPU model 'K41c'.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -370,6 +369,8 @@ def find_model(name: str) -> GPUModel:
     model = _BY_KEY.get(_key(name))
     if model is not None:
         return model
+    import difflib
+
     nearest = difflib.get_close_matches(_key(name), _BY_KEY, n=1, cutoff=0.5)
     raise InvalidArgumentError(
         None,

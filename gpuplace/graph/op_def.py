@@ -14,7 +14,6 @@ Source: tensorflow/core/framework/op_def.proto and op.cc, release 1.15.
 
 from __future__ import annotations
 
-import difflib
 import platform
 import re
 import threading
@@ -255,6 +254,8 @@ class OpRegistry:
         """The definition of an op; NotFoundError, with similar names, for one that is not registered."""
         found = self.get(name)
         if found is None:
+            import difflib
+
             similar = difflib.get_close_matches(name, self.names(), n=3, cutoff=0.75)
             raise NotFoundError(
                 None,

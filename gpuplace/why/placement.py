@@ -1,7 +1,7 @@
 """The answer: which device every node has, with everything needed to say why.
 
 A `Placement` is a mapping from node name to full device name. It keeps the arrays of the placer and works out texts,
-tables and explanations only when asked.
+tables and explanations only when asked; what writes them is loaded then, so that a session starts without it.
 
 Source: tensorflow/core/common_runtime/placer.cc, releases 1.15 and 2.21.
 """
@@ -9,7 +9,6 @@ Source: tensorflow/core/common_runtime/placer.cc, releases 1.15 and 2.21.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -24,16 +23,15 @@ from gpuplace.placer.placement_graph import CONTROL, split_tensor_name
 from gpuplace.progress import track
 from gpuplace.release import resolve
 from gpuplace.typing import DataFrame, Picture, PictureOptions, Trace
-from gpuplace.why.blame import Blame, blame
-from gpuplace.why.diff import PlacementDiff, diff
-from gpuplace.why.explain import explain
-from gpuplace.why.explanation import Explanation
 from gpuplace.why.messages import error_of
 from gpuplace.why.placement_log import log
 from gpuplace.why.verdict import Verdicts, verdicts_of
 
 if TYPE_CHECKING:
     from gpuplace.graph.operation import Operation, Tensor
+    from gpuplace.why.blame import Blame
+    from gpuplace.why.diff import PlacementDiff
+    from gpuplace.why.explanation import Explanation
 
 _SEARCHED = 5_000
 """So many names are compared with one that does not exist."""
@@ -124,8 +122,12 @@ class Placement(Placed, Mapping[str, str]):
         if name not in self.graph.index:
             name = split_tensor_name(name)[0]
         if name not in self.graph.index:
+            from difflib import get_close_matches
+
             alike = get_close_matches(name, self.graph.names[:_SEARCHED], 3)
             raise KeyError(f"no node {name!r}" + (f"; there is {', '.join(alike)}" if alike else ""))
+        from gpuplace.why.explain import explain
+
         return explain(self, self.graph.index[name])
 
     @property
@@ -135,6 +137,8 @@ class Placement(Placed, Mapping[str, str]):
 
     def diff(self, other: Placed) -> PlacementDiff:
         """The nodes that have another device in `other`, with both verdicts on each; the last answer is kept."""
+        from gpuplace.why.diff import diff
+
         known = self.__dict__.get("_last_diff")
         if known is None or known[0] is not other:
             known = self.__dict__["_last_diff"] = other, diff(self, other)
@@ -146,6 +150,8 @@ class Placement(Placed, Mapping[str, str]):
         Args:
             device_type: `"GPU"`, `"CPU"`, ...
         """
+        from gpuplace.why.blame import blame
+
         return blame(self, device_type)
 
     def never_on(self, device_type: str = "GPU") -> tuple[DeviceGap, ...]:

@@ -10,7 +10,7 @@ random_shuffle_op.cc, multinomial_op.cc, release 1.15.
 from __future__ import annotations
 
 import math
-import secrets
+import os
 from typing import Any
 
 from gpuplace.dtypes import as_dtype, float32, int64
@@ -77,7 +77,7 @@ def _generator(ctx: Any, seed: int, seed2: int) -> philox.Philox:
 
     def make() -> philox.Philox:
         if seed == 0 and seed2 == 0:
-            return philox.Philox(secrets.randbits(64), secrets.randbits(64))
+            return philox.Philox(*(int.from_bytes(os.urandom(8), "little") for _ in range(2)))
         return philox.Philox(seed, seed2)
 
     generator: philox.Philox = ctx.session.kernel_state(ctx.op.name, make)

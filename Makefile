@@ -76,9 +76,9 @@ docs: $(VENV)/stamp-docs
 lint: $(VENV)/stamp-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/deno fmt --quiet --check
-	$(BIN)/deno lint --quiet
-	$(BIN)/deno check --quiet --no-remote gpuplace/web
+	$(BIN)/deno fmt --quiet --check --config gpuplace/web/deno.json gpuplace/web
+	$(BIN)/deno lint --quiet --config gpuplace/web/deno.json gpuplace/web
+	$(BIN)/deno check --quiet --no-remote --config gpuplace/web/deno.json gpuplace/web
 
 types: $(VENV)/stamp-test
 	$(BIN)/mypy

@@ -22,6 +22,14 @@ def make(*arguments: str) -> str:
     return result.stdout
 
 
+def test_nothing_else_stands_at_the_top():
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {path.partition("/")[0] for path in tracked.splitlines()} <= {
+        *("pyproject.toml", "gpuplace", "notebooks", "tests", "environment.yml", "README.md", "LICENSE"),
+        *("CHANGELOG.md", "CONTRIBUTING.md", "Makefile", ".ci", ".gitignore", ".pre-commit-config.yaml"),
+    }
+
+
 def test_ci_runs_what_make_test_runs():
     text = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert re.search(r"^exec make test$", text, re.MULTILINE)

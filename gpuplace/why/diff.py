@@ -18,6 +18,7 @@ import numpy as np
 
 from gpuplace.display import above, notebook_view
 from gpuplace.placer.placed import Placed
+from gpuplace.progress import track
 from gpuplace.typing import DataFrame, Picture, PictureOptions
 from gpuplace.why.rules import RULES, Rule
 from gpuplace.why.sentences import sentences_of
@@ -145,7 +146,7 @@ def _moves(before: Placed, after: Placed, here: np.ndarray, there: np.ndarray) -
     """Moves of the nodes at some positions ([moves]) of the first graph, and of the second."""
     names = before.graph.names
     first, second = _verdict_columns(before, here), _verdict_columns(after, there)
-    columns = (
+    rows = zip(
         [names[node] for node in here.tolist()],
         first.devices,
         second.devices,
@@ -154,9 +155,10 @@ def _moves(before: Placed, after: Placed, here: np.ndarray, there: np.ndarray) -
         first.rules,
         first.culprits,
         map(_note, first.sentences, second.sentences),
+        strict=True,
     )
     # A named tuple's own constructor runs in Python, for each of what may be a hundred thousand.
-    return tuple(map(tuple.__new__, repeat(Move), zip(*columns, strict=True)))
+    return tuple(map(tuple.__new__, repeat(Move), track(rows, len(here), "comparing")))
 
 
 class _VerdictColumns(NamedTuple):

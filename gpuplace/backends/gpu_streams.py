@@ -61,9 +61,7 @@ class ComputeStream:
             try:
                 return make()
             except self.xp.cuda.memory.OutOfMemoryError as error:
-                raise ResourceExhaustedError(
-                    None, None, f"OOM on CUDA's GPU {self.number}: {error}"
-                ) from error
+                raise ResourceExhaustedError.of(f"OOM on CUDA's GPU {self.number}: {error}") from error
 
 
 class Current:

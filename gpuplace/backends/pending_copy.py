@@ -101,9 +101,7 @@ def ready(value: Any) -> Any:
 
 def copy_error(described: str, error: Exception) -> InternalError:
     """The error of a copy that the driver says has failed, or what was queued before it."""
-    return InternalError(
-        None,
-        None,
+    return InternalError.of(
         f"{described} failed: {error}",
         hint="a kernel queued earlier may have failed: CUDA_LAUNCH_BLOCKING=1 shows which",
     )

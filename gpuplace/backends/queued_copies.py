@@ -77,8 +77,8 @@ class QueuedCopies:
         try:
             enable_peer_access(xp, number, receiver.number)
         except self._driver_error as error:
-            raise InternalError(
-                None, None, f"failed to enable peer access between {sender.device} and {self.device}: {error}"
+            raise InternalError.of(
+                f"failed to enable peer access between {sender.device} and {self.device}: {error}"
             ) from error
 
         def start(value: Any) -> CopyToDevice:

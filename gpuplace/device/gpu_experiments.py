@@ -44,9 +44,7 @@ def gpu_experiments(environ: Mapping[str, str] | None = None) -> frozenset[str]:
     if unknown := sorted(wanted - EXPERIMENTS):
         known = [*sorted(EXPERIMENTS), "all"]
         nearest = difflib.get_close_matches(unknown[0], known, n=1)
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{ENVIRONMENT_VARIABLE} names {unknown[0]!r}, which is no experiment.",
             facts={"experiments": ", ".join(known)},
             hint=f"did you mean {nearest[0]}?" if nearest else None,

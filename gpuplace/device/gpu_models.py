@@ -371,9 +371,7 @@ def find_model(name: str) -> GPUModel:
     if model is not None:
         return model
     nearest = difflib.get_close_matches(_key(name), _BY_KEY, n=1, cutoff=0.5)
-    raise InvalidArgumentError(
-        None,
-        None,
+    raise InvalidArgumentError.of(
         f"Unknown GPU model '{name if len(name) <= _SHOWN else name[:_SHOWN] + '...'}'.",
         facts={"known models": ", ".join(known.name for known in GPU_MODELS)},
         hint=_BY_KEY[nearest[0]].name if nearest else None,

@@ -65,9 +65,7 @@ def local_gpus(nvml: Any = None) -> tuple[PhysicalGPU, ...]:
 
 
 def _failure(doing: str, error: Exception) -> InternalError:
-    return InternalError(
-        None,
-        None,
+    return InternalError.of(
         f"The NVIDIA driver failed while {doing}: {error}",
         hint="see what nvidia-smi says; use_machine('cpu') works without the GPU",
     )

@@ -167,10 +167,8 @@ class ParsedName(NamedTuple):
             return self
         if mine is None:
             return self._replace(**{part: theirs})
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Cannot merge devices with incompatible {plural}: '{self.to_string()}' and '{other.to_string()}'",
+        raise InvalidArgumentError.of(
+            f"Cannot merge devices with incompatible {plural}: '{self.to_string()}' and '{other.to_string()}'"
         )
 
 
@@ -234,14 +232,12 @@ def canonicalize_device_name(fullname: str, basename: str) -> str:
     """
     base = parse_name(basename)
     if base is None:
-        raise InvalidArgumentError(
-            None, None, f"Could not parse basename: {basename} into a device specification."
-        )
+        raise InvalidArgumentError.of(f"Could not parse basename: {basename} into a device specification.")
     if not base.is_complete:
-        raise InvalidArgumentError(None, None, f"Basename: {basename} should be fully specified.")
+        raise InvalidArgumentError.of(f"Basename: {basename} should be fully specified.")
     parsed = parse_local_name(fullname) or parse_name(fullname)
     if parsed is None:
-        raise InvalidArgumentError(None, None, f"Could not parse {fullname} into a device specification.")
+        raise InvalidArgumentError.of(f"Could not parse {fullname} into a device specification.")
     return parsed.merge_unset(base).to_string()
 
 

@@ -29,9 +29,7 @@ def normalize_pci_bus_id(text: str) -> str:
     """
     match = _PCI_BUS_ID.fullmatch(text.strip())
     if match is None:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"'{text}' is not a PCI bus id.",
             hint="write domain:bus:device.function in hexadecimal, for example 0000:05:00.0",
         )

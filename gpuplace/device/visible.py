@@ -94,9 +94,7 @@ def _choose(text: str, ordered: Sequence[PhysicalGPU]) -> tuple[list[PhysicalGPU
     if not text:
         return [], "is empty, so no GPU is visible"
     if text.startswith("MIG-"):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{VISIBLE_DEVICES}='{text}' names a MIG instance, and GPUs divided by MIG are not modelled.",
             hint="name whole GPUs, by id or by UUID (GPU-...)",
         )

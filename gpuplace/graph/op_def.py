@@ -256,9 +256,7 @@ class OpRegistry:
         found = self.get(name)
         if found is None:
             similar = difflib.get_close_matches(name, self.names(), n=3, cutoff=0.75)
-            raise NotFoundError(
-                None,
-                None,
+            raise NotFoundError.of(
                 f"Op type not registered '{name}' in binary running on {platform.node()}. Make sure the Op and Kernel"
                 " are registered in the binary running in this process.",
                 facts={"catalogue": f"TensorFlow {self._release}" if self._release else "a private one"},
@@ -279,11 +277,8 @@ class OpRegistry:
         with self._lock:
             known = self.get(op_def.name)
             if known is not None and known != op_def:
-                raise AlreadyExistsError(
-                    None,
-                    None,
-                    f"Op with name {op_def.name}",
-                    facts={"registered": str(known), "now": str(op_def)},
+                raise AlreadyExistsError.of(
+                    f"Op with name {op_def.name}", facts={"registered": str(known), "now": str(op_def)}
                 )
             return self._parsed.setdefault(op_def.name, op_def)
 

@@ -248,9 +248,7 @@ def _two_rows(
     sentence: str, op: str, node: str | None, first: KernelDef, second: KernelDef
 ) -> InvalidArgumentError:
     named = f"{{{{node {node}}}}}" if node else op
-    return InvalidArgumentError(
-        None,
-        None,
+    return InvalidArgumentError.of(
         f"{sentence} '{named}': '{first.debug_string()}' and '{second.debug_string()}'",
         facts={"first row": str(first), "second row": str(second)},
         hint="give the rows constraints that exclude each other, or different priorities",

@@ -110,9 +110,7 @@ class SimulatedMemory:
         if self._pending:  # what another thread dropped meanwhile
             self.collect()
         if address is None and nbytes > 0:
-            error = ResourceExhaustedError(
-                None,
-                None,
+            error = ResourceExhaustedError.of(
                 oom_message(shape, as_dtype(dtype), device, self.allocator.name),
                 facts=self._facts(nbytes),
                 hint="smaller batches, or move a part of the graph to another device",

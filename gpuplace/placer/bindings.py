@@ -492,9 +492,7 @@ class _Entries:
         """A bit per device type; more than 62 types are never reached in practice, so they are refused."""
         kinds = self._device_types()
         if len(kinds) > 62:
-            raise InvalidArgumentError(
-                None, None, f"{len(kinds)} device types: at most 62 can be distinguished"
-            )
+            raise InvalidArgumentError.of(f"{len(kinds)} device types: at most 62 can be distinguished")
         bit = {kind: 1 << i for i, kind in enumerate(kinds)}
         masks = [sum(bit[kind] for kind, _ in supported) for supported in self.types]
         return np.array(masks, dtype=np.int64)

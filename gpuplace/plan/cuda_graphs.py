@@ -262,9 +262,7 @@ class CapturingPlan(PlanOnGPU):
         try:
             return graph.run(feeds)
         except (self._backend.xp.cuda.runtime.CUDARuntimeError, InternalError) as error:
-            raise InternalError(
-                None,
-                None,
+            raise InternalError.of(
                 f"{self._backend.device} failed in a CUDA graph: {error}",
                 hint="without graphs in GPUPLACE_GPU_EXPERIMENTS the error names its node",
             ) from error

@@ -58,11 +58,9 @@ def _compare(
         value_x, value_y = constant_value(x), constant_value(y)
         if value_x is not None and value_y is not None:
             if not bool(np.all(known(value_x, value_y))):
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"{text}\nCondition x {symbol} y did not hold.\nx ({x.name}) = \n{value_x}\n"
-                    f"y ({y.name}) = \n{value_y}".lstrip(),
+                    f"y ({y.name}) = \n{value_y}".lstrip()
                 )
             return no_op("static_checks_determined_all_ok")
         return _assert_all(new(op_type, x=x, y=y), data, summarize)

@@ -283,11 +283,9 @@ def _sparse_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
     classes = logits.shape[1]
     if labels.size and (int(labels.min()) < 0 or int(labels.max()) >= classes):
         wrong = labels[(labels < 0) | (labels >= classes)]
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Received a label value of {int(wrong[0])} which is outside the valid range of [0, {classes}).  Label "
-            f"values: {' '.join(str(int(label)) for label in labels)}",
+            f"values: {' '.join(str(int(label)) for label in labels)}"
         )
     shifted = logits - logits.max(axis=1, keepdims=True)
     powers = xp.exp(shifted)

@@ -153,10 +153,8 @@ def destroy_resource_op(
 def _destroy(xp: Any, resource: ResourceHandle, *, ignore_lookup_error: bool) -> tuple[()]:
     variable = resource.variable
     if not variable.is_initialized and not ignore_lookup_error:
-        raise NotFoundError(
-            None,
-            None,
-            f"Resource {resource.container}/{resource.name}/{resource.type_name} does not exist.",
+        raise NotFoundError.of(
+            f"Resource {resource.container}/{resource.name}/{resource.type_name} does not exist."
         )
     variable.reset()
     return ()
@@ -209,11 +207,9 @@ def _assign_sub(xp: Any, resource: ResourceHandle, value: Any) -> tuple[()]:
 def _check_update(resource: ResourceHandle, value: Any) -> None:
     shape = resource.variable.value.shape
     if shape != value.shape:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Cannot update variable with shape {brackets(TensorShape.of(shape))} using a Tensor with shape "
-            f"{brackets(TensorShape.of(value.shape))}, shapes must be equal.",
+            f"{brackets(TensorShape.of(value.shape))}, shapes must be equal."
         )
 
 

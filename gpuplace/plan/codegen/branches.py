@@ -126,9 +126,7 @@ class Branches:
 
 def _failing_fetch(slot: Slot, position: int) -> Callable[[], None]:
     def fail() -> None:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Retval[{position}] does not have value",
             facts={"fetch": slot.tensor.name},
             hint="it is in the branch of a conditional that was not taken: fetch what the conditional returns",

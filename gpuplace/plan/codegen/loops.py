@@ -407,14 +407,12 @@ class Loops:
 
 
 def _stop() -> None:
-    raise CancelledError(None, None, "Run call was cancelled")
+    raise CancelledError.of("Run call was cancelled")
 
 
 def _failing_again(what: str, node: str) -> Callable[[], None]:
     def fail() -> None:
-        raise InternalError(
-            None,
-            None,
+        raise InternalError.of(
             f"{what} has already been set.\n\t [[{{{{node {node}}}}}]]",
             facts={"node": node},
             hint="it is inside a loop and computed in every iteration: fetch what the loop returns",

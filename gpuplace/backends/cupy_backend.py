@@ -32,8 +32,6 @@ from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.errors import InternalError, OpError, UnimplementedError
 from gpuplace.memory.gpu_options import allow_growth_value
 
-__all__ = ["CupyBackend", "gpu_step", "load_cupy"]
-
 _pools_made: set[int] = set()
 _lock = threading.Lock()
 

@@ -17,8 +17,6 @@ from typing import Any
 
 from gpuplace.errors import ResourceExhaustedError
 
-__all__ = ["ComputeStream", "Current", "compute_stream"]
-
 _streams: dict[int, ComputeStream] = {}
 _lock = threading.Lock()
 

@@ -18,8 +18,6 @@ from typing import Any
 
 from gpuplace.errors import InternalError
 
-__all__ = ["CopyToDevice", "CopyToHost", "PendingCopy", "copy_error", "ready"]
-
 
 class PendingCopy:
     """A copy that is queued.

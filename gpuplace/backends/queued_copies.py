@@ -20,8 +20,6 @@ from gpuplace.backends.pending_copy import CopyToDevice, CopyToHost
 from gpuplace.backends.pinned_memory import pinned_pool
 from gpuplace.errors import InternalError
 
-__all__ = ["QueuedCopies"]
-
 
 class QueuedCopies:
     """Queues the copies of one GPU.

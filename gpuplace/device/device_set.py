@@ -23,16 +23,6 @@ from types import MappingProxyType
 from gpuplace.device.parsed_name import ParsedName, parse_name
 from gpuplace.errors import InvalidArgumentError
 
-__all__ = [
-    "CPU_MEMORY_LIMIT",
-    "DEVICE_TYPE_PRIORITY",
-    "DeviceAttributes",
-    "DeviceLink",
-    "DeviceLocality",
-    "DeviceSet",
-    "device_type_priority",
-]
-
 DEVICE_TYPE_PRIORITY: Mapping[str, int] = MappingProxyType(
     {"GPU": 210, "TPU": 150, "CPU": 70, "XLA_CPU": 50, "XLA_GPU": 50}
 )

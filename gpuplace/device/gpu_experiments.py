@@ -20,8 +20,6 @@ from collections.abc import Mapping
 
 from gpuplace.errors import InvalidArgumentError
 
-__all__ = ["ENVIRONMENT_VARIABLE", "EXPERIMENTS", "gpu_experiments"]
-
 ENVIRONMENT_VARIABLE = "GPUPLACE_GPU_EXPERIMENTS"
 
 EXPERIMENTS = frozenset({"fusion", "graphs", "copy_streams"})

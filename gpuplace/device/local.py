@@ -17,8 +17,6 @@ from gpuplace.device.gpu_models import GPU_MODELS, GPUModel
 from gpuplace.device.physical_gpu import PhysicalGPU, normalize_pci_bus_id
 from gpuplace.errors import InternalError
 
-__all__ = ["local_gpus"]
-
 _KNOWN = {model.name: model for model in GPU_MODELS}
 _CORES_PER_SM = {
     (3, 0): 192,

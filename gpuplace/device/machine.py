@@ -33,8 +33,6 @@ from gpuplace.display import above, notebook_view
 from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.typing import ConfigLike, DataFrame
 
-__all__ = ["ENVIRONMENT_VARIABLE", "Machine", "default_machine"]
-
 ENVIRONMENT_VARIABLE = "GPUPLACE_MACHINE"
 """Environment variable with the text of the default machine."""
 

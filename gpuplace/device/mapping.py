@@ -29,8 +29,6 @@ from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.device.visible import Visibility
 from gpuplace.errors import InternalError, InvalidArgumentError, UnknownError
 
-__all__ = ["MappingRow", "VirtualGPU", "default_memory_limit", "gpu_devices", "map_gpus", "mapping_rows"]
-
 _MIB = 1 << 20
 _INT32 = re.compile(r"\s*[+-]?([0-9]+)\s*")
 _SAME_DEVICE_STRENGTH = (1 << 31) - 1

@@ -34,8 +34,6 @@ from typing import NamedTuple
 from gpuplace.device.limits import number_of
 from gpuplace.errors import InvalidArgumentError
 
-__all__ = ["ParsedName", "canonicalize_device_name", "full_name", "parse_local_name", "parse_name"]
-
 _JOB = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?=/|\Z)")
 _TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?=[/:]|\Z)")
 _DIGITS = re.compile(r"[0-9]+")

@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from gpuplace.device.gpu_models import GPUModel
 from gpuplace.errors import InvalidArgumentError
 
-__all__ = ["PhysicalGPU"]
-
 _PCI_BUS_ID = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])", re.IGNORECASE)
 _SECOND_SOCKET_BUS = 0x80
 _UUID_NAMESPACE = uuid.UUID("6f1a7d0e-3c55-5d0b-9b1c-0f8f4a7e2b10")

@@ -29,8 +29,6 @@ from gpuplace.device.limits import number_of
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.errors import InvalidArgumentError
 
-__all__ = ["Visibility", "cuda_order", "visible_gpus"]
-
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 DEVICE_ORDER = "CUDA_DEVICE_ORDER"
 

@@ -21,8 +21,6 @@ from gpuplace.errors import (
     ResourceExhaustedError,
 )
 
-__all__ = ["GZIP", "MAX_BYTES", "decompressed", "file_error", "read_bytes", "too_large"]
-
 GZIP = b"\x1f\x8b"
 """What a gzip file begins with."""
 MAX_BYTES = (1 << 31) - 1

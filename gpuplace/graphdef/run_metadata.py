@@ -22,8 +22,6 @@ from gpuplace.graphdef.chrome_trace import step_of_chrome_trace
 from gpuplace.graphdef.load import read_file
 from gpuplace.graphdef.messages import DecodeError, RunMetadata, StepStats, text_format
 
-__all__ = ["load_run_metadata"]
-
 _TEXT = (".pbtxt", ".txt", ".prototxt", ".textproto")
 _HINT = (
     "write what a step filled in: session.run(..., options=RunOptions(trace_level=RunOptions.FULL_TRACE), "

@@ -26,8 +26,6 @@ from gpuplace.errors import ResourceExhaustedError
 from gpuplace.memory.allocator_text import oom_message
 from gpuplace.memory.bfc_allocator import BFCAllocator
 
-__all__ = ["Reservation", "SimulatedMemory", "memory_of"]
-
 
 class _Owner(weakref.ref[Any]):
     """Remembers where the memory of an array was allocated."""

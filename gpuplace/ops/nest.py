@@ -20,8 +20,6 @@ from typing import Any
 
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 
-__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
-
 
 def is_nested(value: Any) -> bool:
     """Whether a value has parts."""

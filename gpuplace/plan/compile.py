@@ -47,8 +47,6 @@ from gpuplace.plan.schedule.partition import PartitionOptions, Schedule, make_sc
 from gpuplace.plan.schedule.queue_order import in_queue_order
 from gpuplace.plan.schedule.transfers import count_transfers
 
-__all__ = ["PLAIN", "PlanOptions", "PlanMaker", "Signature"]
-
 Signature = tuple[tuple[Tensor, ...], tuple[Operation, ...], tuple[Tensor, ...]]
 """Fetched tensors, target operations, fed tensors."""
 

@@ -40,8 +40,6 @@ from gpuplace.plan.fused_elementwise import FailedStep
 from gpuplace.plan.gpu_plan import PlanOnGPU
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
-__all__ = ["CapturingPlan", "DevicePart", "device_part"]
-
 MIN_KERNELS = 16
 """Steps with fewer kernels gain nothing."""
 RUNS_BEFORE = 2

@@ -22,8 +22,6 @@ from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
 
-__all__ = ["ArrayOfTensors"]
-
 _TYPE_NAME = "N10tensorflow11TensorArrayE"
 _CONTAINER = "_tensor_arrays"
 _numbers = itertools.count()

@@ -26,9 +26,6 @@ from gpuplace.ops.support import new
 from gpuplace.ops.variables.scatter import HOWS, check_indices, scattered
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
 
-__all__ = ["resource_gather", "variable_shape"]
-
-
 # VarHandleOp
 
 

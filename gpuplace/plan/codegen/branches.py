@@ -28,8 +28,6 @@ from gpuplace.plan.codegen.value_names import ValueNames
 from gpuplace.plan.schedule.guards import GuardOf, Guards, guard_of_step
 from gpuplace.plan.schedule.partition import Slot, Step
 
-__all__ = ["Branches"]
-
 
 class Branches:
     """Writes switches and merges, and puts steps below the guards of their branch.

@@ -51,8 +51,6 @@ from gpuplace.plan.schedule.loop_facts import LoopFacts
 from gpuplace.plan.schedule.loop_frames import DECIDING, GOING_ON, LEAVING
 from gpuplace.plan.schedule.partition import Loop, Schedule, Slot, Step, retval_name
 
-__all__ = ["Loops"]
-
 _POSITIONS = tuple(np.asarray(position, np.int32) for position in range(2))
 """What a merge says about its input."""
 

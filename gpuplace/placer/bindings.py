@@ -315,8 +315,6 @@ class Groups:
     """[kinds] index into `members`."""
     members: list[Member]
     """The distinct constraints."""
-    hard_components: frozenset[int]
-    """Components (see `Bindings`) whose groups were merged one pair at a time."""
     inside: Mapping[int, Inside] = field(default_factory=dict)
     """What was found in the functions of calls that give back resources, by call."""
 
@@ -393,7 +391,7 @@ def form_groups(
         hard = np.concatenate((hard, component[is_hard[kinds.of_node]]))
     hard = np.concatenate((hard, bindings.inspected))
     if not len(hard):
-        return Groups(component, kinds.of_node, of_kind, members, frozenset())
+        return Groups(component, kinds.of_node, of_kind, members)
     hard = np.unique(hard)
     root, kind = component.copy(), kinds.of_node.copy()
     grouping = Grouping(single, type_priority, soft=soft, rules=bindings.rules, record=record)
@@ -417,7 +415,7 @@ def form_groups(
         replace(constraints, supported=without_xla(constraints.supported, constraints.requested))
         for constraints in known
     ]
-    return Groups(root, kind, of_kind, members, frozenset(hard.tolist()), inside)
+    return Groups(root, kind, of_kind, members, inside)
 
 
 class _Entries:

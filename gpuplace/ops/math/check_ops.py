@@ -673,6 +673,13 @@ def _differences(x: Tensor) -> Tensor:
     return upper - lower
 
 
+def _steps_are(op_type: str, x: Any, name: str | None, default_name: str) -> Tensor:
+    with name_scope(name, default_name, [x]):
+        steps = _differences(convert_to_tensor(x, name="x"))
+        holds = new(op_type, x=make_constant(0, steps.dtype.base_dtype), y=steps)
+        return new("All", input=holds, reduction_indices=[0])
+
+
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Tells whether no element, in row-major order, is less than the one before it.
 
@@ -683,10 +690,7 @@ def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         A scalar bool; True for fewer than two elements.
     """
-    with name_scope(name, "is_non_decreasing", [x]):
-        steps = _differences(convert_to_tensor(x, name="x"))
-        holds = new("LessEqual", x=make_constant(0, steps.dtype.base_dtype), y=steps)
-        return new("All", input=holds, reduction_indices=[0])
+    return _steps_are("LessEqual", x, name, "is_non_decreasing")
 
 
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
@@ -699,7 +703,4 @@ def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         A scalar bool; True for fewer than two elements.
     """
-    with name_scope(name, "is_strictly_increasing", [x]):
-        steps = _differences(convert_to_tensor(x, name="x"))
-        holds = new("Less", x=make_constant(0, steps.dtype.base_dtype), y=steps)
-        return new("All", input=holds, reduction_indices=[0])
+    return _steps_are("Less", x, name, "is_strictly_increasing")

@@ -139,13 +139,6 @@ def _var_is_initialized(xp: Any, resource: ResourceHandle) -> Any:
     return np.asarray(resource.variable.is_initialized)
 
 
-def destroy_resource_op(
-    resource: Tensor, ignore_lookup_error: bool = True, name: str | None = None
-) -> Operation:
-    """Takes a variable's value away: it is uninitialised afterwards."""
-    return apply_op("DestroyResourceOp", name, resource=resource, ignore_lookup_error=ignore_lookup_error)
-
-
 @compute("DestroyResourceOp")
 def _destroy(xp: Any, resource: ResourceHandle, *, ignore_lookup_error: bool) -> tuple[()]:
     variable = resource.variable

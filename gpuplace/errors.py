@@ -180,15 +180,18 @@ class _CodedError(OpError):
         super().__init__(node_def, op, message, self.code, facts=facts, hint=hint)
 
     @classmethod
-    def of(cls, message: str, *, facts: Mapping[str, str] | None = None, hint: str | None = None) -> Self:
-        """The error where no node of a graph failed: a request, an argument, a file.
+    def of(
+        cls, message: str, *, op: Any = None, facts: Mapping[str, str] | None = None, hint: str | None = None
+    ) -> Self:
+        """The error of an operation, or of a request, an argument, a file.
 
         Args:
             message: TensorFlow's sentence.
+            op: the ``Operation`` that failed, which stands for its ``NodeDef`` too; None: none did.
             facts: label to text, shown below the sentence; None: none.
             hint: what to try, shown last; None: nothing.
         """
-        return cls(None, None, message, facts=facts, hint=hint)
+        return cls(op, op, message, facts=facts, hint=hint)
 
 
 class CancelledError(_CodedError):

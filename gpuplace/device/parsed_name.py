@@ -39,6 +39,22 @@ _TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?=[/:]|\Z)")
 _DIGITS = re.compile(r"[0-9]+")
 
 
+def device_text(
+    job: str | None, replica: int | None, task: int | None, device_type: str | None, index: int | None
+) -> str:
+    """The canonical text of the parts of a name; an index without a type is not printed."""
+    text = ""
+    if job is not None:
+        text += f"/job:{job}"
+    if replica is not None:
+        text += f"/replica:{replica}"
+    if task is not None:
+        text += f"/task:{task}"
+    if device_type is not None:
+        text += f"/device:{device_type}:{'*' if index is None else index}"
+    return text
+
+
 class ParsedName(NamedTuple):
     """The five parts of a device name; None means "any"."""
 
@@ -55,16 +71,7 @@ class ParsedName(NamedTuple):
 
     def to_string(self) -> str:
         """The canonical text. An id without a type is not printed, a type without an id ends in ``:*``."""
-        text = ""
-        if self.job is not None:
-            text += f"/job:{self.job}"
-        if self.replica is not None:
-            text += f"/replica:{self.replica}"
-        if self.task is not None:
-            text += f"/task:{self.task}"
-        if self.type is not None:
-            text += f"/device:{self.type}:{'*' if self.id is None else self.id}"
-        return text
+        return device_text(*self)
 
     def to_legacy_string(self) -> str:
         """The text of releases before 1.4: ``/job:ps/gpu:0`` for ``/job:ps/device:GPU:0``."""

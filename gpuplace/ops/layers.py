@@ -158,8 +158,8 @@ def dense(
             kernel_constraint,
             trainable,
         )
-        given = bias_initializer, bias_regularizer, bias_constraint, trainable
-        bias = _variable("bias", (units,), dtype, *given) if use_bias else None
+        of_bias = bias_initializer, bias_regularizer, bias_constraint, trainable
+        bias = _variable("bias", (units,), dtype, *of_bias) if use_bias else None
         rank = inputs.shape.ndims
         if rank is not None and rank > 2:
             outputs = contraction.tensordot(inputs, kernel, [[rank - 1], [0]])
@@ -247,8 +247,8 @@ def conv2d(
         kernel = _variable(
             "kernel", shape, dtype, kernel_initializer, kernel_regularizer, kernel_constraint, trainable
         )
-        given = bias_initializer, bias_regularizer, bias_constraint, trainable
-        bias = _variable("bias", (filters,), dtype, *given) if use_bias else None
+        of_bias = bias_initializer, bias_regularizer, bias_constraint, trainable
+        bias = _variable("bias", (filters,), dtype, *of_bias) if use_bias else None
         dilations = _pair(dilation_rate, "dilation_rate")
         constant.constant(dilations, "int32", name="dilation_rate")
         outputs = nn_conv2d(
@@ -488,10 +488,10 @@ def batch_normalization(
         if size is None:
             raise ValueError("Input has undefined `axis` dimension. Input shape: ", inputs.shape)
         dtype = "float32" if inputs.dtype.base_dtype.name == "float16" else inputs.dtype.base_dtype
-        given = gamma_initializer, gamma_regularizer, gamma_constraint, trainable
-        gamma = _variable("gamma", (size,), dtype, *given) if scale else None
-        given = beta_initializer, beta_regularizer, beta_constraint, trainable
-        beta = _variable("beta", (size,), dtype, *given) if center else None
+        of_gamma = gamma_initializer, gamma_regularizer, gamma_constraint, trainable
+        gamma = _variable("gamma", (size,), dtype, *of_gamma) if scale else None
+        of_beta = beta_initializer, beta_regularizer, beta_constraint, trainable
+        beta = _variable("beta", (size,), dtype, *of_beta) if center else None
         mean = _variable("moving_mean", (size,), dtype, moving_mean_initializer, trainable=False)
         variance = _variable("moving_variance", (size,), dtype, moving_variance_initializer, trainable=False)
         if fused:

@@ -96,10 +96,9 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = No
 @compute("Placeholder", "PlaceholderV2", shares=True)
 def _placeholder(xp: Any, *, dtype: Any, shape: Any, ctx: Any) -> Any:
     known = "" if shape.sizes is None else f" and shape {brackets(shape)}"
-    raise InvalidArgumentError(
-        ctx.op,
-        ctx.op,
+    raise InvalidArgumentError.of(
         f"You must feed a value for placeholder tensor '{ctx.op.name}' with dtype {dtype.short_name}{known}",
+        op=ctx.op,
         hint=f"session.run(..., feed_dict={{{ctx.op.name!r} + ':0': value}})",
     )
 

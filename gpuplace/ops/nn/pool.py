@@ -209,22 +209,46 @@ def _window(attrs: Mapping[str, Any]) -> tuple[Window, str]:
     return window_of(attrs, rows, columns), data_format
 
 
-_ARITHMETIC = {
-    "MaxPool": largest,
-    "MaxPoolGrad": largest_gradient,
-    "MaxPoolGradGrad": at_largest,
-    "AvgPool": means,
-}
-
-
-@binder(*_ARITHMETIC, fresh=True)
-def _pooling(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    function = _ARITHMETIC[op.type]
+@binder("MaxPool", fresh=True)
+def _max_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
     window, data_format = _window(attrs)
 
-    def run(*arrays: Any) -> Any:
-        found = function(xp, *[to_nhwc(array, data_format) for array in arrays], window)
+    def run(images: Any) -> Any:
+        return from_nhwc(xp, largest(xp, to_nhwc(images, data_format), window), data_format)
+
+    return run
+
+
+@binder("MaxPoolGrad", fresh=True)
+def _max_pool_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    window, data_format = _window(attrs)
+
+    def run(images: Any, pooled: Any, grad: Any) -> Any:
+        images, pooled, grad = (to_nhwc(array, data_format) for array in (images, pooled, grad))
+        found = largest_gradient(xp, images, pooled, grad, window)
         return from_nhwc(xp, found, data_format)
+
+    return run
+
+
+@binder("MaxPoolGradGrad", fresh=True)
+def _max_pool_grad_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    window, data_format = _window(attrs)
+
+    def run(images: Any, pooled: Any, grad: Any) -> Any:
+        images, pooled, grad = (to_nhwc(array, data_format) for array in (images, pooled, grad))
+        found = at_largest(xp, images, pooled, grad, window)
+        return from_nhwc(xp, found, data_format)
+
+    return run
+
+
+@binder("AvgPool", fresh=True)
+def _avg_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+    window, data_format = _window(attrs)
+
+    def run(images: Any) -> Any:
+        return from_nhwc(xp, means(xp, to_nhwc(images, data_format), window), data_format)
 
     return run
 

@@ -12,6 +12,8 @@ from gpuplace.graph.operation import Operation
 from gpuplace.ops.nn.fused_conv import FOLLOWERS
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
+__all__ = ["convolution_chains"]
+
 
 def convolution_chains(
     schedule: Schedule,

@@ -176,8 +176,8 @@ class _Finder:
         if op.type in ENTERS:
             name = op.attrs["frame_name"].decode()
             if not name:
-                raise InvalidArgumentError(
-                    op, op, f"The Enter {{{{node {op.name}}}}} must have a frame name."
+                raise InvalidArgumentError.of(
+                    f"The Enter {{{{node {op.name}}}}} must have a frame name.", op=op
                 )
             inner = self._frames.get((frame, name))
             if inner is None:
@@ -336,10 +336,9 @@ def _index(item: _Item) -> float:
 
 def cycle_error(left: Sequence[Operation]) -> InvalidArgumentError:
     """The error about operations that wait for each other and are no loop."""
-    return InvalidArgumentError(
-        left[0],
-        left[0],
+    return InvalidArgumentError.of(
         f"Graph is invalid, contains a cycle with {len(left)} nodes, including: "
         + ", ".join(op.name for op in left[:10]),
+        op=left[0],
         hint="only while loops may go round; feed one of these tensors to cut the cycle",
     )

@@ -195,9 +195,14 @@ class DeviceSpec:
     def _set(self, *parts: Any) -> None:
         self.job, self.replica, self.task, self.device_type, self.device_index = parts
 
-    def _merged_parts(self, dev: DeviceSpec) -> list[Any]:
-        pairs = zip(self._parts(), dev._parts(), strict=True)
-        return [mine if theirs is None else theirs for mine, theirs in pairs]
+    def _merged_parts(self, dev: DeviceSpec) -> tuple[Any, ...]:
+        return (
+            self.job if dev.job is None else dev.job,
+            self.replica if dev.replica is None else dev.replica,
+            self.task if dev.task is None else dev.task,
+            self.device_type if dev.device_type is None else dev.device_type,
+            self.device_index if dev.device_index is None else dev.device_index,
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DeviceSpec):

@@ -223,7 +223,7 @@ class OpRegistry:
 
     def __init__(self, release: str | None = None) -> None:
         self.release = release
-        """Of the data, None for a registry without data."""
+        """``"1.15"``, ``"2.21"``, or None for a registry that started empty."""
         self._parsed: dict[str, OpDef] = {}
         self._lock = threading.Lock()
 

@@ -82,7 +82,7 @@ class KernelRegistry:
 
     def __init__(self, release: str | None = None) -> None:
         self.release = release
-        """Of the data, None for a registry without data."""
+        """``"1.15"``, ``"2.21"``, or None for a registry that started empty; an empty one follows 2.21's rules."""
         self._ops: dict[str, _OpKernels] = {}
         self._added: dict[str, tuple[KernelDef, ...]] = {}
         self._lock = threading.Lock()

@@ -78,6 +78,7 @@ _SOURCES = {
     "TensorFlow": "TensorFlow's start-up log (totalMemory less freeMemory)",
     "estimate": "estimate: a CUDA 11 or 12 context with its kernels loaded",
 }
+"""The sources that several models name by a word; others are written out."""
 
 # Each way, 16 lanes, after line coding: PCI Express Base Specification, revisions 2.0, 3.0, 4.0, 5.0.
 _PCIE = {"2": 8.0e9, "3": 15.75e9, "4": 31.5e9, "5": 63.0e9}
@@ -90,8 +91,8 @@ def _model(block: str) -> GPUModel:
     major, minor = facts["compute_capability"].split(".")
     sources = {
         "*": facts["sheet"],
-        "memory_bytes": _SOURCES[facts["source of memory_bytes"]],
-        "context_bytes": _SOURCES[facts["source of context_bytes"]],
+        "memory_bytes": _SOURCES.get(facts["source of memory_bytes"], facts["source of memory_bytes"]),
+        "context_bytes": _SOURCES.get(facts["source of context_bytes"], facts["source of context_bytes"]),
         "compute_capability": "CUDA C++ Programming Guide, section Compute Capabilities",
         "pcie_bandwidth": "PCI Express Base Specification, 16 lanes each way",
     }

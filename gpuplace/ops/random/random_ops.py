@@ -160,19 +160,16 @@ def random_uniform(
         return new("Add", scope, x=new("Mul", "mul", x=unit, y=high - low), y=low)
 
 
-_DISTRIBUTIONS = {
-    "RandomUniform": philox.uniform,
-    "RandomStandardNormal": philox.normal,
-    "TruncatedNormal": philox.truncated_normal,
-}
-
-
-@compute(*_DISTRIBUTIONS, fresh=True, slow=True, own_state=True)
-def _drawn(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+def _drawn(xp: Any, draw: Any, shape: Any, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
     sizes = _sizes(shape)
     count = math.prod(sizes)
     stream = _generator(ctx, seed, seed2).reserve(count)
-    return _DISTRIBUTIONS[ctx.op.type](xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
+    return draw(xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
+
+
+@compute("RandomUniform", fresh=True, slow=True, own_state=True)
+def _random_uniform(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+    return _drawn(xp, philox.uniform, shape, dtype, seed, seed2, ctx)
 
 
 @compute("RandomUniformInt", fresh=True, own_state=True)
@@ -266,6 +263,16 @@ def _scaled(
         seed1, seed2 = get_seed(seed)
         standard = new(op_type, shape=shape, dtype=dtype, seed=seed1, seed2=seed2)
         return new("Add", scope, x=new("Mul", "mul", x=standard, y=stddev), y=mean)
+
+
+@compute("RandomStandardNormal", fresh=True, slow=True, own_state=True)
+def _random_standard_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+    return _drawn(xp, philox.normal, shape, dtype, seed, seed2, ctx)
+
+
+@compute("TruncatedNormal", fresh=True, slow=True, own_state=True)
+def _truncated_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+    return _drawn(xp, philox.truncated_normal, shape, dtype, seed, seed2, ctx)
 
 
 def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:

@@ -11,8 +11,6 @@ from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import Any
 
-__all__ = ["above", "notebook_view"]
-
 
 def above(module: str, name: str) -> Callable[..., Any]:
     """A function of a layer above, loaded now.

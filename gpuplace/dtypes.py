@@ -258,7 +258,6 @@ int2 = _define("int2", 31, ml_dtypes.int2, "i")
 uint2 = _define("uint2", 32, ml_dtypes.uint2, "u")
 float4_e2m1fn = _define("float4_e2m1fn", 33, ml_dtypes.float4_e2m1fn, "f")
 
-QUANTIZED_DTYPES = frozenset(dtype for dtype in _BY_NUMBER.values() if dtype.is_quantized)
 ALL_DTYPES: tuple[DType, ...] = tuple(
     dtype for number, dtype in sorted(_BY_NUMBER.items()) if number < _REF_OFFSET
 )

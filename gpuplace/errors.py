@@ -18,7 +18,7 @@ Source: tensorflow/python/framework/errors_impl.py, release 1.15 (classes, codes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from gpuplace.display import notebook_view
 
@@ -151,7 +151,7 @@ def _rebuild(cls: type[OpError], message: str, code: int, facts: dict[str, str],
     """Unpickles an error; node and operation stay in the process that raised it."""
     if cls is OpError:
         return OpError(None, None, message, code, facts=facts, hint=hint)
-    return cls(None, None, message, facts=facts, hint=hint)  # type: ignore[call-arg]
+    return cls.of(message, facts=facts, hint=hint)  # type: ignore[attr-defined]
 
 
 class _CodedError(OpError):
@@ -178,6 +178,20 @@ class _CodedError(OpError):
             hint: what to try, shown last; None: nothing.
         """
         super().__init__(node_def, op, message, self.code, facts=facts, hint=hint)
+
+    @classmethod
+    def of(
+        cls, message: str, *, op: Any = None, facts: Mapping[str, str] | None = None, hint: str | None = None
+    ) -> Self:
+        """The error of an operation, or of a request, an argument, a file.
+
+        Args:
+            message: TensorFlow's sentence.
+            op: the ``Operation`` that failed, which stands for its ``NodeDef`` too; None: none did.
+            facts: label to text, shown below the sentence; None: none.
+            hint: what to try, shown last; None: nothing.
+        """
+        return cls(op, op, message, facts=facts, hint=hint)
 
 
 class CancelledError(_CodedError):

@@ -12,8 +12,6 @@ import sys
 from collections.abc import Iterable
 from typing import TypeVar
 
-__all__ = ["is_seen", "track"]
-
 T = TypeVar("T")
 
 DELAY_S = 1.0

@@ -40,3 +40,12 @@ def test_errors_travel_between_processes():
 def test_unknown_codes():
     with pytest.raises(KeyError):
         errors.exception_type_from_error_code(99)
+
+
+@pytest.mark.parametrize("op", [None, "the operation"])
+def test_an_error_is_made_of_its_sentence(op):
+    error = errors.NotFoundError.of("No such file", op=op, facts={"path": "a.pb"}, hint="b.pb")
+    same = errors.NotFoundError(op, op, "No such file", facts={"path": "a.pb"}, hint="b.pb")
+    assert type(error) is errors.NotFoundError and error.error_code == errors.NOT_FOUND
+    assert (error.node_def, error.op) == (op, op)
+    assert str(error) == str(same) == "No such file\n  path  a.pb\n  try   b.pb"

@@ -3,30 +3,22 @@
 Source: tensorflow/_api/v1/initializers, release 1.15.
 """
 
-from gpuplace.ops.variables.init_ops import (
-    Constant,
-    GlorotNormal,
-    GlorotUniform,
-    Identity,
-    Initializer,
-    Ones,
-    Orthogonal,
-    RandomNormal,
-    RandomUniform,
-    TruncatedNormal,
-    UniformUnitScaling,
-    VarianceScaling,
-    Zeros,
-    he_normal,
-    he_uniform,
-    lecun_normal,
-    lecun_uniform,
-)
-from gpuplace.ops.variables.initialization import (
-    global_variables_initializer,
-    local_variables_initializer,
-    variables_initializer,
-)
+from gpuplace.ops.variables.init_ops import Constant as constant
+from gpuplace.ops.variables.init_ops import GlorotNormal as glorot_normal
+from gpuplace.ops.variables.init_ops import GlorotUniform as glorot_uniform
+from gpuplace.ops.variables.init_ops import Identity as identity
+from gpuplace.ops.variables.init_ops import Initializer, he_normal, he_uniform, lecun_normal, lecun_uniform
+from gpuplace.ops.variables.init_ops import Ones as ones
+from gpuplace.ops.variables.init_ops import Orthogonal as orthogonal
+from gpuplace.ops.variables.init_ops import RandomNormal as random_normal
+from gpuplace.ops.variables.init_ops import RandomUniform as random_uniform
+from gpuplace.ops.variables.init_ops import TruncatedNormal as truncated_normal
+from gpuplace.ops.variables.init_ops import UniformUnitScaling as uniform_unit_scaling
+from gpuplace.ops.variables.init_ops import VarianceScaling as variance_scaling
+from gpuplace.ops.variables.init_ops import Zeros as zeros
+from gpuplace.ops.variables.initialization import global_variables_initializer as global_variables
+from gpuplace.ops.variables.initialization import local_variables_initializer as local_variables
+from gpuplace.ops.variables.initialization import variables_initializer as variables
 
 __all__ = [
     "Initializer",
@@ -50,19 +42,3 @@ __all__ = [
     "variance_scaling",
     "zeros",
 ]
-
-constant = Constant
-glorot_normal = GlorotNormal
-glorot_uniform = GlorotUniform
-identity = Identity
-ones = Ones
-orthogonal = Orthogonal
-random_normal = RandomNormal
-random_uniform = RandomUniform
-truncated_normal = TruncatedNormal
-uniform_unit_scaling = UniformUnitScaling
-variance_scaling = VarianceScaling
-zeros = Zeros
-global_variables = global_variables_initializer
-local_variables = local_variables_initializer
-variables = variables_initializer

@@ -5,6 +5,7 @@ Source: tensorflow/_api/v1/linalg, release 1.15 (names).
 
 from gpuplace.ops.array.constant import eye
 from gpuplace.ops.array.reshaping import matrix_transpose
+from gpuplace.ops.array.reshaping import matrix_transpose as transpose
 from gpuplace.ops.math.contraction import einsum, tensordot
 from gpuplace.ops.math.linalg import cholesky
 from gpuplace.ops.math.linalg import matrix_solve as solve
@@ -17,8 +18,6 @@ from gpuplace.ops.math.matrix import matrix_diag_part as diag_part
 from gpuplace.ops.math.matrix import matrix_set_diag as set_diag
 from gpuplace.ops.math.reduction import norm
 from gpuplace.ops.nn.norm import l2_normalize
-
-transpose = matrix_transpose
 
 __all__ = [
     "band_part",

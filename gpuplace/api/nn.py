@@ -4,52 +4,13 @@ Source: tensorflow/_api/v1/nn, release 1.15.
 """
 
 from gpuplace.ops.math.unary import sigmoid, tanh
-from gpuplace.ops.nn.activation import (
-    crelu,
-    elu,
-    leaky_relu,
-    log_softmax,
-    relu,
-    relu6,
-    selu,
-    softmax,
-    softplus,
-    softsign,
-    swish,
-)
-from gpuplace.ops.nn.conv import (
-    conv2d,
-    conv2d_backprop_filter,
-    conv2d_backprop_input,
-    conv2d_transpose,
-)
-from gpuplace.ops.nn.depthwise import depthwise_conv2d, depthwise_conv2d_native, separable_conv2d
-from gpuplace.ops.nn.entropy import (
-    sigmoid_cross_entropy_with_logits,
-    softmax_cross_entropy_with_logits,
-    softmax_cross_entropy_with_logits_v2,
-    sparse_softmax_cross_entropy_with_logits,
-    weighted_cross_entropy_with_logits,
-)
-from gpuplace.ops.nn.misc import (
-    bias_add,
-    dropout,
-    embedding_lookup,
-    in_top_k,
-    l2_loss,
-    relu_layer,
-    top_k,
-    xw_plus_b,
-)
-from gpuplace.ops.nn.norm import (
-    batch_normalization,
-    fused_batch_norm,
-    l2_normalize,
-    local_response_normalization,
-    lrn,
-    moments,
-)
-from gpuplace.ops.nn.pool import avg_pool, avg_pool2d, max_pool, max_pool2d
+from gpuplace.ops.nn.activation import *
+from gpuplace.ops.nn.conv import *
+from gpuplace.ops.nn.depthwise import *
+from gpuplace.ops.nn.entropy import *
+from gpuplace.ops.nn.misc import *
+from gpuplace.ops.nn.norm import *
+from gpuplace.ops.nn.pool import *
 
 __all__ = [
     "avg_pool",

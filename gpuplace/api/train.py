@@ -4,7 +4,28 @@ Source: tensorflow/_api/v1/train, release 1.15 (names).
 """
 
 from gpuplace.api.graph_io import write_graph
-from gpuplace.ops.train import *
+from gpuplace.ops.train.adagrad import AdagradOptimizer
+from gpuplace.ops.train.adam import AdamOptimizer
+from gpuplace.ops.train.device_setter import ClusterSpec, replica_device_setter
+from gpuplace.ops.train.global_step import (
+    assert_global_step,
+    create_global_step,
+    get_global_step,
+    get_or_create_global_step,
+    global_step,
+)
+from gpuplace.ops.train.gradient_descent import GradientDescentOptimizer
+from gpuplace.ops.train.learning_rates import (
+    cosine_decay,
+    exponential_decay,
+    inverse_time_decay,
+    natural_exp_decay,
+    polynomial_decay,
+)
+from gpuplace.ops.train.momentum import MomentumOptimizer
+from gpuplace.ops.train.moving_averages import ExponentialMovingAverage
+from gpuplace.ops.train.optimizer import Optimizer
+from gpuplace.ops.train.rmsprop import RMSPropOptimizer
 
 __all__ = [
     "AdagradOptimizer",

@@ -7,8 +7,6 @@ from typing import Any, Protocol
 
 from gpuplace.memory.simulated_memory import SimulatedMemory
 
-__all__ = ["Backend"]
-
 
 class Backend(Protocol):
     """A device that computes; see ``numpy_backend`` and ``cupy_backend``."""

@@ -39,15 +39,6 @@ from gpuplace.backends.gpu_streams import ComputeStream
 from gpuplace.backends.pending_copy import PendingCopy
 from gpuplace.errors import InternalError
 
-__all__ = [
-    "CopyStream",
-    "CopyStreams",
-    "copy_streams",
-    "enable_peer_access",
-    "retrying_allocator",
-    "settling",
-]
-
 PEER_ACCESS_ALREADY_ENABLED = 704
 """``cudaErrorPeerAccessAlreadyEnabled``."""
 

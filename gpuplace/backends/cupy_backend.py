@@ -32,8 +32,6 @@ from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.errors import InternalError, OpError, UnimplementedError
 from gpuplace.memory.gpu_options import allow_growth_value
 
-__all__ = ["CupyBackend", "gpu_step", "load_cupy"]
-
 _pools_made: set[int] = set()
 _lock = threading.Lock()
 
@@ -59,19 +57,14 @@ def load_cupy(device: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "cupy":
             raise
-        raise UnimplementedError(
-            None,
-            None,
+        raise UnimplementedError.of(
             f"{device} is a real GPU, and computing on it needs CuPy.",
             hint="pip install 'gpuplace[cuda12]' (or [cuda13]), place on the CPU, or simulate GPUs with"
             " use_machine('2x Tesla K40c')",
         ) from error
     except ImportError as error:
-        raise InternalError(
-            None,
-            None,
-            f"CuPy cannot be loaded, so that {device} cannot compute: {error}",
-            hint="python -c 'import cupy'",
+        raise InternalError.of(
+            f"CuPy cannot be loaded, so that {device} cannot compute: {error}", hint="python -c 'import cupy'"
         ) from error
 
 
@@ -108,9 +101,7 @@ class CupyBackend:
         except OpError:
             raise
         except Exception as error:
-            raise InternalError(
-                None,
-                None,
+            raise InternalError.of(
                 f"{device.name} cannot be used: {type(error).__name__}: {error}",
                 facts={"hardware": device.physical_device_desc},
                 hint="nvidia-smi, and CUDA_VISIBLE_DEVICES",

@@ -17,8 +17,6 @@ from typing import Any
 
 from gpuplace.errors import ResourceExhaustedError
 
-__all__ = ["ComputeStream", "Current", "compute_stream"]
-
 _streams: dict[int, ComputeStream] = {}
 _lock = threading.Lock()
 
@@ -61,9 +59,7 @@ class ComputeStream:
             try:
                 return make()
             except self.xp.cuda.memory.OutOfMemoryError as error:
-                raise ResourceExhaustedError(
-                    None, None, f"OOM on CUDA's GPU {self.number}: {error}"
-                ) from error
+                raise ResourceExhaustedError.of(f"OOM on CUDA's GPU {self.number}: {error}") from error
 
 
 class Current:

@@ -17,8 +17,6 @@ import os
 import platform
 from typing import Any
 
-__all__ = ["KEPT_BYTES", "address_of", "keep_freed_memory"]
-
 KEPT_BYTES = 256 << 20
 """Freed memory at the end of the heap goes back to the system where it is more than this."""
 

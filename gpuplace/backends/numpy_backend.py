@@ -17,8 +17,6 @@ import numpy as np
 
 from gpuplace.memory.simulated_memory import SimulatedMemory
 
-__all__ = ["NumpyBackend"]
-
 
 class NumpyBackend:
     """One device.

@@ -18,8 +18,6 @@ from typing import Any
 
 from gpuplace.errors import InternalError
 
-__all__ = ["CopyToDevice", "CopyToHost", "PendingCopy", "copy_error", "ready"]
-
 
 class PendingCopy:
     """A copy that is queued.
@@ -101,9 +99,7 @@ def ready(value: Any) -> Any:
 
 def copy_error(described: str, error: Exception) -> InternalError:
     """The error of a copy that the driver says has failed, or what was queued before it."""
-    return InternalError(
-        None,
-        None,
+    return InternalError.of(
         f"{described} failed: {error}",
         hint="a kernel queued earlier may have failed: CUDA_LAUNCH_BLOCKING=1 shows which",
     )

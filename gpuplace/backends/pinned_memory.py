@@ -18,8 +18,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MAX_BYTES", "PinnedPool", "pinned_pool"]
-
 MAX_BYTES = 1 << 30
 """The most memory that is page-locked."""
 SMALLEST = 512

@@ -20,8 +20,6 @@ from gpuplace.backends.pending_copy import CopyToDevice, CopyToHost
 from gpuplace.backends.pinned_memory import pinned_pool
 from gpuplace.errors import InternalError
 
-__all__ = ["QueuedCopies"]
-
 
 class QueuedCopies:
     """Queues the copies of one GPU.
@@ -77,8 +75,8 @@ class QueuedCopies:
         try:
             enable_peer_access(xp, number, receiver.number)
         except self._driver_error as error:
-            raise InternalError(
-                None, None, f"failed to enable peer access between {sender.device} and {self.device}: {error}"
+            raise InternalError.of(
+                f"failed to enable peer access between {sender.device} and {self.device}: {error}"
             ) from error
 
         def start(value: Any) -> CopyToDevice:

@@ -12,8 +12,6 @@ from gpuplace.backends.numpy_backend import NumpyBackend
 from gpuplace.memory.process_state import SessionDevices
 from gpuplace.memory.simulated_memory import memory_of
 
-__all__ = ["make_backend"]
-
 
 def make_backend(devices: SessionDevices, name: str) -> Any:
     """The backend of one of a session's devices.

@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-__all__ = ["Workers", "process_workers"]
-
 _MOST = 4096
 """More threads than lanes can be in flight."""
 

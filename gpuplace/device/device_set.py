@@ -22,16 +22,6 @@ from types import MappingProxyType
 from gpuplace.device.parsed_name import ParsedName, parse_name
 from gpuplace.errors import InvalidArgumentError
 
-__all__ = [
-    "CPU_MEMORY_LIMIT",
-    "DEVICE_TYPE_PRIORITY",
-    "DeviceAttributes",
-    "DeviceLink",
-    "DeviceLocality",
-    "DeviceSet",
-    "device_type_priority",
-]
-
 DEVICE_TYPE_PRIORITY: Mapping[str, int] = MappingProxyType(
     {"GPU": 210, "TPU": 150, "CPU": 70, "XLA_CPU": 50, "XLA_GPU": 50}
 )
@@ -98,9 +88,7 @@ class DeviceAttributes:
     def __post_init__(self) -> None:
         parsed = parse_name(self.name)
         if parsed is None or not parsed.is_complete:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"Device name '{self.name}' is not a full device name.",
                 hint="write all five parts, for example /job:localhost/replica:0/task:0/device:GPU:0",
             )
@@ -169,7 +157,7 @@ class DeviceSet:
         self.by_name: dict[str, DeviceAttributes] = {}
         for device in self.devices:
             if device.name in self.by_name:
-                raise InvalidArgumentError(None, None, f"Duplicate device name: {device.name}")
+                raise InvalidArgumentError.of(f"Duplicate device name: {device.name}")
             self.by_name[device.name] = device
         self._matching: dict[ParsedName, tuple[DeviceAttributes, ...]] = {}
 

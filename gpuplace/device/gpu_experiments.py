@@ -19,8 +19,6 @@ from collections.abc import Mapping
 
 from gpuplace.errors import InvalidArgumentError
 
-__all__ = ["ENVIRONMENT_VARIABLE", "EXPERIMENTS", "gpu_experiments"]
-
 ENVIRONMENT_VARIABLE = "GPUPLACE_GPU_EXPERIMENTS"
 
 EXPERIMENTS = frozenset({"fusion", "graphs", "copy_streams"})
@@ -45,9 +43,7 @@ def gpu_experiments(environ: Mapping[str, str] | None = None) -> frozenset[str]:
         import difflib
 
         nearest = difflib.get_close_matches(unknown[0], known, n=1)
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{ENVIRONMENT_VARIABLE} names {unknown[0]!r}, which is no experiment.",
             facts={"experiments": ", ".join(known)},
             hint=f"did you mean {nearest[0]}?" if nearest else None,

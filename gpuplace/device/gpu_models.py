@@ -20,13 +20,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 
 from gpuplace.errors import InvalidArgumentError
-
-__all__ = ["GPU_MODELS", "GPUModel", "find_model"]
-
-_MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,270 +71,48 @@ class GPUModel:
         return self.nvlink_bandwidth or self.pcie_bandwidth
 
 
-_DEVICE_QUERY = "deviceQuery of the CUDA samples, run on the device"
-_PYTORCH = "torch.cuda.get_device_properties, run on the device; rounded to a MiB"
-_TF_LOG = "TensorFlow's start-up log (totalMemory less freeMemory)"
-_ESTIMATE = "estimate: a CUDA 11 or 12 context with its kernels loaded"
+_SOURCES = {
+    "deviceQuery": "deviceQuery of the CUDA samples, run on the device",
+    "PyTorch": "torch.cuda.get_device_properties, run on the device; rounded to a MiB",
+    "TensorFlow": "TensorFlow's start-up log (totalMemory less freeMemory)",
+    "estimate": "estimate: a CUDA 11 or 12 context with its kernels loaded",
+}
+"""The sources that several models name by a word; others are written out."""
 
 # Each way, 16 lanes, after line coding: PCI Express Base Specification, revisions 2.0, 3.0, 4.0, 5.0.
-_PCIE2, _PCIE3, _PCIE4, _PCIE5 = 8.0e9, 15.75e9, 31.5e9, 63.0e9
+_PCIE = {"2": 8.0e9, "3": 15.75e9, "4": 31.5e9, "5": 63.0e9}
 
 
-def _sources(sheet: str, memory: str, context: str) -> Mapping[str, str]:
-    return MappingProxyType(
-        {
-            "*": sheet,
-            "memory_bytes": memory,
-            "context_bytes": context,
-            "compute_capability": "CUDA C++ Programming Guide, section Compute Capabilities",
-            "pcie_bandwidth": "PCI Express Base Specification, 16 lanes each way",
-        }
+def _model(block: str) -> GPUModel:
+    """A model from its lines in ``gpu_models.txt``."""
+    name, *lines = block.splitlines()
+    facts = dict(line.split(": ", 1) for line in lines)
+    major, minor = facts["compute_capability"].split(".")
+    sources = {
+        "*": facts["sheet"],
+        "memory_bytes": _SOURCES.get(facts["source of memory_bytes"], facts["source of memory_bytes"]),
+        "context_bytes": _SOURCES.get(facts["source of context_bytes"], facts["source of context_bytes"]),
+        "compute_capability": "CUDA C++ Programming Guide, section Compute Capabilities",
+        "pcie_bandwidth": "PCI Express Base Specification, 16 lanes each way",
+    }
+    return GPUModel(
+        name,
+        aliases=tuple(facts["aliases"].split(", ")) if "aliases" in facts else (),
+        memory_bytes=int(facts["memory_bytes"]),
+        context_bytes=int(facts["context_bytes"]),
+        compute_capability=(int(major), int(minor)),
+        sm_count=int(facts["sm_count"]),
+        clock_hz=float(facts["clock_hz"]),
+        memory_bandwidth=float(facts["memory_bandwidth"]),
+        fp32_flops=float(facts["fp32_flops"]),
+        pcie_bandwidth=_PCIE[facts["pcie"]],
+        nvlink_bandwidth=float(facts.get("nvlink_bandwidth", 0)),
+        sources=MappingProxyType(sources),
     )
 
 
-GPU_MODELS: tuple[GPUModel, ...] = (
-    GPUModel(
-        "Tesla K20m",
-        aliases=("K20",),
-        memory_bytes=4_972_412_928,
-        context_bytes=72 * _MIB,
-        compute_capability=(3, 5),
-        sm_count=13,
-        clock_hz=705.5e6,
-        memory_bandwidth=208e9,
-        fp32_flops=3.52e12,
-        pcie_bandwidth=_PCIE2,
-        sources=_sources(
-            "Tesla K20 GPU Accelerator, board specification BD-06455-001", _DEVICE_QUERY, _TF_LOG
-        ),
-    ),
-    GPUModel(
-        "Tesla K40c",
-        aliases=("K40", "K40m"),
-        memory_bytes=11_995_578_368,
-        context_bytes=76 * _MIB,
-        compute_capability=(3, 5),
-        sm_count=15,
-        clock_hz=745e6,
-        memory_bandwidth=288e9,
-        fp32_flops=4.29e12,
-        pcie_bandwidth=_PCIE3,
-        sources=_sources(
-            "Tesla K40 GPU Active Accelerator, board specification BD-06949-001", _DEVICE_QUERY, _TF_LOG
-        ),
-    ),
-    GPUModel(
-        "Tesla K80",
-        memory_bytes=11_995_578_368,
-        context_bytes=76 * _MIB,
-        compute_capability=(3, 7),
-        sm_count=13,
-        clock_hz=823.5e6,
-        memory_bandwidth=240e9,
-        fp32_flops=4.37e12,
-        pcie_bandwidth=_PCIE3,
-        sources=_sources(
-            "Tesla K80 GPU Accelerator, board specification BD-07317-001; half a board, with GPU boost",
-            _DEVICE_QUERY,
-            _TF_LOG,
-        ),
-    ),
-    GPUModel(
-        "GeForce GTX 1080 Ti",
-        aliases=("1080Ti", "GTX1080Ti"),
-        memory_bytes=11_721_506_816,
-        context_bytes=164 * _MIB,
-        compute_capability=(6, 1),
-        sm_count=28,
-        clock_hz=1582e6,
-        memory_bandwidth=484e9,
-        fp32_flops=11.34e12,
-        pcie_bandwidth=_PCIE3,
-        sources=_sources(
-            "GeForce GTX 1080 Ti, specifications page; FLOP/s = 3584 cores x 2 x boost clock",
-            _DEVICE_QUERY,
-            _TF_LOG,
-        ),
-    ),
-    GPUModel(
-        "Tesla P100-PCIE-16GB",
-        aliases=("P100", "P100-16", "P100-PCIE"),
-        memory_bytes=17_071_734_784,
-        context_bytes=287 * _MIB,
-        compute_capability=(6, 0),
-        sm_count=56,
-        clock_hz=1328.5e6,
-        memory_bandwidth=732e9,
-        fp32_flops=9.3e12,
-        pcie_bandwidth=_PCIE3,
-        sources=_sources(
-            "NVIDIA Tesla P100 GPU Accelerator, data sheet for PCIe-based servers", _DEVICE_QUERY, _TF_LOG
-        ),
-    ),
-    GPUModel(
-        "Tesla P100-SXM2-16GB",
-        aliases=("P100-SXM2",),
-        memory_bytes=17_071_734_784,
-        context_bytes=287 * _MIB,
-        compute_capability=(6, 0),
-        sm_count=56,
-        clock_hz=1480.5e6,
-        memory_bandwidth=732e9,
-        fp32_flops=10.6e12,
-        pcie_bandwidth=_PCIE3,
-        nvlink_bandwidth=80e9,
-        sources=_sources(
-            "NVIDIA Tesla P100 GPU Accelerator, data sheet for NVLink-optimized servers",
-            _DEVICE_QUERY,
-            _TF_LOG,
-        ),
-    ),
-    GPUModel(
-        "Tesla V100-SXM2-16GB",
-        aliases=("V100", "V100-16", "V100-SXM2"),
-        memory_bytes=16_945_512_448,
-        context_bytes=424 * _MIB,
-        compute_capability=(7, 0),
-        sm_count=80,
-        clock_hz=1530e6,
-        memory_bandwidth=900e9,
-        fp32_flops=15.7e12,
-        pcie_bandwidth=_PCIE3,
-        nvlink_bandwidth=150e9,
-        sources=_sources("NVIDIA V100 Tensor Core GPU, data sheet", _DEVICE_QUERY, _TF_LOG),
-    ),
-    GPUModel(
-        "Tesla V100-SXM2-32GB",
-        aliases=("V100-32",),
-        memory_bytes=34_058_272_768,
-        context_bytes=424 * _MIB,
-        compute_capability=(7, 0),
-        sm_count=80,
-        clock_hz=1530e6,
-        memory_bandwidth=900e9,
-        fp32_flops=15.7e12,
-        pcie_bandwidth=_PCIE3,
-        nvlink_bandwidth=150e9,
-        sources=_sources("NVIDIA V100 Tensor Core GPU, data sheet", _DEVICE_QUERY, _TF_LOG),
-    ),
-    GPUModel(
-        "Tesla T4",
-        memory_bytes=15_843_721_216,
-        context_bytes=113 * _MIB,
-        compute_capability=(7, 5),
-        sm_count=40,
-        clock_hz=1590e6,
-        memory_bandwidth=320e9,
-        fp32_flops=8.1e12,
-        pcie_bandwidth=_PCIE3,
-        sources=_sources("NVIDIA T4 Tensor Core GPU, data sheet", _DEVICE_QUERY, _TF_LOG),
-    ),
-    GPUModel(
-        "NVIDIA GeForce RTX 3090",
-        aliases=("3090", "RTX3090"),
-        memory_bytes=25_447_170_048,
-        context_bytes=450 * _MIB,
-        compute_capability=(8, 6),
-        sm_count=82,
-        clock_hz=1695e6,
-        memory_bandwidth=936e9,
-        fp32_flops=35.6e12,
-        pcie_bandwidth=_PCIE4,
-        sources=_sources(
-            "NVIDIA Ampere GA102 GPU Architecture, white paper, table of GeForce RTX 3090",
-            _DEVICE_QUERY,
-            _ESTIMATE,
-        ),
-    ),
-    GPUModel(
-        "NVIDIA A100-SXM4-40GB",
-        aliases=("A100", "A100-40", "A100-SXM4"),
-        memory_bytes=42_505_273_344,
-        context_bytes=450 * _MIB,
-        compute_capability=(8, 0),
-        sm_count=108,
-        clock_hz=1410e6,
-        memory_bandwidth=1555e9,
-        fp32_flops=19.5e12,
-        pcie_bandwidth=_PCIE4,
-        nvlink_bandwidth=300e9,
-        sources=_sources("NVIDIA A100 Tensor Core GPU, data sheet", _DEVICE_QUERY, _ESTIMATE),
-    ),
-    GPUModel(
-        "NVIDIA A100-SXM4-80GB",
-        aliases=("A100-80",),
-        memory_bytes=81_251 * _MIB,
-        context_bytes=450 * _MIB,
-        compute_capability=(8, 0),
-        sm_count=108,
-        clock_hz=1410e6,
-        memory_bandwidth=2039e9,
-        fp32_flops=19.5e12,
-        pcie_bandwidth=_PCIE4,
-        nvlink_bandwidth=300e9,
-        sources=_sources("NVIDIA A100 Tensor Core GPU, data sheet", _PYTORCH, _ESTIMATE),
-    ),
-    GPUModel(
-        "NVIDIA L4",
-        memory_bytes=23_583_784_960,
-        context_bytes=450 * _MIB,
-        compute_capability=(8, 9),
-        sm_count=58,
-        clock_hz=2040e6,
-        memory_bandwidth=300e9,
-        fp32_flops=30.3e12,
-        pcie_bandwidth=_PCIE4,
-        sources=_sources("NVIDIA L4 Tensor Core GPU, data sheet", _DEVICE_QUERY, _ESTIMATE),
-    ),
-    GPUModel(
-        "NVIDIA H100 80GB HBM3",
-        aliases=("H100", "H100-80", "H100-SXM5", "H100-SXM"),
-        memory_bytes=85_028_896_768,
-        context_bytes=550 * _MIB,
-        compute_capability=(9, 0),
-        sm_count=132,
-        clock_hz=1980e6,
-        memory_bandwidth=3350e9,
-        fp32_flops=67e12,
-        pcie_bandwidth=_PCIE5,
-        nvlink_bandwidth=450e9,
-        sources=_sources(
-            "NVIDIA H100 Tensor Core GPU, data sheet, column H100 SXM", _DEVICE_QUERY, _ESTIMATE
-        ),
-    ),
-    GPUModel(
-        "NVIDIA H200",
-        aliases=("H200-141", "H200-SXM"),
-        memory_bytes=150_121_545_728,
-        context_bytes=550 * _MIB,
-        compute_capability=(9, 0),
-        sm_count=132,
-        clock_hz=1980e6,
-        memory_bandwidth=4800e9,
-        fp32_flops=67e12,
-        pcie_bandwidth=_PCIE5,
-        nvlink_bandwidth=450e9,
-        sources=_sources(
-            "NVIDIA H200 Tensor Core GPU, data sheet, column H200 SXM", _DEVICE_QUERY, _ESTIMATE
-        ),
-    ),
-    GPUModel(
-        "NVIDIA B200",
-        aliases=("B200-180",),
-        memory_bytes=182_642 * _MIB,
-        context_bytes=550 * _MIB,
-        compute_capability=(10, 0),
-        sm_count=148,
-        clock_hz=1965e6,
-        memory_bandwidth=7700e9,
-        fp32_flops=75e12,
-        pcie_bandwidth=_PCIE5,
-        nvlink_bandwidth=900e9,
-        sources=_sources(
-            "NVIDIA HGX B200, data sheet, an eighth of the eight-GPU figures", _PYTORCH, _ESTIMATE
-        ),
-    ),
-)
+_, *_BLOCKS = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").split("\n\n")
+GPU_MODELS: tuple[GPUModel, ...] = tuple(map(_model, _BLOCKS))
 """All models, oldest first."""
 
 _NOISE = re.compile(r"nvidia|tesla|geforce|gtx|rtx|[\s_-]+")
@@ -372,9 +147,7 @@ def find_model(name: str) -> GPUModel:
     import difflib
 
     nearest = difflib.get_close_matches(_key(name), _BY_KEY, n=1, cutoff=0.5)
-    raise InvalidArgumentError(
-        None,
-        None,
+    raise InvalidArgumentError.of(
         f"Unknown GPU model '{name if len(name) <= _SHOWN else name[:_SHOWN] + '...'}'.",
         facts={"known models": ", ".join(known.name for known in GPU_MODELS)},
         hint=_BY_KEY[nearest[0]].name if nearest else None,

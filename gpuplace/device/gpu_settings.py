@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-__all__ = ["GPUSettings"]
-
 
 @dataclass(frozen=True, slots=True)
 class GPUSettings:

@@ -21,9 +21,7 @@ def check_count(count: int, kind: str, most: int) -> None:
         ResourceExhaustedError: more than `most` devices.
     """
     if count > most:
-        raise ResourceExhaustedError(
-            None,
-            None,
+        raise ResourceExhaustedError.of(
             f"A machine with {count if count < 1 << 64 else 'more than 2**64'} {kind} devices is not simulated",
             facts={"most": f"{most} of that type"},
             hint=f"at most {most} {kind} devices, in the machine's text, in device_count and in virtual_devices",

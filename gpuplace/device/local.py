@@ -17,8 +17,6 @@ from gpuplace.device.gpu_models import GPU_MODELS, GPUModel
 from gpuplace.device.physical_gpu import PhysicalGPU, normalize_pci_bus_id
 from gpuplace.errors import InternalError
 
-__all__ = ["local_gpus"]
-
 _KNOWN = {model.name: model for model in GPU_MODELS}
 _CORES_PER_SM = {
     (3, 0): 192,
@@ -65,9 +63,7 @@ def local_gpus(nvml: Any = None) -> tuple[PhysicalGPU, ...]:
 
 
 def _failure(doing: str, error: Exception) -> InternalError:
-    return InternalError(
-        None,
-        None,
+    return InternalError.of(
         f"The NVIDIA driver failed while {doing}: {error}",
         hint="see what nvidia-smi says; use_machine('cpu') works without the GPU",
     )

@@ -33,8 +33,6 @@ from gpuplace.display import above, notebook_view
 from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.typing import ConfigLike, DataFrame
 
-__all__ = ["ENVIRONMENT_VARIABLE", "Machine", "default_machine"]
-
 ENVIRONMENT_VARIABLE = "GPUPLACE_MACHINE"
 """Environment variable with the text of the default machine."""
 
@@ -98,19 +96,15 @@ class Machine:
             ResourceExhaustedError: more devices than are simulated.
         """
         if gpus < 0 or cpus < 1:
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"A machine has at least one CPU and no fewer than 0 GPUs; got cpus={cpus}, gpus={gpus}.",
+            raise InvalidArgumentError.of(
+                f"A machine has at least one CPU and no fewer than 0 GPUs; got cpus={cpus}, gpus={gpus}."
             )
         check_count(gpus, "GPU", MAX_GPUS)
         check_count(cpus, "CPU", MAX_DEVICES)
         model = find_model(gpu) if isinstance(gpu, str) else gpu
         slots = [None] * gpus if pci_bus_ids is None else list(pci_bus_ids)
         if len(slots) != gpus:
-            raise InvalidArgumentError(
-                None, None, f"{gpus} GPUs need {gpus} PCI bus ids, got {len(slots)}: {slots}"
-            )
+            raise InvalidArgumentError.of(f"{gpus} GPUs need {gpus} PCI bus ids, got {len(slots)}: {slots}")
         return cls(gpus=_install([(model, slot) for slot in slots]), cpus=cpus)
 
     @classmethod
@@ -189,8 +183,8 @@ class Machine:
         settings = GPUSettings.from_config(config)
         cpus = settings.device_count.get("CPU", self.cpus) if self.cpus else 0
         if self.cpus and cpus < 1:
-            raise NotFoundError(
-                None, None, "No CPU devices are available in this process", hint="device_count CPU >= 1"
+            raise NotFoundError.of(
+                "No CPU devices are available in this process", hint="device_count CPU >= 1"
             )
         check_count(cpus, "CPU", MAX_DEVICES)
         devices = [DeviceAttributes(f"{PREFIX}/device:CPU:{index}", "CPU") for index in range(cpus)]
@@ -297,7 +291,7 @@ def _install(wanted: list[tuple[GPUModel, str | None]]) -> tuple[PhysicalGPU, ..
     gpus.sort(key=lambda gpu: gpu.pci_bus_id)
     for before, gpu in zip(gpus, gpus[1:], strict=False):
         if before.pci_bus_id == gpu.pci_bus_id:
-            raise InvalidArgumentError(None, None, f"Two GPUs in one slot: {gpu.pci_bus_id}.")
+            raise InvalidArgumentError.of(f"Two GPUs in one slot: {gpu.pci_bus_id}.")
     return tuple(gpu.at(index) for index, gpu in enumerate(gpus))
 
 
@@ -369,9 +363,7 @@ def _parse_priority(part: str, text: str) -> dict[str, int]:
 
 
 def _not_understood(text: str, what: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        None,
-        None,
+    return InvalidArgumentError.of(
         f"Machine '{text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}' is not understood: {what}.",
         facts={
             "allowed": "'local', 'cpu', or parts separated by ',' or '+': 'N CPU', 'Nx MODEL', 'MODEL @ PCI-BUS-ID', "

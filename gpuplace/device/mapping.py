@@ -29,8 +29,6 @@ from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.device.visible import Visibility
 from gpuplace.errors import InternalError, InvalidArgumentError, UnknownError
 
-__all__ = ["MappingRow", "VirtualGPU", "default_memory_limit", "gpu_devices", "map_gpus", "mapping_rows"]
-
 _MIB = 1 << 20
 _INT32 = re.compile(r"\s*[+-]?([0-9]+)\s*")
 _SAME_DEVICE_STRENGTH = (1 << 31) - 1
@@ -85,13 +83,11 @@ def default_memory_limit(gpu: PhysicalGPU, settings: GPUSettings, release: str |
     """
     fraction = settings.per_process_gpu_memory_fraction
     if not math.isfinite(fraction):
-        raise InvalidArgumentError(
-            None, None, f"per_process_gpu_memory_fraction is {fraction}", hint="a number from 0 to 1"
+        raise InvalidArgumentError.of(
+            f"per_process_gpu_memory_fraction is {fraction}", hint="a number from 0 to 1"
         )
     if (fraction > 1.0 or settings.use_unified_memory) and gpu.model.compute_capability < (6, 0):
-        raise InternalError(
-            None,
-            None,
+        raise InternalError.of(
             "Unified memory on GPUs with compute capability lower than 6.0 (pre-Pascal class GPUs) does not support "
             "oversubscription.",
             facts={
@@ -147,8 +143,8 @@ def map_gpus(visibility: Visibility, settings: GPUSettings) -> list[VirtualGPU]:
 
 def _limit_bytes(megabytes: float) -> int:
     if not math.isfinite(megabytes):
-        raise InvalidArgumentError(
-            None, None, f"memory_limit_mb of a virtual device is {megabytes}", hint="a number of MiB"
+        raise InvalidArgumentError.of(
+            f"memory_limit_mb of a virtual device is {megabytes}", hint="a number of MiB"
         )
     return int(megabytes) * _MIB
 
@@ -163,24 +159,20 @@ def _visible_order(text: str, visibility: Visibility) -> list[int]:
         digits = _INT32.fullmatch(entry)
         size = number_of(digits[1]) if digits else 1 << 64
         if digits is None or size > 1 << 31 or (size == 1 << 31 and "-" not in entry):
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"Could not parse entry in 'visible_device_list': '{entry}'. visible_device_list = {text}",
                 hint="numbers separated by commas, for example '1,0'",
             )
         number = -size if "-" in entry else size
         if not 0 <= number < count:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"'visible_device_list' listed an invalid GPU id '{number}' but visible device count is {count}",
                 facts=_visible_facts(visibility),
                 hint="visible_device_list counts the GPUs that CUDA_VISIBLE_DEVICES leaves, from 0",
             )
         order.append(number)
     if len(set(order)) < len(order):
-        raise InvalidArgumentError(None, None, f"visible_device_list contained a duplicate entry: {text}")
+        raise InvalidArgumentError.of(f"visible_device_list contained a duplicate entry: {text}")
     return order
 
 
@@ -199,26 +191,20 @@ def _check_virtual(settings: GPUSettings, count: int, valid: int) -> None:
     """What TensorFlow checks before it makes virtual devices, in its order."""
     wanted = len(settings.virtual_devices)
     if settings.per_process_gpu_memory_fraction > 0:
-        raise InvalidArgumentError(
-            None, None, "It's invalid to set per_process_gpu_memory_fraction when virtual_devices is set."
+        raise InvalidArgumentError.of(
+            "It's invalid to set per_process_gpu_memory_fraction when virtual_devices is set."
         )
     if count < wanted:
-        raise UnknownError(
-            None,
-            None,
-            f"Not enough GPUs to create virtual devices. num_gpus_to_use: {count} #virtual_devices: {wanted}",
+        raise UnknownError.of(
+            f"Not enough GPUs to create virtual devices. num_gpus_to_use: {count} #virtual_devices: {wanted}"
         )
     if settings.visible_device_list and valid != wanted:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             "The number of GPUs in visible_device_list doesn't match the number of elements in the virtual_devices "
-            f"list. #GPUs in visible_device_list: {valid} virtual_devices.size(): {wanted}",
+            f"list. #GPUs in visible_device_list: {valid} virtual_devices.size(): {wanted}"
         )
     if valid != wanted:
-        raise UnknownError(
-            None,
-            None,
+        raise UnknownError.of(
             "The number of valid GPUs doesn't match the number of elements in the virtual_devices list. "
             f"#valid GPUs: {valid} virtual_devices.size(): {wanted}",
             hint="one entry of virtual_devices for each visible GPU, or a visible_device_list of as many",

@@ -34,11 +34,25 @@ from typing import NamedTuple
 from gpuplace.device.limits import number_of
 from gpuplace.errors import InvalidArgumentError
 
-__all__ = ["ParsedName", "canonicalize_device_name", "full_name", "parse_local_name", "parse_name"]
-
 _JOB = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?=/|\Z)")
 _TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?=[/:]|\Z)")
 _DIGITS = re.compile(r"[0-9]+")
+
+
+def device_text(
+    job: str | None, replica: int | None, task: int | None, device_type: str | None, index: int | None
+) -> str:
+    """The canonical text of the parts of a name; an index without a type is not printed."""
+    text = ""
+    if job is not None:
+        text += f"/job:{job}"
+    if replica is not None:
+        text += f"/replica:{replica}"
+    if task is not None:
+        text += f"/task:{task}"
+    if device_type is not None:
+        text += f"/device:{device_type}:{'*' if index is None else index}"
+    return text
 
 
 class ParsedName(NamedTuple):
@@ -57,16 +71,7 @@ class ParsedName(NamedTuple):
 
     def to_string(self) -> str:
         """The canonical text. An id without a type is not printed, a type without an id ends in ``:*``."""
-        text = ""
-        if self.job is not None:
-            text += f"/job:{self.job}"
-        if self.replica is not None:
-            text += f"/replica:{self.replica}"
-        if self.task is not None:
-            text += f"/task:{self.task}"
-        if self.type is not None:
-            text += f"/device:{self.type}:{'*' if self.id is None else self.id}"
-        return text
+        return device_text(*self)
 
     def to_legacy_string(self) -> str:
         """The text of releases before 1.4: ``/job:ps/gpu:0`` for ``/job:ps/device:GPU:0``."""
@@ -167,10 +172,8 @@ class ParsedName(NamedTuple):
             return self
         if mine is None:
             return self._replace(**{part: theirs})
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Cannot merge devices with incompatible {plural}: '{self.to_string()}' and '{other.to_string()}'",
+        raise InvalidArgumentError.of(
+            f"Cannot merge devices with incompatible {plural}: '{self.to_string()}' and '{other.to_string()}'"
         )
 
 
@@ -234,14 +237,12 @@ def canonicalize_device_name(fullname: str, basename: str) -> str:
     """
     base = parse_name(basename)
     if base is None:
-        raise InvalidArgumentError(
-            None, None, f"Could not parse basename: {basename} into a device specification."
-        )
+        raise InvalidArgumentError.of(f"Could not parse basename: {basename} into a device specification.")
     if not base.is_complete:
-        raise InvalidArgumentError(None, None, f"Basename: {basename} should be fully specified.")
+        raise InvalidArgumentError.of(f"Basename: {basename} should be fully specified.")
     parsed = parse_local_name(fullname) or parse_name(fullname)
     if parsed is None:
-        raise InvalidArgumentError(None, None, f"Could not parse {fullname} into a device specification.")
+        raise InvalidArgumentError.of(f"Could not parse {fullname} into a device specification.")
     return parsed.merge_unset(base).to_string()
 
 

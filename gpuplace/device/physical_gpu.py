@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from gpuplace.device.gpu_models import GPUModel
 from gpuplace.errors import InvalidArgumentError
 
-__all__ = ["PhysicalGPU"]
-
 _PCI_BUS_ID = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])", re.IGNORECASE)
 _SECOND_SOCKET_BUS = 0x80
 _UUID_NAMESPACE = uuid.UUID("6f1a7d0e-3c55-5d0b-9b1c-0f8f4a7e2b10")
@@ -29,9 +27,7 @@ def normalize_pci_bus_id(text: str) -> str:
     """
     match = _PCI_BUS_ID.fullmatch(text.strip())
     if match is None:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"'{text}' is not a PCI bus id.",
             hint="write domain:bus:device.function in hexadecimal, for example 0000:05:00.0",
         )

@@ -20,7 +20,13 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from gpuplace import release
-from gpuplace.device.parsed_name import ParsedName, canonicalize_device_name, parse_local_name, parse_name
+from gpuplace.device.parsed_name import (
+    ParsedName,
+    canonicalize_device_name,
+    device_text,
+    parse_local_name,
+    parse_name,
+)
 
 __all__ = [
     "DeviceSpec",
@@ -176,27 +182,15 @@ class DeviceSpec:
         Raises:
             TypeError: a keyword that is not one of the five parts.
         """
-        parts: dict[str, Any] = {
-            "job": self.job,
-            "replica": self.replica,
-            "task": self.task,
-            "device_type": self.device_type,
-            "device_index": self.device_index,
-        }
-        return type(self)(**(parts | kwargs))
+        names = ("job", "replica", "task", "device_type", "device_index")
+        return type(self)(**(dict(zip(names, self._parts(), strict=True)) | kwargs))
 
     def to_string(self) -> str:
         """The canonical name; an index without a type is not printed."""
-        text = ""
-        if self.job is not None:
-            text += f"/job:{self.job}"
-        if self.replica is not None:
-            text += f"/replica:{self.replica}"
-        if self.task is not None:
-            text += f"/task:{self.task}"
-        if self.device_type is not None:
-            text += f"/device:{self.device_type}:{'*' if self.device_index is None else self.device_index}"
-        return text
+        return device_text(*self._parts())
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.job, self.replica, self.task, self.device_type, self.device_index
 
     def _set(self, *parts: Any) -> None:
         self.job, self.replica, self.task, self.device_type, self.device_index = parts

@@ -29,8 +29,6 @@ from gpuplace.device.limits import number_of
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.errors import InvalidArgumentError
 
-__all__ = ["Visibility", "cuda_order", "visible_gpus"]
-
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 DEVICE_ORDER = "CUDA_DEVICE_ORDER"
 
@@ -94,9 +92,7 @@ def _choose(text: str, ordered: Sequence[PhysicalGPU]) -> tuple[list[PhysicalGPU
     if not text:
         return [], "is empty, so no GPU is visible"
     if text.startswith("MIG-"):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{VISIBLE_DEVICES}='{text}' names a MIG instance, and GPUs divided by MIG are not modelled.",
             hint="name whole GPUs, by id or by UUID (GPU-...)",
         )

@@ -19,8 +19,6 @@ import threading
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-__all__ = ["Collections"]
-
 
 class Collections:
     """The part of a graph that holds its collections."""

@@ -45,7 +45,7 @@ class LongList(Sequence[Item]):
         self._parts = tuple(part for part in parts if part[0] and part[1] > 0)
         self._ends = tuple(accumulate(len(items) * times for items, times in self._parts))
         if self._ends and self._ends[-1] > MAX_LENGTH:
-            raise InvalidArgumentError(None, None, f"Number of outputs is too big: {self._ends[-1]}")
+            raise InvalidArgumentError.of(f"Number of outputs is too big: {self._ends[-1]}")
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
@@ -96,7 +96,7 @@ def repeated(item: Item, times: int) -> Sequence[Item]:
         InvalidArgumentError: more than `MAX_LENGTH` times, or fewer than 0.
     """
     if times < 0:
-        raise InvalidArgumentError(None, None, f"Value for number_attr() {times} < 0")
+        raise InvalidArgumentError.of(f"Value for number_attr() {times} < 0")
     return (item,) * times if times <= SHORT else LongList([((item,), times)])
 
 

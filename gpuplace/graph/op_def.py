@@ -220,28 +220,22 @@ class OpRegistry:
     Safe to use from several threads; the file is read at the first question about an op.
     """
 
-    def __init__(self) -> None:
-        self._release: str | None = None
+    def __init__(self, release: str | None = None) -> None:
+        self.release = release
+        """``"1.15"``, ``"2.21"``, or None for a registry that started empty."""
         self._parsed: dict[str, OpDef] = {}
         self._lock = threading.Lock()
 
     @classmethod
     def load(cls, release: str | None = None) -> OpRegistry:
         """A new registry of everything that ``release`` registers (see ``release.rules``)."""
-        registry = cls()
-        registry._release = rules(release)
-        return registry
-
-    @property
-    def release(self) -> str | None:
-        """``"1.15"``, ``"2.21"``, or None for a registry that started empty."""
-        return self._release
+        return cls(rules(release))
 
     @cached_property
     def _file(self) -> DataFile:
-        if self._release is None:
+        if self.release is None:
             return DataFile({}, {})
-        return _read_ops(self._release)
+        return _read_ops(self.release)
 
     def get(self, name: str) -> OpDef | None:
         """The definition of an op, or None for a name that is not registered."""
@@ -257,12 +251,10 @@ class OpRegistry:
             import difflib
 
             similar = difflib.get_close_matches(name, self.names(), n=3, cutoff=0.75)
-            raise NotFoundError(
-                None,
-                None,
+            raise NotFoundError.of(
                 f"Op type not registered '{name}' in binary running on {platform.node()}. Make sure the Op and Kernel"
                 " are registered in the binary running in this process.",
-                facts={"catalogue": f"TensorFlow {self._release}" if self._release else "a private one"},
+                facts={"catalogue": f"TensorFlow {self.release}" if self.release else "a private one"},
                 hint=f"did you mean {' or '.join(similar)}?" if similar else None,
             )
         return found
@@ -280,11 +272,8 @@ class OpRegistry:
         with self._lock:
             known = self.get(op_def.name)
             if known is not None and known != op_def:
-                raise AlreadyExistsError(
-                    None,
-                    None,
-                    f"Op with name {op_def.name}",
-                    facts={"registered": str(known), "now": str(op_def)},
+                raise AlreadyExistsError.of(
+                    f"Op with name {op_def.name}", facts={"registered": str(known), "now": str(op_def)}
                 )
             return self._parsed.setdefault(op_def.name, op_def)
 

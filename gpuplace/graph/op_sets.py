@@ -10,31 +10,6 @@ stateful or takes references says its ``OpDef``. What one rule of TensorFlow's p
 
 from __future__ import annotations
 
-__all__ = [
-    "ASSIGNMENTS",
-    "BRANCH_OPS",
-    "CALL_OPS",
-    "CONSTANT_OPS",
-    "CONTROL_FLOW_OPS",
-    "ENDS_OF_FUNCTIONS",
-    "ENTERS",
-    "EXITS",
-    "IDENTITY_OPS",
-    "LOOP_OPS",
-    "MERGES",
-    "METADATA_OPS",
-    "NEXT_ITERATIONS",
-    "PARAMETER_SERVER_OPS",
-    "PLACEHOLDERS",
-    "RECEIVES",
-    "REFERENCE_VARIABLES",
-    "SENDS",
-    "SWITCHES",
-    "TRANSFERS",
-    "VARIABLE_OPS",
-    "WHILE_OPS",
-]
-
 # Control flow
 
 SWITCHES = frozenset({"Switch", "RefSwitch"})

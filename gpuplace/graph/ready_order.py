@@ -10,8 +10,6 @@ import heapq
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
-__all__ = ["ready_order"]
-
 Item = TypeVar("Item", bound=Hashable)
 
 

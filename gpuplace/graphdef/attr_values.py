@@ -19,7 +19,7 @@ def dtype_of(number: int) -> DType:
     try:
         return as_dtype(number)
     except TypeError:
-        raise InvalidArgumentError(None, None, f"Invalid data type number {number} in an attribute") from None
+        raise InvalidArgumentError.of(f"Invalid data type number {number} in an attribute") from None
 
 
 _MAX_DEPTH = 33
@@ -71,10 +71,8 @@ def _decode_list(proto: Any, depth: int = 0) -> tuple[Any, ...]:
 
 def _decode_function(proto: Any, depth: int) -> FunctionRef:
     if depth >= _MAX_DEPTH:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Function '{proto.name}' is nested more than {_MAX_DEPTH} levels deep in attributes of functions",
+        raise InvalidArgumentError.of(
+            f"Function '{proto.name}' is nested more than {_MAX_DEPTH} levels deep in attributes of functions"
         )
     return FunctionRef(
         proto.name, {name: decode_attr(value, depth + 1) for name, value in proto.attr.items()}

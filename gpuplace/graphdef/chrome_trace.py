@@ -25,8 +25,6 @@ from typing import Any
 
 from gpuplace.graphdef.messages import StepStats
 
-__all__ = ["step_of_chrome_trace"]
-
 _COMPUTE, _TENSORS = " Compute", " Tensors"
 _BYTES = re.compile(r"\brequested_bytes: (\d+)")
 _ALLOCATOR = re.compile(r"\ballocator_name: (\S+)")

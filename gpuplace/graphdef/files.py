@@ -21,8 +21,6 @@ from gpuplace.errors import (
     ResourceExhaustedError,
 )
 
-__all__ = ["GZIP", "MAX_BYTES", "decompressed", "file_error", "read_bytes", "too_large"]
-
 GZIP = b"\x1f\x8b"
 """What a gzip file begins with."""
 MAX_BYTES = (1 << 31) - 1
@@ -67,9 +65,7 @@ def file_error(path: Path, error: OSError | ValueError) -> OpError:
         A ``NotFoundError``, ``PermissionDeniedError`` or ``FailedPreconditionError``.
     """
     if isinstance(error, FileNotFoundError | ValueError):
-        return NotFoundError(
-            None, None, f"{str(path)[:300]}; No such file or directory", hint="check the path"
-        )
+        return NotFoundError.of(f"{str(path)[:300]}; No such file or directory", hint="check the path")
     is_denied = isinstance(error, PermissionError)
     return (PermissionDeniedError if is_denied else FailedPreconditionError)(
         None, None, f"{str(path)[:300]}; {error.strerror}", hint="check the path"
@@ -97,9 +93,7 @@ def decompressed(data: bytes, what: str, kind: str = "graph") -> bytes:
                 if len(unpacked) > limit:
                     raise too_large(what, f"{len(data)} bytes, more than {limit} when decompressed", kind)
     except (OSError, EOFError, zlib.error) as error:
-        raise DataLossError(
-            None, None, f"Can't decompress {what}: {error}", hint="is the file complete?"
-        ) from error
+        raise DataLossError.of(f"Can't decompress {what}: {error}", hint="is the file complete?") from error
     return bytes(unpacked)
 
 
@@ -115,9 +109,7 @@ def too_large(what: str, size: str, kind: str = "graph") -> ResourceExhaustedErr
         The error.
     """
     is_graph = kind == "graph"
-    return ResourceExhaustedError(
-        None,
-        None,
+    return ResourceExhaustedError.of(
         f"{what} is too large for a {kind}",
         facts={
             "size": size,

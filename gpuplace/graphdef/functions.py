@@ -31,9 +31,7 @@ def functions_by_name(functions: Iterable[Any], ops: OpRegistry) -> dict[str, An
     for function in functions:
         name = function.signature.name
         if name in ops:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"Cannot add function '{name}' because an op with the same name already exists.",
                 hint="give the function another name, where it is called too",
             )
@@ -45,9 +43,7 @@ def functions_by_name(functions: Iterable[Any], ops: OpRegistry) -> dict[str, An
 
 def function_exists(name: str) -> InvalidArgumentError:
     """The error of a library that would get a second function of a name."""
-    return InvalidArgumentError(
-        None,
-        None,
+    return InvalidArgumentError.of(
         f"Cannot add function '{name}' because a different function with the same name already exists.",
         hint="give one of the two another name, where it is called too",
     )

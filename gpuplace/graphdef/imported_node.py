@@ -139,7 +139,7 @@ class NodeReader:
         name, op_type, device, texts = proto.name, proto.op, proto.device, list(proto.input)
         if not VALID_OP_NAME.fullmatch(name):
             self._op_def_of(op_type, name)  # an unknown op comes first
-            raise InvalidArgumentError(None, None, f"Node '{name}': Node name contains invalid characters")
+            raise InvalidArgumentError.of(f"Node '{name}': Node name contains invalid characters")
         data = proto.SerializeToString(deterministic=True)
         start = sum(map(self._lengths.__getitem__, texts), self._lengths[op_type] + self._lengths[device])
         rest, group = _split_class(data[start + _length(name) :])
@@ -163,8 +163,8 @@ class NodeReader:
                     continue
                 source = sources[text] = split_tensor_name(text)
             if node.control_inputs:
-                raise InvalidArgumentError(
-                    None, None, f"Node '{name}': Control dependencies must come after regular dependencies"
+                raise InvalidArgumentError.of(
+                    f"Node '{name}': Control dependencies must come after regular dependencies"
                 )
             node.inputs.append(source)
         return node
@@ -224,9 +224,7 @@ def _checked_attrs(
 ) -> dict[str, Any]:
     """The attributes of a node, defaults included; InvalidArgumentError if they do not fit the signature."""
     if op_def.deprecation is not None and producer >= op_def.deprecation.version:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Op {op_def.name} is not available in GraphDef version {producer}. It has been removed in version"
             f" {op_def.deprecation.version}. {op_def.deprecation.explanation}.",
             facts={"node": name},
@@ -237,9 +235,7 @@ def _checked_attrs(
         if attr_name in added and added[attr_name] == attrs[attr_name]:
             del attrs[attr_name]
             continue
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"NodeDef mentions attr '{attr_name}' not in Op<{op_def}>; NodeDef: {{{{node {name}}}}}. (Check"
             f" whether your"
             " GraphDef-interpreting binary is up to date with your GraphDef-generating binary.).",
@@ -250,10 +246,8 @@ def _checked_attrs(
     for attr in op_def.attrs:
         if attr.name not in attrs:
             if not attr.has_default:
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"NodeDef missing attr '{attr.name}' from Op<{op_def}>; NodeDef: {{{{node {name}}}}}",
+                raise InvalidArgumentError.of(
+                    f"NodeDef missing attr '{attr.name}' from Op<{op_def}>; NodeDef: {{{{node {name}}}}}"
                 )
             attrs[attr.name] = attr.default
         else:
@@ -274,9 +268,7 @@ _CLASS = AttrDef(CLASS_ATTR, "list(string)")
 
 
 def _attr_error(fault: str, attr: AttrDef, node: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        None, None, f"{fault}\n\t for attr '{attr.name}'\n\t; NodeDef: {{{{node {node}}}}}"
-    )
+    return InvalidArgumentError.of(f"{fault}\n\t for attr '{attr.name}'\n\t; NodeDef: {{{{node {node}}}}}")
 
 
 def _checked(attr: AttrDef, value: Any, node: str) -> Any:
@@ -297,21 +289,17 @@ def _checked(attr: AttrDef, value: Any, node: str) -> Any:
                     v.short_name if isinstance(v, DType) else f'"{v.decode(errors="replace")}"'
                     for v in attr.allowed
                 )
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"Value for attr '{attr.name}' of {shown} is not in the list of allowed values:"
                     f" {allowed}\n\t; NodeDef:"
-                    f" {{{{node {node}}}}}",
+                    f" {{{{node {node}}}}}"
                 )
     size = len(items) if attr.is_list else value
     if attr.minimum is not None and isinstance(size, int) and size < attr.minimum:
         what = "Length" if attr.is_list else "Value"
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{what} for attr '{attr.name}' of {size} must be at least minimum {attr.minimum}\n\t; NodeDef:"
-            f" {{{{node {node}}}}}",
+            f" {{{{node {node}}}}}"
         )
     return value
 
@@ -320,18 +308,14 @@ def check_versions(versions: Any) -> None:
     """InvalidArgumentError if the graph says that this release cannot read it."""
     ours = GRAPH_DEF_VERSIONS[rules()]
     if versions.min_consumer > ours:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"GraphDef min consumer version {versions.min_consumer} above current version {ours} for"
             f" TensorFlow {rules()}."
-            "  Please upgrade TensorFlow.",
+            "  Please upgrade TensorFlow."
         )
     if ours in versions.bad_consumers:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"GraphDef disallows consumer version {ours}.  Please upgrade TensorFlow: this version is likely buggy.",
+        raise InvalidArgumentError.of(
+            f"GraphDef disallows consumer version {ours}.  Please upgrade TensorFlow: this version is likely buggy."
         )
 
 
@@ -371,7 +355,7 @@ def topological_order(
             found = position.get(source)
             if found is None:
                 text = f"^{source}" if output < 0 else source if output == 0 else f"{source}:{output}"
-                raise InvalidArgumentError(None, None, f"Node '{node.name}': Unknown input node '{text}'")
+                raise InvalidArgumentError.of(f"Node '{node.name}': Unknown input node '{text}'")
             if node.op_type in MERGES and output >= 0 and nodes[found].op_type in NEXT_ITERATIONS:
                 continue
             sources[index].append(found)
@@ -379,9 +363,7 @@ def topological_order(
     if len(order) < len(nodes):
         stuck = [nodes[index].name for index in sorted(set(range(len(nodes))).difference(order))]
         shown = ", ".join(stuck[:8]) + (", ..." if len(stuck) > 8 else "")
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"{len(stuck)} nodes in a cycle",
             facts={"waiting": shown},
             hint="only the edge from a NextIteration into a Merge may go backwards",

@@ -153,7 +153,7 @@ class _Import:
         for proto in message.node:
             name = proto.name
             if name in names:
-                raise InvalidArgumentError(None, None, f"Node '{name}' is not unique")
+                raise InvalidArgumentError.of(f"Node '{name}' is not unique")
             names.add(name)
             self.nodes.append(reader.read(proto))
         self.by_name = {node.name: node for node in self.nodes}
@@ -165,9 +165,7 @@ class _Import:
         if op_def is not None:
             fault = signature_fault(op_def)
             if fault is not None:
-                raise InvalidArgumentError(
-                    None, None, f"{fault}; in OpDef of '{op_type}'", facts={"node": node}
-                )
+                raise InvalidArgumentError.of(f"{fault}; in OpDef of '{op_type}'", facts={"node": node})
         else:
             op_def = self.graph.function_op_defs.get(op_type) or registry.lookup(op_type)
         return op_def, newer.get(op_type) if newer is not registry else None
@@ -295,11 +293,9 @@ class _Import:
         if op is None:
             return None
         if output >= len(op.outputs):
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"Node '{node.name}': Connecting to invalid output {output} of source node {source} which has"
-                f" {len(op.outputs)} outputs. Try using tf.compat.v1.experimental.output_all_intermediates(True).",
+                f" {len(op.outputs)} outputs. Try using tf.compat.v1.experimental.output_all_intermediates(True)."
             )
         return op.outputs[output]
 
@@ -310,18 +306,14 @@ class _Import:
         try:
             wanted = node.kind.input_types()
         except KeyError as error:
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"NodeDef missing attr {error} from Op<{node.op_def}>; NodeDef: {{{{node {node.name}}}}}",
+            raise InvalidArgumentError.of(
+                f"NodeDef missing attr {error} from Op<{node.op_def}>; NodeDef: {{{{node {node.name}}}}}"
             ) from None
         if len(wanted) != len(inputs):
             expected = listed(wanted, lambda dtype: str(dtype.short_name))
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"NodeDef expected inputs '{expected}' do not match {len(inputs)} inputs"
-                f" specified; Op<{node.op_def}>; NodeDef: {{{{node {node.name}}}}}",
+                f" specified; Op<{node.op_def}>; NodeDef: {{{{node {node.name}}}}}"
             )
         for index, (dtype, tensor) in enumerate(zip(wanted, inputs)):
             if (
@@ -330,12 +322,10 @@ class _Import:
                 or (not dtype.is_ref_dtype and dtype is tensor.dtype.base_dtype)
             ):
                 continue
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"Input {index} of node {node.name} was passed {tensor.dtype.short_name} from {tensor.name}"
                 f" incompatible with"
-                f" expected {dtype.short_name}.",
+                f" expected {dtype.short_name}."
             )
 
     def _group(self, group: bytes, names: Mapping[str, str]) -> bytes:
@@ -408,9 +398,7 @@ class _Import:
 
 
 def _too_many_outputs(node: ImportedNode, count: int) -> ResourceExhaustedError:
-    return ResourceExhaustedError(
-        None,
-        None,
+    return ResourceExhaustedError.of(
         f"Node '{node.name}' ({node.op_type}) and those before it have more outputs than fit a graph of this size",
         facts={"outputs of the node": str(count), "allowed": f"{_MAX_OUTPUTS} in all, 16 a node, 1 an input"},
         hint="is the length that the node declares right? gpuplace.place() needs no tensors and takes it",
@@ -422,11 +410,8 @@ def _check_depth(function: Any) -> None:
     try:
         FunctionDef.FromString(function.SerializeToString())
     except (DecodeError, EncodeError) as error:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Function '{function.signature.name}' cannot be read",
-            facts={"because": str(error)},
+        raise InvalidArgumentError.of(
+            f"Function '{function.signature.name}' cannot be read", facts={"because": str(error)}
         ) from None
 
 

@@ -75,8 +75,8 @@ def load_graph_def(
     try:
         return _chosen(_message(source), tags, signature, clear_devices=clear_devices)
     except MemoryError:
-        raise ResourceExhaustedError(
-            None, None, "Out of memory while reading a graph", hint="is it a graph at all?"
+        raise ResourceExhaustedError.of(
+            "Out of memory while reading a graph", hint="is it a graph at all?"
         ) from None
 
 
@@ -122,8 +122,8 @@ def _own(message: Any, kind: Any) -> Any:
     try:
         return kind.FromString(message.SerializeToString())
     except (DecodeError, EncodeError) as error:
-        raise DataLossError(
-            None, None, f"Can't copy the given {kind.DESCRIPTOR.name}", facts={"because": str(error)}
+        raise DataLossError.of(
+            f"Can't copy the given {kind.DESCRIPTOR.name}", facts={"because": str(error)}
         ) from None
 
 
@@ -149,8 +149,8 @@ def read_file(path: Path) -> tuple[bytes, str, Path]:
         if path.is_dir():
             found = [path / name for name in SAVED_MODEL_FILES if (path / name).exists()]
             if not found:
-                raise NotFoundError(
-                    None, None, f"SavedModel file does not exist at: {path}/{{{'|'.join(SAVED_MODEL_FILES)}}}"
+                raise NotFoundError.of(
+                    f"SavedModel file does not exist at: {path}/{{{'|'.join(SAVED_MODEL_FILES)}}}"
                 )
             path = found[0]
         data = read_bytes(path)
@@ -172,9 +172,7 @@ def _parse(kind: Any, data: bytes, what: str) -> Any:
     except DecodeError as error:
         if kind is GraphDef and (text := _as_text(data)) is not None:
             return _parse_text(kind, text, what)
-        raise DataLossError(
-            None,
-            None,
+        raise DataLossError.of(
             f"Can't parse {what} as binary proto",
             facts={"because": str(error), "size": f"{len(data)} bytes"},
             hint="is the file complete? A graph as text has to end in .pbtxt; gpuplace.parse_log reads logs",
@@ -192,9 +190,7 @@ def _parse_text(kind: Any, data: bytes, what: str) -> Any:
     try:
         return text_format.Parse(data.decode(), kind())
     except (text_format.ParseError, UnicodeDecodeError, RecursionError) as error:
-        raise DataLossError(
-            None,
-            None,
+        raise DataLossError.of(
             f"Can't parse {what} as text proto",
             facts={"because": str(error)[:_SHOWN]},
             hint="is the file complete?",

@@ -22,8 +22,6 @@ from gpuplace.graphdef.chrome_trace import step_of_chrome_trace
 from gpuplace.graphdef.load import read_file
 from gpuplace.graphdef.messages import DecodeError, RunMetadata, StepStats, text_format
 
-__all__ = ["load_run_metadata"]
-
 _TEXT = (".pbtxt", ".txt", ".prototxt", ".textproto")
 _HINT = (
     "write what a step filled in: session.run(..., options=RunOptions(trace_level=RunOptions.FULL_TRACE), "
@@ -61,9 +59,7 @@ def load_run_metadata(path: str | os.PathLike[str]) -> Any:
         if found.step_stats.dev_stats:
             return found
     if len(because) == 2:
-        raise DataLossError(
-            None,
-            None,
+        raise DataLossError.of(
             f"Can't parse {path} as RunMetadata or StepStats",
             facts={"because": "; ".join(because), "size": f"{len(data)} bytes"},
             hint=_HINT,
@@ -76,9 +72,7 @@ def _traced(path: str | os.PathLike[str], data: bytes) -> Any:
     try:
         step = step_of_chrome_trace(data.decode())
     except ValueError as error:
-        raise DataLossError(
-            None,
-            None,
+        raise DataLossError.of(
             f"Can't parse {path} as the Chrome trace of a step",
             facts={"because": str(error)[:200], "size": f"{len(data)} bytes"},
             hint="write what timeline.Timeline(metadata.step_stats).generate_chrome_trace_format() gives, or the "
@@ -90,10 +84,6 @@ def _traced(path: str | os.PathLike[str], data: bytes) -> Any:
 
 
 def _empty(path: str | os.PathLike[str], data: bytes) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        None,
-        None,
-        f"{path} holds no step_stats: nothing was measured",
-        facts={"size": f"{len(data)} bytes"},
-        hint=_HINT,
+    return InvalidArgumentError.of(
+        f"{path} holds no step_stats: nothing was measured", facts={"size": f"{len(data)} bytes"}, hint=_HINT
     )

@@ -39,7 +39,7 @@ def choose_meta_graph(model: Any, tags: str | Iterable[str] | None) -> Any:
         NotFoundError: no MetaGraphDef has these tags.
     """
     if not model.meta_graphs:
-        raise InvalidArgumentError(None, None, "The SavedModel holds no MetaGraphDef", hint="export it again")
+        raise InvalidArgumentError.of("The SavedModel holds no MetaGraphDef", hint="export it again")
     found = [(set(meta_graph.meta_info_def.tags), meta_graph) for meta_graph in model.meta_graphs]
     if tags is None:
         ranked = sorted(found, key=lambda pair: (pair[0] != {SERVE}, SERVE not in pair[0]))
@@ -48,9 +48,7 @@ def choose_meta_graph(model: Any, tags: str | Iterable[str] | None) -> Any:
     for present, meta_graph in found:
         if present == wanted:
             return meta_graph
-    raise NotFoundError(
-        None,
-        None,
+    raise NotFoundError.of(
         f"Could not find meta graph def matching supplied tags: {{ {' '.join(sorted(wanted))} }}",
         facts={"tags in the model": "; ".join(", ".join(sorted(present)) or "none" for present, _ in found)},
         hint="tags= takes all tags of one MetaGraphDef",
@@ -81,7 +79,7 @@ def signature_graph(meta_graph: Any, key: str) -> Any:
     signatures = meta_graph.signature_def
     if key not in signatures:
         listed = ", ".join(sorted(signatures)) or "none"
-        raise NotFoundError(None, None, f'Could not find signature "{key}". Please choose from: {listed}')
+        raise NotFoundError.of(f'Could not find signature "{key}". Please choose from: {listed}')
     signature = signatures[key]
     infos = [*signature.outputs.values(), *signature.inputs.values()]
     roots = [name.partition(":")[0] for info in infos for name in _tensor_names(info)]
@@ -95,9 +93,7 @@ def signature_graph(meta_graph: Any, key: str) -> Any:
             continue
         node = nodes.get(name)
         if node is None:
-            raise InvalidArgumentError(
-                None, None, f"Signature '{key}' needs node '{name}', which is not in the graph"
-            )
+            raise InvalidArgumentError.of(f"Signature '{key}' needs node '{name}', which is not in the graph")
         kept.add(name)
         waiting += [text.lstrip("^").partition(":")[0] for text in node.input]
     made = GraphDef()

@@ -156,9 +156,7 @@ _MAX_CONTINUED_BYTES = 1 << 31
 
 def _too_large(given: int | str, sizes: tuple[int, ...], dtype: DType) -> ResourceExhaustedError:
     shape = ",".join(map(str, sizes))
-    return ResourceExhaustedError(
-        None,
-        None,
+    return ResourceExhaustedError.of(
         f"OOM when allocating tensor with shape[{shape}] and type {dtype.short_name}",
         facts={"because": f"{given} values are given, the last of them stands for all the others"},
         hint="write one value only: it is never spread out; or tf.fill",
@@ -166,8 +164,8 @@ def _too_large(given: int | str, sizes: tuple[int, ...], dtype: DType) -> Resour
 
 
 def _corrupt(detail: str) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        None, None, "Cannot parse tensor from proto", facts={"because": detail}, hint="write the file again"
+    return InvalidArgumentError.of(
+        "Cannot parse tensor from proto", facts={"because": detail}, hint="write the file again"
     )
 
 

@@ -12,8 +12,6 @@ import inspect
 from types import TracebackType
 from typing import Any
 
-__all__ = ["run_body", "with_traceback_of"]
-
 
 def run_body(shell: Any, body: str, magic: str) -> Exception | None:
     """Runs the body in the user's namespace and shows its last expression, as for an ordinary cell.

@@ -38,8 +38,6 @@ from gpuplace.session.place import place
 from gpuplace.tables import html
 from gpuplace.why.placement import Placement
 
-__all__ = ["PlacementMagics", "complete", "load", "unload"]
-
 _COUNTS = ("1x", "2x", "4x", "8x")
 _FILES = (".pb", ".pbtxt")
 _THEMES = ("light", "dark")

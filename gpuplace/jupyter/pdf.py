@@ -10,8 +10,6 @@ Source: Adobe, PDF Reference 1.4, sections 3.4 (file structure) and 4.8 (images)
 
 from __future__ import annotations
 
-__all__ = ["jpeg_size", "pdf_of_jpeg"]
-
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """Second bytes of the markers that begin a frame header."""
 _COLOURS = {1: "/DeviceGray", 3: "/DeviceRGB", 4: "/DeviceCMYK"}

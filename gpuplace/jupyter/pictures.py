@@ -24,8 +24,6 @@ from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import placement_text, summary_text
 
-__all__ = ["Picture", "legend_chips", "picture_sheet", "placement_picture"]
-
 _ROWS = 12
 
 

@@ -13,8 +13,6 @@ from gpuplace.tables import html
 from gpuplace.tables.text import counted, placement_text
 from gpuplace.why.placement import Placement
 
-__all__ = ["PlacementPage"]
-
 _LOG_LINES = 400
 _PRE = "max-height:24em;overflow:auto;margin:0;font-size:12px;line-height:1.45"
 

@@ -23,16 +23,6 @@ from gpuplace.picture.layout import Layout, layout_text, read_layout
 from gpuplace.picture.sheet import Sheet
 from gpuplace.picture.svg import SvgOptions, svg_text
 
-__all__ = [
-    "DOT_VARIABLE",
-    "LayoutTimeout",
-    "NoLayoutProgram",
-    "dot_program",
-    "layout",
-    "render",
-    "sheet_svg",
-]
-
 DOT_VARIABLE = "GPUPLACE_DOT"
 """Environment variable with the path of the program that lays pictures out."""
 TIME_LIMIT_S = 10.0

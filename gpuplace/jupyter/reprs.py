@@ -32,8 +32,6 @@ from gpuplace.why.diff import PlacementDiff
 from gpuplace.why.explanation import Explanation
 from gpuplace.why.placement import Placement
 
-__all__ = ["mimebundle"]
-
 _MOST_TYPES = 12
 _MOST_ROWS = 50
 _MOST_MOVES = 12

@@ -27,8 +27,6 @@ from gpuplace.timelines.text import (
 )
 from gpuplace.web.modules import widget_module
 
-__all__ = ["TimelineView", "timeline_bundle"]
-
 _MOST_ROWS = 12
 
 

@@ -275,10 +275,9 @@ def _attr(operation: Any, name: str) -> Any:
         return operation.attrs[name]
     if operation.op_def is not None and name in operation.op_def.defaults:
         return operation.op_def.defaults[name]
-    raise InvalidArgumentError(
-        operation,
-        operation,
+    raise InvalidArgumentError.of(
         f"NodeDef missing attr '{name}' from Op<name={operation.type}>; NodeDef: {operation.name}",
+        op=operation,
     )
 
 
@@ -314,11 +313,10 @@ def no_compute_error(op_type: str, device_type: str, operation: Any = None) -> U
             "placing the graph works without running it: gpuplace.place(graph); to run the rest, fetch tensors that do"
             f" not need this node, feed its outputs, or register a function with @compute({op_type!r})"
         )
-    return UnimplementedError(
-        operation,
-        operation,
+    return UnimplementedError.of(
         f"No OpKernel was registered to support Op '{op_type}' used by {node} on {device_type}: gpuplace knows the op's"
         " signature and where it can be placed, and has no function that computes it.",
+        op=operation,
         facts=facts,
         hint=hint,
     )

@@ -56,11 +56,9 @@ class KernelDef:
         """
         for name, allowed in self.constraints:
             if name not in attrs:
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"OpKernel '{self.op}' has constraint on attr '{name}' not in NodeDef '{_summary(attrs)}',"
-                    f" KernelDef: '{self.debug_string()}'",
+                    f" KernelDef: '{self.debug_string()}'"
                 )
             value = attrs[name]
             if value in allowed if not isinstance(value, (tuple, list)) else allowed.issuperset(value):
@@ -69,12 +67,10 @@ class KernelDef:
             if any(isinstance(one, DType) for one in allowed) and not all(
                 isinstance(one, DType) for one in values
             ):
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"KernelDef '{self.debug_string()}' has constraint on attr '{name}' that has value"
                     f" '{value_text(value)}' that does not have type 'type' or 'list(type)' in NodeDef"
-                    f" '{_summary(attrs)}'",
+                    f" '{_summary(attrs)}'"
                 )
             return False
         return True

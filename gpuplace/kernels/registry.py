@@ -80,8 +80,9 @@ class KernelRegistry:
     Safe to use from several threads; the file is read at the first question, rows are parsed op by op.
     """
 
-    def __init__(self) -> None:
-        self._release: str | None = None
+    def __init__(self, release: str | None = None) -> None:
+        self.release = release
+        """``"1.15"``, ``"2.21"``, or None for a registry that started empty; an empty one follows 2.21's rules."""
         self._ops: dict[str, _OpKernels] = {}
         self._added: dict[str, tuple[KernelDef, ...]] = {}
         self._lock = threading.Lock()
@@ -89,18 +90,11 @@ class KernelRegistry:
     @classmethod
     def load(cls, release: str | None = None) -> KernelRegistry:
         """A new registry of every row that ``release`` registers (see ``release.rules``)."""
-        registry = cls()
-        registry._release = rules(release)
-        return registry
-
-    @property
-    def release(self) -> str | None:
-        """``"1.15"``, ``"2.21"``, or None for a registry that started empty; an empty one follows 2.21's rules."""
-        return self._release
+        return cls(rules(release))
 
     @cached_property
     def _file(self) -> DataFile:
-        return DataFile({}, {}) if self._release is None else _read_kernels(self._release)
+        return DataFile({}, {}) if self.release is None else _read_kernels(self.release)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -183,8 +177,8 @@ class KernelRegistry:
                 was_attr_mismatch = True
             elif found is None:
                 found = row
-            elif found.priority == row.priority or self._release == "1.15":
-                same = "" if self._release == "1.15" else " at the same priority"
+            elif found.priority == row.priority or self.release == "1.15":
+                same = "" if self.release == "1.15" else " at the same priority"
                 raise _two_rows(f"Multiple OpKernel registrations match NodeDef{same}", op, node, found, row)
             elif row.priority > found.priority:
                 found = row
@@ -224,7 +218,7 @@ class KernelRegistry:
     ) -> frozenset[int]:
         row, _ = self.find(op_def.name, attrs, device_type)
         is_call = op_def.name in FUNCTION_CALL_OPS or (
-            op_def.name == "StatelessWhile" and self._release != "1.15"
+            op_def.name == "StatelessWhile" and self.release != "1.15"
         )
         if row is None or is_call:
             named, always = frozenset[str](), ALWAYS_ON_HOST | {int32}
@@ -248,9 +242,7 @@ def _two_rows(
     sentence: str, op: str, node: str | None, first: KernelDef, second: KernelDef
 ) -> InvalidArgumentError:
     named = f"{{{{node {node}}}}}" if node else op
-    return InvalidArgumentError(
-        None,
-        None,
+    return InvalidArgumentError.of(
         f"{sentence} '{named}': '{first.debug_string()}' and '{second.debug_string()}'",
         facts={"first row": str(first), "second row": str(second)},
         hint="give the rows constraints that exclude each other, or different priorities",
@@ -387,8 +379,7 @@ class _SessionKernels(KernelRegistry):
     """The rows of another registry; an op that TensorFlow replaces has those of what replaces it."""
 
     def __init__(self, kernels: KernelRegistry) -> None:
-        super().__init__()
-        self._release = kernels.release
+        super().__init__(kernels.release)
         self._kernels = kernels
 
     def _of(self, op: str) -> _OpKernels:

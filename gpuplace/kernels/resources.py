@@ -161,7 +161,7 @@ class VariableStorage:
                 f" can also mean the variable is uninitialized. Debug info: container={self.container}, status error"
                 f" message={_missing(self.container, self.name, VARIABLE_TYPE)}"
             )
-        return FailedPreconditionError(None, None, sentence, facts=facts, hint=INITIALIZE_HINT)
+        return FailedPreconditionError.of(sentence, facts=facts, hint=INITIALIZE_HINT)
 
     def __repr__(self) -> str:
         state = "" if self.is_initialized else ", uninitialized"
@@ -257,9 +257,7 @@ class ResourceHandle:
         """The variable it names, initialised or not; InvalidArgumentError if it names something else."""
         if isinstance(self.resource, VariableStorage):
             return self.resource
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Trying to access resource using the wrong type. Expected {VARIABLE_TYPE} got {self.type_name}",
             facts={"resource": f"{self.container}/{self.name}"},
         )
@@ -314,15 +312,13 @@ class SessionResources:
             device,
         )
         if not isinstance(found, VariableStorage):
-            raise InvalidArgumentError(
-                None, None, f"Resource {container}/{name} is a {type(found).__name__}, no variable"
+            raise InvalidArgumentError.of(
+                f"Resource {container}/{name} is a {type(found).__name__}, no variable"
             )
         if found.dtype is not dtype.base_dtype:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"Trying to access resource {name} located in device {device or 'unknown'} with dtype"
-                f" {dtype.base_dtype.short_name}, which was created with dtype {found.dtype.short_name}",
+                f" {dtype.base_dtype.short_name}, which was created with dtype {found.dtype.short_name}"
             )
         return found
 
@@ -332,7 +328,7 @@ class SessionResources:
         with self._lock:
             if (device, container, name) in self._resources:
                 return self._resources[device, container, name]
-        raise NotFoundError(None, None, _missing(container, name, type_name))
+        raise NotFoundError.of(_missing(container, name, type_name))
 
     def delete(self, container: str, name: str, device: str = "", type_name: str = VARIABLE_TYPE) -> None:
         """Forgets a resource; NotFoundError if there is none. A variable loses its value too."""

@@ -62,9 +62,7 @@ def log_in_file(path: str | os.PathLike[str]) -> LoggedPlacement | None:
         return None
     text = decoded(data)
     lines = text.splitlines()
-    raise InvalidArgumentError(
-        None,
-        None,
+    raise InvalidArgumentError.of(
         f"{path} is neither a graph nor a TensorFlow log",
         facts={
             "size": f"{len(data)} bytes, {len(lines)} lines",

@@ -103,9 +103,7 @@ def check_is_text(text: str) -> None:
     """Raises DataLossError for what is not text."""
     share = strange_share(text)
     if share > _MOST_STRANGE:
-        raise DataLossError(
-            None,
-            None,
+        raise DataLossError.of(
             "This is not a log: it is not text",
             facts={"begins with": repr(text[:40]), "not printable": f"{share:.0%} of its first characters"},
             hint="a log is what TensorFlow printed with log_device_placement=True; a graph's file is read by "

@@ -20,22 +20,6 @@ from typing import Any
 from gpuplace import release as releases
 from gpuplace.dtypes import as_dtype
 
-__all__ = [
-    "AllocatorStats",
-    "BinRecord",
-    "MIN_ALLOCATION",
-    "NUM_BINS",
-    "bin_number",
-    "bin_records",
-    "ChunkRecord",
-    "OOM_HINT",
-    "RegionRecord",
-    "memory_summary",
-    "oom_message",
-    "readable_bytes",
-    "render_occupancy",
-]
-
 OOM_HINT = (
     "\nHint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom "
     "to RunOptions for current allocation info.\n"

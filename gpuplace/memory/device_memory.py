@@ -15,8 +15,6 @@ from __future__ import annotations
 import bisect
 import threading
 
-__all__ = ["DeviceMemory"]
-
 _ALIGNMENT = 2 << 20
 _FIRST_ADDRESS = 0x7F00_0000_0000
 

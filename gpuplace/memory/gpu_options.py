@@ -11,8 +11,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-__all__ = ["allow_growth_value", "garbage_collection_value"]
-
 _logger = logging.getLogger(__name__)
 
 

@@ -42,19 +42,6 @@ from gpuplace.memory.bfc_allocator import BFCAllocator, reset_warning_counts
 from gpuplace.memory.device_memory import DeviceMemory
 from gpuplace.numerics import blas_threads, threads
 
-__all__ = [
-    "GPUOptionsWarning",
-    "ProcessState",
-    "SessionDevices",
-    "current_machine",
-    "device_mapping",
-    "process_state",
-    "reset_runtime",
-    "session_allocators",
-    "session_devices",
-    "use_machine",
-]
-
 _logger = logging.getLogger(__name__)
 
 SIMULATED_RETRY_WAIT_MS = 100.0

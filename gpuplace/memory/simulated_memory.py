@@ -26,8 +26,6 @@ from gpuplace.errors import ResourceExhaustedError
 from gpuplace.memory.allocator_text import oom_message
 from gpuplace.memory.bfc_allocator import BFCAllocator
 
-__all__ = ["Reservation", "SimulatedMemory", "memory_of"]
-
 
 class _Owner(weakref.ref[Any]):
     """Remembers where the memory of an array was allocated."""
@@ -110,9 +108,7 @@ class SimulatedMemory:
         if self._pending:  # what another thread dropped meanwhile
             self.collect()
         if address is None and nbytes > 0:
-            error = ResourceExhaustedError(
-                None,
-                None,
+            error = ResourceExhaustedError.of(
                 oom_message(shape, as_dtype(dtype), device, self.allocator.name),
                 facts=self._facts(nbytes),
                 hint="smaller batches, or move a part of the graph to another device",

@@ -10,8 +10,6 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-__all__ = ["limit", "reset"]
-
 _lock = threading.Lock()
 _limited: Any = None
 

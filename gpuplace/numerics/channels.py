@@ -21,8 +21,6 @@ import numpy as np
 from gpuplace.numerics.pieces import cuts
 from gpuplace.numerics.threads import share
 
-__all__ = ["LINE", "as_lines", "channel_sums", "sums_of", "write_lines"]
-
 LINE = 16384
 """A line has about so many elements."""
 

@@ -19,8 +19,6 @@ from collections.abc import Callable
 
 from gpuplace.graph.operation import Operation
 
-__all__ = ["convolution_flops", "cubic_flops", "product_flops"]
-
 
 def product_flops(op: Operation) -> float:
     """Those of a product of matrices, or of batches of them."""

@@ -19,8 +19,6 @@ import numpy as np
 
 from gpuplace.numerics.pieces import by_pieces
 
-__all__ = ["FEW", "chosen", "kept"]
-
 FEW = 4096
 """So few elements NumPy's ``where`` takes sooner."""
 

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ordered_keys", "positions"]
-
 _TYPES = (np.dtype(np.float32), np.dtype(np.int32), np.dtype(np.uint32))
 
 _POSITION_BITS = np.uint64(32)

@@ -25,19 +25,6 @@ import numpy as np
 
 from gpuplace.numerics.threads import share
 
-__all__ = [
-    "cuts",
-    "by_element",
-    "by_pieces",
-    "in_turn",
-    "is_small_product",
-    "is_whole",
-    "mapped",
-    "over",
-    "product",
-    "scratch",
-]
-
 PIECE_BYTES = 4 << 20
 """What a piece takes of memory at most, about, while it is worked on: the threads share the last cache."""
 

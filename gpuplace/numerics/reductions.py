@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["reduced"]
-
 _LARGE = 1 << 14
 """With fewer elements NumPy's own way takes no longer."""
 

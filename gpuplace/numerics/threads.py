@@ -29,8 +29,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ENVIRONMENT_VARIABLE", "available_cores", "configure", "reset", "share", "size"]
-
 ENVIRONMENT_VARIABLE = "TF_NUM_INTRAOP_THREADS"
 
 _lock = threading.Lock()

@@ -50,7 +50,6 @@ import gpuplace.ops.nn.pool
 import gpuplace.ops.random.random_ops
 import gpuplace.ops.text.regex_and_encoding
 import gpuplace.ops.text.strings
-import gpuplace.ops.train
 import gpuplace.ops.train.training_ops
 import gpuplace.ops.variables.initialization
 import gpuplace.ops.variables.initialized_value

@@ -158,11 +158,8 @@ def dense(
             kernel_constraint,
             trainable,
         )
-        bias = None
-        if use_bias:
-            bias = _variable(
-                "bias", (units,), dtype, _made(bias_initializer), bias_regularizer, bias_constraint, trainable
-            )
+        of_bias = bias_initializer, bias_regularizer, bias_constraint, trainable
+        bias = _variable("bias", (units,), dtype, *of_bias) if use_bias else None
         rank = inputs.shape.ndims
         if rank is not None and rank > 2:
             outputs = contraction.tensordot(inputs, kernel, [[rank - 1], [0]])
@@ -172,10 +169,6 @@ def dense(
         if bias is not None:
             outputs = bias_add(outputs, bias)
         return _finished(outputs, activation, activity_regularizer)
-
-
-def _made(initializer: Any) -> Any:
-    return initializer() if isinstance(initializer, type) else initializer
 
 
 def _finished(outputs: Any, activation: Any, activity_regularizer: Any) -> Tensor:
@@ -254,17 +247,8 @@ def conv2d(
         kernel = _variable(
             "kernel", shape, dtype, kernel_initializer, kernel_regularizer, kernel_constraint, trainable
         )
-        bias = None
-        if use_bias:
-            bias = _variable(
-                "bias",
-                (filters,),
-                dtype,
-                _made(bias_initializer),
-                bias_regularizer,
-                bias_constraint,
-                trainable,
-            )
+        of_bias = bias_initializer, bias_regularizer, bias_constraint, trainable
+        bias = _variable("bias", (filters,), dtype, *of_bias) if use_bias else None
         dilations = _pair(dilation_rate, "dilation_rate")
         constant.constant(dilations, "int32", name="dilation_rate")
         outputs = nn_conv2d(
@@ -504,25 +488,12 @@ def batch_normalization(
         if size is None:
             raise ValueError("Input has undefined `axis` dimension. Input shape: ", inputs.shape)
         dtype = "float32" if inputs.dtype.base_dtype.name == "float16" else inputs.dtype.base_dtype
-        gamma = beta = None
-        if scale:
-            gamma = _variable(
-                "gamma",
-                (size,),
-                dtype,
-                _made(gamma_initializer),
-                gamma_regularizer,
-                gamma_constraint,
-                trainable,
-            )
-        if center:
-            beta = _variable(
-                "beta", (size,), dtype, _made(beta_initializer), beta_regularizer, beta_constraint, trainable
-            )
-        mean = _variable("moving_mean", (size,), dtype, _made(moving_mean_initializer), trainable=False)
-        variance = _variable(
-            "moving_variance", (size,), dtype, _made(moving_variance_initializer), trainable=False
-        )
+        of_gamma = gamma_initializer, gamma_regularizer, gamma_constraint, trainable
+        gamma = _variable("gamma", (size,), dtype, *of_gamma) if scale else None
+        of_beta = beta_initializer, beta_regularizer, beta_constraint, trainable
+        beta = _variable("beta", (size,), dtype, *of_beta) if center else None
+        mean = _variable("moving_mean", (size,), dtype, moving_mean_initializer, trainable=False)
+        variance = _variable("moving_variance", (size,), dtype, moving_variance_initializer, trainable=False)
         if fused:
             order = "NHWC" if channel == 3 else "NCHW"
             gamma = constant.ones([size], dtype) if gamma is None else gamma

@@ -15,12 +15,10 @@ Source: tensorflow/python/util/nest.py, release 1.15 (order, sentences).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
-
-__all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
 
 
 def is_nested(value: Any) -> bool:
@@ -86,15 +84,6 @@ def _like(structure: Any, parts: list[Any]) -> Any:
     if hasattr(structure, "_fields"):
         return type(structure)(*parts)
     return type(structure)(parts)
-
-
-def map_structure(function: Callable[..., Any], *structures: Any, opens_slices: bool = False) -> Any:
-    """The structure of what ``function`` gives for the leaves of structures of one form."""
-    for other in structures[1:]:
-        assert_same_structure(structures[0], other)
-    flat = [flatten(one, opens_slices) for one in structures]
-    made = [function(*leaves) for leaves in zip(*flat, strict=True)]
-    return pack_sequence_as(structures[0], made, opens_slices)
 
 
 def assert_same_structure(first: Any, second: Any) -> None:

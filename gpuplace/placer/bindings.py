@@ -315,8 +315,6 @@ class Groups:
     """[kinds] index into `members`."""
     members: list[Member]
     """The distinct constraints."""
-    hard_components: frozenset[int]
-    """Components (see `Bindings`) whose groups were merged one pair at a time."""
     inside: Mapping[int, Inside] = field(default_factory=dict)
     """What was found in the functions of calls that give back resources, by call."""
 
@@ -393,7 +391,7 @@ def form_groups(
         hard = np.concatenate((hard, component[is_hard[kinds.of_node]]))
     hard = np.concatenate((hard, bindings.inspected))
     if not len(hard):
-        return Groups(component, kinds.of_node, of_kind, members, frozenset())
+        return Groups(component, kinds.of_node, of_kind, members)
     hard = np.unique(hard)
     root, kind = component.copy(), kinds.of_node.copy()
     grouping = Grouping(single, type_priority, soft=soft, rules=bindings.rules, record=record)
@@ -417,7 +415,7 @@ def form_groups(
         replace(constraints, supported=without_xla(constraints.supported, constraints.requested))
         for constraints in known
     ]
-    return Groups(root, kind, of_kind, members, frozenset(hard.tolist()), inside)
+    return Groups(root, kind, of_kind, members, inside)
 
 
 class _Entries:
@@ -492,9 +490,7 @@ class _Entries:
         """A bit per device type; more than 62 types are never reached in practice, so they are refused."""
         kinds = self._device_types()
         if len(kinds) > 62:
-            raise InvalidArgumentError(
-                None, None, f"{len(kinds)} device types: at most 62 can be distinguished"
-            )
+            raise InvalidArgumentError.of(f"{len(kinds)} device types: at most 62 can be distinguished")
         bit = {kind: 1 << i for i, kind in enumerate(kinds)}
         masks = [sum(bit[kind] for kind, _ in supported) for supported in self.types]
         return np.array(masks, dtype=np.int64)

@@ -224,9 +224,7 @@ class _Search:
                 stack.extend(source for source in self._producers(current) if source not in visited)
         self.visits += len(visited)
         if self.visits > _MAX_VISITS:
-            raise ResourceExhaustedError(
-                None,
-                None,
+            raise ResourceExhaustedError.of(
                 "Too many ways lead to the ops that say what lists hold",
                 facts={"reached at": self.graph.names[node], "nodes visited": str(self.visits)},
                 hint="do variants go through many nodes that merge several of them?",

@@ -276,9 +276,7 @@ class PlacementGraph:
                     heapq.heappush(ready, dst)
         if len(order) < len(pending):
             missing = sorted(set(range(len(pending))) - set(order))
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"{len(missing)} nodes in a cycle",
                 facts={"nodes": ", ".join(self.names[node] for node in missing[:20])},
                 hint="only a while loop may have a cycle: an edge from NextIteration to Merge",
@@ -457,9 +455,7 @@ class PlacementGraphBuilder:
         if len(index) < len(self._names):
             for i, name in enumerate(self._names):
                 if index[name] != i:
-                    raise InvalidArgumentError(
-                        None,
-                        None,
+                    raise InvalidArgumentError.of(
                         f"Node '{name}' is not unique",
                         facts={"positions": f"{i} and {index[name]}"},
                         hint="give one of the two nodes another name",
@@ -474,9 +470,7 @@ class PlacementGraphBuilder:
                 node = self._names[self._dst[edge]]
                 output = self._src_output[edge]
                 text = f"^{source}" if output == CONTROL else f"{source}:{output}" if output else source
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"Node '{node}': Unknown input node '{text}'",
                     hint="every input must be the output of a node of the same graph",
                 )
@@ -491,7 +485,7 @@ _MAX_OUTPUT = (1 << 31) - 1
 
 
 def _bad_node(name: str, what: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, f"Node '{name}': {what}")
+    return InvalidArgumentError.of(f"Node '{name}': {what}")
 
 
 def split_tensor_name(text: str) -> tuple[str, int]:

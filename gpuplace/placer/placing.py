@@ -213,9 +213,7 @@ class _Run:
         """
         *outer, (name, function) = stack
         if len(stack) > _DEEPEST:
-            raise ResourceExhaustedError(
-                None,
-                None,
+            raise ResourceExhaustedError.of(
                 f"More than {_DEEPEST} functions call each other for the resources that they give back",
                 facts={"reached at": f"{name}, which calls {function}"},
             )

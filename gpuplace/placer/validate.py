@@ -78,7 +78,7 @@ def _signature_error(
         fault = signature_fault(op_def)
         if fault is not None:
             facts = {"node": graph.names[node]}
-            return InvalidArgumentError(None, None, f"{fault}; in OpDef of '{op_def.name}'", facts=facts)
+            return InvalidArgumentError.of(f"{fault}; in OpDef of '{op_def.name}'", facts=facts)
     attrs: Mapping[str, Any] = {**op_def.defaults, **dict(signature.attrs)}
     lengths = {arg.number_attr for arg in (*op_def.inputs, *op_def.outputs)}
     known: Mapping[str, Any] | None = None
@@ -106,9 +106,7 @@ def _signature_error(
 def _at_node(
     kind: type[InvalidArgumentError | NotFoundError], message: str, node: str, op_def: OpDef, attr: str = ""
 ) -> OpError:
-    return kind(
-        None,
-        None,
+    return kind.of(
         f"{message}\n\t [[{{{{node {node}}}}}]]",
         facts={"op": str(op_def)},
         hint=f"give node {node} a sound attribute {attr}" if attr else None,
@@ -130,9 +128,7 @@ def attr_error(op_def: OpDef, attrs: Mapping[str, Any], name: str) -> OpError | 
         for item in value if isinstance(value, tuple) else (value,):
             if item not in attr.allowed:
                 listed = ", ".join(getattr(one, "short_name", value_text(one)) for one in attr.allowed)
-                return InvalidArgumentError(
-                    None,
-                    None,
+                return InvalidArgumentError.of(
                     f"Value for attr '{attr.name}' of {getattr(item, 'short_name', value_text(item))} is not in the "
                     f"list of allowed values: {listed}\n\t; NodeDef: {{{{node {name}}}}}; Op<name={op_def.name}>",
                     facts={"op": str(op_def)},
@@ -147,9 +143,7 @@ def _unknown_op(graph: PlacementGraph, node: int, op_type: str, catalogue: Catal
     except OpError as error:
         facts = {"node": graph.names[node], **error.facts}
         return type(error)(None, None, error.message, facts=facts, hint=error.hint)  # type: ignore[call-arg]
-    return NotFoundError(
-        None, None, f"Op type not registered '{op_type}' in binary running on {platform.node()}."
-    )
+    return NotFoundError.of(f"Op type not registered '{op_type}' in binary running on {platform.node()}.")
 
 
 def _check_edges(graph: PlacementGraph, types: list[_Types]) -> None:
@@ -197,17 +191,13 @@ def _input_error(graph: PlacementGraph, node: int, types: list[_Types]) -> Inval
         source, output = int(graph.src[edge]), int(graph.src_output[edge])
         outputs = types[graph.signature[source]][1]
         if output >= len(outputs):
-            return InvalidArgumentError(
-                None,
-                None,
+            return InvalidArgumentError.of(
                 f"Node '{name}': Connecting to invalid output {output} of source node {graph.names[source]} which has "
                 f"{len(outputs)} outputs.",
                 facts=facts,
             )
     if len(edges) > len(declared):
-        return InvalidArgumentError(
-            None,
-            None,
+        return InvalidArgumentError.of(
             f"Input {len(declared)} of node {name} does not exist. Node only has {len(declared)} inputs.",
             facts=facts,
         )
@@ -215,9 +205,7 @@ def _input_error(graph: PlacementGraph, node: int, types: list[_Types]) -> Inval
         source, output = int(graph.src[edge]), int(graph.src_output[edge])
         passed, wanted = types[graph.signature[source]][1][output], declared[position]
         if passed.as_datatype_enum not in (wanted.as_datatype_enum, wanted.as_datatype_enum + _REF_ENUM):
-            return InvalidArgumentError(
-                None,
-                None,
+            return InvalidArgumentError.of(
                 f"Input {position} of node {name} was passed {passed.short_name} from {graph.names[source]}:{output} "
                 f"incompatible with expected {wanted.short_name}.",
                 facts=facts,

@@ -21,6 +21,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from gpuplace.backends.cupy_backend import CupyBackend
@@ -46,8 +47,6 @@ from gpuplace.plan.schedule.liveness import find_liveness
 from gpuplace.plan.schedule.partition import PartitionOptions, Schedule, make_schedule
 from gpuplace.plan.schedule.queue_order import in_queue_order
 from gpuplace.plan.schedule.transfers import count_transfers
-
-__all__ = ["PLAIN", "PlanOptions", "PlanMaker", "Signature"]
 
 Signature = tuple[tuple[Tensor, ...], tuple[Operation, ...], tuple[Tensor, ...]]
 """Fetched tensors, target operations, fed tensors."""
@@ -157,7 +156,7 @@ class PlanMaker:
         arrangement, is_known = self._arrangement(signature, schedule, len(backends), options)
         if arrangement is not None:
             return self._parallel(schedule, backends, arrangement, first, options)
-        code = self._line(schedule, backends, options)
+        code = self._code(schedule, backends, PlanForm(options.is_timed, options.is_traced))
         if all(step.op_type == "Const" for step in schedule.steps) and options == PLAIN:
             return ConstantPlan(schedule, code, self._release, first)
         if is_known or options != PLAIN:
@@ -200,11 +199,6 @@ class PlanMaker:
             compile_part=self._compiled_part,
         )
 
-    def _line(self, schedule: Schedule, backends: Mapping[str, Any], options: PlanOptions) -> PlanCode:
-        return self._code(
-            schedule, backends, PlanForm(is_timed=options.is_timed, is_traced=options.is_traced)
-        )
-
     def _code(self, schedule: Schedule, backends: Mapping[str, Any], form: PlanForm) -> PlanCode:
         return plan_code(schedule, Environment(backends, self._resources, self._constant), form)
 
@@ -240,14 +234,9 @@ class PlanMaker:
     ) -> Plan:
         whole = find_liveness(schedule, lambda step: False)
         schedules = lane_schedules(schedule, arrangement)
+        form = PlanForm(options.is_timed, options.is_traced)
         codes = [
-            self._code(
-                part,
-                backends,
-                PlanForm(
-                    is_timed=options.is_timed, is_traced=options.is_traced, lane=LanePart(lane.numbers, whole)
-                ),
-            )
+            self._code(part, backends, replace(form, lane=LanePart(lane.numbers, whole)))
             for part, lane in zip(schedules, arrangement.lanes, strict=True)
         ]
         return ParallelPlan(

@@ -40,8 +40,6 @@ from gpuplace.plan.fused_elementwise import FailedStep
 from gpuplace.plan.gpu_plan import PlanOnGPU
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
-__all__ = ["CapturingPlan", "DevicePart", "device_part"]
-
 MIN_KERNELS = 16
 """Steps with fewer kernels gain nothing."""
 RUNS_BEFORE = 2
@@ -262,9 +260,7 @@ class CapturingPlan(PlanOnGPU):
         try:
             return graph.run(feeds)
         except (self._backend.xp.cuda.runtime.CUDARuntimeError, InternalError) as error:
-            raise InternalError(
-                None,
-                None,
+            raise InternalError.of(
                 f"{self._backend.device} failed in a CUDA graph: {error}",
                 hint="without graphs in GPUPLACE_GPU_EXPERIMENTS the error names its node",
             ) from error

@@ -20,8 +20,6 @@ from gpuplace.plan.fused_elementwise import FailedStep
 from gpuplace.plan.schedule.partition import Schedule
 from gpuplace.plan.step_errors import failed_step_error
 
-__all__ = ["ConstantPlan", "Plan"]
-
 
 class Plan:
     """A signature that is ready to run.

@@ -18,8 +18,6 @@ from gpuplace.numerics.fused.recording import NotRecorded, Recorded, Recorder
 from gpuplace.plan.schedule.elementwise_groups import FusedStep
 from gpuplace.plan.schedule.partition import Step
 
-__all__ = ["FailedStep", "fused_function", "fusion_is_on", "recorded"]
-
 _OFF_IN_REWRITER = 2
 """``RewriterConfig.OFF``."""
 _OFF_FOR_JIT = -1

@@ -9,8 +9,6 @@ from gpuplace.backends.copy_streams import settling
 from gpuplace.backends.cupy_backend import CupyBackend, gpu_step
 from gpuplace.plan.executor import Plan
 
-__all__ = ["PlanOnGPU"]
-
 
 class PlanOnGPU(Plan):
     """A plan that changes the thread's current device and queues work on GPUs.

@@ -30,8 +30,6 @@ from gpuplace.plan.executor import Plan
 from gpuplace.plan.schedule.lanes import Arrangement
 from gpuplace.plan.schedule.partition import Schedule
 
-__all__ = ["Exchange", "ParallelPlan"]
-
 
 class _Stopped(Exception):
     """Another lane has failed."""

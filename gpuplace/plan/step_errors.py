@@ -31,15 +31,6 @@ from gpuplace.memory.allocator_text import OOM_HINT, oom_message
 from gpuplace.numerics.complaints import tensorflow_sentence
 from gpuplace.shapes import brackets
 
-__all__ = [
-    "error_with_lines",
-    "failed_step_error",
-    "missing_feed_error",
-    "node_named_in",
-    "with_lines",
-    "with_tag",
-]
-
 _TAG = re.compile(r"\{\{(colocation_)?node ([^}]+)\}\}")
 _NODE = re.compile(r"\[\[(?:Node: )?(?:\{\{node )?([^\}\s=\]]+)")
 

@@ -18,8 +18,6 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Tensor
 from gpuplace.session.fetches import composite_feed
 
-__all__ = ["Feed", "feedable", "flat_feeds", "flat_pairs"]
-
 
 class Feed:
     """How values for one tensor are checked and converted.

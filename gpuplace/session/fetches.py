@@ -25,8 +25,6 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 
-__all__ = ["FetchStructure", "IndexedSlicesValue", "composite_feed", "register_composite_fetch"]
-
 Build = Callable[[Sequence[Any]], Any]
 
 

@@ -26,8 +26,6 @@ from gpuplace.graph.stacks import fresh_defaults
 from gpuplace.memory.process_state import process_state
 from gpuplace.session.session import InteractiveSession
 
-__all__ = ["fresh_process"]
-
 VARIABLES = (
     VISIBLE_DEVICES,
     DEVICE_ORDER,

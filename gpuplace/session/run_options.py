@@ -30,8 +30,6 @@ from gpuplace.memory.allocator_text import readable_bytes
 from gpuplace.plan.schedule.partition import Schedule
 from gpuplace.plan.step_errors import OOM_HINTS, with_lines
 
-__all__ = ["StepOptions", "deadline_check", "error_with_usage", "pools_of_threads", "usage_report"]
-
 MANY_LANES = 64
 """As many as anyone has devices."""
 CALLING_THREAD = -1
@@ -85,9 +83,7 @@ class StepOptions:
         own_limit = int(getattr(options, "timeout_in_ms", 0) or 0)
         pool = int(getattr(options, "inter_op_thread_pool", 0) or 0)
         if not CALLING_THREAD <= pool < len(pools):
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 with_lines(f"Invalid inter_op_thread_pool: {pool}", graph, release),
                 facts={"pools of this session": f"0 to {len(pools) - 1}" if len(pools) > 1 else "0"},
                 hint="ConfigProto.session_inter_op_thread_pool adds pools; -1 is the calling thread",
@@ -108,9 +104,7 @@ def deadline_check(
 
     def check(number: int) -> None:
         if clock() > end:
-            raise DeadlineExceededError(
-                None,
-                None,
+            raise DeadlineExceededError.of(
                 with_lines("Timed out waiting for notification", graph, release),
                 facts={"limit": f"{limit_ms} ms", "stopped before": schedule.steps[number].name},
                 hint="RunOptions(timeout_in_ms=...), or ConfigProto(operation_timeout_in_ms=...)",

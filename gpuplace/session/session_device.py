@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["SessionDevice"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SessionDevice:

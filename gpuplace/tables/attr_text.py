@@ -22,8 +22,6 @@ from gpuplace.shapes import TensorShape
 from gpuplace.tables.interner import Interner
 from gpuplace.tables.text import printable, shortened
 
-__all__ = ["attr_columns", "attr_rows", "value_text"]
-
 _VALUES = 8
 """Elements of a constant that are shown."""
 _ITEMS = 12

@@ -32,8 +32,6 @@ from gpuplace.tables.text import bytes_text, counted, shortened
 from gpuplace.typing import DataFrame
 from gpuplace.web.rules import RULES
 
-__all__ = ["TRACES", "Trace", "reached", "trace_from", "trace_of"]
-
 TRACES = ("inputs", "consumers", "both")
 """Ways to go from an op: against the edges, along them, or either."""
 _NARROW = 64

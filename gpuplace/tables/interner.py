@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Interner"]
-
 
 class Interner:
     """Numbers for values; equal values have one number."""

@@ -25,8 +25,6 @@ from gpuplace.graph.op_sets import CONSTANT_OPS, VARIABLE_OPS
 from gpuplace.progress import track
 from gpuplace.tables.placement_view import PlacementView, view_of
 
-__all__ = ["MemoryRow", "memory_rows", "tensor_bytes"]
-
 _HOLDING_OPS = VARIABLE_OPS | {"TemporaryVariable"}
 _VARIABLE, _CONSTANT, _OUTPUT = range(3)
 

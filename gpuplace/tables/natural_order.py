@@ -15,8 +15,6 @@ from itertools import chain
 
 import numpy as np
 
-__all__ = ["natural_ranks"]
-
 _PIECES = re.compile(r"(\d+)").split
 _MOST_CELLS = 20_000_000
 """Cells of a table up to which one is made; a name of a thousand parts among many is sorted without."""

@@ -25,8 +25,6 @@ from gpuplace.tables.palette import device_label
 from gpuplace.why.messages import error_of
 from gpuplace.why.verdict import Verdicts, verdicts_of
 
-__all__ = ["CONTROL", "UNKNOWN", "PlacementView", "TensorFact", "view_of"]
-
 CONTROL = -1
 """Stands in `src_output` of a control edge."""
 _ERRORS = 3

@@ -17,16 +17,6 @@ from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.scopes import scope_tree
 
-__all__ = [
-    "DeviceRow",
-    "NodeRow",
-    "ScopeRow",
-    "device_rows",
-    "mapping_cells",
-    "node_rows",
-    "scope_rows",
-]
-
 
 class NodeRow(NamedTuple):
     """One node."""

@@ -18,8 +18,6 @@ from gpuplace.tables.palette import SCALE_FILLS
 from gpuplace.tables.text import bytes_text
 from gpuplace.web.rules import RULES
 
-__all__ = ["MOST_STEPS", "Scale", "bytes_scale", "time_scale", "time_text"]
-
 MOST_STEPS = len(SCALE_FILLS)
 """As many as a scale has shades."""
 _UNITS: list[tuple[str, float]] = [(one["unit"], one["us"]) for one in RULES["units"]["times"]]

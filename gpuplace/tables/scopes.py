@@ -26,8 +26,6 @@ import numpy as np
 
 from gpuplace.tables.placement_view import PlacementView
 
-__all__ = ["ROOT", "ScopeTree", "scope_tree"]
-
 ROOT = 0
 """Position of the outermost scope."""
 

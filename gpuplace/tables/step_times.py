@@ -15,8 +15,6 @@ import numpy as np
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import PlacementView
 
-__all__ = ["devices_of", "measured_bytes", "measured_us", "received_us"]
-
 _RECEIVE = re.compile(r"(.+)/_\d+ = _(?:Host)?Recv\(")
 
 

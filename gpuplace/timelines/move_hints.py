@@ -36,8 +36,6 @@ from gpuplace.timelines.step_timeline import Copy, StepTimeline
 from gpuplace.why.place import place_graph
 from gpuplace.why.placement import Placement
 
-__all__ = ["MoveHint", "Traffic", "move_hints"]
-
 _TRIED = 8
 """Copies whose ways out are tried, those that are waited for longest first."""
 _TIME_LIMIT_S = 2.0

@@ -39,8 +39,6 @@ from gpuplace.timelines.text import (
     use_rows,
 )
 
-__all__ = ["COLOURS", "Page", "timeline_page", "timeline_tables"]
-
 COLOURS = ("device", "op type", "time")
 """What boxes can be coloured by."""
 _MOST_TYPES = 14

@@ -41,8 +41,6 @@ from gpuplace.tables.step_times import devices_of
 from gpuplace.timelines.move_hints import move_hints
 from gpuplace.timelines.step_timeline import Copy, Lane, StepTimeline
 
-__all__ = ["step_timeline"]
-
 _LABEL = re.compile(r"(.*?) = ([^(]*)\((.*)\)$", re.DOTALL)
 _TENSOR = re.compile(r"(\S+) @(\S+)$")
 _STREAM = re.compile(r"(.*/(?:device:)?[gG][pP][uU]:\d+)/(stream:.*|memcpy|sync)$")

@@ -28,8 +28,6 @@ from gpuplace.tables.scale import time_text
 from gpuplace.tables.text import bytes_text, counted
 from gpuplace.typing import DataFrame
 
-__all__ = ["Copy", "DeviceUse", "Gap", "Lane", "StepTimeline"]
-
 MOVING_OPS = TRANSFERS | {"RecvTensor"}
 """Op types of what moves a tensor."""
 _MOST_GAPS = 20

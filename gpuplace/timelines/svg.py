@@ -19,8 +19,6 @@ from gpuplace.tables.text import bytes_text, shortened
 from gpuplace.timelines.step_timeline import Copy, StepTimeline
 from gpuplace.timelines.text import share_text
 
-__all__ = ["Box", "boxes_of", "ticks", "timeline_svg"]
-
 _LEFT = 148
 _RIGHT = 18
 _TOP = 58

@@ -9,8 +9,6 @@ from gpuplace.tables.scale import time_text
 from gpuplace.tables.text import bytes_text, shortened, table_text
 from gpuplace.timelines.step_timeline import Gap, StepTimeline
 
-__all__ = ["COPY_COLUMNS", "USE_COLUMNS", "copy_rows", "gap_text", "share_text", "timeline_text", "use_rows"]
-
 _CELLS = 60
 _MOST_LANES = 24
 _MOST_ROWS = 8

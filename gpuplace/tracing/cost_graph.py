@@ -26,8 +26,6 @@ from typing import Any
 from gpuplace.graph.op_sets import RECEIVES, SENDS, TRANSFERS
 from gpuplace.plan.schedule.partition import Schedule
 
-__all__ = ["CostModel", "fill_cost_graph"]
-
 _GIVING_ONE = RECEIVES | {"Const", "Identity"}
 """Ops that have one output where the partition graph does not say how many there are."""
 _REF = 100

@@ -24,12 +24,6 @@ from gpuplace.plan.schedule.pruning import arg_name
 from gpuplace.plan.schedule.transfers import control_numbers, transfer_names
 from gpuplace.shapes import TensorShape
 
-__all__ = [
-    "end_names",
-    "fill_partition_graphs",
-    "transfer_ops",
-]
-
 
 def end_names(slots: Iterable[Slot], name: Callable[[Tensor, int], str]) -> dict[Slot, str]:
     """Names of the nodes that stand for feeds or fetches; TensorFlow numbers them in the order of their names."""

@@ -15,8 +15,6 @@ from gpuplace.tracing.cost_graph import CostModel, fill_cost_graph
 from gpuplace.tracing.partition_graphs import fill_partition_graphs
 from gpuplace.tracing.step_stats import Trace, fill_step_stats
 
-__all__ = ["CostModels", "fill_run_metadata"]
-
 
 class CostModels:
     """The cost models of a session, one for the same fetches and feeds.

@@ -35,13 +35,6 @@ from gpuplace.plan.schedule.transfers import control_numbers, transfer_names
 from gpuplace.tracing.partition_graphs import end_names, transfer_ops, value_name
 from gpuplace.tracing.tracer_stats import add_tracer_stats
 
-__all__ = [
-    "Trace",
-    "TraceRecord",
-    "TracedTensor",
-    "fill_step_stats",
-]
-
 HARDWARE_TRACE = 2
 """``RunOptions.HARDWARE_TRACE``."""
 

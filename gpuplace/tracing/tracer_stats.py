@@ -26,8 +26,6 @@ from typing import Any
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.plan.schedule.partition import Slot, Step
 
-__all__ = ["add_tracer_stats"]
-
 _STREAM = 13
 _UNTRACED = frozenset({"Const", "Identity", "NoOp", "Placeholder"})
 """Ops so cheap that 1.15's tracer of host threads leaves them out."""

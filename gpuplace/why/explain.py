@@ -20,14 +20,12 @@ from gpuplace.placer.outline import GENERATOR, is_passing
 from gpuplace.placer.placed import Placed
 from gpuplace.why.explanation import Explanation, Step
 from gpuplace.why.kernel_text import kernel_note
-from gpuplace.why.remedy import remedies
+from gpuplace.why.remedy import listed_nodes, remedies
 from gpuplace.why.rules import FOLLOWING, Rule
 from gpuplace.why.sentences import fault_sentence, limit_text, sentences_of
 from gpuplace.why.ties import RULE_OF_BINDING, name_text, tie_text, ties_between
 from gpuplace.why.verdict import RULE_OF_DECISION, limits_inside, verdicts_of
 from gpuplace.why.what_if import anyway, regroup
-
-_SHOWN_NODES = 4
 
 
 def explain(placement: Placed, node: int) -> Explanation:
@@ -201,26 +199,22 @@ class _Explainer:
         """The nodes of the group whose request binds because they make a variable or a handle."""
         placement = self.placement
         group = placement.group_of(self.node)
-        return self._listed([n for n in group if placement.facts_of(n).makes_state and self.graph.device[n]])
+        return listed_nodes(
+            self.graph, [n for n in group if placement.facts_of(n).makes_state and self.graph.device[n]]
+        )
 
     def _follow_step(self, decider: int, culprit: int, how: int, device: int) -> None:
         graph, label = self.graph, self.labels[device]
         whose = "its" if decider == self.node else f"{graph.names[decider]}'s"
         if how == GENERATOR:
             consumers = self._consumers(decider)
-            note = f"all {whose} consumers are on {label}: {self._listed(consumers)}"
+            note = f"all {whose} consumers are on {label}: {listed_nodes(self.graph, consumers)}"
         else:
             note = f"{whose} input is on {label}: {graph.names[culprit]}"
         self._add(RULE_OF_DECISION[how], (device,), culprit, note)
 
     def _consumers(self, node: int) -> list[int]:
         return list(dict.fromkeys(int(self.graph.dst[edge]) for edge in self.graph.out_edges(node)))
-
-    def _listed(self, nodes: list[int]) -> str:
-        names = [self.graph.names[node] for node in nodes[:_SHOWN_NODES]]
-        return ", ".join(names) + (
-            f" and {len(nodes) - _SHOWN_NODES} more" if len(nodes) > _SHOWN_NODES else ""
-        )
 
     def _preference_steps(self, member: Member, decider: int, device: int) -> None:
         placement, devices = self.placement, self.placement.device_set.devices
@@ -258,8 +252,12 @@ class _Explainer:
             if waiting:
                 return f"; its consumer {names[waiting[0]]} has no device yet"
             if len(where) > 1:
-                return f"; its consumers are on several devices: {self._listed(consumers)}"
-            return f"; it cannot follow its consumers: {self._listed(consumers)}" if consumers else ""
+                return f"; its consumers are on several devices: {listed_nodes(self.graph, consumers)}"
+            return (
+                f"; it cannot follow its consumers: {listed_nodes(self.graph, consumers)}"
+                if consumers
+                else ""
+            )
         sources = np.array([graph.src[edge] for edge in graph.in_edges(decider)[:1]], dtype=np.int64)
         passes = fact.is_identity and placement.placer.rules == "2.21"
         if len(sources) and passes:

@@ -12,8 +12,6 @@ from gpuplace.placer.placing import place_nodes
 from gpuplace.why.messages import error_of
 from gpuplace.why.placement import Placement
 
-__all__ = ["place_again", "place_graph"]
-
 
 def place_graph(
     graph: PlacementGraph,

@@ -18,6 +18,7 @@ from gpuplace.device.parsed_name import ANY, ParsedName, parse_name
 from gpuplace.placer.decide import NOWHERE
 from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
 from gpuplace.placer.placed import Placed
+from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.why.kernel_text import missing_kernel, other_types, supported_when_asking
 from gpuplace.why.ties import required_group
 from gpuplace.why.what_if import WhatIf
@@ -74,7 +75,8 @@ class _Search:
         readers = [cause for cause in placement.host_causes if cause in self.group]
         if readers and kind != "CPU":
             return Remedy(
-                kind, f"a list of strings or handles stays on the CPU: {self._listed(readers)} reads one"
+                kind,
+                f"a list of strings or handles stays on the CPU: {listed_nodes(self.graph, readers)} reads one",
             )
         assigned = placement.constraints(node).assigned
         if assigned != ANY:
@@ -115,7 +117,7 @@ class _Search:
         others = [member for member in lacking if member != first]
         if others:
             verb = "has" if len(others) == 1 else "have"
-            text += f"; {self._listed(others)} of its group {verb} none either"
+            text += f"; {listed_nodes(self.graph, others)} of its group {verb} none either"
         return Remedy(kind, text, types=other_types(placement, fact, kind))
 
     def _lacks_kernel(self, node: int) -> bool:
@@ -125,12 +127,6 @@ class _Search:
             return False
         asked = placement.placer.parsed[self.graph.device[node]] or ANY
         return kind not in dict(supported_when_asking(placement, node, asked._replace(type=kind)))
-
-    def _listed(self, nodes: list[int]) -> str:
-        names = [self.graph.names[node] for node in nodes[:_SHOWN_NODES]]
-        return ", ".join(names) + (
-            f" and {len(nodes) - _SHOWN_NODES} more" if len(nodes) > _SHOWN_NODES else ""
-        )
 
     def _requests(self) -> Remedy:
         """A remedy by asking for another device."""
@@ -223,6 +219,13 @@ class _Search:
         placement = self.placement
         matching = placement.device_set.matching(parse_name(self.wanted) or ANY)
         return {placement.chooser.position[device.name] for device in matching}
+
+
+def listed_nodes(graph: PlacementGraph, nodes: list[int]) -> str:
+    """The first few names, and how many more there are."""
+    names = [graph.names[node] for node in nodes[:_SHOWN_NODES]]
+    rest = f" and {len(nodes) - _SHOWN_NODES} more" if len(nodes) > _SHOWN_NODES else ""
+    return ", ".join(names) + rest
 
 
 def _joined(items: list[str]) -> str:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["FOLLOWING", "RULES", "Rule"]
-
 
 class Rule(Enum):
     """One rule of TensorFlow's placer."""

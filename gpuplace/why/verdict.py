@@ -37,8 +37,6 @@ from gpuplace.placer.outline import GENERATOR, IDENTITY, METADATA
 from gpuplace.placer.placed import Placed
 from gpuplace.why.rules import RULES, Rule
 
-__all__ = ["RULE_OF_DECISION", "Verdicts", "lacking_types", "limits_inside", "verdicts_of"]
-
 RULE_OF_DECISION = {METADATA: Rule.METADATA, IDENTITY: Rule.IDENTITY, GENERATOR: Rule.GENERATOR}
 """How a group got its device -> the rule, for groups that follow another."""
 

@@ -32,8 +32,6 @@ from gpuplace.why.kernel_text import supported_when_asking
 from gpuplace.why.rules import FOLLOWING, Rule
 from gpuplace.why.verdict import lacking_types, verdicts_of
 
-__all__ = ["WhatIf", "anyway", "regroup", "undone", "with_missing_kernels"]
-
 _FOLLOWS = (METADATA, IDENTITY, GENERATOR)
 _UNDONE = (Rule.REQUEST, Rule.YIELDS_TO_SOURCE, Rule.REQUESTS_DROPPED)
 """Rules that are undone by taking the culprit's request away."""

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from gpuplace.device.gpu_models import GPU_MODELS, find_model
+from gpuplace.device.gpu_models import GPU_MODELS, _model, find_model
 from gpuplace.errors import InvalidArgumentError
 
 FIGURES = [
@@ -98,3 +98,30 @@ def test_peers():
         and find_model("K80").peer_bandwidth == find_model("K80").pcie_bandwidth
     )
     assert not find_model("RTX 3090").has_peer_access
+
+
+def test_a_source_is_a_word_or_written_out():
+    text = "\n".join(
+        [
+            "Quadro Test",
+            "memory_bytes: 3_221_225_472",
+            "context_bytes: 75_497_472",
+            "compute_capability: 3.0",
+            "sm_count: 4",
+            "clock_hz: 810.5e6",
+            "memory_bandwidth: 134e9",
+            "fp32_flops: 1.246e12",
+            "pcie: 2",
+            "sheet: Quadro Test, data sheet: page 2",
+            "source of memory_bytes: the data sheet: 3 GB",
+            "source of context_bytes: deviceQuery",
+        ]
+    )
+    model = _model(text)
+    assert (model.memory_bytes, model.aliases, model.nvlink_bandwidth) == (3 << 30, (), 0.0)
+    assert (model.compute_capability, model.pcie_bandwidth) == ((3, 0), 8.0e9)
+    assert model.sources["*"] == "Quadro Test, data sheet: page 2"
+    assert model.sources["memory_bytes"] == "the data sheet: 3 GB"
+    assert model.sources["context_bytes"] == "deviceQuery of the CUDA samples, run on the device"
+    with pytest.raises(KeyError, match="sheet"):
+        _model(text.replace("sheet: Quadro", "paper: Quadro"))

@@ -127,9 +127,7 @@ class WhatIf:
             TypeError: there is no such setting.
         """
         if self.is_fixed:
-            raise FailedPreconditionError(
-                None,
-                None,
+            raise FailedPreconditionError.of(
                 "A log says where nodes were, and cannot be placed again.",
                 facts={"asked for": ", ".join(f"{name}={value}" for name, value in wanted.items())},
                 hint="explore its graph on the log's machine, explore(graph, machine=log.machine()), or "

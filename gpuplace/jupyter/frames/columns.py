@@ -13,8 +13,6 @@ import pandas as pd
 
 from gpuplace.tables.palette import device_label
 
-__all__ = ["category", "coded", "device_category", "scope_category"]
-
 
 def coded(codes: np.ndarray, categories: Sequence[str]) -> pd.Categorical:
     """A column of texts given by number, the empty text missing."""

@@ -28,8 +28,6 @@ import pandas as pd
 
 from gpuplace.jupyter.frames.columns import category
 
-__all__ = ["blame_frame", "diff_frame", "explanation_frame"]
-
 
 def blame_frame(blame: Any) -> pd.DataFrame:
     """One row a cause that keeps nodes off a device type, that of most nodes first.

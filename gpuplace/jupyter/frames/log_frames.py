@@ -40,8 +40,6 @@ from gpuplace.logs.log_diff import LogDiff
 from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.tables.palette import device_label
 
-__all__ = ["log_diff_frame", "logged_frame"]
-
 
 def logged_frame(log: LoggedPlacement, table: str = "nodes") -> pd.DataFrame:
     """A table of a log; see the module for the columns.

@@ -23,8 +23,6 @@ from gpuplace.jupyter.frames.columns import category
 from gpuplace.jupyter.frames.placement_frames import frame
 from gpuplace.tables.rows import mapping_cells
 
-__all__ = ["allocator_frame", "chunks_frame", "mapping_frame", "session_frame"]
-
 
 def mapping_frame(rows: Iterable[MappingRow]) -> pd.DataFrame:
     """The chain physical GPU -> visible GPU -> device of a machine, hidden GPUs and reasons included.

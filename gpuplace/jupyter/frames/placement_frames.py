@@ -62,19 +62,6 @@ from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.rows import device_rows, scope_rows
 from gpuplace.why.rules import RULES
 
-__all__ = [
-    "devices_frame",
-    "edges_frame",
-    "errors_frame",
-    "frame",
-    "groups_frame",
-    "kernels_frame",
-    "memory_frame",
-    "placement_frame",
-    "scopes_frame",
-    "trace_frame",
-]
-
 
 def placement_frame(placement: Any) -> pd.DataFrame:
     """One row a node, indexed by its name; see the module for the columns."""

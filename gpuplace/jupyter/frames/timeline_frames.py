@@ -41,8 +41,6 @@ import pandas as pd
 from gpuplace.jupyter.frames.columns import category
 from gpuplace.timelines.step_timeline import StepTimeline
 
-__all__ = ["TABLES", "timeline_frame"]
-
 
 def _text(values: Iterable[str | None]) -> pd.api.extensions.ExtensionArray:
     return pd.array([value or None for value in values], dtype="string")

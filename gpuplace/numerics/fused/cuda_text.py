@@ -33,17 +33,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "FUNCTIONS",
-    "PREAMBLE",
-    "TYPE_NAMES",
-    "Function",
-    "argument_count",
-    "cast_text",
-    "literal",
-    "text_of",
-]
-
 PREAMBLE = """
 #ifndef NAN
 #define NAN __int_as_float(0x7fffffff)

@@ -30,8 +30,6 @@ from gpuplace.errors import OpError
 from gpuplace.numerics.fused.cuda_text import PREAMBLE
 from gpuplace.numerics.fused.recording import NotRecorded, Recorded, Recorder
 
-__all__ = ["KernelText", "OneKernel", "Record", "kernel_text"]
-
 Record = Callable[[Recorder, Sequence[Recorded]], Sequence[Recorded]]
 """``(recorder, inputs)`` to the results."""
 

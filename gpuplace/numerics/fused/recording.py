@@ -39,8 +39,6 @@ from gpuplace.numerics.fused.cuda_text import (
     text_of,
 )
 
-__all__ = ["NotRecorded", "Recorded", "Recorder"]
-
 _BOOL = np.dtype(bool)
 _SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
 

@@ -96,10 +96,9 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = No
 @compute("Placeholder", "PlaceholderV2", shares=True)
 def _placeholder(xp: Any, *, dtype: Any, shape: Any, ctx: Any) -> Any:
     known = "" if shape.sizes is None else f" and shape {brackets(shape)}"
-    raise InvalidArgumentError(
-        ctx.op,
-        ctx.op,
+    raise InvalidArgumentError.of(
         f"You must feed a value for placeholder tensor '{ctx.op.name}' with dtype {dtype.short_name}{known}",
+        op=ctx.op,
         hint=f"session.run(..., feed_dict={{{ctx.op.name!r} + ':0': value}})",
     )
 
@@ -284,11 +283,11 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
 def _fill(xp: Any, dims: Any, value: Any) -> Any:
     sizes = tuple(dims.tolist())
     if value.ndim:
-        raise InvalidArgumentError(
-            None, None, f"value must be a scalar, got shape [{','.join(map(str, value.shape))}]"
+        raise InvalidArgumentError.of(
+            f"value must be a scalar, got shape [{','.join(map(str, value.shape))}]"
         )
     if any(size < 0 for size in sizes):
-        raise InvalidArgumentError(None, None, f"Dimension {min(sizes)} must be >= 0")
+        raise InvalidArgumentError.of(f"Dimension {min(sizes)} must be >= 0")
     return xp.full(sizes, value[()], value.dtype)
 
 
@@ -365,14 +364,14 @@ def _range(xp: Any, start: Any, limit: Any, delta: Any) -> Any:
 
 def _range_length(first: Any, last: Any, step: Any) -> int:
     if step == 0:
-        raise InvalidArgumentError(None, None, "Requires delta != 0: 0")
+        raise InvalidArgumentError.of("Requires delta != 0: 0")
     if step > 0 and first > last:
-        raise InvalidArgumentError(
-            None, None, f"Requires start <= limit when delta > 0: {_number(first)}/{_number(last)}"
+        raise InvalidArgumentError.of(
+            f"Requires start <= limit when delta > 0: {_number(first)}/{_number(last)}"
         )
     if step < 0 and first < last:
-        raise InvalidArgumentError(
-            None, None, f"Requires start >= limit when delta < 0: {_number(first)}/{_number(last)}"
+        raise InvalidArgumentError.of(
+            f"Requires start >= limit when delta < 0: {_number(first)}/{_number(last)}"
         )
     if isinstance(first, int):
         return -((first - last) // step) if step > 0 else -((last - first) // -step)
@@ -428,7 +427,7 @@ lin_space = linspace
 def _linspace(xp: Any, start: Any, stop: Any, num: Any) -> Any:
     count = int(num)
     if count <= 0:
-        raise InvalidArgumentError(None, None, f"Requires num > 0: {count}")
+        raise InvalidArgumentError.of(f"Requires num > 0: {count}")
     if count == 1:
         return xp.full((1,), start[()], start.dtype)
     step = (stop - start) / start.dtype.type(count - 1)
@@ -548,7 +547,7 @@ def one_hot(
 @compute("OneHot", fresh=True, grows=True)
 def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, *, axis: int) -> Any:
     if int(depth) < 0:
-        raise InvalidArgumentError(None, None, f"depth must be non-negative, got: {int(depth)}")
+        raise InvalidArgumentError.of(f"depth must be non-negative, got: {int(depth)}")
     count = int(depth)
     if xp is np:
         rows = np.full((indices.size, count), off_value)

@@ -104,9 +104,7 @@ def _checked(xp: Any, indices: Any, limit: int, ctx: Any) -> tuple[Any, Any]:
     if wrong.any():
         where = xp.unravel_index(int(xp.argmax(wrong)), indices.shape)
         at = ",".join(str(int(part)) for part in where)
-        raise InvalidArgumentError(
-            None, None, f"indices[{at}] = {int(indices[where])} is not in [0, {limit})"
-        )
+        raise InvalidArgumentError.of(f"indices[{at}] = {int(indices[where])} is not in [0, {limit})")
     return indices, None
 
 
@@ -127,7 +125,7 @@ def _take(xp: Any, params: Any, indices: Any, axis: int, ctx: Any) -> Any:
 @compute("Gather", fresh=True)
 def _gather(xp: Any, params: Any, indices: Any, *, ctx: Any) -> Any:
     if not params.ndim:
-        raise InvalidArgumentError(None, None, "params must be at least 1 dimensional")
+        raise InvalidArgumentError.of("params must be at least 1 dimensional")
     return _take(xp, params, indices, 0, ctx)
 
 
@@ -135,8 +133,8 @@ def _gather(xp: Any, params: Any, indices: Any, *, ctx: Any) -> Any:
 def _gather_v2(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dims: int, ctx: Any) -> Any:
     at = int(axis)
     if not -params.ndim <= at < params.ndim:
-        raise InvalidArgumentError(
-            None, None, f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {at}"
+        raise InvalidArgumentError.of(
+            f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {at}"
         )
     at %= params.ndim
     batch = batch_dims % (indices.ndim + 1) if batch_dims < 0 else batch_dims
@@ -144,11 +142,9 @@ def _gather_v2(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dims: int
         return _take(xp, params, indices, at, ctx)
     shared = params.shape[:batch]
     if indices.shape[:batch] != shared:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"params.shape[:{batch}]: {list(shared)} should be equal to indices.shape[:{batch}]:"
-            f" {list(indices.shape[:batch])}",
+            f" {list(indices.shape[:batch])}"
         )
     count = 1
     for length in shared:
@@ -262,11 +258,11 @@ def gather_nd(
 
 def _depth(indices: Any, rank: int, what: str) -> int:
     if not indices.ndim:
-        raise InvalidArgumentError(None, None, "indices must be at least a vector")
+        raise InvalidArgumentError.of("indices must be at least a vector")
     depth: int = indices.shape[-1]
     if depth > rank:
-        raise InvalidArgumentError(
-            None, None, f"index innermost dimension length must be <= {what} rank; saw: {depth} vs. {rank}"
+        raise InvalidArgumentError.of(
+            f"index innermost dimension length must be <= {what} rank; saw: {depth} vs. {rank}"
         )
     return depth
 
@@ -281,7 +277,7 @@ def _columns(xp: Any, indices: Any, sizes: tuple[int, ...], ctx: Any, sentence: 
         at = xp.unravel_index(int(xp.argmax(wrong)), wrong.shape)
         place = ",".join(str(int(part)) for part in at)
         bad = ", ".join(str(int(part)) for part in indices[at])
-        raise InvalidArgumentError(None, None, sentence.format(place=place, bad=bad))
+        raise InvalidArgumentError.of(sentence.format(place=place, bad=bad))
     return tuple(indices[..., d] for d in range(depth)), None
 
 
@@ -349,12 +345,10 @@ def _scattered(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add: 
     sentence = "indices[{place}] = [{bad}] does not index into shape " + text
     expected = indices.shape[:-1] + result.shape[depth:]
     if updates.shape != expected:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Must have updates.shape = indices.shape[:batch_dim] + params_shape[slice_dim:], got updates.shape:"
             f" {brackets(TensorShape(updates.shape))}, indices.shape: {brackets(TensorShape(indices.shape))},"
-            f" params_shape: {text}",
+            f" params_shape: {text}"
         )
     columns, wrong = _columns(xp, indices, result.shape[:depth], ctx, sentence)
     if wrong is not None:
@@ -567,20 +561,16 @@ def where_v2(
 @compute("Select", elementwise=True)
 def _select(xp: Any, condition: Any, t: Any, e: Any) -> Any:
     if t.shape != e.shape:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"'then' and 'else' must have the same size.  but received:"
-            f" {brackets(TensorShape(t.shape))} vs. {brackets(TensorShape(e.shape))}",
+            f" {brackets(TensorShape(t.shape))} vs. {brackets(TensorShape(e.shape))}"
         )
     if condition.shape != t.shape:
         rows = condition.ndim == 1 and t.ndim >= 1 and t.shape[0] == condition.shape[0]
         if condition.ndim and not rows:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"Inputs to operation Select of type Select must have the same size and shape.  Input 0:"
-                f" {brackets(TensorShape(condition.shape))} != input 1: {brackets(TensorShape(t.shape))}",
+                f" {brackets(TensorShape(condition.shape))} != input 1: {brackets(TensorShape(t.shape))}"
             )
         condition = condition.reshape(condition.shape + (1,) * (t.ndim - condition.ndim))
     return chosen(xp, condition, t, e)

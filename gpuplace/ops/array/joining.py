@@ -27,7 +27,7 @@ __all__ = ["concat", "stack", "unstack", "parallel_stack", "split"]
 def _axis_in(axis: int, rank: int, sentence: str) -> int:
     """``axis`` counted from the front; InvalidArgumentError with ``sentence`` where it is out of range."""
     if not -rank <= axis < rank:
-        raise InvalidArgumentError(None, None, sentence)
+        raise InvalidArgumentError.of(sentence)
     return axis % rank if rank else 0
 
 
@@ -73,11 +73,9 @@ def _join(xp: Any, values: list[Any], axis: int) -> Any:
         if value.ndim != first.ndim or any(
             a != b for d, (a, b) in enumerate(zip(value.shape, first.shape, strict=True)) if d != at
         ):
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"ConcatOp : {'Dimensions' if value.ndim == first.ndim else 'Ranks'} of inputs should match: shape[0] ="
-                f" {brackets(TensorShape(first.shape))} vs. shape[{index}] = {brackets(TensorShape(value.shape))}",
+                f" {brackets(TensorShape(first.shape))} vs. shape[{index}] = {brackets(TensorShape(value.shape))}"
             )
     return xp.concatenate(values, axis=at)
 
@@ -208,11 +206,9 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
 def _pack(xp: Any, values: list[Any], *, axis: int) -> Any:
     for index, value in enumerate(values):
         if value.shape != values[0].shape:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"Shapes of all inputs must match: values[0].shape = {brackets(TensorShape(values[0].shape))} !="
-                f" values[{index}].shape = {brackets(TensorShape(value.shape))}",
+                f" values[{index}].shape = {brackets(TensorShape(value.shape))}"
             )
     rank = values[0].ndim + 1
     _axis_in(axis, rank, f"axis = {axis} not in [{-rank}, {rank})")
@@ -301,10 +297,8 @@ def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str 
 def _unpack(xp: Any, value: Any, *, num: int, axis: int) -> Any:
     at = _axis_in(axis, value.ndim, f"axis = {axis} not in [{-value.ndim}, {value.ndim})")
     if value.shape[at] != num:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Input shape axis {axis} must equal {num}, got shape {brackets(TensorShape(value.shape))}",
+        raise InvalidArgumentError.of(
+            f"Input shape axis {axis} must equal {num}, got shape {brackets(TensorShape(value.shape))}"
         )
     moved = xp.moveaxis(value, at, 0)
     return tuple(xp.asarray(moved[index]) for index in range(num))
@@ -384,11 +378,9 @@ def _split(xp: Any, split_dim: Any, value: Any, *, num_split: int) -> Any:
         f"-input rank(-{value.ndim}) <= split_dim < input rank ({value.ndim}), but got {int(split_dim)}",
     )
     if value.shape[axis] % num_split:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Number of ways to split should evenly divide the split dimension, but got split_dim {axis} (size ="
-            f" {value.shape[axis]}) and num_split {num_split}",
+            f" {value.shape[axis]}) and num_split {num_split}"
         )
     return _cut(xp, value, axis, [value.shape[axis] // num_split] * num_split)
 
@@ -403,13 +395,11 @@ def _split_v(xp: Any, value: Any, size_splits: Any, split_dim: Any, *, num_split
     lengths, total = size_splits.tolist(), value.shape[axis]
     known = sum(length for length in lengths if length != -1)
     if lengths.count(-1) > 1:
-        raise InvalidArgumentError(None, None, "There can only be one -1 in the input.")
+        raise InvalidArgumentError.of("There can only be one -1 in the input.")
     if (-1 in lengths and known > total) or (-1 not in lengths and known != total):
         what = "must exactly sum" if -1 not in lengths else "must sum to at most"
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Determined shape {what} the dimension: sizes {lengths} and a dimension of size {total}",
+        raise InvalidArgumentError.of(
+            f"Determined shape {what} the dimension: sizes {lengths} and a dimension of size {total}"
         )
     return _cut(xp, value, axis, [total - known if length == -1 else length for length in lengths])
 

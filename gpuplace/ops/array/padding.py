@@ -49,15 +49,13 @@ def _broadcast_to(xp: Any, input: Any, shape: Any) -> Any:
     sizes = tuple(shape.tolist())
     text = brackets(TensorShape(sizes))
     if len(sizes) < input.ndim:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Rank of input ({input.ndim}) must be no greater than rank of output shape ({len(sizes)}).",
+        raise InvalidArgumentError.of(
+            f"Rank of input ({input.ndim}) must be no greater than rank of output shape ({len(sizes)})."
         )
     for have, want in zip(reversed(input.shape), reversed(sizes), strict=False):
         if have not in (want, 1):
-            raise InvalidArgumentError(
-                None, None, f"Incompatible shapes: {brackets(TensorShape(input.shape))} vs. {text}"
+            raise InvalidArgumentError.of(
+                f"Incompatible shapes: {brackets(TensorShape(input.shape))} vs. {text}"
             )
     return xp.array(xp.broadcast_to(input, sizes))
 
@@ -134,7 +132,7 @@ def _result_sizes(one: list[int], other: list[int]) -> tuple[list[int], list[int
 def _broadcast_args(xp: Any, s0: Any, s1: Any) -> Any:
     one, other, result = _result_sizes(s0.tolist(), s1.tolist())
     if len(result) != len(one):
-        raise InvalidArgumentError(None, None, f"Incompatible shapes: {_list(s0)} vs. {_list(s1)}")
+        raise InvalidArgumentError.of(f"Incompatible shapes: {_list(s0)} vs. {_list(s1)}")
     return xp.array(result, s0.dtype)
 
 
@@ -153,7 +151,7 @@ def _broadcast_gradient_args(xp: Any, s0: Any, s1: Any) -> Any:
     """The axes along which each of two broadcast tensors was repeated; also those where both have size 1."""
     one, other, result = _result_sizes(s0.tolist(), s1.tolist())
     if len(result) != len(one):
-        raise InvalidArgumentError(None, None, f"Incompatible shapes: {_list(s0)} vs. {_list(s1)}")
+        raise InvalidArgumentError.of(f"Incompatible shapes: {_list(s0)} vs. {_list(s1)}")
     if s0.tolist() == s1.tolist():
         return xp.empty(0, s0.dtype), xp.empty(0, s0.dtype)
     axes = [
@@ -197,14 +195,12 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
 def _tile(xp: Any, input: Any, multiples: Any) -> Any:
     counts = multiples.tolist()
     if len(counts) != input.ndim:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Expected multiples argument to be a vector of length {input.ndim} but got length {len(counts)}",
+        raise InvalidArgumentError.of(
+            f"Expected multiples argument to be a vector of length {input.ndim} but got length {len(counts)}"
         )
     for axis, count in enumerate(counts):
         if count < 0:
-            raise InvalidArgumentError(None, None, f"Expected multiples[{axis}] >= 0, but got {count}")
+            raise InvalidArgumentError.of(f"Expected multiples[{axis}] >= 0, but got {count}")
     if not counts:
         return input
     result = xp.empty([size for pair in zip(counts, input.shape, strict=True) for size in pair], input.dtype)
@@ -284,20 +280,18 @@ def pad(
 
 def _pairs(paddings: Any, rank: int) -> list[list[int]]:
     if paddings.ndim != 2 or paddings.shape[1] != 2:
-        raise InvalidArgumentError(
-            None, None, f"paddings must be a matrix with 2 columns: {brackets(TensorShape(paddings.shape))}"
+        raise InvalidArgumentError.of(
+            f"paddings must be a matrix with 2 columns: {brackets(TensorShape(paddings.shape))}"
         )
     if paddings.shape[0] != rank:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             "The first dimension of paddings must be the rank of inputs"
-            f"{brackets(TensorShape(paddings.shape))} {rank}",
+            f"{brackets(TensorShape(paddings.shape))} {rank}"
         )
     pairs: list[list[int]] = paddings.tolist()
     for before, after in pairs:
         if before < 0 or after < 0:
-            raise InvalidArgumentError(None, None, f"Paddings must be non-negative: {before} {after}")
+            raise InvalidArgumentError.of(f"Paddings must be non-negative: {before} {after}")
     return pairs
 
 
@@ -319,9 +313,7 @@ def _mirror_pad(xp: Any, input: Any, paddings: Any, *, mode: bytes) -> Any:
     for axis, (length, pair) in enumerate(zip(input.shape, pairs, strict=True)):
         if max(pair) > length - shorter:
             than = "less" if shorter else "no greater"
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"paddings must be {than} than the dimension size: {pair[0]}, {pair[1]}"
                 f" {'not less' if shorter else 'greater'} than {length}",
                 facts={"dimension": str(axis)},

@@ -50,17 +50,15 @@ def dynamic_partition(
 @compute("DynamicPartition")
 def _dynamic_partition(xp: Any, data: Any, partitions: Any, *, num_partitions: int) -> Any:
     if data.shape[: partitions.ndim] != partitions.shape:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"data.shape must start with partitions.shape, got data.shape = {brackets(TensorShape(data.shape))},"
-            f" partitions.shape = {brackets(TensorShape(partitions.shape))}",
+            f" partitions.shape = {brackets(TensorShape(partitions.shape))}"
         )
     wrong = (partitions < 0) | (partitions >= num_partitions)
     if wrong.any():
         at = int(xp.argmax(wrong.reshape(-1)))
         value = int(partitions.reshape(-1)[at])
-        raise InvalidArgumentError(None, None, f"partitions[{at}] = {value} is not in [0, {num_partitions})")
+        raise InvalidArgumentError.of(f"partitions[{at}] = {value} is not in [0, {num_partitions})")
     rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
     return tuple(rows[partitions.reshape(-1) == index] for index in range(num_partitions))
 
@@ -189,7 +187,7 @@ def _nhwc(xp: Any, data_format: bytes, image: Any) -> Any:
         return image
     if data_format == b"NCHW":
         return xp.transpose(image, (0, 2, 3, 1))
-    raise InvalidArgumentError(None, None, f"data_format {data_format.decode()} is not supported here")
+    raise InvalidArgumentError.of(f"data_format {data_format.decode()} is not supported here")
 
 
 def _from_nhwc(xp: Any, data_format: bytes, image: Any) -> Any:
@@ -202,8 +200,8 @@ def _space_to_depth(xp: Any, input: Any, *, block_size: int, data_format: bytes)
     image = _nhwc(xp, data_format, input)
     batch, height, width, depth = image.shape
     if height % n or width % n:
-        raise InvalidArgumentError(
-            None, None, f"Image width {width} and height {height} should be divisible by block_size: {n}"
+        raise InvalidArgumentError.of(
+            f"Image width {width} and height {height} should be divisible by block_size: {n}"
         )
     blocks = image.reshape(batch, height // n, n, width // n, n, depth)
     moved = xp.transpose(blocks, (0, 1, 3, 2, 4, 5))
@@ -216,9 +214,7 @@ def _depth_to_space(xp: Any, input: Any, *, block_size: int, data_format: bytes)
     image = _nhwc(xp, data_format, input)
     batch, height, width, depth = image.shape
     if depth % (n * n):
-        raise InvalidArgumentError(
-            None, None, f"Input depth dimension {depth} should be divisible by: {n * n}"
-        )
+        raise InvalidArgumentError.of(f"Input depth dimension {depth} should be divisible by: {n * n}")
     blocks = image.reshape(batch, height, width, n, n, depth // (n * n))
     moved = xp.transpose(blocks, (0, 1, 3, 2, 4, 5))
     return _from_nhwc(xp, data_format, moved.reshape(batch, height * n, width * n, depth // (n * n)))

@@ -160,12 +160,10 @@ def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
     known = 1
     for axis, length in enumerate(sizes):
         if length < -1:
-            raise InvalidArgumentError(None, None, f"Size {axis} must be non-negative, not {length}")
+            raise InvalidArgumentError.of(f"Size {axis} must be non-negative, not {length}")
         known *= 1 if length == -1 else length
     if len(free) > 1:
-        raise InvalidArgumentError(
-            None, None, f"Only one input size may be -1, not both {free[0]} and {free[1]}"
-        )
+        raise InvalidArgumentError.of(f"Only one input size may be -1, not both {free[0]} and {free[1]}")
     if free:
         if known == 0:
             if tensor.size:
@@ -176,19 +174,15 @@ def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
         else:
             sizes[free[0]] = tensor.size // known
     elif known != tensor.size:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Input to reshape is a tensor with {tensor.size} values, but the requested shape has {known}",
+        raise InvalidArgumentError.of(
+            f"Input to reshape is a tensor with {tensor.size} values, but the requested shape has {known}"
         )
     return tensor.reshape(sizes)
 
 
 def _multiple_error(count: int, known: int) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        None,
-        None,
-        f"Input to reshape is a tensor with {count} values, but the requested shape requires a multiple of {known}",
+    return InvalidArgumentError.of(
+        f"Input to reshape is a tensor with {count} values, but the requested shape requires a multiple of {known}"
     )
 
 
@@ -256,13 +250,11 @@ def _one_of(name: str, value: Any, old_name: str, old_value: Any, required: bool
 @compute("ExpandDims", shares=True)
 def _expand_dims(xp: Any, input: Any, dim: Any) -> Any:
     if dim.size != 1:
-        raise InvalidArgumentError(None, None, "'dim' must be a tensor with a single value")
+        raise InvalidArgumentError.of("'dim' must be a tensor with a single value")
     axis = int(dim.reshape(-1)[0])
     if not -1 - input.ndim <= axis <= input.ndim:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Tried to expand dim index {axis} for tensor with {input.ndim} dimensions.",
+        raise InvalidArgumentError.of(
+            f"Tried to expand dim index {axis} for tensor with {input.ndim} dimensions."
         )
     return xp.expand_dims(input, axis)
 
@@ -311,14 +303,12 @@ def squeeze(
 def _squeeze(xp: Any, input: Any, *, squeeze_dims: Any) -> Any:
     for axis in squeeze_dims:
         if not -input.ndim <= axis < input.ndim:
-            raise InvalidArgumentError(
-                None, None, f"Tried to squeeze dim index {axis} for tensor with {input.ndim} dimensions."
+            raise InvalidArgumentError.of(
+                f"Tried to squeeze dim index {axis} for tensor with {input.ndim} dimensions."
             )
         if input.shape[axis] != 1:
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"Can not squeeze dim[{axis % input.ndim}], expected a dimension of 1, got {input.shape[axis]}",
+            raise InvalidArgumentError.of(
+                f"Can not squeeze dim[{axis % input.ndim}], expected a dimension of 1, got {input.shape[axis]}"
             )
     return xp.squeeze(input, tuple(squeeze_dims) or None)
 
@@ -395,17 +385,15 @@ def transpose(
 def _transpose(xp: Any, x: Any, perm: Any, *, ctx: Any) -> Any:
     order = perm.tolist()
     if len(order) != x.ndim:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"transpose expects a vector of size {x.ndim}. But input(1) is a vector of size {len(order)}",
+        raise InvalidArgumentError.of(
+            f"transpose expects a vector of size {x.ndim}. But input(1) is a vector of size {len(order)}"
         )
     for axis in range(x.ndim):
         if axis not in order:
             for wrong in order:
                 if not 0 <= wrong < x.ndim:
-                    raise InvalidArgumentError(None, None, f"{wrong} is out of range [0 .. {x.ndim})")
-            raise InvalidArgumentError(None, None, f"{axis} is missing from {{{','.join(map(str, order))}}}.")
+                    raise InvalidArgumentError.of(f"{wrong} is out of range [0 .. {x.ndim})")
+            raise InvalidArgumentError.of(f"{axis} is missing from {{{','.join(map(str, order))}}}.")
     result = xp.transpose(x, order)
     return xp.conjugate(result) if ctx.op.type == "ConjugateTranspose" else result
 
@@ -577,11 +565,9 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
 @compute("EnsureShape", shares=True)
 def _ensure_shape(xp: Any, input: Any, *, shape: Any, ctx: Any) -> Any:
     if not shape.is_compatible_with(input.shape):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Shape of tensor {ctx.op.inputs[0].op.name} {brackets(TensorShape(input.shape))} is not compatible with"
-            f" expected shape {brackets(shape)}.",
+            f" expected shape {brackets(shape)}."
         )
     return input
 
@@ -614,7 +600,7 @@ def _check_numerics(xp: Any, tensor: Any, *, message: bytes) -> Any:
     if not xp.isfinite(tensor).all():
         nan, inf = bool(xp.isnan(tensor).any()), bool(xp.isinf(tensor).any())
         what = "Inf and NaN" if nan and inf else "NaN" if nan else "Inf"
-        raise InvalidArgumentError(None, None, f"{message.decode()} : Tensor had {what} values")
+        raise InvalidArgumentError.of(f"{message.decode()} : Tensor had {what} values")
     return tensor
 
 

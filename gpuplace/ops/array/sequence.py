@@ -63,11 +63,11 @@ def _reverse(xp: Any, tensor: Any, axis: Any) -> Any:
     axes = []
     for index, at in enumerate(axis.tolist()):
         if not -tensor.ndim <= at < tensor.ndim:
-            raise InvalidArgumentError(
-                None, None, f"'axis'[{index}] = {at} is out of valid range [0, {tensor.ndim - 1}"
+            raise InvalidArgumentError.of(
+                f"'axis'[{index}] = {at} is out of valid range [0, {tensor.ndim - 1}"
             )
         if at % tensor.ndim in axes:
-            raise InvalidArgumentError(None, None, f"axis {at % tensor.ndim} specified more than once.")
+            raise InvalidArgumentError.of(f"axis {at % tensor.ndim} specified more than once.")
         axes.append(at % tensor.ndim)
     return xp.ascontiguousarray(xp.flip(tensor, tuple(axes))) if axes else tensor
 
@@ -118,21 +118,19 @@ def reverse_sequence(
 @compute("ReverseSequence")
 def _reverse_sequence(xp: Any, input: Any, seq_lengths: Any, *, seq_dim: int, batch_dim: int) -> Any:
     if seq_dim >= input.ndim or batch_dim >= input.ndim:
-        raise InvalidArgumentError(None, None, f"seq_dim must be < input rank ( {seq_dim} vs. {input.ndim})")
+        raise InvalidArgumentError.of(f"seq_dim must be < input rank ( {seq_dim} vs. {input.ndim})")
     if seq_lengths.shape != (input.shape[batch_dim],):
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Length of seq_lengths != input.dims({batch_dim}), ({seq_lengths.size} vs. {input.shape[batch_dim]})",
+        raise InvalidArgumentError.of(
+            f"Length of seq_lengths != input.dims({batch_dim}), ({seq_lengths.size} vs. {input.shape[batch_dim]})"
         )
     size = input.shape[seq_dim]
     lengths = seq_lengths.reshape(-1, 1)
     if xp.__name__ == "numpy":
         for length in seq_lengths.tolist():
             if length < 0:
-                raise InvalidArgumentError(None, None, "seq_lengths(0) < 0")
+                raise InvalidArgumentError.of("seq_lengths(0) < 0")
             if length > size:
-                raise InvalidArgumentError(None, None, f"seq_lengths(0) > input.dims({seq_dim})")
+                raise InvalidArgumentError.of(f"seq_lengths(0) > input.dims({seq_dim})")
     positions = xp.arange(size)
     source = xp.where(positions < lengths, lengths - 1 - positions, positions)
     moved = xp.moveaxis(input, (batch_dim, seq_dim), (0, 1))
@@ -177,12 +175,12 @@ def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | Non
 def _roll(xp: Any, input: Any, shift: Any, axis: Any) -> Any:
     shifts, axes = shift.reshape(-1).tolist(), axis.reshape(-1).tolist()
     if not input.ndim:
-        raise InvalidArgumentError(None, None, "input must be 1-D or higher")
+        raise InvalidArgumentError.of("input must be 1-D or higher")
     if len(shifts) != len(axes):
-        raise InvalidArgumentError(None, None, "shift and axis must have the same size")
+        raise InvalidArgumentError.of("shift and axis must have the same size")
     for at in axes:
         if not -input.ndim <= at < input.ndim:
-            raise InvalidArgumentError(None, None, f"axis {at} is out of range")
+            raise InvalidArgumentError.of(f"axis {at} is out of range")
     return xp.roll(input, tuple(shifts), tuple(axes))
 
 
@@ -269,8 +267,8 @@ def _cumprod(xp: Any, x: Any, axis: Any, *, exclusive: bool, reverse: bool) -> A
 
 def _scan(xp: Any, function: Any, neutral: int, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     if not -x.ndim <= axis < x.ndim:
-        raise InvalidArgumentError(
-            None, None, f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {axis}"
+        raise InvalidArgumentError.of(
+            f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {axis}"
         )
     moved = xp.moveaxis(x, axis, 0)
     moved = moved[::-1] if reverse else moved
@@ -422,14 +420,12 @@ def _position(
 def _arg_extreme(xp: Any, input: Any, dimension: Any, *, output_type: Any, ctx: Any) -> Any:
     axis = int(dimension)
     if not -input.ndim <= axis < input.ndim:
-        raise InvalidArgumentError(
-            None, None, f"Expected dimension in the range [{-input.ndim}, {input.ndim}), but got {axis}"
+        raise InvalidArgumentError.of(
+            f"Expected dimension in the range [{-input.ndim}, {input.ndim}), but got {axis}"
         )
     if not input.shape[axis]:
         shape = "[" + ",".join(map(str, input.shape)) + "]"
-        raise InvalidArgumentError(
-            None, None, f"Reduction axis {axis % input.ndim} is empty in shape {shape}"
-        )
+        raise InvalidArgumentError.of(f"Reduction axis {axis % input.ndim} is empty in shape {shape}")
     function = xp.argmax if ctx.op.type == "ArgMax" else xp.argmin
     return function(input, axis=axis).astype(output_type.as_numpy_dtype)
 
@@ -499,7 +495,7 @@ def unique_with_counts(x: TensorLike, out_idx: DTypeLike = int32, name: str | No
 @compute("Unique", "UniqueWithCounts", slow=True)
 def _unique(xp: Any, x: Any, *, out_idx: Any, ctx: Any) -> Any:
     if x.ndim != 1:
-        raise InvalidArgumentError(None, None, "unique expects a 1D vector.")
+        raise InvalidArgumentError.of("unique expects a 1D vector.")
     keys = ordered_keys(x) if x.size >= _LONG else None
     if keys is not None:
         values, index, counts = _distinct(xp, x, keys)
@@ -630,14 +626,14 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
 @compute("InvertPermutation")
 def _invert_permutation(xp: Any, x: Any) -> Any:
     if x.ndim != 1:
-        raise InvalidArgumentError(None, None, "invert_permutation expects a 1D vector.")
+        raise InvalidArgumentError.of("invert_permutation expects a 1D vector.")
     count = x.shape[0]
     result = xp.full(count, -1, x.dtype)
     for index, value in enumerate(x.tolist()):
         if not 0 <= value < count:
-            raise InvalidArgumentError(None, None, f"{value} is not between 0 and {count}")
+            raise InvalidArgumentError.of(f"{value} is not between 0 and {count}")
         if result[value] != -1:
-            raise InvalidArgumentError(None, None, f"{value} is duplicated in the input.")
+            raise InvalidArgumentError.of(f"{value} is duplicated in the input.")
         result[value] = index
     return result
 
@@ -743,10 +739,8 @@ def _shape(tensor: Tensor) -> Tensor:
 @compute("LowerBound", "UpperBound")
 def _bound(xp: Any, sorted_inputs: Any, values: Any, *, out_type: Any, ctx: Any) -> Any:
     if sorted_inputs.shape[0] != values.shape[0]:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Leading dim_size of both tensors must match: {sorted_inputs.shape[0]}, {values.shape[0]}",
+        raise InvalidArgumentError.of(
+            f"Leading dim_size of both tensors must match: {sorted_inputs.shape[0]}, {values.shape[0]}"
         )
     side = "right" if ctx.op.type == "UpperBound" else "left"
     rows = [xp.searchsorted(row, wanted, side) for row, wanted in zip(sorted_inputs, values, strict=True)]
@@ -810,10 +804,10 @@ def bincount(
 def _bincount(xp: Any, arr: Any, size: Any, weights: Any) -> Any:
     length = int(size)
     if length < 0:
-        raise InvalidArgumentError(None, None, f"size ({length}) must be non-negative")
+        raise InvalidArgumentError.of(f"size ({length}) must be non-negative")
     flat = arr.reshape(-1)
     if (flat < 0).any():
-        raise InvalidArgumentError(None, None, "Input arr must be non-negative!")
+        raise InvalidArgumentError.of("Input arr must be non-negative!")
     inside = flat < length
     result = xp.zeros(length, weights.dtype)
     added = weights.reshape(-1)[inside] if weights.size else xp.ones(int(inside.sum()), weights.dtype)

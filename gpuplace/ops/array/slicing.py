@@ -67,11 +67,9 @@ def slice(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | N
 def _slice_kernel(xp: Any, input: Any, begin: Any, size: Any) -> Any:
     starts, lengths = begin.tolist(), size.tolist()
     if len(starts) != input.ndim or len(lengths) != input.ndim:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Expected begin and size arguments to be 1-D tensors of size {input.ndim}, but got shapes"
-            f" [{len(starts)}] and [{len(lengths)}] instead.",
+            f" [{len(starts)}] and [{len(lengths)}] instead."
         )
     parts = []
     for axis, (start, length, total) in enumerate(zip(starts, lengths, input.shape, strict=True)):
@@ -79,14 +77,12 @@ def _slice_kernel(xp: Any, input: Any, begin: Any, size: Any) -> Any:
         if total == 0:
             if start != 0 or count != 0:
                 what = f"begin[{axis}] == 0 (got {start})" if start else f"size[{axis}] == 0 (got {count})"
-                raise InvalidArgumentError(None, None, f"Expected {what} when input.dim_size({axis}) == 0")
+                raise InvalidArgumentError.of(f"Expected {what} when input.dim_size({axis}) == 0")
         elif not 0 <= start <= total:
-            raise InvalidArgumentError(None, None, f"Expected begin[{axis}] in [0, {total}], but got {start}")
+            raise InvalidArgumentError.of(f"Expected begin[{axis}] in [0, {total}], but got {start}")
         elif count < 0 or start + count > total:
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"Expected size[{axis}] in [0, {total - start}], but got {length if length != -1 else count}",
+            raise InvalidArgumentError.of(
+                f"Expected size[{axis}] in [0, {total - start}], but got {length if length != -1 else count}"
             )
         parts.append(_slice(start, start + count))
     return input[tuple(parts)]
@@ -197,15 +193,15 @@ def _key(
     A slice over a dimension of unknown size keeps its given bounds.
     """
     if len(begin) > 32:
-        raise InvalidArgumentError(None, None, "strided slices have at most 32 entries")
+        raise InvalidArgumentError.of("strided slices have at most 32 entries")
     ellipsis = masks["ellipsis_mask"]
     if ellipsis & (ellipsis - 1):
-        raise InvalidArgumentError(None, None, "Multiple ellipses in slice spec not allowed")
+        raise InvalidArgumentError.of("Multiple ellipses in slice spec not allowed")
     added = sum(1 for i in range(len(begin)) if masks["new_axis_mask"] >> i & 1 and not ellipsis >> i & 1)
     named = len(begin) - added - (1 if ellipsis else 0)
     if named > len(sizes):
-        raise InvalidArgumentError(
-            None, None, f"Index out of range using input dim {len(sizes)}; input has only {len(sizes)} dims"
+        raise InvalidArgumentError.of(
+            f"Index out of range using input dim {len(sizes)}; input has only {len(sizes)} dims"
         )
     key: list[Any] = []
     axis = 0
@@ -219,15 +215,13 @@ def _key(
             key.append(None)
         else:
             if step == 0:
-                raise InvalidArgumentError(None, None, f"strides[{i}] must be non-zero")
+                raise InvalidArgumentError.of(f"strides[{i}] must be non-zero")
             total = sizes[axis]
             if masks["shrink_axis_mask"] & bit:
                 if step < 0:
-                    raise InvalidArgumentError(None, None, "only stride 1 allowed on non-range indexing.")
+                    raise InvalidArgumentError.of("only stride 1 allowed on non-range indexing.")
                 if total is not None and not -total <= low < total:
-                    raise InvalidArgumentError(
-                        None, None, f"slice index {low} of dimension {axis} out of bounds."
-                    )
+                    raise InvalidArgumentError.of(f"slice index {low} of dimension {axis} out of bounds.")
                 key.append(int(low))
             else:
                 first = None if masks["begin_mask"] & bit else int(low)
@@ -339,8 +333,8 @@ def _strided_slice_grad_kernel(
     result = xp.zeros(tuple(shape.tolist()), dy.dtype)
     key = tuple(_key(result.shape, begin.tolist(), end.tolist(), strides.tolist(), masks))
     if result[key].shape != dy.shape:
-        raise InvalidArgumentError(
-            None, None, f"shape of dy was {list(dy.shape)} instead of {list(result[key].shape)}"
+        raise InvalidArgumentError.of(
+            f"shape of dy was {list(dy.shape)} instead of {list(result[key].shape)}"
         )
     result[key] = dy
     return result

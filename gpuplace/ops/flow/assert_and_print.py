@@ -47,9 +47,7 @@ def Assert(  # noqa: N802 - TensorFlow's name
         InvalidArgumentError: ``condition`` is the Python value False; at run time, the tensor is False or no scalar.
     """
     if condition is False:
-        raise InvalidArgumentError(
-            None, None, f"Expected '{condition}' to be true. Summarized data: {list(data)}"
-        )
+        raise InvalidArgumentError.of(f"Expected '{condition}' to be true. Summarized data: {list(data)}")
     with name_scope(name, "Assert", [condition, data]):
         shown: list[Any] = convert_n_to_tensor(list(data))
         entries = 3 if summarize is None else summarize
@@ -69,10 +67,10 @@ def Assert(  # noqa: N802 - TensorFlow's name
 @compute("Assert")
 def _assert(xp: Any, condition: Any, data: list[Any], *, summarize: int) -> Any:
     if condition.ndim:
-        raise InvalidArgumentError(None, None, f"In[0] should be a scalar: {list(condition.shape)}")
+        raise InvalidArgumentError.of(f"In[0] should be a scalar: {list(condition.shape)}")
     if not condition:
         shown = "".join(f" [{summary(value, summarize)}]" for value in data)
-        raise InvalidArgumentError(None, None, f"assertion failed:{shown}")
+        raise InvalidArgumentError.of(f"assertion failed:{shown}")
     return ()
 
 

@@ -22,18 +22,6 @@ from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_sc
 from gpuplace.graph.op_sets import ENTERS, EXITS, SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
 
-__all__ = [
-    "ControlFlowContext",
-    "context_behind",
-    "is_enter",
-    "is_exit",
-    "is_loop_invariant",
-    "merge",
-    "switch",
-    "switch_beside",
-    "while_context_of",
-]
-
 
 def is_enter(op: Operation) -> bool:
     """Whether an operation leads into a loop."""

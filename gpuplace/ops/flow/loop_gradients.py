@@ -39,18 +39,6 @@ from gpuplace.ops.flow.while_loops import WhileContext, enter, exit_loop, next_i
 from gpuplace.ops.math import comparison, elementwise
 from gpuplace.ops.support import new
 
-__all__ = [
-    "LoopGradient",
-    "LoopGradients",
-    "add_ring",
-    "inside",
-    "is_loop_switch",
-    "outside",
-    "shape_of",
-    "zeros_of",
-    "zeros_of_switch",
-]
-
 _PASSING = SWITCHES | IDENTITY_OPS
 
 

@@ -16,8 +16,6 @@ from gpuplace.ops.math import elementwise
 from gpuplace.ops.support import new
 from gpuplace.shapes import TensorShape
 
-__all__ = ["add_accumulator", "add_slices_accumulator"]
-
 
 def add_accumulator(context: WhileContext, op: Operation, grad: Tensor) -> Tensor:
     """Sums the gradient of a loop invariant, that ``op`` brings in, over the iterations."""

@@ -43,7 +43,7 @@ class _Functions:
     def find(self, token: str) -> Callable[..., Any]:
         callback = self._by_token.get(token)
         if callback is None:
-            raise UnknownError(None, None, f"callback {token} is not found")
+            raise UnknownError.of(f"callback {token} is not found")
         return callback.function
 
 
@@ -107,17 +107,15 @@ def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
     result = _functions.find(token.decode())(*[xp.array(value)[()] for value in input])
     values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
     if len(values) != len(Tout):
-        raise InvalidArgumentError(
-            None, None, f"pyfunc_{token.decode()} returns {len(values)} values, expects {len(Tout)}"
+        raise InvalidArgumentError.of(
+            f"pyfunc_{token.decode()} returns {len(values)} values, expects {len(Tout)}"
         )
     arrays = [own_array(value) for value in values]
     for index, (array, wanted) in enumerate(zip(arrays, Tout, strict=True)):
         if as_dtype(array.dtype) is not wanted:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"{index}-th value returned by {token.decode()} is {as_dtype(array.dtype).short_name}, but expects"
-                f" {wanted.short_name}",
+                f" {wanted.short_name}"
             )
     return arrays if len(arrays) != 1 else arrays[0]
 

@@ -31,14 +31,12 @@ class _Stack:
 
     def push(self, value: Any) -> None:
         if 0 <= self._most <= len(self._tensors):
-            raise InvalidArgumentError(
-                None, None, f"Stack[{self.name}] overflowed its max_size ({self._most})"
-            )
+            raise InvalidArgumentError.of(f"Stack[{self.name}] overflowed its max_size ({self._most})")
         self._tensors.append(value)
 
     def pop(self) -> Any:
         if not self._tensors:
-            raise InvalidArgumentError(None, None, f"Stack[{self.name}] is empty when calling Pop().")
+            raise InvalidArgumentError.of(f"Stack[{self.name}] is empty when calling Pop().")
         return self._tensors.pop()
 
     def close(self) -> None:

@@ -22,8 +22,6 @@ from gpuplace.kernels.compute import KernelContext, compute
 from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
 
-__all__ = ["ArrayOfTensors"]
-
 _TYPE_NAME = "N10tensorflow11TensorArrayE"
 _CONTAINER = "_tensor_arrays"
 _numbers = itertools.count()
@@ -75,7 +73,7 @@ class ArrayOfTensors:
 
     def error(self, sentence: str) -> InvalidArgumentError:
         """The error with that sentence."""
-        return InvalidArgumentError(None, None, f"TensorArray {self.name}: {sentence}")
+        return InvalidArgumentError.of(f"TensorArray {self.name}: {sentence}")
 
     def write(self, index: int, value: Any) -> None:
         """Writes an element; adds it up in a gradient."""
@@ -179,12 +177,12 @@ def _make(
     ctx: KernelContext,
 ) -> Any:
     if size.ndim:
-        raise InvalidArgumentError(
-            None, None, f"TensorArray size must be scalar, but had shape: {brackets(size.shape)}"
+        raise InvalidArgumentError.of(
+            f"TensorArray size must be scalar, but had shape: {brackets(size.shape)}"
         )
     name = f"{tensor_array_name.decode() or ctx.op.name}_{next(_numbers)}"
     if int(size) < 0:
-        raise InvalidArgumentError(None, None, "Size should be >= 0.")
+        raise InvalidArgumentError.of("Size should be >= 0.")
     made = ArrayOfTensors(
         name,
         dtype.as_numpy_dtype,

@@ -234,11 +234,9 @@ def _bitcast(xp: Any, input: Any, *, type: Any) -> Any:
         return xp.ascontiguousarray(input).reshape(-1).view(wanted).reshape(*input.shape, parts)
     parts = wanted.itemsize // old
     if not input.ndim or input.shape[-1] != parts:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Cannot bitcast from {as_dtype(input.dtype).short_name} to {type.short_name}: shape"
-            f" [{','.join(map(str, input.shape))}]",
+            f" [{','.join(map(str, input.shape))}]"
         )
     return xp.ascontiguousarray(input).reshape(-1).view(wanted).reshape(input.shape[:-1])
 

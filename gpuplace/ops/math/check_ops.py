@@ -58,11 +58,9 @@ def _compare(
         value_x, value_y = constant_value(x), constant_value(y)
         if value_x is not None and value_y is not None:
             if not bool(np.all(known(value_x, value_y))):
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     f"{text}\nCondition x {symbol} y did not hold.\nx ({x.name}) = \n{value_x}\n"
-                    f"y ({y.name}) = \n{value_y}".lstrip(),
+                    f"y ({y.name}) = \n{value_y}".lstrip()
                 )
             return no_op("static_checks_determined_all_ok")
         return _assert_all(new(op_type, x=x, y=y), data, summarize)
@@ -675,6 +673,13 @@ def _differences(x: Tensor) -> Tensor:
     return upper - lower
 
 
+def _steps_are(op_type: str, x: Any, name: str | None, default_name: str) -> Tensor:
+    with name_scope(name, default_name, [x]):
+        steps = _differences(convert_to_tensor(x, name="x"))
+        holds = new(op_type, x=make_constant(0, steps.dtype.base_dtype), y=steps)
+        return new("All", input=holds, reduction_indices=[0])
+
+
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Tells whether no element, in row-major order, is less than the one before it.
 
@@ -685,10 +690,7 @@ def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         A scalar bool; True for fewer than two elements.
     """
-    with name_scope(name, "is_non_decreasing", [x]):
-        steps = _differences(convert_to_tensor(x, name="x"))
-        holds = new("LessEqual", x=make_constant(0, steps.dtype.base_dtype), y=steps)
-        return new("All", input=holds, reduction_indices=[0])
+    return _steps_are("LessEqual", x, name, "is_non_decreasing")
 
 
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
@@ -701,7 +703,4 @@ def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         A scalar bool; True for fewer than two elements.
     """
-    with name_scope(name, "is_strictly_increasing", [x]):
-        steps = _differences(convert_to_tensor(x, name="x"))
-        holds = new("Less", x=make_constant(0, steps.dtype.base_dtype), y=steps)
-        return new("All", input=holds, reduction_indices=[0])
+    return _steps_are("Less", x, name, "is_strictly_increasing")

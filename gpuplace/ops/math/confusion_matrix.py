@@ -88,16 +88,14 @@ def confusion_matrix(
 @compute("SparseTensorDenseAdd")
 def _sparse_tensor_dense_add(xp: Any, a_indices: Any, a_values: Any, a_shape: Any, b: Any) -> Any:
     if tuple(a_shape.tolist()) != b.shape:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Dimension 0 does not equal (no broadcasting is supported): sparse side {a_shape.tolist()} vs dense side"
-            f" {list(b.shape)}",
+            f" {list(b.shape)}"
         )
     wrong = ((a_indices < 0) | (a_indices >= xp.asarray(b.shape, a_indices.dtype))).any(axis=1)
     if wrong.any():
         row = int(xp.argmax(wrong))
-        raise InvalidArgumentError(None, None, f"Sparse tensor has an invalid index on dimension {row}")
+        raise InvalidArgumentError.of(f"Sparse tensor has an invalid index on dimension {row}")
     result = xp.array(b)
     xp.add.at(result, tuple(a_indices[:, axis] for axis in range(b.ndim)), a_values)
     return result

@@ -47,12 +47,10 @@ def _integer_division(xp: Any, op: Operation, function: Callable[..., Any]) -> C
     def checked(x: Any, y: Any) -> Any:
         if x.size and not y.all():
             if op.type.startswith("Truncate"):
-                raise InternalError(
-                    None,
-                    None,
-                    "Unexpected error in binary operator (only integer div and mod should have errors)",
+                raise InternalError.of(
+                    "Unexpected error in binary operator (only integer div and mod should have errors)"
                 )
-            raise InvalidArgumentError(None, None, "Integer division by zero")
+            raise InvalidArgumentError.of("Integer division by zero")
         return function(x, y)
 
     return checked

@@ -243,7 +243,7 @@ def _pow(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
 
     def power(x: Any, y: Any) -> Any:
         if (y < 0).any():
-            raise InvalidArgumentError(None, None, "Integers to negative integer powers are not allowed")
+            raise InvalidArgumentError.of("Integers to negative integer powers are not allowed")
         return xp.power(x, y)
 
     return power
@@ -503,7 +503,7 @@ def _add_n(xp: Any, inputs: list[Any], *, ctx: KernelContext) -> Any:
                 f"Inputs to operation {ctx.op.name} of type {ctx.op.type} must have the same size and shape."
             )
             text += f"  Input 0: {shapes[0]} != input {position}: {shapes[1]}"
-            raise InvalidArgumentError(None, None, text)
+            raise InvalidArgumentError.of(text)
     if len(inputs) == 1:
         return xp.positive(inputs[0])
     total = xp.add(inputs[0], inputs[1])

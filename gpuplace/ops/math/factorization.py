@@ -15,8 +15,6 @@ from gpuplace.numerics.flops import cubic_flops
 from gpuplace.ops.shape_rules import require_rank_at_least
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 
-__all__ = ["qr"]
-
 
 class Qr(NamedTuple):
     """The result of ``qr``."""

@@ -35,8 +35,8 @@ def _square(op: Operation) -> TensorShape:
 
 def _check_square(x: Any) -> None:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise InvalidArgumentError(
-            None, None, f"Input matrix must be square, got shape [{','.join(map(str, x.shape))}]"
+        raise InvalidArgumentError.of(
+            f"Input matrix must be square, got shape [{','.join(map(str, x.shape))}]"
         )
 
 
@@ -65,7 +65,7 @@ def _matrix_inverse(xp: Any, input: Any, *, adjoint: bool) -> Any:
     try:
         return xp.linalg.inv(source).astype(input.dtype)
     except xp.linalg.LinAlgError:
-        raise InvalidArgumentError(None, None, "Input is not invertible.") from None
+        raise InvalidArgumentError.of("Input is not invertible.") from None
 
 
 @shape_function("MatrixInverse", "Cholesky")
@@ -141,8 +141,8 @@ def _cholesky(xp: Any, input: Any) -> Any:
     try:
         return xp.linalg.cholesky(input).astype(input.dtype)
     except xp.linalg.LinAlgError:
-        raise InvalidArgumentError(
-            None, None, "Cholesky decomposition was not successful. The input might not be valid."
+        raise InvalidArgumentError.of(
+            "Cholesky decomposition was not successful. The input might not be valid."
         ) from None
 
 
@@ -175,7 +175,7 @@ def _matrix_solve(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool) -> Any:
     try:
         return xp.linalg.solve(source, rhs).astype(rhs.dtype)
     except xp.linalg.LinAlgError:
-        raise InvalidArgumentError(None, None, "Input matrix is not invertible.") from None
+        raise InvalidArgumentError.of("Input matrix is not invertible.") from None
 
 
 @shape_function("MatrixSolve")

@@ -122,16 +122,10 @@ def _matmul(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
         if a.ndim != 2 or b.ndim != 2:
             index, wrong = (0, a) if a.ndim != 2 else (1, b)
             sizes = brackets(TensorShape(wrong.shape))
-            raise InvalidArgumentError(
-                None, None, f"In[{index}] is not a matrix. Instead it has shape {sizes}"
-            )
+            raise InvalidArgumentError.of(f"In[{index}] is not a matrix. Instead it has shape {sizes}")
         left, right = a.T if swap_a else a, b.T if swap_b else b
         if left.shape[1] != right.shape[0]:
-            raise InvalidArgumentError(
-                None,
-                None,
-                _incompatible(a, b),
-            )
+            raise InvalidArgumentError.of(_incompatible(a, b))
         return product(left, right)
 
     return multiply
@@ -142,10 +136,8 @@ def _sparse_matmul(xp: Any, a: Any, b: Any, *, transpose_a: bool, transpose_b: b
     left, right = a.astype(xp.float32), b.astype(xp.float32)
     left, right = left.T if transpose_a else left, right.T if transpose_b else right
     if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[0]:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Matrix size incompatible: a: {brackets(TensorShape(a.shape))}, b: {brackets(TensorShape(b.shape))}",
+        raise InvalidArgumentError.of(
+            f"Matrix size incompatible: a: {brackets(TensorShape(a.shape))}, b: {brackets(TensorShape(b.shape))}"
         )
     return xp.matmul(left, right)
 
@@ -224,14 +216,10 @@ def _adjoint(xp: Any, x: Any) -> Any:
 def _batch_matmul(xp: Any, x: Any, y: Any, *, adj_x: bool, adj_y: bool) -> Any:
     if x.ndim < 2 or y.ndim < 2:
         index, wrong = (0, x) if x.ndim < 2 else (1, y)
-        raise InvalidArgumentError(None, None, f"In[{index}] ndims must be >= 2: {wrong.ndim}")
+        raise InvalidArgumentError.of(f"In[{index}] ndims must be >= 2: {wrong.ndim}")
     left, right = _adjoint(xp, x) if adj_x else x, _adjoint(xp, y) if adj_y else y
     if left.shape[-1] != right.shape[-2]:
-        raise InvalidArgumentError(
-            None,
-            None,
-            _incompatible(x, y),
-        )
+        raise InvalidArgumentError.of(_incompatible(x, y))
     rows, (depth, columns) = left.shape[-2], right.shape[-2:]
     if left.shape[:-2] != right.shape[:-2] or not is_small_product(xp, depth, columns, rows):
         return _product(xp)(left, right)
@@ -347,7 +335,7 @@ def matrix_diag(diagonal: TensorLike, name: str = "diag") -> Tensor:
 @compute("MatrixDiag")
 def _matrix_diag(xp: Any, diagonal: Any) -> Any:
     if not diagonal.ndim:
-        raise InvalidArgumentError(None, None, "diagonal must be at least 1-dim, received shape: []")
+        raise InvalidArgumentError.of("diagonal must be at least 1-dim, received shape: []")
     size = diagonal.shape[-1]
     result = xp.zeros((*diagonal.shape, size), diagonal.dtype)
     at = xp.arange(size)
@@ -395,7 +383,7 @@ def _matrix_diag_part(xp: Any, input: Any) -> Any:
 def _require_matrix(x: Any) -> None:
     if x.ndim < 2:
         sizes = brackets(TensorShape(x.shape))
-        raise InvalidArgumentError(None, None, f"input must be at least 2-dim, received shape: {sizes}")
+        raise InvalidArgumentError.of(f"input must be at least 2-dim, received shape: {sizes}")
 
 
 def _smaller(a: int | None, b: int | None) -> int | None:
@@ -444,11 +432,9 @@ def _matrix_set_diag(xp: Any, input: Any, diagonal: Any) -> Any:
     _require_matrix(input)
     size = min(input.shape[-2:])
     if diagonal.shape != (*input.shape[:-2], size):
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"must have diagonal.shape == input.shape[:-2] + min(input.shape[-2:]), but received input shape:"
-            f" {brackets(TensorShape(input.shape))} and diagonal shape: {brackets(TensorShape(diagonal.shape))}",
+            f" {brackets(TensorShape(input.shape))} and diagonal shape: {brackets(TensorShape(diagonal.shape))}"
         )
     result = xp.array(input)
     at = xp.arange(size)
@@ -505,10 +491,8 @@ def _matrix_band_part(xp: Any, input: Any, num_lower: Any, num_upper: Any) -> An
     for label, value, limit in (("num_lower", lower, rows), ("num_upper", upper, columns)):
         if value > limit:
             bound = "rows" if label == "num_lower" else "columns"
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"{label} must be negative or less or equal to number of {bound} ({limit}) got: {value}",
+            raise InvalidArgumentError.of(
+                f"{label} must be negative or less or equal to number of {bound} ({limit}) got: {value}"
             )
     below = xp.arange(rows)[:, None] - xp.arange(columns)
     inside = (below <= (rows if lower < 0 else lower)) & (-below <= (columns if upper < 0 else upper))
@@ -584,10 +568,8 @@ def diag_part(input: TensorLike, name: str | None = None) -> Tensor:
 def _diag_part(xp: Any, input: Any) -> Any:
     half = input.ndim // 2
     if input.ndim % 2 or not input.ndim or input.shape[:half] != input.shape[half:]:
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"The rank of the tensor should be even and positive, got shape {brackets(TensorShape(input.shape))}",
+        raise InvalidArgumentError.of(
+            f"The rank of the tensor should be even and positive, got shape {brackets(TensorShape(input.shape))}"
         )
     count = 1
     for size in input.shape[:half]:
@@ -651,11 +633,9 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
 @compute("Cross")
 def _cross(xp: Any, a: Any, b: Any) -> Any:
     if a.shape != b.shape or not a.ndim or a.shape[-1] != 3:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Both inputs must be of same shape, with 3 elements in the last dimension:"
-            f" {brackets(TensorShape(a.shape))} vs. {brackets(TensorShape(b.shape))}",
+            f" {brackets(TensorShape(a.shape))} vs. {brackets(TensorShape(b.shape))}"
         )
     left, right = [1, 2, 0], [2, 0, 1]
     return a[..., left] * b[..., right] - a[..., right] * b[..., left]

@@ -84,12 +84,12 @@ def _dimensions(axes: Any, rank: int) -> tuple[int, ...]:
     found: list[int] = []
     for axis in axes.reshape(-1).tolist():
         if not -rank <= axis < rank:
-            raise InvalidArgumentError(
-                None, None, f"Invalid reduction dimension ({axis} for input with {rank} dimension(s)"
+            raise InvalidArgumentError.of(
+                f"Invalid reduction dimension ({axis} for input with {rank} dimension(s)"
             )
         if axis % rank in found:
-            raise InvalidArgumentError(
-                None, None, f"Invalid reduction arguments: Axes contains duplicate dimension: {axis % rank}"
+            raise InvalidArgumentError.of(
+                f"Invalid reduction arguments: Axes contains duplicate dimension: {axis % rank}"
             )
         found.append(axis % rank)
     return tuple(found)

@@ -151,15 +151,15 @@ def _combined(xp: Any, how: str, rows: Any, ids: Any, count: int, empty: Any) ->
 @compute("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin", fresh=True)
 def _segment(xp: Any, data: Any, segment_ids: Any, *, ctx: Any) -> Any:
     if segment_ids.ndim != 1:
-        raise InvalidArgumentError(None, None, "segment_ids should be a vector.")
+        raise InvalidArgumentError.of("segment_ids should be a vector.")
     if segment_ids.shape[0] != (data.shape[0] if data.ndim else None):
-        raise InvalidArgumentError(None, None, "segment_ids should be the same size as dimension 0 of input.")
+        raise InvalidArgumentError.of("segment_ids should be the same size as dimension 0 of input.")
     if not segment_ids.size:
         return xp.zeros((0, *data.shape[1:]), data.dtype)
     if (segment_ids[1:] < segment_ids[:-1]).any():
-        raise InvalidArgumentError(None, None, "segment ids are not increasing")
+        raise InvalidArgumentError.of("segment ids are not increasing")
     if int(segment_ids[0]) < 0:
-        raise InvalidArgumentError(None, None, "segment ids must be >= 0")
+        raise InvalidArgumentError.of("segment ids must be >= 0")
     how = ctx.op.type[len("Segment") :]
     return _combined(xp, how, data, segment_ids, int(segment_ids[-1]) + 1, 1 if how == "Prod" else 0)
 
@@ -273,13 +273,11 @@ def unsorted_segment_min(
 def _unsorted_segment(xp: Any, data: Any, segment_ids: Any, num_segments: Any, *, ctx: Any) -> Any:
     count = int(num_segments)
     if count < 0:
-        raise InvalidArgumentError(None, None, f"Input num_segments == {count} must not be negative.")
+        raise InvalidArgumentError.of(f"Input num_segments == {count} must not be negative.")
     if data.shape[: segment_ids.ndim] != segment_ids.shape:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"data.shape = [{','.join(map(str, data.shape))}] does not start with segment_ids.shape ="
-            f" [{','.join(map(str, segment_ids.shape))}]",
+            f" [{','.join(map(str, segment_ids.shape))}]"
         )
     how = ctx.op.type[len("UnsortedSegment") :]
     kind = as_dtype(data.dtype)
@@ -290,8 +288,8 @@ def _unsorted_segment(xp: Any, data: Any, segment_ids: Any, num_segments: Any, *
     if wrong.any() and ctx.device_type != "GPU":
         where_wrong = int(xp.argmax(wrong))
         at = ",".join(str(int(i)) for i in xp.unravel_index(where_wrong, segment_ids.shape))
-        raise InvalidArgumentError(
-            None, None, f"segment_ids[{at}] = {int(ids[where_wrong])} is out of range [0, {count})"
+        raise InvalidArgumentError.of(
+            f"segment_ids[{at}] = {int(ids[where_wrong])} is out of range [0, {count})"
         )
     kept = (ids >= 0) & ~wrong
     return _combined(xp, how, rows[kept], ids[kept], count, empty)

@@ -812,6 +812,14 @@ def real(input: TensorLike, name: str | None = None) -> Tensor:
         return new("Real", scope, input=input, Tout=input.dtype.real_dtype)
 
 
+def _imaginary(op_type: str, input: Any, name: str | None) -> Tensor:
+    with name_scope(name, op_type, [input]) as scope:
+        input = convert_to_tensor(input, name="input")
+        if not input.dtype.is_complex:
+            return new("ZerosLike", x=input)
+        return new(op_type, scope, input=input, Tout=input.dtype.real_dtype)
+
+
 def imag(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns the imaginary parts; zeros for a real tensor.
 
@@ -822,11 +830,7 @@ def imag(input: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         ``input``'s shape; float32 for complex64, float64 for complex128, else as ``input``.
     """
-    with name_scope(name, "Imag", [input]) as scope:
-        input = convert_to_tensor(input, name="input")
-        if not input.dtype.is_complex:
-            return new("ZerosLike", x=input)
-        return new("Imag", scope, input=input, Tout=input.dtype.real_dtype)
+    return _imaginary("Imag", input, name)
 
 
 def angle(input: TensorLike, name: str | None = None) -> Tensor:
@@ -839,11 +843,7 @@ def angle(input: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         ``input``'s shape, in radians from -pi to pi; float32 for complex64, float64 for complex128, else as ``input``.
     """
-    with name_scope(name, "Angle", [input]) as scope:
-        input = convert_to_tensor(input, name="input")
-        if not input.dtype.is_complex:
-            return new("ZerosLike", x=input)
-        return new("Angle", scope, input=input, Tout=input.dtype.real_dtype)
+    return _imaginary("Angle", input, name)
 
 
 def conj(x: TensorLike, name: str | None = None) -> Tensor:

@@ -433,11 +433,9 @@ def _along(op_type: str, logits: Any, axis: int | None, name: str | None) -> Ten
             f"axis={axis} of logits whose rank is unknown: give them a shape, or use the last axis"
         )
     if not -rank <= axis < rank:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Dimension ({axis}) must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in "
-            "the input.",
+            "the input."
         )
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]

@@ -161,10 +161,8 @@ def _conv(xp: Any, images: Any, filter: Any, *, ctx: KernelContext) -> Any:
     images = to_nhwc(images, data_format)
     rows, columns, deep, filters = filter.shape
     if images.shape[3] % deep:
-        raise InvalidArgumentError(
-            ctx.op,
-            ctx.op,
-            f"input depth must be evenly divisible by filter depth: {images.shape[3]} vs {deep}",
+        raise InvalidArgumentError.of(
+            f"input depth must be evenly divisible by filter depth: {images.shape[3]} vs {deep}", op=ctx.op
         )
     window = window_of(ctx.op.attrs, rows, columns)
     return from_nhwc(xp, convolve(xp, images, filter, window), data_format)
@@ -317,12 +315,11 @@ def _check_gradient(ctx: KernelContext, window: Window, shape: tuple[int, ...], 
     """InvalidArgumentError if the gradient is not shaped like the output of the convolution."""
     height, width, _ = window.geometry(shape[1], shape[2])
     if grad.shape[1:3] != (height, width):
-        raise InvalidArgumentError(
-            ctx.op,
-            ctx.op,
+        raise InvalidArgumentError.of(
             f"{ctx.op.type}: Size of out_backprop doesn't match computed: actual = {grad.shape[1:3]}, computed = "
             f"{(height, width)}, input = {shape[1:3]}, filter = {(window.rows, window.columns)}, strides = "
             f"{window.strides}",
+            op=ctx.op,
         )
 
 

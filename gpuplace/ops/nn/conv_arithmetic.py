@@ -22,8 +22,6 @@ import numpy as np
 from gpuplace.numerics.pieces import PIECE_BYTES, cuts, in_turn, is_small_product, product, scratch
 from gpuplace.ops.nn.windows import FEW_CHANNELS, Window
 
-__all__ = ["convolve", "cut_output", "filter_gradient", "images_gradient", "wide"]
-
 _SUMMED_ROWS = 256
 """Of so many windows at a time the gradient of a filter is summed, where that makes small products."""
 

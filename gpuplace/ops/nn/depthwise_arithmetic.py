@@ -24,8 +24,6 @@ from gpuplace.ops.nn.conv_arithmetic import wide
 from gpuplace.ops.nn.window_phases import Phase, WayBack, phases
 from gpuplace.ops.nn.windows import Window, padded
 
-__all__ = ["depthwise", "depthwise_filter_gradient", "depthwise_images_gradient"]
-
 _PASSES = 6
 """How much memory the work on an image goes over, in images."""
 

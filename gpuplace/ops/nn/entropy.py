@@ -283,11 +283,9 @@ def _sparse_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
     classes = logits.shape[1]
     if labels.size and (int(labels.min()) < 0 or int(labels.max()) >= classes):
         wrong = labels[(labels < 0) | (labels >= classes)]
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Received a label value of {int(wrong[0])} which is outside the valid range of [0, {classes}).  Label "
-            f"values: {' '.join(str(int(label)) for label in labels)}",
+            f"values: {' '.join(str(int(label)) for label in labels)}"
         )
     shifted = logits - logits.max(axis=1, keepdims=True)
     powers = xp.exp(shifted)
@@ -328,6 +326,14 @@ def _prevent_gradient_gradient(op: Operation, grad: Tensor) -> Any:
 # Compositions
 
 
+def _alike(logits: Any, labels: Any, what: str) -> tuple[Any, Any]:
+    """Both as tensors; ValueError if their shapes differ."""
+    x, z = convert_to_tensor(logits, name="logits"), convert_to_tensor(labels, name="labels")
+    if not z.shape.is_compatible_with(x.shape):
+        raise ValueError(f"logits and {what} must have the same shape ({x.shape} vs {z.shape})")
+    return x, z
+
+
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None,
     labels: Any = None,
@@ -352,12 +358,7 @@ def sigmoid_cross_entropy_with_logits(
     """
     _check_arguments("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
-        x: Any = convert_to_tensor(logits, name="logits")
-        z: Any = convert_to_tensor(labels, name="labels")
-        try:
-            z.shape.merge_with(x.shape)
-        except ValueError:
-            raise ValueError(f"logits and labels must have the same shape ({x.shape} vs {z.shape})") from None
+        x, z = _alike(logits, labels, "labels")
         zeros = constant.zeros_like(x, dtype=x.dtype.base_dtype)
         positive = x >= zeros
         upper: Any = new("Select", condition=positive, t=x, e=zeros)
@@ -391,14 +392,7 @@ def weighted_cross_entropy_with_logits(
     """
     labels = labels if targets is None else targets
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:
-        x: Any = convert_to_tensor(logits, name="logits")
-        z: Any = convert_to_tensor(labels, name="labels")
-        try:
-            z.shape.merge_with(x.shape)
-        except ValueError:
-            raise ValueError(
-                f"logits and targets must have the same shape ({x.shape} vs {z.shape})"
-            ) from None
+        x, z = _alike(logits, labels, "targets")
         weight = 1 + (pos_weight - 1) * z
         linear = (1 - z) * x
         inner: Any = unary.log1p(unary.exp(unary.negative(unary.abs(x))))

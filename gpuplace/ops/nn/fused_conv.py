@@ -34,8 +34,6 @@ from gpuplace.ops.nn.conv_arithmetic import convolve
 from gpuplace.ops.nn.pool_arithmetic import largest, largest_of
 from gpuplace.ops.nn.windows import Window, format_of, spatial, window_of
 
-__all__ = ["FOLLOWERS", "chain_function"]
-
 
 @dataclasses.dataclass(slots=True)
 class Pending:

@@ -247,8 +247,8 @@ def _top_k_shape(op: Operation) -> list[TensorShape]:
 def _top_k(xp: Any, x: Any, k: Any) -> tuple[Any, Any]:
     count = int(k)
     if count > x.shape[-1]:
-        raise InvalidArgumentError(
-            None, None, f"input must have at least k columns. Had {x.shape[-1]}, needed {count}"
+        raise InvalidArgumentError.of(
+            f"input must have at least k columns. Had {x.shape[-1]}, needed {count}"
         )
     keys = ordered_keys(x, descending=True) if x.size >= _LARGE else None
     if keys is not None:

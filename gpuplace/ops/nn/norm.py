@@ -322,6 +322,9 @@ def _fused_gradient(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
 # LRN
 
 
+_LRN_ATTRS = ("depth_radius", "bias", "alpha", "beta")
+
+
 def local_response_normalization(
     input: TensorLike,
     depth_radius: int = 5,
@@ -349,13 +352,8 @@ def local_response_normalization(
         TypeError: ``input`` has another dtype.
         ValueError: ``input`` does not have four axes.
     """
-    arguments = {
-        "depth_radius": depth_radius,
-        "bias": float(bias),
-        "alpha": float(alpha),
-        "beta": float(beta),
-    }
-    return new("LRN", name, input=input, **arguments)
+    factors = {"bias": float(bias), "alpha": float(alpha), "beta": float(beta)}
+    return new("LRN", name, input=input, depth_radius=depth_radius, **factors)
 
 
 lrn = local_response_normalization
@@ -375,7 +373,7 @@ def _over_channels(xp: Any, values: Any, radius: int) -> Any:
 
 @binder("LRN", fresh=True)
 def _lrn(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    radius, bias, alpha, beta = (attrs[name] for name in ("depth_radius", "bias", "alpha", "beta"))
+    radius, bias, alpha, beta = (attrs[name] for name in _LRN_ATTRS)
 
     def run(x: Any) -> Any:
         precise = wide(x)
@@ -388,7 +386,7 @@ def _lrn(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]
 
 @binder("LRNGrad")
 def _lrn_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
-    radius, bias, alpha, beta = (attrs[name] for name in ("depth_radius", "bias", "alpha", "beta"))
+    radius, bias, alpha, beta = (attrs[name] for name in _LRN_ATTRS)
 
     def run(grad: Any, x: Any, out: Any) -> Any:
         dtype, grad, x = x.dtype, wide(grad), wide(x)
@@ -403,10 +401,5 @@ def _lrn_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[...,
 
 @gradient("LRN")
 def _lrn_gradient(op: Operation, grad: Tensor) -> Tensor:
-    attrs = {name: op.attrs[name] for name in ("depth_radius", "bias", "alpha", "beta")}
-    arguments: dict[str, Any] = {
-        "input_grads": grad,
-        "input_image": op.inputs[0],
-        "output_image": op.outputs[0],
-    }
-    return new("LRNGrad", **arguments, **attrs)
+    attrs = {name: op.attrs[name] for name in _LRN_ATTRS}
+    return new("LRNGrad", input_grads=grad, input_image=op.inputs[0], output_image=op.outputs[0], **attrs)

@@ -12,8 +12,6 @@ import numpy as np
 from gpuplace.numerics.channels import as_lines, channel_sums, sums_of, write_lines
 from gpuplace.numerics.pieces import scratch
 
-__all__ = ["fits", "moments_of", "normalised", "normalised_gradient"]
-
 
 def fits(xp: Any, data_format: str, *images: Any) -> bool:
     """Whether the functions of this module are for these images."""

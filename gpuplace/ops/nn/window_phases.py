@@ -16,8 +16,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["Phase", "WayBack", "phases"]
-
 
 @dataclass(frozen=True)
 class Phase:

@@ -88,8 +88,8 @@ def _sizes(shape: Any) -> tuple[int, ...]:
     sizes = tuple(shape.tolist())
     for index, size in enumerate(sizes):
         if size < 0:
-            raise InvalidArgumentError(
-                None, None, f"Dimension {size} must be >= 0", facts={"entry": f"shape[{index}]"}
+            raise InvalidArgumentError.of(
+                f"Dimension {size} must be >= 0", facts={"entry": f"shape[{index}]"}
             )
     return sizes
 
@@ -160,12 +160,16 @@ def random_uniform(
         return new("Add", scope, x=new("Mul", "mul", x=unit, y=high - low), y=low)
 
 
-@compute("RandomUniform", fresh=True, slow=True, own_state=True)
-def _random_uniform(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+def _drawn(xp: Any, draw: Any, shape: Any, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
     sizes = _sizes(shape)
     count = math.prod(sizes)
     stream = _generator(ctx, seed, seed2).reserve(count)
-    return philox.uniform(xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
+    return draw(xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
+
+
+@compute("RandomUniform", fresh=True, slow=True, own_state=True)
+def _random_uniform(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
+    return _drawn(xp, philox.uniform, shape, dtype, seed, seed2, ctx)
 
 
 @compute("RandomUniformInt", fresh=True, own_state=True)
@@ -175,13 +179,13 @@ def _random_uniform_int(
     sizes = _sizes(shape)
     for label, value in (("minval", minval), ("maxval", maxval)):
         if value.ndim:
-            raise InvalidArgumentError(None, None, f"{label} must be 0-D, got shape {list(value.shape)}")
+            raise InvalidArgumentError.of(f"{label} must be 0-D, got shape {list(value.shape)}")
     count = math.prod(sizes)
     if not count:
         return xp.zeros(sizes, Tout.as_numpy_dtype)
     low, high = int(minval), int(maxval)
     if low >= high:
-        raise InvalidArgumentError(None, None, f"Need minval < maxval, got {low} >= {high}")
+        raise InvalidArgumentError.of(f"Need minval < maxval, got {low} >= {high}")
     stream = _generator(ctx, seed, seed2).reserve(count)
     return philox.integers(xp, stream, count, low, high, Tout.as_numpy_dtype).reshape(sizes)
 
@@ -263,18 +267,12 @@ def _scaled(
 
 @compute("RandomStandardNormal", fresh=True, slow=True, own_state=True)
 def _random_standard_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
-    sizes = _sizes(shape)
-    count = math.prod(sizes)
-    stream = _generator(ctx, seed, seed2).reserve(count)
-    return philox.normal(xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
+    return _drawn(xp, philox.normal, shape, dtype, seed, seed2, ctx)
 
 
 @compute("TruncatedNormal", fresh=True, slow=True, own_state=True)
 def _truncated_normal(xp: Any, shape: Any, *, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
-    sizes = _sizes(shape)
-    count = math.prod(sizes)
-    stream = _generator(ctx, seed, seed2).reserve(count)
-    return philox.truncated_normal(xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
+    return _drawn(xp, philox.truncated_normal, shape, dtype, seed, seed2, ctx)
 
 
 def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
@@ -385,12 +383,12 @@ def _multinomial_kernel(
     """Searches uniform numbers in the running sums of the probabilities; without a finite logit: the last class."""
     count = int(num_samples)
     if logits.ndim != 2:
-        raise InvalidArgumentError(None, None, f"logits should be a matrix, got shape {list(logits.shape)}")
+        raise InvalidArgumentError.of(f"logits should be a matrix, got shape {list(logits.shape)}")
     if count < 0:
-        raise InvalidArgumentError(None, None, f"num_samples should be nonnegative, got {count}")
+        raise InvalidArgumentError.of(f"num_samples should be nonnegative, got {count}")
     batch, classes = logits.shape
     if not classes:
-        raise InvalidArgumentError(None, None, "num_classes should be positive, got 0")
+        raise InvalidArgumentError.of("num_classes should be positive, got 0")
     stream = _generator(ctx, seed, seed2).reserve(batch * (-(-count // 4) * 4) * 2)
     uniform = philox.uniform(xp, stream, batch * count, xp.float64).reshape(batch, count)
     wide = logits.astype(xp.float64)

@@ -157,8 +157,8 @@ def _compiled(pattern: bytes) -> re.Pattern[bytes]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise InvalidArgumentError(
-            None, None, f"Invalid pattern: {pattern.decode(errors='replace')}, error: {error}"
+        raise InvalidArgumentError.of(
+            f"Invalid pattern: {pattern.decode(errors='replace')}, error: {error}"
         ) from None
 
 
@@ -208,7 +208,7 @@ def _decode_base64(xp: Any, input: Any) -> Any:
                 text.rstrip(b"=") + b"=" * (-len(text.rstrip(b"=")) % 4), b"-_", validate=True
             )
         except binascii.Error:
-            raise InvalidArgumentError(None, None, "Invalid character found in base64.") from None
+            raise InvalidArgumentError.of("Invalid character found in base64.") from None
 
     return _each(xp, input, decoded)
 
@@ -220,18 +220,14 @@ def _decode_raw(xp: Any, bytes: Any, *, out_type: Any, little_endian: bool) -> A
     length = len(texts[0]) if texts else 0
     for text in texts:
         if len(text) != length:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 "DecodeRaw requires input strings to all be the same size, but element"
-                f" {texts.index(text)} has size {length} != {len(text)}",
+                f" {texts.index(text)} has size {length} != {len(text)}"
             )
     if length % dtype.itemsize:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Input to DecodeRaw has length {length} that is not a multiple of {dtype.itemsize}, the size of"
-            f" {out_type.name}",
+            f" {out_type.name}"
         )
     order = dtype.newbyteorder("<" if little_endian else ">")
     numbers = np.frombuffer(b"".join(texts), order).astype(dtype)

@@ -69,7 +69,7 @@ def _string_join(xp: Any, inputs: list[Any], *, separator: bytes) -> Any:
             [v.shape for v in inputs if v.ndim][0],
             next(v.shape for v in inputs if v.ndim and v.shape != inputs[0].shape),
         )
-        raise InvalidArgumentError(None, None, f"Input shapes do not match: {list(one)} vs. {list(other)}")
+        raise InvalidArgumentError.of(f"Input shapes do not match: {list(one)} vs. {list(other)}")
     shape = shapes.pop() if shapes else ()
     columns = [xp.broadcast_to(value, shape).reshape(-1).tolist() for value in inputs]
     return _texts(xp, [separator.join(row) for row in zip(*columns, strict=True)], shape)
@@ -131,11 +131,9 @@ def _as_string(
     xp: Any, input: Any, *, precision: int, scientific: bool, shortest: bool, width: int, fill: bytes
 ) -> Any:
     if scientific and shortest:
-        raise InvalidArgumentError(None, None, "Cannot select both scientific and shortest notation")
+        raise InvalidArgumentError.of("Cannot select both scientific and shortest notation")
     if len(fill) > 1:
-        raise InvalidArgumentError(
-            None, None, f'Fill string must be one or fewer characters: "{fill.decode()}"'
-        )
+        raise InvalidArgumentError.of(f'Fill string must be one or fewer characters: "{fill.decode()}"')
     size = (fill.decode() if fill else "") + (str(width) if width > -1 else "")
     kind = input.dtype.kind
     values = input.reshape(-1).tolist()
@@ -203,10 +201,8 @@ def _string_to_number(xp: Any, string_tensor: Any, *, out_type: Any) -> Any:
             if b"_" in text or (out_type.is_integer and not out_type.min <= value <= out_type.max):
                 raise ValueError
         except ValueError:
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"StringToNumberOp could not correctly convert string: {text.decode(errors='replace')}",
+            raise InvalidArgumentError.of(
+                f"StringToNumberOp could not correctly convert string: {text.decode(errors='replace')}"
             ) from None
         values.append(value)
     return xp.array(values, out_type.as_numpy_dtype).reshape(string_tensor.shape)
@@ -331,9 +327,7 @@ def _substr(xp: Any, input: Any, pos: Any, len: Any, *, unit: bytes) -> Any:
         letters: Any = text if unit == b"BYTE" else text.decode("utf-8", "replace")
         first = start + _length(letters) if start < 0 else start
         if not 0 <= first <= _length(letters):
-            raise InvalidArgumentError(
-                None, None, f"pos {start} out of range for string {text!r} at index {index}"
-            )
+            raise InvalidArgumentError.of(f"pos {start} out of range for string {text!r} at index {index}")
         part = letters[first : first + max(count, 0)]
         results.append(part if isinstance(part, bytes) else part.encode("utf-8"))
     return _texts(xp, results, shape)
@@ -395,8 +389,8 @@ def _reduce_join(xp: Any, inputs: Any, reduction_indices: Any, *, keep_dims: boo
     axes = []
     for axis in reduction_indices.reshape(-1).tolist():
         if not -inputs.ndim <= axis < inputs.ndim:
-            raise InvalidArgumentError(
-                None, None, f"Invalid reduction dimension {axis} for input with {inputs.ndim} dimension(s)"
+            raise InvalidArgumentError.of(
+                f"Invalid reduction dimension {axis} for input with {inputs.ndim} dimension(s)"
             )
         axes.append(axis % inputs.ndim)
     kept = [axis for axis in range(inputs.ndim) if axis not in axes]

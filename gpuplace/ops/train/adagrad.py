@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gpuplace.graph.convert import convert_to_tensor
-from gpuplace.graph.operation import Tensor
 from gpuplace.ops.train.optimizer import KernelOptimizer
 from gpuplace.ops.variables.init_ops import Constant
 from gpuplace.typing import TensorLike
@@ -39,10 +37,8 @@ class AdagradOptimizer(KernelOptimizer):
     ) -> None:
         if initial_accumulator_value <= 0.0:
             raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
-        super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
+        super().__init__(use_locking, name, learning_rate=learning_rate)
         self._initial_accumulator_value = initial_accumulator_value
-        self._learning_rate_tensor: Any = None
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for variable in var_list:
@@ -56,12 +52,5 @@ class AdagradOptimizer(KernelOptimizer):
                 self._name,
             )
 
-    def _prepare(self) -> None:
-        rate = self._call_if_callable(self._learning_rate)
-        self._learning_rate_tensor = convert_to_tensor(rate, name="learning_rate")
-
     def _slot_inputs(self, var: Any) -> dict[str, Any]:
         return {"accum": self.get_slot(var, "accumulator")}
-
-    def _scalars(self) -> dict[str, Tensor]:
-        return {"lr": self._learning_rate_tensor}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpuplace.graph.convert import convert_to_tensor, get_default_graph
+from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.flow import control
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
@@ -45,9 +45,8 @@ class AdamOptimizer(KernelOptimizer):
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:
-        super().__init__(use_locking, name)
-        self._given = {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
-        self._tensors: dict[str, Any] = {}
+        given = {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
+        super().__init__(use_locking, name, **given)
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         first = min(var_list, key=lambda variable: variable.name)
@@ -57,10 +56,6 @@ class AdamOptimizer(KernelOptimizer):
             self._zeros_slot(variable, "m", self._name)
             self._zeros_slot(variable, "v", self._name)
 
-    def _prepare(self) -> None:
-        values = {name: self._call_if_callable(value) for name, value in self._given.items()}
-        self._tensors = {name: convert_to_tensor(value, name=name) for name, value in values.items()}
-
     def _powers(self) -> tuple[Any, Any]:
         return self._get_non_slot_variable("beta1_power"), self._get_non_slot_variable("beta2_power")
 
@@ -69,15 +64,7 @@ class AdamOptimizer(KernelOptimizer):
 
     def _scalars(self) -> dict[str, Tensor]:
         beta1_power, beta2_power = self._powers()
-        given = self._tensors
-        return {
-            "beta1_power": beta1_power,
-            "beta2_power": beta2_power,
-            "lr": given["learning_rate"],
-            "beta1": given["beta1"],
-            "beta2": given["beta2"],
-            "epsilon": given["epsilon"],
-        }
+        return {"beta1_power": beta1_power, "beta2_power": beta2_power, **super()._scalars()}
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
         def add(slot: Any, indices: Tensor, values: Tensor) -> Any:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuplace.graph.convert import convert_to_tensor
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.math import elementwise, unary
@@ -42,27 +41,21 @@ class GradientDescentOptimizer(KernelOptimizer):
     def __init__(
         self, learning_rate: TensorLike, use_locking: bool = False, name: str = "GradientDescent"
     ) -> None:
-        super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
-        self._learning_rate_tensor: Any = None
-
-    def _prepare(self) -> None:
-        rate = self._call_if_callable(self._learning_rate)
-        self._learning_rate_tensor = convert_to_tensor(rate, name="learning_rate")
+        super().__init__(use_locking, name, learning_rate=learning_rate)
 
     def _slot_inputs(self, var: Any) -> dict[str, Any]:
         return {}
 
     def _scalars(self) -> dict[str, Tensor]:
-        return {"alpha": self._learning_rate_tensor}
+        return {"alpha": self._tensors["learning_rate"]}
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        rate = cast_to(self._learning_rate_tensor, var.dtype.base_dtype)
+        rate = cast_to(self._tensors["learning_rate"], var.dtype.base_dtype)
         delta = IndexedSlices(
             elementwise.multiply(grad.values, rate, name="mul"), grad.indices, grad.dense_shape
         )
         return var.scatter_sub(delta, use_locking=self._use_locking)
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
-        change = elementwise.multiply(unary.negative(grad), self._learning_rate, name="mul")
+        change = elementwise.multiply(unary.negative(grad), self._given["learning_rate"], name="mul")
         return resource_scatter("add", var.handle, indices, change)

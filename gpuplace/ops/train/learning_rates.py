@@ -21,6 +21,17 @@ def _check_step(global_step: Any, function: str) -> None:
         raise ValueError(f"global_step is required for {function}.")
 
 
+def _passed(
+    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any, staircase: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The initial rate, how it decays, and how many times ``decay_steps`` have passed; all of the rate's type."""
+    rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
+    steps: Any = cast.cast(decay_steps, rate.dtype)
+    decay = cast.cast(decay_rate, rate.dtype)
+    passed = cast.cast(global_step, rate.dtype) / steps
+    return rate, decay, unary.floor(passed) if staircase else passed
+
+
 def exponential_decay(
     learning_rate: TensorLike,
     global_step: VariableLike,
@@ -52,13 +63,8 @@ def exponential_decay(
     """
     _check_step(global_step, "exponential_decay")
     with name_scope(name, "ExponentialDecay") as scope:
-        rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
-        steps: Any = cast.cast(decay_steps, rate.dtype)
-        decay = cast.cast(decay_rate, rate.dtype)
-        exponent = cast.cast(global_step, rate.dtype) / steps
-        if staircase:
-            exponent = unary.floor(exponent)
-        return elementwise.multiply(rate, elementwise.pow(decay, exponent), name=scope)
+        rate, decay, passed = _passed(learning_rate, global_step, decay_steps, decay_rate, staircase)
+        return elementwise.multiply(rate, elementwise.pow(decay, passed), name=scope)
 
 
 def natural_exp_decay(
@@ -116,12 +122,7 @@ def inverse_time_decay(
     """
     _check_step(global_step, "inverse_time_decay")
     with name_scope(name, "InverseTimeDecay") as scope:
-        rate = convert_to_tensor(learning_rate, name="initial_learning_rate")
-        steps: Any = cast.cast(decay_steps, rate.dtype)
-        decay = cast.cast(decay_rate, rate.dtype)
-        passed = cast.cast(global_step, rate.dtype) / steps
-        if staircase:
-            passed = unary.floor(passed)
+        rate, decay, passed = _passed(learning_rate, global_step, decay_steps, decay_rate, staircase)
         one = cast.cast(constant.constant(1), rate.dtype)
         return elementwise.divide(rate, elementwise.add(one, elementwise.multiply(decay, passed)), name=scope)
 

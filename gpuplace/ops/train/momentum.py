@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpuplace.graph.convert import convert_to_tensor
-from gpuplace.graph.operation import Tensor
 from gpuplace.ops.train.optimizer import KernelOptimizer
 from gpuplace.typing import TensorLike
 
@@ -38,27 +37,19 @@ class MomentumOptimizer(KernelOptimizer):
         name: str = "Momentum",
         use_nesterov: bool = False,
     ) -> None:
-        super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
-        self._momentum = momentum
+        super().__init__(use_locking, name, learning_rate=learning_rate, momentum=momentum)
         self._use_nesterov = use_nesterov
-        self._learning_rate_tensor: Any = None
-        self._momentum_tensor: Any = None
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for variable in var_list:
             self._zeros_slot(variable, "momentum", self._name)
 
     def _prepare(self) -> None:
-        rate = self._call_if_callable(self._learning_rate)
-        self._learning_rate_tensor = convert_to_tensor(rate, name="learning_rate")
-        self._momentum_tensor = convert_to_tensor(self._call_if_callable(self._momentum), name="momentum")
+        for name, value in self._given.items():  # a function is called when the tensors before it are there
+            self._tensors[name] = convert_to_tensor(self._call_if_callable(value), name=name)
 
     def _slot_inputs(self, var: Any) -> dict[str, Any]:
         return {"accum": self.get_slot(var, "momentum")}
-
-    def _scalars(self) -> dict[str, Tensor]:
-        return {"lr": self._learning_rate_tensor, "momentum": self._momentum_tensor}
 
     def _attrs(self) -> dict[str, Any]:
         return {"use_nesterov": self._use_nesterov}

@@ -350,19 +350,34 @@ class Optimizer:
         return control.group(*update_ops, name=name_scope)
 
 
+_SCALAR_INPUTS = {"learning_rate": "lr", "decay": "rho"}
+"""Hyperparameter to the kernels' input, where they have two names."""
+
+
 class KernelOptimizer(Optimizer):
     """An optimizer whose update is one op with dense and sparse, reference and resource variants.
 
-    A subclass gives the op's name without prefix in ``_op``, its slots in ``_slot_names``, and the other inputs and
-    attributes from ``_scalars``.
+    A subclass gives the op's name without prefix in ``_op``, its hyperparameters to the constructor, and the other
+    inputs and the attributes from ``_slot_inputs`` and ``_attrs``.
     """
 
     _op: str
-    _slot_names: tuple[str, ...] = ()
+    """What the kernel's name says after ``Apply``."""
+
+    def __init__(self, use_locking: bool, name: str, **given: Any) -> None:
+        super().__init__(use_locking, name)
+        self._given = given
+        """Hyperparameters by name: numbers, tensors, or functions that return one."""
+        self._tensors: dict[str, Any] = {}
+        """The same as tensors, while updates are made."""
+
+    def _prepare(self) -> None:
+        values = {name: self._call_if_callable(value) for name, value in self._given.items()}
+        self._tensors = {name: convert_to_tensor(value, name=name) for name, value in values.items()}
 
     def _scalars(self) -> dict[str, Tensor]:
-        """The inputs that are hyperparameters, by their name in the signature."""
-        raise NotImplementedError
+        """The kernel's scalar inputs, by name."""
+        return {_SCALAR_INPUTS.get(name, name): tensor for name, tensor in self._tensors.items()}
 
     def _attrs(self) -> dict[str, Any]:
         """The attributes."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gpuplace.graph.convert import convert_to_tensor
-from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant
 from gpuplace.ops.train.optimizer import KernelOptimizer
 from gpuplace.ops.variables.init_ops import Ones
@@ -42,16 +40,10 @@ class RMSPropOptimizer(KernelOptimizer):
         centered: bool = False,
         name: str = "RMSProp",
     ) -> None:
-        super().__init__(use_locking, name)
-        self._given = {
-            "learning_rate": learning_rate,
-            "decay": decay,
-            "momentum": momentum,
-            "epsilon": epsilon,
-        }
+        given = {"learning_rate": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon}
+        super().__init__(use_locking, name, **given)
         self._centered = centered
         self._op = "CenteredRMSProp" if centered else "RMSProp"
-        self._tensors: dict[str, Any] = {}
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for variable in var_list:
@@ -62,19 +54,6 @@ class RMSPropOptimizer(KernelOptimizer):
                 self._zeros_slot(variable, "mg", self._name)
             self._zeros_slot(variable, "momentum", self._name)
 
-    def _prepare(self) -> None:
-        values = {name: self._call_if_callable(value) for name, value in self._given.items()}
-        self._tensors = {name: convert_to_tensor(value, name=name) for name, value in values.items()}
-
     def _slot_inputs(self, var: Any) -> dict[str, Any]:
         mean = {"mg": self.get_slot(var, "mg")} if self._centered else {}
         return {**mean, "ms": self.get_slot(var, "rms"), "mom": self.get_slot(var, "momentum")}
-
-    def _scalars(self) -> dict[str, Tensor]:
-        given = self._tensors
-        return {
-            "lr": given["learning_rate"],
-            "rho": given["decay"],
-            "momentum": given["momentum"],
-            "epsilon": given["epsilon"],
-        }

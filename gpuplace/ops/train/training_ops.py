@@ -103,11 +103,9 @@ def _check_shapes(names: list[str], values: list[Any], grad: Any) -> None:
     shape = values[0].shape
     for name, array in zip((*names[1 : len(values)], "grad"), (*values[1:], grad), strict=True):
         if array.shape != shape and array.ndim:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f"var and {name} do not have the same shape{brackets(TensorShape.of(shape))} "
-                f"{brackets(TensorShape.of(array.shape))}",
+                f"{brackets(TensorShape.of(array.shape))}"
             )
 
 

@@ -29,8 +29,6 @@ from gpuplace.numerics.fused.one_kernel import OneKernel
 from gpuplace.numerics.pieces import WHOLE_BYTES, over
 from gpuplace.ops.variables.scatter import check_indices
 
-__all__ = ["Formula", "as_one_kernel", "to_all", "to_rows", "turns"]
-
 Formula = Callable[..., tuple[Any, ...]]
 """``(xp, *values of the variables, *other inputs, **attributes)`` to the new values of the variables."""
 

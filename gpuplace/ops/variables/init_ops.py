@@ -358,7 +358,18 @@ class VarianceScaling(Initializer):
         return random_ops.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
 
 
-class GlorotUniform(VarianceScaling):
+class _Glorot(VarianceScaling):
+    _distribution: str
+
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = float32) -> None:
+        super().__init__(1.0, "fan_avg", self._distribution, seed, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments, by name."""
+        return {"seed": self.seed, "dtype": self.dtype.name}
+
+
+class GlorotUniform(_Glorot):
     """Uniform within ``+-sqrt(6 / (fan_in + fan_out))``.
 
     Args:
@@ -369,15 +380,10 @@ class GlorotUniform(VarianceScaling):
         ValueError: ``dtype`` is not floating.
     """
 
-    def __init__(self, seed: int | None = None, dtype: DTypeLike = float32) -> None:
-        super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments, by name."""
-        return {"seed": self.seed, "dtype": self.dtype.name}
+    _distribution = "uniform"
 
 
-class GlorotNormal(VarianceScaling):
+class GlorotNormal(_Glorot):
     """Truncated normal with a variance of ``2 / (fan_in + fan_out)``.
 
     Args:
@@ -388,12 +394,7 @@ class GlorotNormal(VarianceScaling):
         ValueError: ``dtype`` is not floating.
     """
 
-    def __init__(self, seed: int | None = None, dtype: DTypeLike = float32) -> None:
-        super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments, by name."""
-        return {"seed": self.seed, "dtype": self.dtype.name}
+    _distribution = "truncated_normal"
 
 
 class Orthogonal(Initializer):

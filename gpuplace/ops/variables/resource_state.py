@@ -26,9 +26,6 @@ from gpuplace.ops.support import new
 from gpuplace.ops.variables.scatter import HOWS, check_indices, scattered
 from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE, TensorShape, brackets
 
-__all__ = ["resource_gather", "variable_shape"]
-
-
 # VarHandleOp
 
 
@@ -142,21 +139,12 @@ def _var_is_initialized(xp: Any, resource: ResourceHandle) -> Any:
     return np.asarray(resource.variable.is_initialized)
 
 
-def destroy_resource_op(
-    resource: Tensor, ignore_lookup_error: bool = True, name: str | None = None
-) -> Operation:
-    """Takes a variable's value away: it is uninitialised afterwards."""
-    return apply_op("DestroyResourceOp", name, resource=resource, ignore_lookup_error=ignore_lookup_error)
-
-
 @compute("DestroyResourceOp")
 def _destroy(xp: Any, resource: ResourceHandle, *, ignore_lookup_error: bool) -> tuple[()]:
     variable = resource.variable
     if not variable.is_initialized and not ignore_lookup_error:
-        raise NotFoundError(
-            None,
-            None,
-            f"Resource {resource.container}/{resource.name}/{resource.type_name} does not exist.",
+        raise NotFoundError.of(
+            f"Resource {resource.container}/{resource.name}/{resource.type_name} does not exist."
         )
     variable.reset()
     return ()
@@ -209,11 +197,9 @@ def _assign_sub(xp: Any, resource: ResourceHandle, value: Any) -> tuple[()]:
 def _check_update(resource: ResourceHandle, value: Any) -> None:
     shape = resource.variable.value.shape
     if shape != value.shape:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Cannot update variable with shape {brackets(TensorShape.of(shape))} using a Tensor with shape "
-            f"{brackets(TensorShape.of(value.shape))}, shapes must be equal.",
+            f"{brackets(TensorShape.of(value.shape))}, shapes must be equal."
         )
 
 

@@ -18,7 +18,6 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.graph import Graph, name_from_scope_name
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
 from gpuplace.ops.array import reshaping
-from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.variables.initialized_value import guarded_initial_value
 from gpuplace.ops.variables.resource_state import (
     assign_add_variable_op,
@@ -268,7 +267,9 @@ class ResourceVariable(Variable):
             tensor = convert_to_tensor(delta, self._dtype)
             return self._after(assign_sub_variable_op(self._handle, tensor, name=name), read_value)
 
-    def _scatter(self, how: str, indices: Any, updates: Any, name: str | None = None) -> Any:
+    def _scatter(
+        self, how: str, indices: Any, updates: Any, name: str | None = None, use_locking: bool = False
+    ) -> Any:
         with self.graph.as_default():
             values = convert_to_tensor(updates, self._dtype)
             return self._after(resource_scatter(how, self._handle, indices, values, name), True)
@@ -287,37 +288,6 @@ class ResourceVariable(Variable):
             "Variable -= value not supported. Use variable.assign_sub(value) to modify the variable value and "
             "variable = variable - value to get a new Tensor object."
         )
-
-
-def _scatter_method(how: str) -> Any:
-    def scatter(
-        self: ResourceVariable, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        if not isinstance(sparse_delta, IndexedSlices):
-            raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
-        return self._scatter(how, sparse_delta.indices, sparse_delta.values, name)
-
-    scatter.__name__ = f"scatter_{how}"
-    scatter.__doc__ = f"""Scatters slices into it: ``tf.scatter_{how}``.
-
-    Args:
-        sparse_delta: ``IndexedSlices`` whose values have the variable's type.
-        use_locking: ignored; updates are always atomic here.
-        name: name of the operation.
-
-    Returns:
-        A variable whose reads wait for the update.
-
-    Raises:
-        TypeError: ``sparse_delta`` is something else.
-        ValueError: the shapes do not fit.
-        InvalidArgumentError: at run time, there is no row of that number.
-    """
-    return scatter
-
-
-for _how in ("update", "add", "sub", "mul", "div", "min", "max"):
-    setattr(ResourceVariable, f"scatter_{_how}", _scatter_method(_how))
 
 
 class _UnreadVariable(ResourceVariable):

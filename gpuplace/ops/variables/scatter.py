@@ -44,12 +44,10 @@ def scattered(xp: Any, how: str, array: Any, indices: Any, updates: Any, *, in_p
     """
     check_indices(xp, indices, array.shape[0])
     if updates.ndim and updates.shape != indices.shape + array.shape[1:]:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
             f"updates.shape {brackets(updates.shape)}, indices.shape {brackets(indices.shape)}, "
-            f"params.shape {brackets(array.shape)}",
+            f"params.shape {brackets(array.shape)}"
         )
     return apply_at(xp, how, array if in_place else array.copy(), indices, updates)
 
@@ -112,6 +110,4 @@ def check_indices(xp: Any, indices: Any, limit: int) -> None:
     for size in reversed(indices.shape):
         position, at = divmod(position, size)
         where.insert(0, at)
-    raise InvalidArgumentError(
-        None, None, f"indices[{','.join(map(str, where))}] = {value} is not in [0, {limit})"
-    )
+    raise InvalidArgumentError.of(f"indices[{','.join(map(str, where))}] = {value} is not in [0, {limit})")

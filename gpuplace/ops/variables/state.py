@@ -206,13 +206,11 @@ def _check_update(op_type: str, ref: VariableStorage, value: Any) -> None:
 
 def _mismatch(op_type: str, shape: TensorShape, value_shape: tuple[int, ...]) -> InvalidArgumentError:
     sentence = "requires shapes of both tensors to match" if op_type == "Assign" else "shapes do not match"
-    return InvalidArgumentError(
-        None,
-        None,
+    return InvalidArgumentError.of(
         f"{op_type} {sentence}. lhs shape= {brackets(shape)} rhs shape= {brackets(TensorShape.of(value_shape))}"
         if op_type == "Assign"
         else "Parameters to AssignOp have different shapes: "
-        f"{brackets(shape)} and {brackets(TensorShape.of(value_shape))}",
+        f"{brackets(shape)} and {brackets(TensorShape.of(value_shape))}"
     )
 
 
@@ -510,6 +508,6 @@ def _count_up_to(xp: Any, ref: VariableStorage, *, limit: int) -> Any:
     with ref.lock:
         before = ref.value
         if int(before) >= limit:
-            raise OutOfRangeError(None, None, f"Reached limit of {limit}")
+            raise OutOfRangeError.of(f"Reached limit of {limit}")
         ref.assign(before + before.dtype.type(1))
     return before

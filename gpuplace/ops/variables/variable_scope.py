@@ -19,7 +19,7 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from gpuplace.dtypes import as_dtype, float32
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, graph_of
@@ -41,6 +41,7 @@ __all__ = [
 
 AUTO_REUSE = ReuseMode.AUTO_REUSE
 _STORE_KEY = ("__variable_store",)
+Store = TypeVar("Store")
 _INHERITED = (
     "initializer",
     "regularizer",
@@ -295,20 +296,16 @@ class _ScopeStore(threading.local):
             self.counts[known] = 0
 
 
+def _store(key: tuple[str], make: type[Store]) -> Store:
+    """What the default graph keeps under a key; made at the first call."""
+    stores: list[Store] = get_default_graph().get_collection_ref(key)
+    if not stores:
+        stores.append(make())
+    return stores[0]
+
+
 def _scope_store() -> _ScopeStore:
-    stores = get_default_graph().get_collection_ref(_SCOPE_KEY)
-    if not stores:
-        stores.append(_ScopeStore())
-    store: _ScopeStore = stores[0]
-    return store
-
-
-def _variable_store() -> VariableStore:
-    stores = get_default_graph().get_collection_ref(_STORE_KEY)
-    if not stores:
-        stores.append(VariableStore())
-    store: VariableStore = stores[0]
-    return store
+    return _store(_SCOPE_KEY, _ScopeStore)
 
 
 def get_variable_scope() -> VariableScope:
@@ -362,7 +359,7 @@ def get_variable(
             value, or a partitioner.
     """
     return get_variable_scope().get_variable(
-        _variable_store(),
+        _store(_STORE_KEY, VariableStore),
         name,
         shape=shape,
         dtype=dtype,

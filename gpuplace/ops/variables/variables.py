@@ -31,6 +31,7 @@ from gpuplace.ops.array import reshaping
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.initialized_value import guarded_initial_value, value_if_initialized
+from gpuplace.ops.variables.scatter import HOWS
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape
 from gpuplace.typing import DeviceLike, DTypeLike, InitializerLike, ShapeLike, TensorLike
 
@@ -345,6 +346,9 @@ class Variable:
     def _as_graph_element(self) -> Tensor:
         raise NotImplementedError
 
+    def _scatter(self, how: str, indices: Any, updates: Any, name: str | None, use_locking: bool) -> Any:
+        raise NotImplementedError
+
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.get_shape()} dtype={self.dtype.name}>"
 
@@ -371,6 +375,35 @@ def _operator(name: str) -> Callable[..., Any]:
 
 for _name in Tensor.OVERLOADABLE_OPERATORS:
     setattr(Variable, _name, _operator(_name))
+
+
+def _scatter_method(how: str) -> Callable[..., Any]:
+    def scatter(self: Variable, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        if not isinstance(sparse_delta, IndexedSlices):
+            raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
+        return self._scatter(how, sparse_delta.indices, sparse_delta.values, name, use_locking)
+
+    scatter.__name__ = f"scatter_{how}"
+    scatter.__doc__ = f"""Scatters slices into it: ``tf.scatter_{how}``.
+
+    Args:
+        sparse_delta: ``IndexedSlices`` whose values have the variable's type.
+        use_locking: kept in the graph of a reference variable; updates are always atomic here.
+        name: name of the operation.
+
+    Returns:
+        A reference to the variable afterwards; of a resource, a variable whose reads wait for the update.
+
+    Raises:
+        TypeError: ``sparse_delta`` is something else.
+        ValueError: the shapes do not fit.
+        InvalidArgumentError: at run time, there is no row of that number.
+    """
+    return scatter
+
+
+for _how in HOWS:
+    setattr(Variable, f"scatter_{_how}", _scatter_method(_how))
 
 
 class RefVariable(Variable):
@@ -407,12 +440,9 @@ class RefVariable(Variable):
             raise ValueError(f"initial_value must have a shape specified: {self._initial_value}")
         guarded = guarded_initial_value(name, self._initial_value)
         self._initializer_op = state.assign(self._variable, guarded, validate_shape=validate_shape).op
-        if self._caching_device is not None:
-            with graph.device(self._caching_device):
-                self._snapshot = reshaping.identity(self._variable, name="read")
-        else:
-            with graph.colocate_with(self._variable.op):
-                self._snapshot = reshaping.identity(self._variable, name="read")
+        cache = self._caching_device
+        with graph.colocate_with(self._variable.op) if cache is None else graph.device(cache):
+            self._snapshot = reshaping.identity(self._variable, name="read")
 
     @property
     def name(self) -> str:
@@ -524,37 +554,9 @@ class RefVariable(Variable):
         made = state.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
         return made if read_value else made.op
 
+    def _scatter(self, how: str, indices: Any, updates: Any, name: str | None, use_locking: bool) -> Any:
+        return state._scatter(how, self._variable, indices, updates, use_locking, name)
 
-def _scatter_method(how: str) -> Callable[..., Any]:
-    def scatter(
-        self: RefVariable, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        if not isinstance(sparse_delta, IndexedSlices):
-            raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
-        function = getattr(state, f"scatter_{how}")
-        return function(self._variable, sparse_delta.indices, sparse_delta.values, use_locking, name)
-
-    scatter.__name__ = f"scatter_{how}"
-    scatter.__doc__ = f"""Scatters slices into it: ``tf.scatter_{how}``.
-
-    Args:
-        sparse_delta: ``IndexedSlices`` whose values have the variable's type.
-        use_locking: kept in the graph; updates are always atomic here.
-        name: name of the operation.
-
-    Returns:
-        A reference to the variable afterwards.
-
-    Raises:
-        TypeError: ``sparse_delta`` is something else.
-        ValueError: the shapes do not fit.
-        InvalidArgumentError: at run time, there is no row of that number.
-    """
-    return scatter
-
-
-for _how in ("update", "add", "sub", "mul", "div", "min", "max"):
-    setattr(RefVariable, f"scatter_{_how}", _scatter_method(_how))
 
 _kinds["ref"] = RefVariable
 

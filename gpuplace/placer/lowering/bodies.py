@@ -165,7 +165,7 @@ class Bodies:
         """
         body = self._load(name)
         if body is None:
-            raise InvalidArgumentError(None, None, f"Function {name} is not defined.")
+            raise InvalidArgumentError.of(f"Function {name} is not defined.")
         if not body.op_def.attrs and name in self._plain:
             return self._plain[name]
         instance = self._resolve(body, attrs)
@@ -191,9 +191,7 @@ class Bodies:
                 plain, output = split_tensor_name(text)
                 if plain in ranges and not argument:
                     return plain, output
-                raise InvalidArgumentError(
-                    None, None, f"Function {body.op_def.name}: input {text} is not found"
-                )
+                raise InvalidArgumentError.of(f"Function {body.op_def.name}: input {text} is not found")
             first = outputs[argument].start if argument else 0
             return node, first + (min(int(index[:12]), MAX_LENGTH) if index.isdecimal() else 0)
 
@@ -204,8 +202,8 @@ class Bodies:
 
         def control_at(name: str) -> int:
             if name not in position:
-                raise InvalidArgumentError(
-                    None, None, f"Function {body.op_def.name}: control input {name} is not found"
+                raise InvalidArgumentError.of(
+                    f"Function {body.op_def.name}: control input {name} is not found"
                 )
             return position[name]
 
@@ -255,14 +253,12 @@ def _complete(op_def: OpDef, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
     for arg in (*op_def.inputs, *op_def.outputs):
         for name in (arg.type_attr, arg.number_attr, arg.type_list_attr):
             if name is not None and name not in own:
-                raise InvalidArgumentError(
-                    None, None, f"No attr with name '{name}' for arg '{arg.name}' of function {op_def.name}"
+                raise InvalidArgumentError.of(
+                    f"No attr with name '{name}' for arg '{arg.name}' of function {op_def.name}"
                 )
     for attr in op_def.attrs:
         if attr.name not in given:
-            raise NotFoundError(
-                None,
-                None,
+            raise NotFoundError.of(
                 f"Attr {attr.name} is not found from {_summary(op_def)}",
                 hint="a call gives a function's attributes as its own, not inside its attribute f",
             )

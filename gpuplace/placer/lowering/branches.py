@@ -80,9 +80,7 @@ def lower_branches(
     choice = node.inputs[0]
     chooser_name = new(names.chooser)
     if is_if and chosen_type.base_dtype.name != "bool":
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Input 'pred' passed {chosen_type.short_name} expected bool while building NodeDef '{chooser_name}' using "
             "Op<name=Switch; signature=data:T, pred:bool -> output_false:T, output_true:T; attr=T:type>",
             facts={"node": name},

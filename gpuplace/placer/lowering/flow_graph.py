@@ -215,9 +215,7 @@ def guarded(node: FlowNode, work: Callable[[FlowNode], Any]) -> Any:
     try:
         return work(node)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Node '{node.name}' ({node.op_type}) does not fit its op or the functions that it calls",
             facts={"because": repr(error)},
         ) from error
@@ -225,9 +223,7 @@ def guarded(node: FlowNode, work: Callable[[FlowNode], Any]) -> Any:
 
 def _too_much(name: str, added: int) -> ResourceExhaustedError:
     times = str(added) if added <= 1 << 40 else "more than 2**40"
-    return ResourceExhaustedError(
-        None,
-        None,
+    return ResourceExhaustedError.of(
         "Calls and control flow come to too many nodes, or to nodes too large to hold",
         facts={
             "reached at": name[:200],

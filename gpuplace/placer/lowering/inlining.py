@@ -54,20 +54,18 @@ def inline(
         InvalidArgumentError: the function calls itself, or does not fit its call.
     """
     if function in call.functions:
-        raise InvalidArgumentError(
-            None, None, f"Function {function} calls itself: {' > '.join((*call.functions, function))}"
+        raise InvalidArgumentError.of(
+            f"Function {function} calls itself: {' > '.join((*call.functions, function))}"
         )
     if function not in bodies:
-        raise InvalidArgumentError(None, None, f"Function {function} is not defined.")
+        raise InvalidArgumentError.of(f"Function {function} is not defined.")
     least = bodies.least_size(function)
     graph.allow(written + bodies.written)
     graph.expect(least, call.name)
     types = bodies.types(function, call.attrs)
     if len(types[0]) != len(call.inputs):
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Node '{call.name}' has {len(call.inputs)} inputs, function {function} {len(types[0])} arguments",
+        raise InvalidArgumentError.of(
+            f"Node '{call.name}' has {len(call.inputs)} inputs, function {function} {len(types[0])} arguments"
         )
     body = bodies.instance(function, call.attrs)
     prefix = f"{call.name}/"

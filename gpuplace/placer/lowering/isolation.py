@@ -64,10 +64,8 @@ def _isolate(graph: FlowGraph, node: FlowNode, bodies: Bodies, names: set[str]) 
         return graph.add(unique(name), "Identity", {"T": dtype}, "", [(source, output)])
 
     if len(wanted) != len(node.inputs):
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"Node '{node.name}' has {len(node.inputs)} inputs, its function {len(wanted)} arguments",
+        raise InvalidArgumentError.of(
+            f"Node '{node.name}' has {len(node.inputs)} inputs, its function {len(wanted)} arguments"
         )
     readers = [
         (consumer.turns[slot], consumer, slot, output)

@@ -163,9 +163,7 @@ class _Lowering:
             for function in value if isinstance(value, tuple) else (value,):
                 if function is None or function.name not in self.bodies:
                     name = getattr(function, "name", "")
-                    raise InvalidArgumentError(
-                        None,
-                        None,
+                    raise InvalidArgumentError.of(
                         f"Op type not registered '{name}'",
                         facts={"node": node.name, "attribute": attr},
                         hint="the graph's function library has to hold the functions that its nodes call",

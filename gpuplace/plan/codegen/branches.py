@@ -28,8 +28,6 @@ from gpuplace.plan.codegen.value_names import ValueNames
 from gpuplace.plan.schedule.guards import GuardOf, Guards, guard_of_step
 from gpuplace.plan.schedule.partition import Slot, Step
 
-__all__ = ["Branches"]
-
 
 class Branches:
     """Writes switches and merges, and puts steps below the guards of their branch.
@@ -126,9 +124,7 @@ class Branches:
 
 def _failing_fetch(slot: Slot, position: int) -> Callable[[], None]:
     def fail() -> None:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError.of(
             f"Retval[{position}] does not have value",
             facts={"fetch": slot.tensor.name},
             hint="it is in the branch of a conditional that was not taken: fetch what the conditional returns",

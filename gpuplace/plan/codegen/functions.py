@@ -40,8 +40,6 @@ from gpuplace.plan.schedule.lanes import Handoff
 from gpuplace.plan.schedule.liveness import Liveness, find_liveness, makes_new_memory
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
 
-__all__ = ["LanePart", "PlanCode", "PlanForm", "plan_code"]
-
 
 @dataclass(slots=True, eq=False)
 class PlanCode:

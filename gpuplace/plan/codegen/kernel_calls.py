@@ -37,8 +37,6 @@ from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
 from gpuplace.plan.schedule.reused_memory import has_room_for_result, is_known_small
 from gpuplace.plan.step_errors import missing_feed_error
 
-__all__ = ["Constants", "Copier", "CurrentDevice", "Environment", "KernelCalls", "plain_copier"]
-
 _WITHOUT_EFFECT = frozenset({"NoOp"})
 """Ops that are there for the edges."""
 

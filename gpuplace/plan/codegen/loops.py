@@ -51,8 +51,6 @@ from gpuplace.plan.schedule.loop_facts import LoopFacts
 from gpuplace.plan.schedule.loop_frames import DECIDING, GOING_ON, LEAVING
 from gpuplace.plan.schedule.partition import Loop, Schedule, Slot, Step, retval_name
 
-__all__ = ["Loops"]
-
 _POSITIONS = tuple(np.asarray(position, np.int32) for position in range(2))
 """What a merge says about its input."""
 
@@ -407,14 +405,12 @@ class Loops:
 
 
 def _stop() -> None:
-    raise CancelledError(None, None, "Run call was cancelled")
+    raise CancelledError.of("Run call was cancelled")
 
 
 def _failing_again(what: str, node: str) -> Callable[[], None]:
     def fail() -> None:
-        raise InternalError(
-            None,
-            None,
+        raise InternalError.of(
             f"{what} has already been set.\n\t [[{{{{node {node}}}}}]]",
             facts={"node": node},
             hint="it is inside a loop and computed in every iteration: fetch what the loop returns",

@@ -26,16 +26,6 @@ from gpuplace.plan.codegen.source import Source
 from gpuplace.plan.codegen.value_names import ValueNames
 from gpuplace.plan.schedule.partition import Slot, Step
 
-__all__ = [
-    "RESERVE_BYTES",
-    "count_variables",
-    "counted",
-    "counted_copy",
-    "is_on_host",
-    "reserve_output",
-    "where_declared",
-]
-
 RESERVE_BYTES = 16 << 20
 """Outputs on simulated GPUs that are known to be at least as large get their memory before they are computed."""
 

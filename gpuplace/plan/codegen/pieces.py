@@ -27,8 +27,6 @@ from zlib import crc32
 
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
-__all__ = ["Compiler", "Crossings", "piece_starts"]
-
 MIN_STEPS = 500
 """The fewest steps of a piece: calling one takes about as long as one small kernel."""
 MAX_STEPS = 1500

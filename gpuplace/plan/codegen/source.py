@@ -7,8 +7,6 @@ from typing import Any
 
 from gpuplace.plan.schedule.partition import Step
 
-__all__ = ["Source"]
-
 
 @dataclass(slots=True, eq=False)
 class Source:

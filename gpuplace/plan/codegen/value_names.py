@@ -14,8 +14,6 @@ from gpuplace.plan.codegen.source import Source
 from gpuplace.plan.schedule.liveness import Liveness
 from gpuplace.plan.schedule.partition import Slot, Step
 
-__all__ = ["ValueNames"]
-
 
 class ValueNames:
     """The names of one plan.

@@ -26,8 +26,6 @@ from gpuplace.plan.codegen.source import Source
 from gpuplace.plan.schedule.liveness import Liveness
 from gpuplace.plan.schedule.partition import Slot, Step
 
-__all__ = ["Waits", "queueing_copier"]
-
 
 def queueing_copier(
     sender: Any, receiver: Any, source: Slot, target: Slot

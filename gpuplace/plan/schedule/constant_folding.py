@@ -47,8 +47,6 @@ from gpuplace.kernels.compute import bind, find_compute, traits_of
 from gpuplace.plan.schedule.costs import operation_cost_us, tensor_nbytes
 from gpuplace.shapes import TensorShape
 
-__all__ = ["Folded", "Folder", "FoldingOptions"]
-
 MAX_FOLDED_BYTES = 100 << 10
 """Results larger than this, and than what they are made of, are not folded: Grappler's ``kMaxConstantSize``.
 

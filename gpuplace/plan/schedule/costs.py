@@ -16,8 +16,6 @@ from __future__ import annotations
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.compute import traits_of
 
-__all__ = ["copy_cost_us", "operation_cost_us", "tensor_nbytes"]
-
 FLOPS_PER_US = 60_000.0
 """Multiplications and additions of a core in a matrix product."""
 

@@ -41,8 +41,6 @@ from gpuplace.numerics.fused.recording import NotRecorded, Recorder
 from gpuplace.plan.schedule.lanes import dependencies
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
-__all__ = ["FusedStep", "calls_of", "fused"]
-
 MAX_CALLS = 256
 """Functions in one kernel."""
 MAX_ARRAYS = 32

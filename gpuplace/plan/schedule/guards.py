@@ -30,8 +30,6 @@ from gpuplace.graph.op_sets import MERGES, SWITCHES
 from gpuplace.graph.operation import Operation
 from gpuplace.plan.schedule.partition import Slot, Step
 
-__all__ = ["Block", "GuardOf", "Guards", "guard_of_step"]
-
 GuardOf = dict[Slot | Operation, str]
 """Values and operations to their guards, as far as they have one."""
 

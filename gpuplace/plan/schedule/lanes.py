@@ -31,16 +31,6 @@ from gpuplace.kernels.compute import traits_of
 from gpuplace.plan.schedule.costs import copy_cost_us, operation_cost_us
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
-__all__ = [
-    "Arrangement",
-    "Handoff",
-    "Lane",
-    "arrange",
-    "dependencies",
-    "estimated_costs",
-    "lane_schedules",
-]
-
 HANDOFF_US = 40.0
 """What it costs that one thread wakes another."""
 MIN_LANE_US = 300.0

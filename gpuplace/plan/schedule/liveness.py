@@ -12,8 +12,6 @@ from gpuplace.dtypes import resource
 from gpuplace.kernels.compute import traits_of
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
-__all__ = ["Liveness", "find_liveness", "is_host_copy", "makes_new_memory"]
-
 
 @dataclass(slots=True, eq=False)
 class Liveness:

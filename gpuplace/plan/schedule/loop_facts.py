@@ -16,8 +16,6 @@ from gpuplace.plan.schedule.guards import GuardOf, Guards, guard_of_step
 from gpuplace.plan.schedule.loop_frames import DECIDING, GOING_ON, LEAVING
 from gpuplace.plan.schedule.partition import Loop, Schedule, Slot, Step
 
-__all__ = ["LoopFacts"]
-
 
 class LoopFacts:
     """The loops of one schedule.

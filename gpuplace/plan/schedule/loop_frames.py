@@ -176,8 +176,8 @@ class _Finder:
         if op.type in ENTERS:
             name = op.attrs["frame_name"].decode()
             if not name:
-                raise InvalidArgumentError(
-                    op, op, f"The Enter {{{{node {op.name}}}}} must have a frame name."
+                raise InvalidArgumentError.of(
+                    f"The Enter {{{{node {op.name}}}}} must have a frame name.", op=op
                 )
             inner = self._frames.get((frame, name))
             if inner is None:
@@ -186,9 +186,7 @@ class _Finder:
             return inner
         if op.type in EXITS:
             if frame is None:
-                raise InvalidArgumentError(
-                    None,
-                    None,
+                raise InvalidArgumentError.of(
                     "Invalid Exit op: Cannot find a corresponding Enter op.",
                     facts={"node": op.name},
                     hint="what is fed cuts the loop off, or the graph was not made by while_loop",
@@ -199,9 +197,7 @@ class _Finder:
     def _different_frames(
         self, op: Operation, source: Operation | Tensor, frame: Frame | None
     ) -> InvalidArgumentError:
-        return InvalidArgumentError(
-            None,
-            None,
+        return InvalidArgumentError.of(
             f"{{{{node {op.name}}}}} has inputs from different frames. The input {{{{node {self._node(source)}}}}} is"
             f" in frame '{_name(frame)}'. The input {{{{node {self._node(self._seen.get(op, op))}}}}} is in frame"
             f" '{_name(self._result.of[op])}'.",
@@ -223,22 +219,18 @@ class _Finder:
     def _check_frame(self, op: Operation, inside: Frame, parents: dict[str, Frame | None]) -> None:
         parent = parents.setdefault(inside.name, inside.parent)
         if parent is not inside.parent:
-            raise InternalError(
-                None,
-                None,
+            raise InternalError.of(
                 f'Invalid loop structure: Mismatched parent frames for "{inside.name}": "{_name(inside.parent)}" vs'
-                f' "{_name(parent)}". The node giving this error: {{{{node {op.name}}}}}. {_BUG}',
+                f' "{_name(parent)}". The node giving this error: {{{{node {op.name}}}}}. {_BUG}'
             )
         inside.first = min(inside.first, op.index)
         if op.type != "LoopCond":
             return
         other = inside.predicate
         if other is not None and "LoopCounter" not in other.name and "LoopCounter" not in op.name:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError.of(
                 f'Invalid loop structure: Loop "{inside.name}" has more than one LoopCond node:'
-                f" {{{{node {op.name}}}}} and {{{{node {other.name}}}}}. {_BUG}",
+                f" {{{{node {op.name}}}}} and {{{{node {other.name}}}}}. {_BUG}"
             )
         inside.predicate = op
 
@@ -344,10 +336,9 @@ def _index(item: _Item) -> float:
 
 def cycle_error(left: Sequence[Operation]) -> InvalidArgumentError:
     """The error about operations that wait for each other and are no loop."""
-    return InvalidArgumentError(
-        left[0],
-        left[0],
+    return InvalidArgumentError.of(
         f"Graph is invalid, contains a cycle with {len(left)} nodes, including: "
         + ", ".join(op.name for op in left[:10]),
+        op=left[0],
         hint="only while loops may go round; feed one of these tensors to cut the cycle",
     )

@@ -27,17 +27,6 @@ from gpuplace.plan.schedule.constant_folding import Folded, Folder
 from gpuplace.plan.schedule.loop_frames import GOING_ON, LEAVING, Frame, Frames
 from gpuplace.plan.schedule.pruning import pruned_with_loops
 
-__all__ = [
-    "Location",
-    "Loop",
-    "PartitionOptions",
-    "Schedule",
-    "Slot",
-    "Step",
-    "make_schedule",
-    "retval_name",
-]
-
 
 def retval_name(tensor: Tensor, position: int) -> str:
     """Name of the node that stands for a fetch."""

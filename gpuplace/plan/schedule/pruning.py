@@ -14,8 +14,6 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.ready_order import ready_order
 from gpuplace.plan.schedule.loop_frames import Frame, Frames, cycle_error, find_frames
 
-__all__ = ["arg_name", "loop_units", "pruned_operations", "pruned_with_loops"]
-
 
 def arg_name(tensor: Tensor, position: int) -> str:
     """Name of the node that stands for a feed."""

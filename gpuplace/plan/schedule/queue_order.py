@@ -26,8 +26,6 @@ from gpuplace.graph.ready_order import ready_order
 from gpuplace.plan.schedule.lanes import dependencies
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
-__all__ = ["in_queue_order"]
-
 TURN = 16
 """Kernels that are queued on a GPU before another GPU has its turn."""
 

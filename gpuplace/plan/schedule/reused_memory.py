@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from gpuplace.graph.operation import Tensor
 
-__all__ = ["has_room_for_result", "is_known_small"]
-
 REUSED_BYTES = 1 << 14
 """Arrays that are known to be smaller are not written over: a new one costs no more."""
 

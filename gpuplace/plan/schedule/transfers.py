@@ -8,8 +8,6 @@ from __future__ import annotations
 from gpuplace.graph.operation import Operation
 from gpuplace.plan.schedule.partition import Schedule, Slot
 
-__all__ = ["control_numbers", "count_transfers", "transfer_names"]
-
 
 def transfer_names(schedule: Schedule, first_transfer: int) -> dict[Slot, tuple[str, str, str]]:
     """For each copied value: names of its sending and receiving node and the tensor name both use."""

@@ -131,6 +131,7 @@ def sheet_svg(
     sheet: Sheet,
     *,
     direction: str = "TB",
+    canvas: tuple[float, float] | None = None,
     time_limit_s: float = TIME_LIMIT_S,
     **options: Unpack[SvgOptions],
 ) -> str:
@@ -139,6 +140,7 @@ def sheet_svg(
     Args:
         sheet: what to draw.
         direction: ``"TB"`` from top to bottom, ``"LR"`` from left to right.
+        canvas: width and height in points of what the picture is wrapped for.
         time_limit_s: seconds that the layout may take.
         options: how it looks.
 
@@ -146,7 +148,7 @@ def sheet_svg(
         LayoutTimeout: the limit was reached.
         NoLayoutProgram: no program is installed.
     """
-    places = layout(layout_text(sheet, direction), time_limit_s)
+    places = layout(layout_text(sheet, direction, canvas), time_limit_s)
     return svg_text(sheet, places, **options)
 
 

@@ -21,6 +21,7 @@ from gpuplace.picture.dot import FONT, LIMITS, checked_direction, escape
 from gpuplace.picture.drawing import Cluster
 from gpuplace.picture.rank_constraints import row_constraints, scope_constraints
 from gpuplace.picture.sheet import Sheet
+from gpuplace.picture.strips import Strips, strips
 from gpuplace.tables.scopes import ROOT
 from gpuplace.tables.text import shortened
 from gpuplace.web.rules import RULES
@@ -56,8 +57,13 @@ class Layout:
     """Ids of both ends -> curve."""
 
 
-def layout_text(sheet: Sheet, direction: str = "TB") -> str:
+def layout_text(sheet: Sheet, direction: str = "TB", canvas: tuple[float, float] | None = None) -> str:
     """The question to Graphviz.
+
+    Args:
+        sheet: what to draw.
+        direction: ``"TB"`` from top to bottom, ``"LR"`` from left to right.
+        canvas: width and height in points of what a picture from top to bottom is wrapped for; None: it is not wrapped.
 
     Raises:
         ValueError: an unknown direction.
@@ -71,16 +77,58 @@ def layout_text(sheet: Sheet, direction: str = "TB") -> str:
         '  node [shape=box fixedsize=true label=""]',
         "  edge [arrowsize=0.6]",
     ]
-    inside: dict[int, list[str]] = {}
-    for face in sheet.faces:
-        size = f"width={face.full_width / _INCH:.4f} height={face.full_height / _INCH:.4f}"
-        inside.setdefault(face.box.cluster, []).append(f"{face.box.id} [{size}]")
-    _scope(lines, ROOT, drawing.clusters, inside, "  ")
-    lines += [f"  {link.src} -> {link.dst}" for link in drawing.links]
-    constraints = (*scope_constraints(drawing), *row_constraints(drawing))
-    lines += [f"  {src} -> {dst} [style=invis weight=0]" for src, dst in constraints]
+    sizes = {face.box.id: (face.full_width, face.full_height) for face in sheet.faces}
+    wrapped = Strips({}, (), ())
+    if canvas is not None and direction == "TB":
+        wrapped = strips(drawing, sizes, canvas)
+    strip_of = wrapped.strip_of
+    for strip in range(max(len(wrapped.first), 1)):
+        inside: dict[int, list[str]] = {}
+        for face in sheet.faces:
+            if strip_of.get(face.box.id, 0) == strip:
+                width, height = sizes[face.box.id]
+                size = f"width={width / _INCH:.4f} height={height / _INCH:.4f}"
+                inside.setdefault(face.box.cluster, []).append(f"{face.box.id} [{size}]")
+        if not strip_of:
+            _scope(lines, ROOT, drawing.clusters, inside, "  ")
+            continue
+        shown = _around(drawing.clusters, inside)
+        lines.append(f"  subgraph cluster_strip{strip} {{ graph [style=invis margin=0]")
+        _scope(
+            lines,
+            ROOT,
+            tuple(cluster for cluster in drawing.clusters if cluster.scope in shown),
+            inside,
+            "    ",
+        )
+        lines.append("  }")
+    if strip_of:
+        lines.append(f"  {{ rank=same; {'; '.join(wrapped.first)} }}")
+        lines.append(f"  {' -> '.join(wrapped.first)} [style=invis weight=100]")
+    lines += [
+        f"  {link.src} -> {link.dst}"
+        + ("" if strip_of.get(link.src) == strip_of.get(link.dst) else " [constraint=false]")
+        for link in drawing.links
+    ]
+    constraints = (*scope_constraints(drawing), *row_constraints(drawing), *wrapped.rows)
+    lines += [
+        f"  {src} -> {dst} [style=invis weight=0]"
+        for src, dst in constraints
+        if strip_of.get(src) == strip_of.get(dst)
+    ]
     lines.append("}")
     return "\n".join(lines) + "\n"
+
+
+def _around(clusters: tuple[Cluster, ...], inside: dict[int, list[str]]) -> set[int]:
+    """The scopes that hold something, and those around them."""
+    parent = {cluster.scope: cluster.parent for cluster in clusters}
+    found: set[int] = set()
+    for scope in inside:
+        while scope != ROOT and scope not in found:
+            found.add(scope)
+            scope = parent[scope]
+    return found
 
 
 def _scope(
@@ -110,7 +158,7 @@ def read_layout(text: str) -> Layout:
             names[item["_gvid"]] = name
             x, y = map(float, item["pos"].split(","))
             boxes[name] = (x, height - y)
-        elif name.startswith("cluster_") and "bb" in item:
+        elif name.removeprefix("cluster_").isdigit() and "bb" in item:
             left, low, right, high = map(float, item["bb"].split(","))
             clusters[int(name.removeprefix("cluster_"))] = (left, height - high, right, height - low)
     routes = {}
@@ -124,5 +172,7 @@ def read_layout(text: str) -> Layout:
                 tip = place
             elif not kind:
                 points.append(place)
+        if edge.get("style") == "invis":
+            continue
         routes[names[edge["tail"]], names[edge["head"]]] = Route(tuple(points), tip or points[-1])
     return Layout(width, height, boxes, clusters, routes)

@@ -13,6 +13,8 @@ const DRAG_PX = 4;
 // Pixels a point of the picture: below the first little can be read, at the second everything.
 const SMALLEST = 0.65;
 const READABLE = 0.8;
+const TOLD_PX = 24; // change of size from which the picture is fitted anew
+const mostHeight = () => Math.max(540, innerHeight - 300);
 
 function copyOf(box) {
   return { x: box.x, y: box.y, width: box.width, height: box.height };
@@ -166,7 +168,7 @@ function render({ model, el }) {
     canvas.append(svg);
     whole = copyOf(svg.viewBox.baseVal);
     // A larger picture makes room for itself, unless somebody has chosen a height.
-    const wanted = Math.max(240, Math.min(540, Math.round(whole.height * 1.6)));
+    const wanted = Math.max(240, Math.min(mostHeight(), Math.round(whole.height * 1.6)));
     if (canvas.style.height === ownHeight && wanted > (parseFloat(ownHeight) || 0)) {
       canvas.style.height = ownHeight = `${wanted}px`;
     }
@@ -447,8 +449,14 @@ function render({ model, el }) {
     }
   });
 
+  let told = [0, 0];
   // Boxes have no size before they are on the page, so that the overview of the first picture is drawn here.
   const resized = new ResizeObserver(() => {
+    const size = [Math.round(canvas.clientWidth), mostHeight()];
+    if (size[0] && size.some((length, i) => Math.abs(length - told[i]) > TOLD_PX)) {
+      told = size;
+      model.send({ type: "canvas", width: size[0], height: size[1] });
+    }
     if (!svg) return;
     start();
     drawMap();

@@ -15,7 +15,7 @@ const ROW_WIDTH = 1100;
 const MOST_DUMMIES = 2500;
 const SWEEPS = 6;
 
-export function place(root, edges) {
+export function place(root, edges, _canvas) {
   const above = new Map();
   const index = (item) => {
     for (const child of item.items ?? []) {

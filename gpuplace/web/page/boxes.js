@@ -1,6 +1,19 @@
 // Which boxes there are for the scopes that are open, as gpuplace/picture/drawing.py decides it, and the lines between them.
 
-import { children, copySet, COUNT, DATA, direct, E, guilty, N, requestOf, S, unmet } from "gpuplace/page/columns.js";
+import {
+  children,
+  copySet,
+  COUNT,
+  DATA,
+  direct,
+  E,
+  guilty,
+  N,
+  requestOf,
+  S,
+  shelfOf,
+  unmet,
+} from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
 
 const { most_boxes: MOST_BOXES, bundle_from: BUNDLE_FROM, least_alike: LEAST_ALIKE } = RULES.folding;
@@ -107,7 +120,7 @@ export function linksOf(boxes, boxOf) {
   const found = new Map();
   for (let e = 0; e < E.src.length; e += 1) {
     const [a, b] = [boxOf[E.src[e]], boxOf[E.dst[e]]];
-    if (a === b) continue;
+    if (a === b || shelfOf[N.scope[E.src[e]]] !== shelfOf[N.scope[E.dst[e]]]) continue;
     const key = a * boxes.length + b;
     let link = found.get(key);
     if (!link) {

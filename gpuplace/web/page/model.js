@@ -2,26 +2,47 @@
 
 import { boxCard, cardOf } from "gpuplace/page/cards.js";
 import { colour, setColour } from "gpuplace/page/colours.js";
-import { COUNT, DATA, guilty, N, nameOf, nodeAt, paths, S, unmet } from "gpuplace/page/columns.js";
+import { COUNT, DATA, guilty, N, nameOf, nodeAt, S, unmet } from "gpuplace/page/columns.js";
 import { lightChoices, litBoxes, litBy } from "gpuplace/page/lights.js";
 import { drawing } from "gpuplace/page/picture.js";
 import { counted, searcher, words } from "gpuplace/text.js";
 
+const READABLE = 1.02; // pixels to a unit in which names of 11 units can be read
 const LEAST_SCALE = 0.6; // of a picture that is shown whole
 const UNSET = { detail: {}, legend: [], notes: [], lights: [], lit: {} };
+
+const sameSet = (one, other) => one.size === other.size && [...one].every((item) => other.has(item));
 
 /** Stands in for the widget's model: the same traits and messages, answered here. */
 export class Model {
   constructor() {
     this.state = {};
     this.heard = {};
-    this.opened = new Set(S.open);
+    this.opened = new Set();
     this.unbundled = new Set();
     this.selected = "";
     this.last = "";
     this.light = "";
     this.state.lights = lightChoices();
-    this.start = new Set(S.open);
+    this.start = new Set();
+    this.paint();
+  }
+
+  /** Opens as much as a canvas of some size has room for, with names that can be read. */
+  begin({ width, height }) {
+    const first = (count) => new Set(S.steps.slice(0, count).flat());
+    const fits = (count) => {
+      const { w, h } = drawing(first(count), this.unbundled, { width, height });
+      return w * READABLE <= width && h * READABLE <= height;
+    };
+    let [low, high] = [0, S.steps.length];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if (fits(middle)) low = middle;
+      else high = middle - 1;
+    }
+    this.start = first(low);
+    this.opened = new Set(this.start);
     this.paint();
   }
 
@@ -139,6 +160,8 @@ export class Model {
         this.selectedBox = message.id;
         this.mark();
       }
+    } else if (message.type === "canvas") {
+      if (sameSet(this.opened, this.start)) this.begin(message);
     } else if (message.type === "toggle") {
       this.toggle(message.id);
     } else if (message.type === "find") {
@@ -166,9 +189,11 @@ export class Model {
     else if (box?.kind === "scope") this.opened.add(box.scopes[0]);
     else if (id.startsWith("c")) {
       const s = Number(id.slice(1));
-      for (const open of [...this.opened]) {
-        if (open === s || paths[open].startsWith(`${paths[s]}/`)) this.opened.delete(open);
-      }
+      const within = (scope) => {
+        while (scope > s) scope = S.parent[scope];
+        return scope === s;
+      };
+      for (const open of [...this.opened]) if (within(open)) this.opened.delete(open);
     }
     this.paint();
   }

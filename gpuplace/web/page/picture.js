@@ -115,7 +115,7 @@ function itemOf(box) {
 }
 
 /** The picture for the open scopes and bundles, and what is where in it. */
-export function drawing(opened, unbundled) {
+export function drawing(opened, unbundled, canvas = null) {
   const { boxes, boxOf, open } = boxesOf(opened, unbundled);
   const byId = new Map(boxes.map((box) => [box.id, box]));
   const frames = new Map(open.map((s) => [s, { id: `c${s}`, scope: s, label: S.name[s], items: [] }]));
@@ -130,7 +130,7 @@ export function drawing(opened, unbundled) {
   }
   const root = frames.get(0);
   let links = linksOf(boxes, boxOf);
-  const above = place(root, links.map((link) => [link.src, link.dst]));
+  const above = place(root, links.map((link) => [link.src, link.dst]), canvas);
   const at = new Map(items);
   for (const frame of frames.values()) at.set(frame.id, frame);
   const drawnAs = new Map(); // a line between two boxes -> the line between frames around them that stands for it

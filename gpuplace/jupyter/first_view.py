@@ -1,7 +1,7 @@
 """What a picture shows first: as many scopes open as its canvas has room for, with names that can be read.
 
-How much that is, only the layout tells: the longest part of `Outline.steps` is taken whose picture is no larger than the
-canvas. It is the same for all placements of a graph, so that a switch folds and unfolds nothing.
+How much that is, only the layout tells: of `Outline.steps` each is taken with which the picture is no larger than the
+canvas. The answer is the same for all placements of a graph, so that a switch folds and unfolds nothing.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ from weakref import WeakKeyDictionary
 
 from gpuplace.jupyter import render
 from gpuplace.picture.drawing import HARD_CAP, draw
-from gpuplace.picture.layout import layout_text
 from gpuplace.picture.outline import Outline, outline
 from gpuplace.picture.sheet import sheet_of
 from gpuplace.tables.placement_view import PlacementView
+from gpuplace.tables.scopes import ROOT
+from gpuplace.web.rules import RULES
 
 __all__ = ["STILL_CANVAS", "first_view"]
 
 STILL_CANVAS = (900.0, 640.0)
 """Width and height in points of a picture that is no widget's."""
 _TIME_LIMIT_S = 2.0
+_FAILURES: int = RULES["folding"]["tries"]
+"""Steps that do not fit after which no more are tried."""
 _KNOWN: WeakKeyDictionary[Outline, dict[tuple[float, float, int], tuple[str, ...]]] = WeakKeyDictionary()
 
 
@@ -40,25 +43,28 @@ def first_view(view: PlacementView, canvas: tuple[float, float], most: int) -> t
 
 
 def _chosen(view: PlacementView, tree: Outline, canvas: tuple[float, float], most: int) -> tuple[str, ...]:
-    steps = tree.steps(min(most, HARD_CAP))
-    paths = [
-        tuple(tree.paths[scope] for step in steps[:count] for scope in step)
-        for count in range(len(steps) + 1)
-    ]
-
-    def fits(count: int) -> bool:
+    def fits(scopes: list[int]) -> bool:
+        sheet = sheet_of(draw(view, [tree.paths[scope] for scope in scopes]))
         try:
-            text = layout_text(sheet_of(draw(view, paths[count])), canvas=canvas)
-            found = render.layout(text, _TIME_LIMIT_S)
+            found = render.sheet_layout(sheet, canvas=canvas, time_limit_s=_TIME_LIMIT_S)
         except render.LayoutTimeout:
             return False
         return found.width <= canvas[0] and found.height <= canvas[1]
 
-    low, high = 0, len(steps)
-    try:
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    except render.NoLayoutProgram:
-        low = len(steps)  # pictures say so themselves; their text is still there
-    return paths[low]
+    opened: list[int] = []
+    failures = 0
+    for step in tree.steps(min(most, HARD_CAP)):
+        if failures == _FAILURES:
+            break
+        if any(tree.parent[scope] not in (ROOT, *opened) for scope in step):
+            continue
+        for scopes in (step, step[:1]) if len(step) > 1 else (step,):
+            try:
+                is_small = fits([*opened, *scopes])
+            except render.NoLayoutProgram:
+                is_small = True  # pictures say so themselves; their text is still there
+            if is_small:
+                opened += scopes
+                break
+            failures += 1
+    return tuple(tree.paths[scope] for scope in opened)

@@ -19,7 +19,8 @@ from typing import Unpack
 from graphviz.backend import ExecutableNotFound
 
 from gpuplace.jupyter.pdf import pdf_of_jpeg
-from gpuplace.picture.layout import Layout, layout_text, read_layout
+from gpuplace.picture.arrangement import arranged
+from gpuplace.picture.layout import Layout, layout_text, read_layout, wrapping
 from gpuplace.picture.sheet import Sheet
 from gpuplace.picture.svg import SvgOptions, svg_text
 
@@ -30,6 +31,7 @@ __all__ = [
     "dot_program",
     "layout",
     "render",
+    "sheet_layout",
     "sheet_svg",
 ]
 
@@ -38,6 +40,8 @@ DOT_VARIABLE = "GPUPLACE_DOT"
 TIME_LIMIT_S = 10.0
 """Seconds that a layout may take."""
 
+_SHARES = (1.0, 0.8, 0.6)
+"""Parts of a canvas' width that a picture is wrapped for, until it fits."""
 _PURE = "graphviz-pure"
 _PDF_DOTS = 192
 """Dots per inch of a PDF page that holds a picture in dots; ``graphviz-pure`` writes no other."""
@@ -148,8 +152,30 @@ def sheet_svg(
         LayoutTimeout: the limit was reached.
         NoLayoutProgram: no program is installed.
     """
-    places = layout(layout_text(sheet, direction, canvas), time_limit_s)
-    return svg_text(sheet, places, **options)
+    return svg_text(sheet, sheet_layout(sheet, direction, canvas, time_limit_s), **options)
+
+
+def sheet_layout(
+    sheet: Sheet,
+    direction: str = "TB",
+    canvas: tuple[float, float] | None = None,
+    time_limit_s: float = TIME_LIMIT_S,
+) -> Layout:
+    """Where the boxes and lines of a picture go; see `sheet_svg`.
+
+    Lines make a picture wider than its boxes are, so one that comes out too wide is wrapped for less width.
+    """
+    best: tuple[float, Layout] | None = None
+    for share in _SHARES if canvas is not None else (1.0,):
+        wrapped = wrapping(sheet, direction, None if canvas is None else (canvas[0] * share, canvas[1]))
+        found = arranged(layout(layout_text(sheet, direction, wrapped), time_limit_s), sheet, wrapped)
+        size = 0.0 if canvas is None else max(found.width / canvas[0], found.height / canvas[1])
+        if best is None or size < best[0]:
+            best = (size, found)
+        if size <= 1.0:
+            break
+    assert best is not None
+    return best[1]
 
 
 @lru_cache(maxsize=128)

@@ -146,6 +146,8 @@ class Drawing:
     """Bytes of those whose size is known."""
     unmet: int
     guilty: int
+    shelved: frozenset[str]
+    """Ids of the closed shelves of bookkeeping; nothing is tied to them."""
     box_of: np.ndarray = field(repr=False)
     """[nodes] position of each node's box."""
     view: PlacementView = field(repr=False)
@@ -202,6 +204,7 @@ def draw(
         nbytes=sum(size for size in sizes if size is not None),
         unmet=int(view.is_unmet.sum()),
         guilty=len(view.guilty),
+        shelved=frozenset(f"s{shelf}" for shelf in tree.shelves) & {box.id for box in boxes},
         box_of=box_of,
         view=view,
     )

@@ -28,17 +28,20 @@ from gpuplace.graph.op_sets import CONSTANT_OPS
 from gpuplace.picture.bookkeeping import SHELVES, bookkeeping
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.scopes import ROOT, ScopeTree
+from gpuplace.tables.text import shortened
 from gpuplace.web.rules import RULES
 
 __all__ = ["Outline", "outline"]
 
 _FOLDING = RULES["folding"]
-SHELVED_FROM: int = _FOLDING["opened"]
+SHELVED_FROM: int = _FOLDING["shelved_from"]
 """Nodes from which bookkeeping is set aside."""
 WIDEST: int = _FOLDING["widest"]
 """Boxes that an open scope shows at most before they become stretches."""
 STRETCHES = 12
 """Stretches of a wide scope."""
+_LABEL = 14
+"""Letters of a name in a stretch's label."""
 _BACKWARD = ("gradients", "_grad", "train", "optimizer", "Adam", "GradientDescent", "Momentum", "RMSProp")
 """Names of what trains a network: opened after the network itself."""
 
@@ -95,7 +98,8 @@ class Outline(ScopeTree):
     def steps(self, most: int) -> list[tuple[int, ...]]:
         """The scopes to open one after the other for a first view, those of the network first.
 
-        Each step opens scopes that are alike; no step leads to more than `most` boxes. Shelves stay closed.
+        Each step opens scopes that are alike, where all steps before it were taken to no more than `most` boxes; one
+        that would lead to more is left out. Shelves stay closed.
         """
         weight = self._weights()
         boxes = self.width(ROOT)
@@ -175,10 +179,10 @@ class _Stretched:
     def result(self) -> Outline:
         tree = self.tree
         shelf_paths = {f"({name})" for name in SHELVES}
-        todo: list[tuple[int, int | None, list[Item]]] = [(ROOT, ROOT, self._items(ROOT))]
+        todo: list[tuple[int, int, list[Item]]] = [(ROOT, ROOT, self._items(ROOT))]
         while todo:
             place, scope, items = todo.pop()
-            for label, part in self._parts(scope, items) if len(items) > WIDEST else [("", items)]:
+            for label, part in self._parts(scope, items):
                 if label:
                     self._add(
                         self._free_path(f"{self.paths[place]}/{label}".lstrip("/")), place, is_added=True
@@ -242,8 +246,13 @@ class _Stretched:
             found.setdefault(scope, []).append((_item(one), _item(other)))
         return found
 
-    def _parts(self, scope: int | None, items: list[Item]) -> list[tuple[str, list[Item]]]:
-        """The stretches of a wide scope with their labels; a stretch of one thing has none."""
+    def _parts(self, scope: int, items: list[Item]) -> list[tuple[str, list[Item]]]:
+        """The stretches of a wide scope with their labels; a stretch of one thing has none.
+
+        Things that nothing ties, as in a log, stay as they are: no order tells which of them are neighbours.
+        """
+        if len(items) <= WIDEST or scope not in self.links:
+            return [("", items)]
         shelves = [
             item for item in items if scope == ROOT and item[0] and self.tree.paths[item[1]][:1] == "("
         ]
@@ -261,14 +270,13 @@ class _Stretched:
             start = end
         return [*parts, ("", shelves)] if shelves else parts
 
-    def _in_order(self, scope: int | None, items: list[Item]) -> tuple[list[Item], np.ndarray]:
+    def _in_order(self, scope: int, items: list[Item]) -> tuple[list[Item], np.ndarray]:
         """The items in the order in which they run, of equal ones as the program made them; links as positions."""
         made = [self._first(item) for item in items]
         number = {item: i for i, item in enumerate(items)}
         pairs = [
             (number[one], number[other])
-            for one, other in self.links.get(scope, ())
-            if scope is not None
+            for one, other in self.links[scope]
             if one in number and other in number
         ]
         after: list[list[int]] = [[] for _ in items]
@@ -321,7 +329,7 @@ class _Stretched:
             for name, (is_scope, position) in zip(names, items, strict=True)
             if is_scope or view.op_type_of(position) not in CONSTANT_OPS
         ]
-        first, *rest = telling or names
+        first, *rest = (shortened(name, _LABEL) for name in telling or names)
         return f"{first} … {rest[-1]}" if rest else f"{first} …"
 
 

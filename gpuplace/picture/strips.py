@@ -26,10 +26,10 @@ from gpuplace.picture.drawing import Drawing
 from gpuplace.picture.rank_constraints import row_constraints, scope_constraints
 from gpuplace.tables.scopes import ROOT
 
-__all__ = ["Strips", "strips"]
+__all__ = ["ONE_STRIP", "Strips", "strips"]
 
-RANK_GAP = 36.0
-"""Points between ranks; Graphviz's ``ranksep`` of half an inch."""
+RANK_GAP = 28.8
+"""Points between ranks; Graphviz's ``ranksep``."""
 BOX_GAP = 16.0
 _MOST = 8
 """Strips of a picture."""
@@ -43,10 +43,14 @@ class Strips:
 
     strip_of: dict[str, int]
     """Id of a box -> its strip from the left; empty where one strip is enough."""
-    first: tuple[str, ...]
-    """The uppermost box of each strip."""
+    count: int
+    """How many strips there are."""
     rows: tuple[tuple[str, str], ...]
     """Pairs of boxes of one rank, one to stand above the other."""
+
+
+ONE_STRIP = Strips({}, 1, ())
+"""Of a picture that is not wrapped."""
 
 
 def strips(drawing: Drawing, sizes: Mapping[str, tuple[float, float]], canvas: tuple[float, float]) -> Strips:
@@ -57,9 +61,12 @@ def strips(drawing: Drawing, sizes: Mapping[str, tuple[float, float]], canvas: t
         sizes: id of a box -> width and height in points.
         canvas: width and height in points.
     """
+    if drawing.shelved:
+        canvas = (canvas[0], canvas[1] - max(sizes[box][1] for box in drawing.shelved) - RANK_GAP)
+    boxes = [box.id for box in drawing.boxes if box.id not in drawing.shelved]
     above = [*scope_constraints(drawing), *row_constraints(drawing)]
     pairs = [(link.src, link.dst) for link in drawing.links] + above
-    ranks = _ranks([box.id for box in drawing.boxes], pairs)
+    ranks = _ranks(boxes, pairs)
     levels: dict[int, list[str]] = {}
     for box, rank in ranks.items():
         levels.setdefault(rank, []).append(box)
@@ -67,18 +74,23 @@ def strips(drawing: Drawing, sizes: Mapping[str, tuple[float, float]], canvas: t
     bounds = _bounds(drawing, order)
     heights = [max(sizes[box][1] for box in row) + RANK_GAP for row in order]
     widths = [sum(sizes[box][0] + BOX_GAP for box in row) for row in order]
-    cuts = _best_cuts(heights, widths, bounds, canvas)
+    size, cuts = _best_cuts(heights, widths, bounds, canvas)
+    if size > 1.0:  # an open scope is cut where the picture would be too small otherwise
+        size, cuts = min((size, cuts), _best_cuts(heights, widths, [True] * len(order), canvas))
     if not cuts:
-        return Strips({}, (), tuple(rows))
+        return Strips({}, 1, tuple(rows))
     strip_of = {}
     starts = [0, *cuts]
     for strip, (start, end) in enumerate(zip(starts, [*cuts, len(order)], strict=True)):
         strip_of.update((box, strip) for row in order[start:end] for box in row)
-    return Strips(strip_of, tuple(order[start][0] for start in starts), tuple(rows))
+    return Strips(strip_of, len(starts), tuple(rows))
 
 
 def _ranks(boxes: Iterable[str], pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """Box -> length of the longest way to it; lines that close a circle are left out."""
+    """Box -> length of the longest way to it, of one that nothing leads to: just above the first that it leads to.
+
+    Lines that close a circle are left out.
+    """
     after: dict[str, list[str]] = {box: [] for box in boxes}
     for src, dst in pairs:
         after[src].append(dst)
@@ -107,6 +119,11 @@ def _ranks(boxes: Iterable[str], pairs: Iterable[tuple[str, str]]) -> dict[str, 
         for following in after[box]:
             if (box, following) not in back:
                 rank[following] = max(rank[following], rank[box] + 1)
+    followed = {dst for box in after for dst in after[box] if (box, dst) not in back}
+    for box in after:
+        below = [rank[dst] for dst in after[box] if (box, dst) not in back]
+        if below and box not in followed:
+            rank[box] = min(below) - 1
     return rank
 
 
@@ -127,7 +144,7 @@ def _rows(
 
 
 def _bounds(drawing: Drawing, order: list[list[str]]) -> list[bool]:
-    """[rows] whether the picture may be cut before a row: not through an open scope."""
+    """[rows] whether the picture can be cut before a row without cutting an open scope."""
     top = {ROOT: ROOT}
     for cluster in drawing.clusters:
         top[cluster.scope] = cluster.scope if cluster.parent == ROOT else top[cluster.parent]
@@ -147,8 +164,8 @@ def _bounds(drawing: Drawing, order: list[list[str]]) -> list[bool]:
 
 def _best_cuts(
     heights: list[float], widths: list[float], allowed: list[bool], canvas: tuple[float, float]
-) -> list[int]:
-    """Rows before which a new strip begins, so that the whole is as large as can be on the canvas."""
+) -> tuple[float, list[int]]:
+    """The size, 1 where the canvas is filled, and the rows before which a new strip begins to get there."""
     best: tuple[float, list[int]] = (math.inf, [])
     for count in range(1, _MOST + 1):
         cuts = _cuts(heights, allowed, sum(heights) / count)
@@ -159,7 +176,7 @@ def _best_cuts(
         size = max(height / canvas[1], width / canvas[0])
         if size < best[0] * 0.97:  # more strips only where it is worth it
             best = (size, cuts)
-    return best[1]
+    return best
 
 
 def _cuts(heights: list[float], allowed: list[bool], most: float) -> list[int]:

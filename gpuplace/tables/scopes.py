@@ -12,8 +12,6 @@ variable and the ops made under it, the node lies inside::
 ('', 't', 't/u')
 >>> tree.size(1), tree.direct[1]
 (3, (1, 2))
->>> tree.auto_open(cap=2)
-frozenset({0})
 """
 
 from __future__ import annotations
@@ -180,27 +178,6 @@ class ScopeTree:
         one_hot = np.zeros((len(device), count + 1), dtype=np.int64)
         one_hot[np.arange(len(device)), device] = 1
         return self.sums(one_hot)
-
-    def auto_open(self, cap: int) -> frozenset[int]:
-        """The scopes to open so that no more than ``cap`` boxes show, level by level, the outermost always.
-
-        Scopes of one level whose names differ in numbers alone (towers, layers) are opened together or not at all.
-        """
-        opened = {ROOT}
-        boxes = self.width(ROOT)
-        level = list(self.children[ROOT])
-        while level:
-            alike: dict[str, list[int]] = {}
-            for scope in level:
-                alike.setdefault(_stem(self.paths[scope]), []).append(scope)
-            level = []
-            more = {stem: sum(self.width(scope) - 1 for scope in scopes) for stem, scopes in alike.items()}
-            for stem in sorted(alike, key=more.__getitem__):
-                if boxes + more[stem] <= cap:
-                    boxes += more[stem]
-                    opened.update(alike[stem])
-                    level += [child for scope in alike[stem] for child in self.children[scope]]
-        return frozenset(opened)
 
     def open_around(self, wanted: np.ndarray, cap: int) -> frozenset[int]:
         """The scopes to open so that nodes are seen, level by level, as long as no more than ``cap`` boxes show.

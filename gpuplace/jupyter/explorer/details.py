@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from gpuplace.picture.drawing import Box, Drawing
+from gpuplace.picture.outline import outline
 from gpuplace.tables.attr_text import attr_rows
 from gpuplace.tables.palette import chip_look
 from gpuplace.tables.placement_view import PlacementView, view_of
-from gpuplace.picture.outline import outline
 from gpuplace.tables.text import counted
 from gpuplace.web.rules import RULES, words
 

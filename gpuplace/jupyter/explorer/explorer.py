@@ -38,8 +38,8 @@ from gpuplace.jupyter.explorer.views import ControlsView
 from gpuplace.jupyter.explorer.what_if import WhatIf
 from gpuplace.jupyter.frames.placement_frames import placement_frame
 from gpuplace.jupyter.pictures import placement_picture
-from gpuplace.tables import html
 from gpuplace.picture.outline import outline
+from gpuplace.tables import html
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.text import placement_text, searcher, summary_text
 

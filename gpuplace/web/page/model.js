@@ -5,9 +5,11 @@ import { colour, setColour } from "gpuplace/page/colours.js";
 import { COUNT, DATA, guilty, N, nameOf, nodeAt, S, unmet } from "gpuplace/page/columns.js";
 import { lightChoices, litBoxes, litBy } from "gpuplace/page/lights.js";
 import { drawing } from "gpuplace/page/picture.js";
+import { RULES } from "gpuplace/rules.js";
 import { counted, searcher, words } from "gpuplace/text.js";
 
 const READABLE = 1.02; // pixels to a unit in which names of 11 units can be read
+const { tries: TRIES } = RULES.folding;
 const LEAST_SCALE = 0.6; // of a picture that is shown whole
 const UNSET = { detail: {}, legend: [], notes: [], lights: [], lit: {} };
 
@@ -30,19 +32,25 @@ export class Model {
 
   /** Opens as much as a canvas of some size has room for, with names that can be read. */
   begin({ width, height }) {
-    const first = (count) => new Set(S.steps.slice(0, count).flat());
-    const fits = (count) => {
-      const { w, h } = drawing(first(count), this.unbundled, { width, height });
+    const opened = new Set();
+    const fits = (scopes) => {
+      const { w, h } = drawing(new Set([...opened, ...scopes]), this.unbundled, { width, height });
       return w * READABLE <= width && h * READABLE <= height;
     };
-    let [low, high] = [0, S.steps.length];
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if (fits(middle)) low = middle;
-      else high = middle - 1;
+    let failures = 0;
+    for (const step of S.steps) {
+      if (failures === TRIES) break;
+      if (step.some((s) => S.parent[s] && !opened.has(S.parent[s]))) continue;
+      for (const scopes of step.length > 1 ? [step, step.slice(0, 1)] : [step]) {
+        if (fits(scopes)) {
+          for (const s of scopes) opened.add(s);
+          break;
+        }
+        failures += 1;
+      }
     }
-    this.start = first(low);
-    this.opened = new Set(this.start);
+    this.start = opened;
+    this.opened = new Set(opened);
     this.paint();
   }
 

@@ -10,6 +10,13 @@ import { counted, searcher, words } from "gpuplace/text.js";
 const LEAST_SCALE = 0.6; // of a picture that is shown whole
 const UNSET = { detail: {}, legend: [], notes: [], lights: [], lit: {} };
 
+/** The size that a picture should fill; before there is a canvas, that of one with the card beside it. */
+function canvasSize() {
+  const canvas = document.querySelector("#graph .gp-canvas");
+  const [width, height] = [canvas?.clientWidth, canvas?.clientHeight];
+  return width && height ? { width, height } : { width: 0.65 * innerWidth, height: Math.min(0.54 * innerHeight, 600) };
+}
+
 /** Stands in for the widget's model: the same traits and messages, answered here. */
 export class Model {
   constructor() {
@@ -44,7 +51,10 @@ export class Model {
   }
 
   paint() {
-    this.drawn = drawing(this.opened, this.unbundled);
+    this.size = canvasSize();
+    const before = this.drawn;
+    const named = (id) => before?.nameOf(id) ?? id;
+    this.drawn = drawing(this.opened, this.unbundled, { ...this.size, before: before?.placed, named });
     const devices = DATA.devices.filter((look) => look.nodes || look.name).map((look) => ({
       ...look,
       count: look.nodes,

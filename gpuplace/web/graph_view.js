@@ -251,7 +251,7 @@ function render({ model, el }) {
     }
     canvas.classList.toggle("gp-has-selection", Boolean(hit));
     for (const edge of /** @type {NodeListOf<SVGElement>} */ (svg.querySelectorAll("g.edge"))) {
-      edge.classList.toggle("gp-lit", Boolean(hit) && edge.dataset.ends.split("->").includes(id));
+      edge.classList.toggle("gp-lit", Boolean(hit) && edge.dataset.ends.split(/->| /).includes(id));
     }
     if (hit) {
       if (canvas.clientWidth && canvas.clientHeight) reveal(hit);

@@ -351,6 +351,7 @@ def test_the_timeline_of_a_measured_step(opened):
     expect(page.locator(".gp-why h3")).to_have_text("tower_1/layer_2/out")
     expect(page.locator("#graph g.node.gp-selected")).to_contain_text("out")
     page.shoot("node")
+    page.get_by_role("button", name="Fit the whole picture").click()
     boxes(page).filter(has_text="total").click()
     expect(said).to_contain_text("total (AddN) on CPU:0")
     expect(said).to_contain_text("last to come: 256 B copy of tower_")

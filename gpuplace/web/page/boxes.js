@@ -137,21 +137,14 @@ export function linksOf(boxes, boxOf) {
   return [...found.values()];
 }
 
-/** Lines with one pair of ends become one. */
-export function merged(links, ends) {
-  const found = new Map();
+/** What several lines carry, as one line. */
+export function together(links) {
+  const all = { src: "", dst: "", tensors: 0, controls: 0, sent: new Set(), edges: [] };
   for (const link of links) {
-    const [src, dst] = ends(link);
-    const key = `${src} ${dst}`;
-    const known = found.get(key);
-    if (!known) {
-      found.set(key, { ...link, src, dst });
-      continue;
-    }
-    known.tensors += link.tensors;
-    known.controls += link.controls;
-    known.sent = new Set([...known.sent, ...link.sent]);
-    known.edges = [...known.edges, ...link.edges].slice(0, 2);
+    all.tensors += link.tensors;
+    all.controls += link.controls;
+    for (const key of link.sent) all.sent.add(key);
+    if (all.edges.length < 2) all.edges.push(...link.edges);
   }
-  return [...found.values()];
+  return all;
 }

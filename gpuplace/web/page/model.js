@@ -15,6 +15,13 @@ const UNSET = { detail: {}, legend: [], notes: [], lights: [], lit: {} };
 
 const sameSet = (one, other) => one.size === other.size && [...one].every((item) => other.has(item));
 
+/** The size that a picture should fill; before there is a canvas, that of one with the card beside it. */
+function canvasSize() {
+  const canvas = document.querySelector("#graph .gp-canvas");
+  const [width, height] = [canvas?.clientWidth, canvas?.clientHeight];
+  return width && height ? { width, height } : { width: 0.65 * innerWidth, height: Math.min(0.54 * innerHeight, 600) };
+}
+
 /** Stands in for the widget's model: the same traits and messages, answered here. */
 export class Model {
   constructor() {
@@ -32,6 +39,7 @@ export class Model {
 
   /** Opens as much as a canvas of some size has room for, with names that can be read. */
   begin({ width, height }) {
+    this.canvas = { width, height };
     const opened = new Set();
     const fits = (scopes) => {
       const { w, h } = drawing(new Set([...opened, ...scopes]), this.unbundled, { width, height });
@@ -73,7 +81,10 @@ export class Model {
   }
 
   paint() {
-    this.drawn = drawing(this.opened, this.unbundled);
+    this.size = this.canvas ?? canvasSize();
+    const before = this.drawn;
+    const named = (id) => before?.nameOf(id) ?? id;
+    this.drawn = drawing(this.opened, this.unbundled, { ...this.size, before: before?.placed, named });
     const devices = DATA.devices.filter((look) => look.nodes || look.name).map((look) => ({
       ...look,
       count: look.nodes,

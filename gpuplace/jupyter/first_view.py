@@ -12,6 +12,7 @@ from gpuplace.jupyter import render
 from gpuplace.picture.drawing import HARD_CAP, draw
 from gpuplace.picture.outline import Outline, outline
 from gpuplace.picture.sheet import sheet_of
+from gpuplace.picture.svg import MARGIN
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.scopes import ROOT
 from gpuplace.web.rules import RULES
@@ -23,6 +24,8 @@ STILL_CANVAS = (900.0, 640.0)
 _TIME_LIMIT_S = 2.0
 _FAILURES: int = RULES["folding"]["tries"]
 """Steps that do not fit after which no more are tried."""
+_FEW: int = RULES["folding"]["few"]
+"""Boxes that are little to see."""
 _KNOWN: WeakKeyDictionary[Outline, dict[tuple[float, float, int], tuple[str, ...]]] = WeakKeyDictionary()
 
 
@@ -43,13 +46,19 @@ def first_view(view: PlacementView, canvas: tuple[float, float], most: int) -> t
 
 
 def _chosen(view: PlacementView, tree: Outline, canvas: tuple[float, float], most: int) -> tuple[str, ...]:
+    shown = len(draw(view, []).boxes)
+
     def fits(scopes: list[int]) -> bool:
+        nonlocal shown
         sheet = sheet_of(draw(view, [tree.paths[scope] for scope in scopes]))
         try:
             found = render.sheet_layout(sheet, canvas=canvas, time_limit_s=_TIME_LIMIT_S)
         except render.LayoutTimeout:
             return False
-        return found.width <= canvas[0] and found.height <= canvas[1]
+        room = [size - 2 * MARGIN for size in canvas]
+        is_small = found.width <= room[0] and found.height <= room[1]
+        shown = len(sheet.drawing.boxes) if is_small else shown
+        return is_small
 
     opened: list[int] = []
     failures = 0
@@ -58,7 +67,8 @@ def _chosen(view: PlacementView, tree: Outline, canvas: tuple[float, float], mos
             break
         if any(tree.parent[scope] not in (ROOT, *opened) for scope in step):
             continue
-        for scopes in (step, step[:1]) if len(step) > 1 else (step,):
+        # Towers and layers are opened together; one of them alone where there is little to see otherwise.
+        for scopes in (step, step[:1]) if len(step) > 1 and shown < _FEW else (step,):
             try:
                 is_small = fits([*opened, *scopes])
             except render.NoLayoutProgram:

@@ -22,7 +22,7 @@ from gpuplace.jupyter.pdf import pdf_of_jpeg
 from gpuplace.picture.arrangement import arranged
 from gpuplace.picture.layout import Layout, layout_text, read_layout, wrapping
 from gpuplace.picture.sheet import Sheet
-from gpuplace.picture.svg import SvgOptions, svg_text
+from gpuplace.picture.svg import MARGIN, SvgOptions, svg_text
 
 __all__ = [
     "DOT_VARIABLE",
@@ -40,8 +40,8 @@ DOT_VARIABLE = "GPUPLACE_DOT"
 TIME_LIMIT_S = 10.0
 """Seconds that a layout may take."""
 
-_SHARES = (1.0, 0.8, 0.6)
-"""Parts of a canvas' width that a picture is wrapped for, until it fits."""
+_WRAPPINGS = ((1.0, False), (0.8, False), (0.6, False), (1.0, True), (0.8, True), (0.6, True))
+"""Parts of a canvas' width that a picture is wrapped for until it fits, and whether its boxes stand close."""
 _PURE = "graphviz-pure"
 _PDF_DOTS = 192
 """Dots per inch of a PDF page that holds a picture in dots; ``graphviz-pure`` writes no other."""
@@ -165,9 +165,12 @@ def sheet_layout(
 
     Lines make a picture wider than its boxes are, so one that comes out too wide is wrapped for less width.
     """
+    if canvas is not None:
+        canvas = (canvas[0] - 2 * MARGIN, canvas[1] - 2 * MARGIN)
     best: tuple[float, Layout] | None = None
-    for share in _SHARES if canvas is not None else (1.0,):
-        wrapped = wrapping(sheet, direction, None if canvas is None else (canvas[0] * share, canvas[1]))
+    for share, is_tight in _WRAPPINGS if canvas is not None else _WRAPPINGS[:1]:
+        wrapped_for = None if canvas is None else (canvas[0] * share, canvas[1])
+        wrapped = wrapping(sheet, direction, wrapped_for, is_tight=is_tight)
         found = arranged(layout(layout_text(sheet, direction, wrapped), time_limit_s), sheet, wrapped)
         size = 0.0 if canvas is None else max(found.width / canvas[0], found.height / canvas[1])
         if best is None or size < best[0]:

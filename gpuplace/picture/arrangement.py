@@ -20,7 +20,7 @@ from gpuplace.picture.strips import Strips
 
 __all__ = ["arranged"]
 
-_GAP = 30.0
+_GAP = 20.0
 """Points between two strips, before there are lines in it."""
 _LANE = 5.0
 """Points between two lines in a gap."""

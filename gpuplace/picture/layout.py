@@ -22,7 +22,7 @@ from gpuplace.picture.dot import FONT, LIMITS, checked_direction, escape
 from gpuplace.picture.drawing import Cluster
 from gpuplace.picture.rank_constraints import row_constraints, scope_constraints
 from gpuplace.picture.sheet import Sheet
-from gpuplace.picture.strips import ONE_STRIP, Strips, strips
+from gpuplace.picture.strips import ONE_STRIP, Strips, gaps, strips
 from gpuplace.tables.scopes import ROOT
 from gpuplace.tables.text import shortened
 from gpuplace.web.rules import RULES
@@ -63,13 +63,14 @@ class Layout:
     """Ids of both ends -> curve."""
 
 
-def wrapping(sheet: Sheet, direction: str, canvas: tuple[float, float] | None) -> Strips:
+def wrapping(
+    sheet: Sheet, direction: str, canvas: tuple[float, float] | None, *, is_tight: bool = False
+) -> Strips:
     """How a picture is wrapped for a canvas (width and height in points); only one from top to bottom is."""
     if canvas is None or direction != "TB":
         return ONE_STRIP
-    return strips(
-        sheet.drawing, {face.box.id: (face.full_width, face.full_height) for face in sheet.faces}, canvas
-    )
+    sizes = {face.box.id: (face.full_width, face.full_height) for face in sheet.faces}
+    return strips(sheet.drawing, sizes, canvas, is_tight=is_tight)
 
 
 def layout_text(sheet: Sheet, direction: str = "TB", wrapped: Strips = ONE_STRIP) -> str:
@@ -84,10 +85,12 @@ def layout_text(sheet: Sheet, direction: str = "TB", wrapped: Strips = ONE_STRIP
         ValueError: an unknown direction.
     """
     drawing = sheet.drawing
-    apart = 0.4 if direction in ("TB", "BT") else 1.1  # room for labels, which are wider than high
+    beside, apart = gaps(wrapped.is_tight)
+    if direction not in ("TB", "BT"):
+        apart = 80.0  # room for labels, which are wider than high
     lines = [
         "digraph placement {",
-        f"  graph [rankdir={checked_direction(direction)} nodesep=0.22 ranksep={apart} newrank=true {LIMITS}"
+        f"  graph [rankdir={checked_direction(direction)} nodesep={beside / _INCH:.3f} ranksep={apart / _INCH:.3f} newrank=true {LIMITS}"
         f' fontname="{FONT}" fontsize=10 margin=10 labeljust=l labelloc=t]',
         '  node [shape=box fixedsize=true label=""]',
         "  edge [arrowsize=0.6]",

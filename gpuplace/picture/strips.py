@@ -26,11 +26,11 @@ from gpuplace.picture.drawing import Drawing
 from gpuplace.picture.rank_constraints import row_constraints, scope_constraints
 from gpuplace.tables.scopes import ROOT
 
-__all__ = ["ONE_STRIP", "Strips", "strips"]
+__all__ = ["ONE_STRIP", "Strips", "gaps", "strips"]
 
-RANK_GAP = 28.8
-"""Points between ranks; Graphviz's ``ranksep``."""
-BOX_GAP = 16.0
+_GAPS = {False: (16.0, 28.8), True: (9.0, 20.0)}
+"""Points between boxes, and between ranks; whether they are tight."""
+_STRIP_GAP = 30.0
 _MOST = 8
 """Strips of a picture."""
 _CLUSTER = 26.0
@@ -47,22 +47,37 @@ class Strips:
     """How many strips there are."""
     rows: tuple[tuple[str, str], ...]
     """Pairs of boxes of one rank, one to stand above the other."""
+    is_tight: bool = False
+    """Whether boxes stand closer to each other than is pleasant."""
+
+
+def gaps(is_tight: bool) -> tuple[float, float]:
+    """Points between boxes of a rank, and between ranks."""
+    return _GAPS[is_tight]
 
 
 ONE_STRIP = Strips({}, 1, ())
 """Of a picture that is not wrapped."""
 
 
-def strips(drawing: Drawing, sizes: Mapping[str, tuple[float, float]], canvas: tuple[float, float]) -> Strips:
+def strips(
+    drawing: Drawing,
+    sizes: Mapping[str, tuple[float, float]],
+    canvas: tuple[float, float],
+    *,
+    is_tight: bool = False,
+) -> Strips:
     """How to wrap a picture so that it comes out as large as it can on a canvas.
 
     Args:
         drawing: boxes and lines.
         sizes: id of a box -> width and height in points.
         canvas: width and height in points.
+        is_tight: boxes stand closer to each other.
     """
+    box_gap, rank_gap = gaps(is_tight)
     if drawing.shelved:
-        canvas = (canvas[0], canvas[1] - max(sizes[box][1] for box in drawing.shelved) - RANK_GAP)
+        canvas = (canvas[0], canvas[1] - max(sizes[box][1] for box in drawing.shelved) - rank_gap)
     boxes = [box.id for box in drawing.boxes if box.id not in drawing.shelved]
     above = [*scope_constraints(drawing), *row_constraints(drawing)]
     pairs = [(link.src, link.dst) for link in drawing.links] + above
@@ -70,20 +85,20 @@ def strips(drawing: Drawing, sizes: Mapping[str, tuple[float, float]], canvas: t
     levels: dict[int, list[str]] = {}
     for box, rank in ranks.items():
         levels.setdefault(rank, []).append(box)
-    rows, order = _rows([levels[rank] for rank in sorted(levels)], sizes, canvas[0])
+    rows, order = _rows([levels[rank] for rank in sorted(levels)], sizes, canvas[0], box_gap)
     bounds = _bounds(drawing, order)
-    heights = [max(sizes[box][1] for box in row) + RANK_GAP for row in order]
-    widths = [sum(sizes[box][0] + BOX_GAP for box in row) for row in order]
+    heights = [max(sizes[box][1] for box in row) + rank_gap for row in order]
+    widths = [sum(sizes[box][0] + box_gap for box in row) for row in order]
     size, cuts = _best_cuts(heights, widths, bounds, canvas)
     if size > 1.0:  # an open scope is cut where the picture would be too small otherwise
         size, cuts = min((size, cuts), _best_cuts(heights, widths, [True] * len(order), canvas))
     if not cuts:
-        return Strips({}, 1, tuple(rows))
+        return Strips({}, 1, tuple(rows), is_tight)
     strip_of = {}
     starts = [0, *cuts]
     for strip, (start, end) in enumerate(zip(starts, [*cuts, len(order)], strict=True)):
         strip_of.update((box, strip) for row in order[start:end] for box in row)
-    return Strips(strip_of, len(starts), tuple(rows))
+    return Strips(strip_of, len(starts), tuple(rows), is_tight)
 
 
 def _ranks(boxes: Iterable[str], pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
@@ -128,13 +143,13 @@ def _ranks(boxes: Iterable[str], pairs: Iterable[tuple[str, str]]) -> dict[str, 
 
 
 def _rows(
-    levels: list[list[str]], sizes: Mapping[str, tuple[float, float]], width: float
+    levels: list[list[str]], sizes: Mapping[str, tuple[float, float]], width: float, gap: float
 ) -> tuple[list[tuple[str, str]], list[list[str]]]:
     """Wide ranks in several rows: what stands above what, and the rows of the whole picture."""
     pairs: list[tuple[str, str]] = []
     order: list[list[str]] = []
     for level in levels:
-        total = sum(sizes[box][0] + BOX_GAP for box in level)
+        total = sum(sizes[box][0] + gap for box in level)
         columns = math.ceil(len(level) / math.ceil(total / width)) if total > width else len(level)
         made = [level[i : i + columns] for i in range(0, len(level), columns)]
         for upper, lower in zip(made, made[1:], strict=False):
@@ -172,7 +187,7 @@ def _best_cuts(
         starts, ends = [0, *cuts], [*cuts, len(heights)]
         parts = [slice(start, end) for start, end in zip(starts, ends, strict=True)]
         height = max(sum(heights[part]) for part in parts)
-        width = sum(max(widths[part], default=0.0) + BOX_GAP for part in parts)
+        width = sum(max(widths[part], default=0.0) + _STRIP_GAP for part in parts)
         size = max(height / canvas[1], width / canvas[0])
         if size < best[0] * 0.97:  # more strips only where it is worth it
             best = (size, cuts)

@@ -40,7 +40,7 @@ FAMILIES: str = RULES["text"]["font"]
 """Fonts that a page tries in turn."""
 DIM = 0.28
 """Opacity of what a trace leaves out."""
-_MARGIN = 8.0
+MARGIN = 8.0
 _LEGEND_WIDTH = 480.0
 """A legend is this wide at least, however small the picture is."""
 _ROW = 21.0
@@ -122,8 +122,8 @@ class _Writer:
         width, height = layout.width, layout.height
         if legend and sheet.legend:
             width, height = self._legend(width, height)
-        left, top = -_MARGIN, -_MARGIN
-        width, height = width + 2 * _MARGIN, height + 2 * _MARGIN
+        left, top = -MARGIN, -MARGIN
+        width, height = width + 2 * MARGIN, height + 2 * MARGIN
         ground = ""
         if not self.transparent:
             right, bottom = left + width, top + height

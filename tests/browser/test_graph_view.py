@@ -48,8 +48,14 @@ def page_of(browser, placement, opened=None, theme="light", **options):
         "notice": "",
         "selected_box": "",
     }
+    return page_with(browser, state, theme)
+
+
+def page_with(browser, state, theme="light", width=1300, height=760):
+    """A page that shows a picture whose widget has this state."""
+    state = {name: value for name, value in state.items() if not name.startswith("_")}
     script = in_script(widget_module("gpuplace/graph_view.js"))
-    page = browser.new_page(viewport={"width": 1300, "height": 760}, accept_downloads=True)
+    page = browser.new_page(viewport={"width": width, "height": height}, accept_downloads=True)
     errors = page.errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.set_content(PAGE % {"theme": theme, "style": STYLE, "script": script, "state": in_script(state)})

@@ -9,7 +9,7 @@ import { RULES } from "gpuplace/rules.js";
 import { counted, searcher, words } from "gpuplace/text.js";
 
 const READABLE = 1.02; // pixels to a unit in which names of 11 units can be read
-const { tries: TRIES } = RULES.folding;
+const { tries: TRIES, few: FEW } = RULES.folding;
 const LEAST_SCALE = 0.6; // of a picture that is shown whole
 const UNSET = { detail: {}, legend: [], notes: [], lights: [], lit: {} };
 
@@ -41,15 +41,18 @@ export class Model {
   begin({ width, height }) {
     this.canvas = { width, height };
     const opened = new Set();
+    let shown = drawing(opened, this.unbundled, this.canvas).boxes.length;
     const fits = (scopes) => {
-      const { w, h } = drawing(new Set([...opened, ...scopes]), this.unbundled, { width, height });
+      const { w, h, boxes } = drawing(new Set([...opened, ...scopes]), this.unbundled, this.canvas);
+      if (w * READABLE <= width && h * READABLE <= height) shown = boxes.length;
       return w * READABLE <= width && h * READABLE <= height;
     };
     let failures = 0;
     for (const step of S.steps) {
       if (failures === TRIES) break;
       if (step.some((s) => S.parent[s] && !opened.has(S.parent[s]))) continue;
-      for (const scopes of step.length > 1 ? [step, step.slice(0, 1)] : [step]) {
+      // Towers and layers are opened together; one of them alone where there is little to see otherwise.
+      for (const scopes of step.length > 1 && shown < FEW ? [step, step.slice(0, 1)] : [step]) {
         if (fits(scopes)) {
           for (const s of scopes) opened.add(s);
           break;

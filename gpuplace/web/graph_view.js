@@ -27,6 +27,8 @@ function namesAfter(id) {
   return { s: [`c${number}`], c: [`s${number}`], b: [`s${number}`, `c${number}`], m: [`n${number}`] }[id[0]] ?? [id];
 }
 
+const sizeOf = (canvas) => ({ width: canvas.clientWidth, height: canvas.clientHeight });
+
 function render({ model, el }) {
   el.classList.add("gp");
   const canvas = element("div", { class: "gp-canvas", role: "group" });
@@ -64,6 +66,7 @@ function render({ model, el }) {
   let whole = null;
   let ownHeight = "";
   let wasWhole = false;
+  let seen = { width: 0, height: 0 }; // of the canvas, when the picture was last fitted into it
   const map = svgElement("svg", {
     class: "gp-map",
     role: "img",
@@ -153,7 +156,7 @@ function render({ model, el }) {
   function draw() {
     const text = model.get("svg");
     const before = svg && whole && canvas.clientWidth
-      ? { part: shown(), isWhole: isAllShown(), places: places() }
+      ? { part: shown(), isWhole: isAllShown(), places: places(), size: sizeOf(canvas) }
       : null;
     canvas.replaceChildren();
     svg = null;
@@ -190,6 +193,7 @@ function render({ model, el }) {
       canvas.style.height = ownHeight = `${wanted}px`;
     }
     if (!before || !stay(before)) start();
+    seen = sizeOf(canvas);
     mark();
     markStale();
     lights.paint(svg, canvas);
@@ -213,7 +217,7 @@ function render({ model, el }) {
   }
 
   // Shows the same part of another picture of the graph, as large as it was; says whether there is one.
-  function stay({ part, isWhole, places: old }) {
+  function stay({ part, isWhole, places: old, size: was }) {
     const wanted = held && Date.now() < held.until ? held : null;
     held = null;
     const now = places();
@@ -221,7 +225,7 @@ function render({ model, el }) {
     let [from, to] = [wanted?.id, ""];
     if (from) to = namesAfter(from).find((id) => now.has(id)) ?? "";
     if (!to && isWhole) return false;
-    const scale = part.width / canvas.clientWidth;
+    const scale = part.width / was.width;
     const middle = { x: part.x + part.width / 2, y: part.y + part.height / 2 };
     if (!to || !old.has(from)) {
       let least = Infinity;
@@ -231,20 +235,21 @@ function render({ model, el }) {
       }
       if (!to) return false;
     }
-    const [was, is] = [old.get(from), now.get(to)];
+    const [then, is] = [old.get(from), now.get(to)];
     const most = 1 / (READABLE * scale);
     // An unfolded scope keeps its upper left corner, so that the pointer is inside; a folded one goes to the pointer.
-    let x = was.x - is.x;
-    let y = was.y - is.y;
+    let x = then.x - is.x;
+    let y = then.y - is.y;
     if (folded && wanted.pointer) {
       x = part.x + wanted.pointer.x * scale - is.x - is.width / 2;
       y = part.y + wanted.pointer.y * scale - is.y - is.height / 2;
     } else if (folded) {
-      x = Math.max(part.x, Math.min(was.x, part.x + part.width - is.width)) - is.x;
-      y = Math.max(part.y, Math.min(was.y, part.y + part.height - is.height)) - is.y;
+      x = Math.max(part.x, Math.min(then.x, part.x + part.width - is.width)) - is.x;
+      y = Math.max(part.y, Math.min(then.y, part.y + part.height - is.height)) - is.y;
     }
     const box = svg.viewBox.baseVal;
-    Object.assign(box, { ...part, x: part.x - x, y: part.y - y });
+    const [width, height] = [canvas.clientWidth * scale, canvas.clientHeight * scale];
+    Object.assign(box, { x: part.x - x, y: part.y - y, width, height });
     // Of a small picture that was shown large: what is unfolded comes into sight as far as it can be read.
     const grow = Math.min(
       Math.max(1, (is.x + is.width - box.x) / box.width, (is.y + is.height - box.y) / box.height),
@@ -525,21 +530,14 @@ function render({ model, el }) {
   });
 
   // Boxes have no size before they are on the page, so that the overview of the first picture is drawn here.
-  let seen = { width: 0, height: 0 };
   const resized = new ResizeObserver(() => {
-    const { clientWidth: width, clientHeight: height } = canvas;
+    const { width, height } = sizeOf(canvas);
     if (!svg || !width || !height) return;
     const box = svg.viewBox.baseVal;
     const scale = seen.width && seen.height ? Math.max(box.width / seen.width, box.height / seen.height) : 0;
     if (!scale || wasWhole) start();
     else {
-      const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
-      Object.assign(box, {
-        x: x - (width * scale) / 2,
-        y: y - (height * scale) / 2,
-        width: width * scale,
-        height: height * scale,
-      });
+      Object.assign(box, { width: width * scale, height: height * scale });
       showFrame();
     }
     seen = { width, height };

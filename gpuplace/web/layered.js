@@ -92,6 +92,18 @@ function cuts(rows, wires, number) {
   return found;
 }
 
+/** The same cuts as in an earlier drawing, by the strips that ends were in. */
+function cutsAsBefore(rows, stripOf) {
+  let last = 0;
+  const found = [];
+  rows.forEach((row, r) => {
+    const strip = Math.max(last, ...row.map((end) => stripOf.get(end.id) ?? 0));
+    if (strip > last && r) found.push(r);
+    last = strip;
+  });
+  return found;
+}
+
 /** Shapes worth trying, the most promising first: `{most, strips}`; `fit(w, h, shape)` says how good a size is. */
 export function shapes(ends, fit) {
   const items = ends.filter((end) => !end.side);
@@ -116,8 +128,10 @@ export function shapes(ends, fit) {
 }
 
 /** Gives all ends their x and y, and all wires their stations; returns the size. */
-export function layered(ends, wires, { most, strips: number }, isGiven) {
-  const strips = stripsOf(ends, wires, rowsOf(ends, most), number);
+export function layered(ends, wires, { most, strips: number, stripOf = null }, isGiven) {
+  const rows = rowsOf(ends, most);
+  const cut = stripOf ? cutsAsBefore(rows, stripOf) : cuts(rows, wires, Math.min(number, rows.length));
+  const strips = stripsOf(ends, wires, rows, [0, ...cut, rows.length]);
   const { chained, routed } = chains(strips, wires);
   for (const strip of strips) {
     order(strip.layers, isGiven);
@@ -152,8 +166,7 @@ export function layered(ends, wires, { most, strips: number }, isGiven) {
 }
 
 /** @returns {{layers: any[][], at: {top: number, height: number}[]}[]} */
-function stripsOf(ends, wires, rows, number) {
-  const cut = [0, ...cuts(rows, wires, Math.min(number, rows.length)), rows.length];
+function stripsOf(ends, wires, rows, cut) {
   const strips = cut.slice(1).map((end, s) => ({ layers: [[], ...rows.slice(cut[s], end).map(() => []), []], at: [] }));
   const cellOf = (end, s, layer) => {
     Object.assign(end, { strip: s, layer, cell: { w: end.w, end, up: [], down: [], x: 0, order: 0 } });

@@ -18,7 +18,7 @@ const HEAD = 20;
 const MOST_PORTS = 4; // on an edge of a frame; where there were more, all lines share one
 const TRIED = 4; // shapes of a part that are laid out
 const PER_STRIP = 0.88;
-const STAYS = 0.75; // of the best score: a frame's former shape is kept
+const STAYS = 0.5; // of the best score: a frame's former shape is kept
 const LARGEST = 1.2; // scale; a larger one makes nothing easier to read
 
 /**
@@ -157,15 +157,11 @@ function arrange(frame, state, depth) {
     wire.upperAt = wire.upperPort ? wire.upperPort.x - wire.upper.w / 2 : 0;
     wire.lowerAt = wire.lowerPort ? wire.lowerPort.x - wire.lower.w / 2 : 0;
   }
-  const former = state.before?.shapes.get(frame.id) ?? new Map();
-  const kept = new Map();
-  state.shapes.set(frame.id, kept);
+  const shapes = new Map();
+  state.shapes.set(frame.id, shapes);
   const parts = partsOf(frame, wires, state);
-  for (const part of parts) {
-    const key = part.ends.length > 1 ? part.ends.find((end) => !end.side).item.id : "";
-    kept.set(key, arrangePart(part, state, depth, former.get(key) ?? former.get(state.named(key))));
-  }
-  const size = pack(parts, depth ? scaleOf(state, false) : scaleOf(state, true));
+  for (const part of parts) arrangePart(part, state, depth, formerOf(part, frame, state), shapes);
+  const size = pack(parts, scaleOf(state, depth === 0));
   for (const part of parts) {
     for (const end of part.ends) {
       end.x += PAD + part.x;
@@ -247,13 +243,29 @@ function partsOf(frame, wires, state) {
   return [...parts.values()];
 }
 
-/** Lays a part out in the best shape that was tried; returns it. */
-function arrangePart(part, state, depth, former) {
+/** The shape that a part had in the drawing before, with the strips of its items. */
+function formerOf(part, frame, { before, named }) {
+  const shapes = before?.shapes.get(frame.id);
+  if (!shapes) return null;
+  const known = new Map();
+  for (const { id, item } of part.ends) {
+    const found = item && (shapes.get(id) ?? shapes.get(named(id)));
+    if (found) known.set(id, found);
+  }
+  const [first] = known.values();
+  if (!first) return null;
+  const stripOf = new Map();
+  for (const [id, { shape, strip }] of known) if (shape === first.shape) stripOf.set(id, strip);
+  return { most: first.shape.most, strips: first.shape.strips, stripOf };
+}
+
+/** Lays a part out in the best shape that was tried, and notes it by its items. */
+function arrangePart(part, state, depth, former, shapesOf) {
   if (part.ends.length === 1) {
     const [end] = part.ends;
     Object.assign(end, { x: 0, y: 0 });
     Object.assign(part, { w: end.w, h: end.h, head: 0 });
-    return null;
+    return;
   }
   const fit = scaleOf(state, depth === 0);
   const score = (w, h, { most, strips }) => fit(w, h) * PER_STRIP ** (strips - 1) * (most === Infinity ? 1 : 0.97);
@@ -271,7 +283,7 @@ function arrangePart(part, state, depth, former) {
   if (last !== best) layered(part.ends, part.wires, best.shape, isGiven);
   for (const { wire, ...line } of part.wires) wire.stations = line.stations;
   Object.assign(part, { w: best.w, h: best.h, head: best.head });
-  return { most: best.shape.most, strips: best.shape.strips };
+  for (const { id, item, strip } of part.ends) if (item) shapesOf.set(id, { shape: best.shape, strip });
 }
 
 /** Puts parts beside and below each other: the one with the ports, or else the largest, first, and rows beside or below it. */

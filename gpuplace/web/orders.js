@@ -5,15 +5,13 @@
 
 const SWEEPS = 6;
 const ROOM = 1.05;
-const FEWER = 0.7; // of the crossings of the given order: with more, the given order stays
 
-/** Sorts each layer so that few lines cross; a given order that is nearly as good stays. */
+/** Sorts each layer so that few lines cross; where an order is given (`prior` of ends), items keep it among themselves. */
 export function order(layers, isGiven) {
   const number = (layer) => layer.forEach((c, i) => (c.order = i));
   layers.forEach(number);
   let best = layers.map((layer) => [...layer]);
-  let least = crossings(layers);
-  if (isGiven) least *= FEWER;
+  let least = isGiven ? Infinity : crossings(layers);
   for (let sweep = 0; sweep < SWEEPS && least > 0; sweep += 1) {
     const isDown = sweep % 2 === 0;
     for (const layer of isDown ? layers : [...layers].reverse()) {
@@ -22,6 +20,7 @@ export function order(layers, isGiven) {
         c.key = near.length ? near.reduce((sum, n) => sum + n.cell.order + 0.5 * side(n), 0) / near.length : c.order;
       }
       layer.sort((a, b) => a.key - b.key || a.order - b.order);
+      if (isGiven) keepItems(layer);
       number(layer);
     }
     const count = crossings(layers);
@@ -30,6 +29,15 @@ export function order(layers, isGiven) {
   layers.forEach((layer, i) => {
     layer.splice(0, layer.length, ...best[i]);
     number(layer);
+  });
+}
+
+/** Puts items into their given order, in the places that items have. */
+function keepItems(layer) {
+  const isItem = (c) => c.end && !c.end.side;
+  const items = layer.filter(isItem).sort((a, b) => a.end.prior - b.end.prior);
+  layer.forEach((c, i) => {
+    if (isItem(c)) layer[i] = items.shift();
   });
 }
 

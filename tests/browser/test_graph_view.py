@@ -26,7 +26,13 @@ const text = %(script)s;
 const { default: view } = await import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
 const state = %(state)s;
 window.sent = [];
-const model = { get: (key) => state[key], on: () => {}, send: (message) => window.sent.push(message) };
+const heard = {};
+const on = (event, callback) => (heard[event] ??= []).push(callback);
+const model = { get: (key) => state[key], on, send: (message) => window.sent.push(message) };
+window.change = (name, value) => {
+  state[name] = value;
+  for (const callback of heard[`change:${name}`] ?? []) callback();
+};
 view.render({ model, el: document.getElementById("el") });
 </script></body></html>"""
 
@@ -157,5 +163,32 @@ def test_every_text_can_be_read_on_what_is_below_it(browser, theme, screenshots)
         }).map((group) => group.id)"""
     )
     assert outside == []
+    assert page.errors == []
+    page.close()
+
+
+def test_what_is_unfolded_stays_under_the_pointer(browser):
+    """Python lays the picture out again; the script shows the same place of it."""
+    placement = tf.place(layered(12), machine="2x Tesla K40c")
+    svg = {
+        opened: render.sheet_svg(picture_sheet(placement, opened), legend=False, transparent=True)
+        for opened in ((), ("tower_1",))
+    }
+    page = page_of(browser, placement, [])
+    box = page.locator("g.node[aria-label^=tower_1]")
+    number = box.get_attribute("id")[1:]
+    at = box.bounding_box()
+    x, y = at["x"] + at["width"] / 2, at["y"] + at["height"] / 2
+    page.mouse.dblclick(x, y)
+    assert page.evaluate("window.sent.at(-1)") == {"type": "toggle", "id": f"s{number}"}
+    page.evaluate("(svg) => window.change('svg', svg)", svg[("tower_1",)])
+    frame = page.locator(f"g.cluster#c{number}").bounding_box()
+    assert frame["x"] < x < frame["x"] + frame["width"] and frame["y"] < y < frame["y"] + frame["height"]
+    x, y = frame["x"] + 5, frame["y"] + 5
+    page.mouse.dblclick(x, y)
+    assert page.evaluate("window.sent.at(-1)") == {"type": "toggle", "id": f"c{number}"}
+    page.evaluate("(svg) => window.change('svg', svg)", svg[()])
+    at = box.bounding_box()
+    assert abs(at["x"] + at["width"] / 2 - x) < 3 and abs(at["y"] + at["height"] / 2 - y) < 3
     assert page.errors == []
     page.close()

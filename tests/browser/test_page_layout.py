@@ -174,3 +174,95 @@ def test_lines_that_go_the_same_way_are_one_line(opened):
     )
     assert page.evaluate(CROSSED) == {"found": [], "lines": len(ends), "boxes": 63}
     assert sorted(ends)[-2:] == [20, 20]
+
+
+SHOWN = """() => Object.fromEntries([...document.querySelectorAll("#graph g.node, #graph g.cluster")].map((group) => {
+    const { x, y, width, height } = group.querySelector("path, polygon").getBoundingClientRect();
+    return [group.id, { x, y, width, height }];
+}))"""
+
+
+def kept(before, after, opened=()):
+    """What was shown is there still, but for what was opened."""
+    gone = {box for box in before if box not in after and box not in opened}
+    return not gone and len(after) >= len(before)
+
+
+@pytest.mark.parametrize("name", ["resnet_true", "lstm_unrolled", "towers_1"])
+def test_unfolding_only_adds(opened, name):
+    page = opened(corpus_graph(name), name)
+    button = page.get_by_role("button", name="Unfold", exact=False)
+    for step in range(12):
+        folded = page.locator("#graph g.node.scope").evaluate_all("(all) => all.map((group) => group.id)")
+        if not folded:
+            break
+        box = folded[(5 * step) % len(folded)]
+        before = page.evaluate(SHOWN)
+        page.evaluate("(id) => window.gpuplacePage.send({ type: 'toggle', id })", box)
+        assert kept(before, page.evaluate(SHOWN), [box])
+    ops = set(page.locator("#graph g.node.op").evaluate_all("(all) => all.map((group) => group.id)"))
+    frames = set(page.locator("#graph g.cluster").evaluate_all("(all) => all.map((group) => group.id)"))
+    before = page.evaluate(SHOWN)
+    button.first.click()
+    after = page.evaluate(SHOWN)
+    assert ops | frames <= set(after) and len(after) >= len(before)
+    page.get_by_role("button", name="Fold all").click()
+    counts = [page.locator("#graph g.node").count()]
+    for _ in range(3):
+        button.first.click()
+        counts.append(page.locator("#graph g.node").count())
+    assert counts == sorted(counts) and counts[1] > counts[0] and counts[2] > counts[1]
+
+
+def test_unfolding_stops_at_the_most_boxes(opened):
+    with tf.Graph().as_default() as graph:
+        for scope in range(4):
+            with tf.name_scope(f"part_{scope}"):
+                x = tf.constant(1.0, name="x")
+                for i in range(150):
+                    x = (tf.negative, tf.square, tf.exp, tf.sqrt)[(i + scope) % 4](
+                        x, name=f"{'abcd'[i % 4]}_{i}"
+                    )
+    page = opened(tf.place(graph, "cpu"))
+    for _ in range(4):
+        before = page.evaluate(SHOWN)
+        box = page.locator("#graph g.node.scope").first.get_attribute("id")
+        page.evaluate("(id) => window.gpuplacePage.send({ type: 'toggle', id })", box)
+        after = page.evaluate(SHOWN)
+        assert kept(before, after, [box])
+        for bundle in page.locator("#graph g.node.bundle").evaluate_all(
+            "(all) => all.map((group) => group.id)"
+        )[:2]:
+            before = page.evaluate(SHOWN)
+            page.evaluate("(id) => window.gpuplacePage.send({ type: 'toggle', id })", bundle)
+            assert kept(before, page.evaluate(SHOWN), [bundle])
+        assert page.locator("#graph g.node").count() <= 300
+
+
+@pytest.mark.parametrize("name", ["resnet_true", "dcgan"])
+def test_what_is_unfolded_stays_under_the_pointer_and_siblings_keep_their_order(opened, name):
+    page = opened(corpus_graph(name), name)
+    page.get_by_role("button", name="Fold all").click()
+    page.get_by_role("button", name="Fit the whole picture").click()
+    start = page.evaluate(SHOWN)
+    for box in list(start)[1:8:2]:
+        before = page.evaluate(SHOWN)
+        group = page.locator(f"#{box}")
+        if "scope" not in group.get_attribute("class"):
+            continue
+        x, y = before[box]["x"] + before[box]["width"] / 2, before[box]["y"] + before[box]["height"] / 2
+        page.mouse.dblclick(x, y)
+        frame = f"c{box[1:]}"
+        page.locator(f"#{frame}").wait_for()
+        after = page.evaluate(SHOWN)
+        at = after[frame]
+        assert at["x"] < x < at["x"] + at["width"] and at["y"] < y < at["y"] + at["height"]
+        x, y = at["x"] + 12, at["y"] + 8  # beside its name
+        page.mouse.dblclick(x, y)
+        page.locator(f"#{box}").wait_for()
+        at = page.evaluate(SHOWN)[box]
+        assert abs(at["x"] + at["width"] / 2 - x) < 3 and abs(at["y"] + at["height"] / 2 - y) < 3
+        page.get_by_role("button", name="Fit the whole picture").click()
+        again = page.evaluate(SHOWN)
+        order = sorted(before, key=lambda key: (before[key]["y"], before[key]["x"]))
+        assert order == sorted(again, key=lambda key: (again[key]["y"], again[key]["x"]))

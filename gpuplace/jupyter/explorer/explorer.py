@@ -31,6 +31,7 @@ from gpuplace.jupyter.explorer.as_python import placement_code, settings_code
 from gpuplace.jupyter.explorer.comparison import Comparison
 from gpuplace.jupyter.explorer.controls import PRESETS, fields_of
 from gpuplace.jupyter.explorer.explorer_views import TABS, Views
+from gpuplace.jupyter.explorer.folding import unfolded
 from gpuplace.jupyter.explorer.lights import Lights
 from gpuplace.jupyter.explorer.remedies import remedies
 from gpuplace.jupyter.explorer.switches import Switches
@@ -244,7 +245,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         return False
 
     def toggle(self, box_id: str) -> None:
-        """Unfolds a box (``s3``: scope 3) or folds an open scope (``c3``)."""
+        """Unfolds a box (``s3``: scope 3), which only adds boxes, or folds an open scope (``c3``)."""
         drawing = self._views.drawing
         if drawing is None:
             return
@@ -258,7 +259,15 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         name = self._name_of_box(box_id)
         is_op = name in view_of(self.placement).index
         if name and (not is_op or (name in tree.index and box_id.startswith("s"))):
-            self.opened = (*drawing.opened, name)
+            self.opened = unfolded(drawing, [name])
+
+    def unfold(self) -> None:
+        """Opens the scopes that open by themselves; where all of them are, the next level as far as it fits.
+
+        Nothing that is open is closed.
+        """
+        if self._views.drawing is not None:
+            self.opened = unfolded(self._views.drawing)
 
     # --------------------------------------------------------------------------------------------------- what is set
 
@@ -310,8 +319,10 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                     self._reveal(name)
                 case {"type": "toggle", "id": str(box)}:
                     self.toggle(box)
-                case {"type": "fold", "how": how}:
-                    self.opened = () if how == "all" else None
+                case {"type": "fold", "how": "all"}:
+                    self.opened = ()
+                case {"type": "fold", "how": "auto"}:
+                    self.unfold()
                 case {"type": "find", "text": str(text)}:
                     self.find(text)
                 case {"type": "light"}:
@@ -366,7 +377,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                 tree = outline(view)
                 path = tree.paths[tree.scope_of[node]]
                 if path and path not in drawing.opened:
-                    self.opened = (*drawing.opened, path)
+                    self.opened = unfolded(drawing, [path])
             self.selected = name
 
     # --------------------------------------------------------------------------------------------------- what is shown

@@ -26,8 +26,12 @@ const { most_boxes: MOST_BOXES, bundle_from: BUNDLE_FROM, least_alike: LEAST_ALI
  *   count?: number, unmet?: number, guilty?: number, requests?: Set<string>, shares?: number[][]}} Box
  */
 
-/** Boxes for the open scopes and bundles, and the box of each node. */
-export function boxesOf(opened, unbundled) {
+/**
+ * Boxes for the open scopes and bundles, and the box of each node.
+ *
+ * @param before boxes that are to stay where their scopes are open still, however many others there are.
+ */
+export function boxesOf(opened, unbundled, before = []) {
   const shown = new Int32Array(S.name.length).fill(-1); // the closed scope that stands for a scope, -1 where it is open
   const isOpen = S.name.map((_, s) => s === 0 || opened.has(s));
   for (let s = 1; s < S.name.length; s += 1) {
@@ -42,6 +46,10 @@ export function boxesOf(opened, unbundled) {
   const boxes = [];
   const wide = [...open].sort((a, b) => children[b].length + direct[b].length - children[a].length - direct[a].length);
   const fair = Math.max(1, Math.floor(MOST_BOXES / Math.max(1, wide.length)));
+  const stay = new Set(before.map((box) => box.id));
+  const stayIn = new Map();
+  for (const { parent } of before) stayIn.set(parent, (stayIn.get(parent) ?? 0) + 1);
+  wide.sort((a, b) => Number(stayIn.has(b)) - Number(stayIn.has(a)));
   for (const s of wide) {
     const closed = children[s].filter((c) => shown[c] >= 0);
     /** @type {Box[]} */
@@ -55,7 +63,7 @@ export function boxesOf(opened, unbundled) {
     if (total <= Math.min(MOST_BOXES, BUNDLE_FROM)) {
       plain(closed, direct[s]);
     } else {
-      const before = closed.length + direct[s].length;
+      const count = closed.length + direct[s].length;
       const runs = new Map();
       const single = [];
       for (const c of closed) {
@@ -78,16 +86,18 @@ export function boxesOf(opened, unbundled) {
       }
       for (const [key, nodes] of same) {
         if (nodes.length >= LEAST_ALIKE && !unbundled.has(key)) {
-          made.push({ kind: "bundle", id: key, key, scopes: [], nodes, parent: s });
+          made.push({ kind: "bundle", id: `m${nodes[0]}`, key, scopes: [], nodes, parent: s });
         } else plain([], nodes);
       }
-      const room = Math.max(fair, MOST_BOXES - (total - before));
+      const least = stayIn.size ? stayIn.get(s) ?? 1 : fair;
+      const room = Math.max(least, MOST_BOXES - (total - count));
       if (made.length > room) {
+        made.sort((a, b) => Number(stay.has(b.id)) - Number(stay.has(a.id)));
         const rest = made.splice(room - 1);
         const all = { scopes: rest.flatMap((box) => box.scopes), nodes: rest.flatMap((box) => box.nodes) };
         made.push({ kind: "bundle", id: `r${s}`, key: "", rest: true, parent: s, ...all });
       }
-      total -= before - made.length;
+      total -= count - made.length;
     }
     boxes.push(...made);
   }

@@ -121,10 +121,10 @@ function firstIn(scope) {
 /**
  * The picture for the open scopes and bundles, and what is where in it.
  *
- * @param wanted what `place` takes: the size to fill, and the drawing before.
+ * @param wanted what `place` takes: the size to fill, and the drawing before; `stay`, boxes that are not to go.
  */
-export function drawing(opened, unbundled, wanted = {}) {
-  const { boxes, boxOf, open } = boxesOf(opened, unbundled);
+export function drawing(opened, unbundled, wanted) {
+  const { boxes, boxOf, open } = boxesOf(opened, unbundled, wanted.stay);
   const byId = new Map(boxes.map((box) => [box.id, box]));
   const frames = new Map(open.map((s) => [s, { id: `c${s}`, scope: s, label: S.name[s], items: [] }]));
   const items = new Map();

@@ -90,7 +90,8 @@ def layout_text(sheet: Sheet, direction: str = "TB", wrapped: Strips = ONE_STRIP
         apart = 80.0  # room for labels, which are wider than high
     lines = [
         "digraph placement {",
-        f"  graph [rankdir={checked_direction(direction)} nodesep={beside / _INCH:.3f} ranksep={apart / _INCH:.3f} newrank=true {LIMITS}"
+        f"  graph [rankdir={checked_direction(direction)} newrank=true {LIMITS}"
+        f" nodesep={beside / _INCH:.3f} ranksep={apart / _INCH:.3f}"
         f' fontname="{FONT}" fontsize=10 margin=10 labeljust=l labelloc=t]',
         '  node [shape=box fixedsize=true label=""]',
         "  edge [arrowsize=0.6]",

@@ -1,8 +1,8 @@
-"""The first view of real graphs, before any click: all in sight, names that can be read, the network and not its books.
+"""The first view of real graphs, before any click: all in sight, readable names, the network and not its books.
 
-On the report page at 1400 x 900, and in the explorer's picture at a notebook's usual width. That a box shows the network
-is judged without what the package knows of bookkeeping: by names and types that only initialisers, savers and summaries
-have. Screenshots of both themes are kept with pytest's other temporary files.
+On the report page at 1400 x 900, and in the explorer's picture at a notebook's usual width. That a box shows the
+network is judged without what the package knows of bookkeeping: by names and types that only initialisers, savers and
+summaries have. Screenshots of both themes are kept with pytest's other temporary files.
 """
 
 import re

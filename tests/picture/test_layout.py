@@ -51,10 +51,10 @@ def test_scopes_whose_edges_are_cut_are_kept_below_one_another():
 
 
 def test_boxes_without_lines_stand_in_rows():
-    rows = [(f"n{i}", "NoOp", "", MACHINE[0]) for i in range(20)]
+    rows = [(f"n{i}", "NoOp", "", MACHINE[0]) for i in range(14)]
     view = PlacementView.of_columns(rows, [("n0", 0, "n1", 0)])
     text = layout_text(sheet_of(draw(view, [])))
-    assert text.count("style=invis") == 18 - 4
+    assert text.count("style=invis") == 12 - 4
     assert "n0 -> n1" in text and "n2 -> n6 [style=invis weight=0]" in text
 
 

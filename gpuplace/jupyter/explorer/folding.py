@@ -16,7 +16,8 @@ from collections.abc import Collection
 import numpy as np
 
 from gpuplace.picture.drawing import BUNDLE_FROM, Box, Drawing, draw
-from gpuplace.tables.scopes import ScopeTree, scope_tree
+from gpuplace.picture.outline import outline
+from gpuplace.tables.scopes import ScopeTree
 
 __all__ = ["unfolded"]
 
@@ -54,7 +55,7 @@ def _bundled(before: Drawing, after: Drawing) -> set[str]:
 
 def _next_level(drawing: Drawing) -> set[str]:
     """The folded boxes, smallest first, that may be unfolded until there are too many boxes; one at least."""
-    tree = scope_tree(drawing.view)
+    tree = outline(drawing.view)
     folded = [box for box in drawing.boxes if box.kind != "op" and not box.id.startswith("r")]
     count = len(drawing.boxes)
     most = max(BUNDLE_FROM, _GROWTH * count)

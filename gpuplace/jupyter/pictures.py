@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from gpuplace.jupyter import render
+from gpuplace.jupyter.first_view import STILL_CANVAS, first_view
 from gpuplace.picture.colouring import Colouring, colouring, moved_colouring
 from gpuplace.picture.dot import checked_direction, dot_text
 from gpuplace.picture.drawing import AUTO_CAP, HARD_CAP, Drawing, draw
 from gpuplace.picture.marks import Marks, compare, critical_path, find
+from gpuplace.picture.outline import outline
 from gpuplace.picture.sheet import Sheet, legend_text, sheet_of
 from gpuplace.tables import html
 from gpuplace.tables.dependency_trace import TRACES, trace_of
 from gpuplace.tables.palette import Theme, theme_named
 from gpuplace.tables.placement_view import PlacementView, view_of
-from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import placement_text, summary_text
 
 _ROWS = 12
@@ -99,6 +100,7 @@ class Picture:
             direction=self.direction,
             legend=self.legend,
             patterns=self.patterns,
+            canvas=STILL_CANVAS,
             time_limit_s=self._time_limit_s,
         )
 
@@ -230,8 +232,11 @@ def picture_sheet(
     trace: str | None = None,
     of: Any = None,
     cap: int = AUTO_CAP,
+    canvas: tuple[float, float] = STILL_CANVAS,
 ) -> Sheet:
     """Everything that a picture says; see `placement_picture`.
+
+    Where nothing is said of what is open, it is as much as a canvas of some width and height in points has room for.
 
     Raises:
         ValueError: an unknown colouring or trace; or time is asked for without ``run_metadata``.
@@ -244,9 +249,11 @@ def picture_sheet(
         )
     found = find(view, pattern) if pattern else None
     if found is not None and found.any():
-        tree = scope_tree(view)
+        tree = outline(view)
         around = {tree.paths[scope] for scope in tree.open_around(found, min(cap, HARD_CAP))} - {""}
         opened = sorted(around | set(opened or ()))
+    elif opened is None:
+        opened = first_view(view, canvas, cap)
     moves = None if against is None else compare(placement, against)
     weight = path if isinstance(path, str) else None
     marks = Marks(
@@ -270,8 +277,8 @@ def legend_chips(sheet: Sheet) -> list[dict[str, Any]]:
 
 def _checked_scopes(view: PlacementView, opened: Iterable[str]) -> list[str]:
     paths = list(opened)
-    known = scope_tree(view).index
+    tree = outline(view)
     for path in paths:
-        if path not in known and "*" not in path and "/:" not in path:
+        if tree.position(path) is None and "*" not in path and "/:" not in path:
             raise ValueError(f"There is no name scope {path!r}")
     return paths

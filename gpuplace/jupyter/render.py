@@ -19,15 +19,18 @@ from typing import Unpack
 from graphviz.backend import ExecutableNotFound
 
 from gpuplace.jupyter.pdf import pdf_of_jpeg
-from gpuplace.picture.layout import Layout, layout_text, read_layout
+from gpuplace.picture.arrangement import arranged
+from gpuplace.picture.layout import Layout, layout_text, read_layout, wrapping
 from gpuplace.picture.sheet import Sheet
-from gpuplace.picture.svg import SvgOptions, svg_text
+from gpuplace.picture.svg import MARGIN, SvgOptions, svg_text
 
 DOT_VARIABLE = "GPUPLACE_DOT"
 """Environment variable with the path of the program that lays pictures out."""
 TIME_LIMIT_S = 10.0
 """Seconds that a layout may take."""
 
+_WRAPPINGS = ((1.0, False), (0.8, False), (0.6, False), (1.0, True), (0.8, True), (0.6, True))
+"""Parts of a canvas' width that a picture is wrapped for until it fits, and whether its boxes stand close."""
 _PURE = "graphviz-pure"
 _PDF_DOTS = 192
 """Dots per inch of a PDF page that holds a picture in dots; ``graphviz-pure`` writes no other."""
@@ -121,6 +124,7 @@ def sheet_svg(
     sheet: Sheet,
     *,
     direction: str = "TB",
+    canvas: tuple[float, float] | None = None,
     time_limit_s: float = TIME_LIMIT_S,
     **options: Unpack[SvgOptions],
 ) -> str:
@@ -129,6 +133,7 @@ def sheet_svg(
     Args:
         sheet: what to draw.
         direction: ``"TB"`` from top to bottom, ``"LR"`` from left to right.
+        canvas: width and height in points of what the picture is wrapped for.
         time_limit_s: seconds that the layout may take.
         options: how it looks.
 
@@ -136,8 +141,33 @@ def sheet_svg(
         LayoutTimeout: the limit was reached.
         NoLayoutProgram: no program is installed.
     """
-    places = layout(layout_text(sheet, direction), time_limit_s)
-    return svg_text(sheet, places, **options)
+    return svg_text(sheet, sheet_layout(sheet, direction, canvas, time_limit_s), **options)
+
+
+def sheet_layout(
+    sheet: Sheet,
+    direction: str = "TB",
+    canvas: tuple[float, float] | None = None,
+    time_limit_s: float = TIME_LIMIT_S,
+) -> Layout:
+    """Where the boxes and lines of a picture go; see `sheet_svg`.
+
+    Lines make a picture wider than its boxes are, so one that comes out too wide is wrapped for less width.
+    """
+    if canvas is not None:
+        canvas = (canvas[0] - 2 * MARGIN, canvas[1] - 2 * MARGIN)
+    best: tuple[float, Layout] | None = None
+    for share, is_tight in _WRAPPINGS if canvas is not None else _WRAPPINGS[:1]:
+        wrapped_for = None if canvas is None else (canvas[0] * share, canvas[1])
+        wrapped = wrapping(sheet, direction, wrapped_for, is_tight=is_tight)
+        found = arranged(layout(layout_text(sheet, direction, wrapped), time_limit_s), sheet, wrapped)
+        size = 0.0 if canvas is None else max(found.width / canvas[0], found.height / canvas[1])
+        if best is None or size < best[0]:
+            best = (size, found)
+        if size <= 1.0:
+            break
+    assert best is not None
+    return best[1]
 
 
 @lru_cache(maxsize=128)

@@ -13,7 +13,8 @@ import numpy as np
 
 from gpuplace.page.colours import colour_columns, path_columns
 from gpuplace.page.reasons import EXACT_NODES, reasons_of
-from gpuplace.picture.drawing import AUTO_CAP, LEAST_ALIKE
+from gpuplace.picture.drawing import LEAST_ALIKE
+from gpuplace.picture.outline import outline
 from gpuplace.placer.edge_order import EDGE_ORDERED_RELEASES
 from gpuplace.progress import track
 from gpuplace.tables.attr_text import attr_columns
@@ -21,7 +22,6 @@ from gpuplace.tables.interner import Interner
 from gpuplace.tables.palette import chip_look, device_style
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.rows import device_rows, mapping_cells
-from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import bytes_text, printable, shortened, summary_text
 from gpuplace.why.placement import Placement
 from gpuplace.why.placement_log import device_name
@@ -31,6 +31,8 @@ __all__ = ["LOG_LINES", "page_data"]
 
 LOG_LINES = 100_000
 """Lines of the log that a page holds."""
+MOST_OPENED = 60
+"""Boxes that a first view has at most; fewer where the canvas has no room for so many."""
 _MOVES = 20_000
 _GROUPS = 5_000
 _MEMBERS = 200
@@ -142,11 +144,11 @@ def _verdicts(view: PlacementView) -> dict[str, Any] | None:
 
 
 def _nodes(view: PlacementView) -> dict[str, Any]:
-    tree = scope_tree(view)
+    tree = outline(view)
     return {
         "name": [
-            None if view.names[node] == tree.paths[scope] else printable(view.names[node].rpartition("/")[2])
-            for node, scope in enumerate(track(tree.scope_of.tolist(), len(view), "writing nodes"))
+            None if tree.has_scopes_name(node) else printable(view.names[node].rpartition("/")[2])
+            for node in track(range(len(view)), len(view), "writing nodes")
         ],
         "scope": tree.scope_of.tolist(),
         "type": view.op_type.tolist(),
@@ -159,16 +161,21 @@ def _nodes(view: PlacementView) -> dict[str, Any]:
 
 def _scopes(view: PlacementView) -> dict[str, Any]:
     """Names, parents, and which scopes of one parent are copies of each other (-1: of none)."""
-    tree = scope_tree(view)
+    tree = outline(view)
     alike = [-1] * len(tree)
     for scope in range(len(tree)):
         if len(tree.children[scope]) >= LEAST_ALIKE:
             for run in tree.repeats(scope, view.op_type):
                 for child in run:
                     alike[child] = run[0]
-    first = sorted(scope for scope in tree.auto_open(AUTO_CAP) if scope)
-    names = [printable(tree.name(scope)) for scope in range(len(tree))]
-    return {"name": names, "parent": tree.parent.tolist(), "alike": alike, "open": first}
+    return {
+        "name": [printable(tree.name(scope)) for scope in range(len(tree))],
+        "parent": tree.parent.tolist(),
+        "alike": alike,
+        "added": np.flatnonzero(tree.is_added).tolist(),
+        "shelves": tree.shelves,
+        "steps": tree.steps(MOST_OPENED),
+    }
 
 
 def _edges(view: PlacementView) -> dict[str, Any]:

@@ -185,7 +185,7 @@ def _text(line: Line, theme: Theme, look: Look | None) -> str:
 def _box(face: Face, theme: Theme, patterns: bool) -> str:
     rows = [_text(line, theme, face.look) for line in face.lines]
     if face.bar:
-        rows.insert(2, _bar(face.bar, theme))
+        rows.insert(1, _bar(face.bar, theme))
     rows = [*(_tab(tab, theme) for tab in face.above), *rows, *(_tab(tab, theme) for tab in face.below)]
     look = face.look
     fill = fill_colour(look, theme)

@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.picture.outline import Outline, outline
 from gpuplace.tables.palette import device_style
 from gpuplace.tables.placement_view import PlacementView, TensorFact, view_of
-from gpuplace.tables.scopes import ROOT, ScopeTree, scope_tree
+from gpuplace.tables.scopes import ROOT, ScopeTree
 from gpuplace.web.rules import RULES, words
 
 __all__ = ["AUTO_CAP", "HARD_CAP", "Box", "Cluster", "Drawing", "Link", "Stub", "draw"]
@@ -145,6 +146,8 @@ class Drawing:
     """Bytes of those whose size is known."""
     unmet: int
     guilty: int
+    shelved: frozenset[str]
+    """Ids of the closed shelves of bookkeeping; nothing is tied to them."""
     box_of: np.ndarray = field(repr=False)
     """[nodes] position of each node's box."""
     view: PlacementView = field(repr=False)
@@ -169,12 +172,12 @@ def draw(
         stub_from: boxes from which long edges are cut.
     """
     view = view_of(placement)
-    tree = scope_tree(view)
+    tree = outline(view)
     keys = frozenset(opened or ())
     if opened is None:
-        scopes = tree.auto_open(min(cap, hard_cap))
+        scopes = tree.first_view(min(cap, hard_cap))
     else:
-        asked = sorted(tree.index[path] for path in keys if path in tree.index)
+        asked = sorted(scope for scope in map(tree.position, keys) if scope is not None)
         scopes = tree.with_parents(asked)
     if len(scopes) > hard_cap // 2:  # every open scope shows a box at least
         scopes = frozenset(sorted(scopes, key=lambda scope: (tree.depth[scope], scope))[: hard_cap // 2])
@@ -192,7 +195,7 @@ def draw(
         opened=tuple(
             sorted(
                 {tree.paths[scope] for scope in scopes} - {""}
-                | {key for key in keys if key not in tree.index}
+                | {key for key in keys if tree.position(key) is None}
             )
         ),
         nodes=len(view),
@@ -201,6 +204,7 @@ def draw(
         nbytes=sum(size for size in sizes if size is not None),
         unmet=int(view.is_unmet.sum()),
         guilty=len(view.guilty),
+        shelved=frozenset(f"s{shelf}" for shelf in tree.shelves) & {box.id for box in boxes},
         box_of=box_of,
         view=view,
     )
@@ -353,13 +357,15 @@ def _clusters(tree: ScopeTree, scopes: frozenset[int], boxes: list[Box]) -> list
 
 
 def _links(
-    view: PlacementView, tree: ScopeTree, boxes: list[Box], box_of: np.ndarray, cut: bool
+    view: PlacementView, tree: Outline, boxes: list[Box], box_of: np.ndarray, cut: bool
 ) -> tuple[list[Link], list[Stub]]:
+    """The lines between boxes; none between a shelf and what is not on it."""
     if not len(view.src):
         return [], []
     count = len(boxes)
     src, dst = box_of[view.src], box_of[view.dst]
-    between = np.flatnonzero(src != dst)
+    shelf = tree.shelf_of[tree.scope_of]
+    between = np.flatnonzero((src != dst) & (shelf[view.src] == shelf[view.dst]))
     codes, inverse = np.unique(src[between] * count + dst[between], return_inverse=True)
     order = np.argsort(inverse, kind="stable")
     starts = np.searchsorted(inverse[order], np.arange(len(codes) + 1)).tolist()

@@ -15,21 +15,24 @@ True
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 
 from gpuplace.picture.dot import FONT, LIMITS, checked_direction, escape
 from gpuplace.picture.drawing import Cluster
 from gpuplace.picture.rank_constraints import row_constraints, scope_constraints
 from gpuplace.picture.sheet import Sheet
+from gpuplace.picture.strips import ONE_STRIP, Strips, gaps, strips
 from gpuplace.tables.scopes import ROOT
 from gpuplace.tables.text import shortened
 from gpuplace.web.rules import RULES
 
-__all__ = ["CLUSTER_LABEL", "Layout", "Route", "layout_text", "read_layout"]
+__all__ = ["CLUSTER_LABEL", "Layout", "Route", "layout_text", "read_layout", "wrapping"]
 
 CLUSTER_LABEL: int = RULES["text"]["scope_letters"]
 """Characters of an open scope's name."""
 _INCH = 72.0
+_CLUSTER = re.compile(r"cluster_(\d+)_(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,10 @@ class Route:
     """Where the arrow ends."""
 
 
+Frame = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Places in points, from the upper left corner."""
@@ -50,50 +57,98 @@ class Layout:
     height: float
     boxes: dict[str, tuple[float, float]]
     """Id of a box -> the middle of it and its tabs."""
-    clusters: dict[int, tuple[float, float, float, float]]
-    """Scope -> left, top, right and bottom of its frame."""
+    clusters: dict[int, dict[int, Frame]]
+    """Scope -> strip -> its frame there: one, unless the picture is cut within the scope."""
     routes: dict[tuple[str, str], Route]
     """Ids of both ends -> curve."""
 
 
-def layout_text(sheet: Sheet, direction: str = "TB") -> str:
-    """The question to Graphviz.
+def wrapping(
+    sheet: Sheet, direction: str, canvas: tuple[float, float] | None, *, is_tight: bool = False
+) -> Strips:
+    """How a picture is wrapped for a canvas (width and height in points); only one from top to bottom is."""
+    if canvas is None or direction != "TB":
+        return ONE_STRIP
+    sizes = {face.box.id: (face.full_width, face.full_height) for face in sheet.faces}
+    return strips(sheet.drawing, sizes, canvas, is_tight=is_tight)
+
+
+def layout_text(sheet: Sheet, direction: str = "TB", wrapped: Strips = ONE_STRIP) -> str:
+    """The question to Graphviz: boxes and lines, but neither shelves nor lines from strip to strip.
+
+    Args:
+        sheet: what to draw.
+        direction: ``"TB"`` from top to bottom, ``"LR"`` from left to right.
+        wrapped: the strips; Graphviz lays them out side by side, in any order.
 
     Raises:
         ValueError: an unknown direction.
     """
     drawing = sheet.drawing
-    apart = 0.5 if direction in ("TB", "BT") else 1.1  # room for labels, which are wider than high
+    beside, apart = gaps(wrapped.is_tight)
+    if direction not in ("TB", "BT"):
+        apart = 80.0  # room for labels, which are wider than high
     lines = [
         "digraph placement {",
-        f"  graph [rankdir={checked_direction(direction)} nodesep=0.22 ranksep={apart} newrank=true {LIMITS}"
+        f"  graph [rankdir={checked_direction(direction)} newrank=true {LIMITS}"
+        f" nodesep={beside / _INCH:.3f} ranksep={apart / _INCH:.3f}"
         f' fontname="{FONT}" fontsize=10 margin=10 labeljust=l labelloc=t]',
         '  node [shape=box fixedsize=true label=""]',
         "  edge [arrowsize=0.6]",
     ]
-    inside: dict[int, list[str]] = {}
-    for face in sheet.faces:
-        size = f"width={face.full_width / _INCH:.4f} height={face.full_height / _INCH:.4f}"
-        inside.setdefault(face.box.cluster, []).append(f"{face.box.id} [{size}]")
-    _scope(lines, ROOT, drawing.clusters, inside, "  ")
-    lines += [f"  {link.src} -> {link.dst}" for link in drawing.links]
-    constraints = (*scope_constraints(drawing), *row_constraints(drawing))
-    lines += [f"  {src} -> {dst} [style=invis weight=0]" for src, dst in constraints]
+    strip_of = wrapped.strip_of
+    for strip in range(wrapped.count):
+        inside: dict[int, list[str]] = {}
+        for face in sheet.faces:
+            if face.box.id not in drawing.shelved and strip_of.get(face.box.id, 0) == strip:
+                size = f"width={face.full_width / _INCH:.4f} height={face.full_height / _INCH:.4f}"
+                inside.setdefault(face.box.cluster, []).append(f"{face.box.id} [{size}]")
+        shown = _around(drawing.clusters, inside)
+        clusters = tuple(cluster for cluster in drawing.clusters if cluster.scope in shown)
+        if wrapped.count > 1:
+            lines.append(f"  subgraph cluster_strip{strip} {{ graph [margin=0]")
+        _scope(lines, ROOT, clusters, inside, strip, "  ")
+        if wrapped.count > 1:
+            lines.append("  }")
+    links = ((link.src, link.dst) for link in drawing.links)
+    lines += [f"  {src} -> {dst}" for src, dst in links if strip_of.get(src) == strip_of.get(dst)]
+    constraints = (*scope_constraints(drawing), *row_constraints(drawing), *wrapped.rows)
+    lines += [
+        f"  {src} -> {dst} [style=invis weight=0]"
+        for src, dst in constraints
+        if strip_of.get(src) == strip_of.get(dst)
+    ]
     lines.append("}")
     return "\n".join(lines) + "\n"
 
 
+def _around(clusters: tuple[Cluster, ...], inside: dict[int, list[str]]) -> set[int]:
+    """The scopes that hold something, and those around them."""
+    parent = {cluster.scope: cluster.parent for cluster in clusters}
+    found: set[int] = set()
+    for scope in inside:
+        while scope != ROOT and scope not in found:
+            found.add(scope)
+            scope = parent[scope]
+    return found
+
+
 def _scope(
-    lines: list[str], scope: int, clusters: tuple[Cluster, ...], inside: dict[int, list[str]], indent: str
+    lines: list[str],
+    scope: int,
+    clusters: tuple[Cluster, ...],
+    inside: dict[int, list[str]],
+    strip: int,
+    indent: str,
 ) -> None:
     lines += (indent + line for line in inside.get(scope, ()))
     for cluster in clusters:
         if cluster.parent == scope:
-            lines.append(f"{indent}subgraph cluster_{cluster.scope} {{")
+            lines.append(f"{indent}subgraph cluster_{cluster.scope}_{strip} {{")
             lines.append(
-                f"{indent}  graph [label=<<B>{escape(shortened(cluster.label, CLUSTER_LABEL))}</B>>]"
+                f"{indent}  graph [margin=10 label=<<B>{escape(shortened(cluster.label, CLUSTER_LABEL))}</B>>]"
             )
-            _scope(lines, cluster.scope, clusters, inside, indent + "  ")
+            _scope(lines, cluster.scope, clusters, inside, strip, indent + "  ")
             lines.append(f"{indent}}}")
 
 
@@ -102,7 +157,7 @@ def read_layout(text: str) -> Layout:
     answer = json.loads(text)
     _, _, width, height = map(float, answer["bb"].split(","))
     boxes: dict[str, tuple[float, float]] = {}
-    clusters: dict[int, tuple[float, float, float, float]] = {}
+    clusters: dict[int, dict[int, Frame]] = {}
     names: dict[int, str] = {}
     for item in answer.get("objects", ()):
         name: str = item["name"]
@@ -110,9 +165,10 @@ def read_layout(text: str) -> Layout:
             names[item["_gvid"]] = name
             x, y = map(float, item["pos"].split(","))
             boxes[name] = (x, height - y)
-        elif name.startswith("cluster_") and "bb" in item:
+        elif (cluster := _CLUSTER.fullmatch(name)) and "bb" in item:
             left, low, right, high = map(float, item["bb"].split(","))
-            clusters[int(name.removeprefix("cluster_"))] = (left, height - high, right, height - low)
+            scope, strip = map(int, cluster.groups())
+            clusters.setdefault(scope, {})[strip] = (left, height - high, right, height - low)
     routes = {}
     for edge in answer.get("edges", ()):
         points: list[tuple[float, float]] = []
@@ -124,5 +180,7 @@ def read_layout(text: str) -> Layout:
                 tip = place
             elif not kind:
                 points.append(place)
+        if edge.get("style") == "invis":
+            continue
         routes[names[edge["tail"]], names[edge["head"]]] = Route(tuple(points), tip or points[-1])
     return Layout(width, height, boxes, clusters, routes)

@@ -84,7 +84,7 @@ def row_constraints(drawing: Drawing) -> list[tuple[str, str]]:
     tied = {end for link in drawing.links for end in (link.src, link.dst)}
     alone: dict[int, list[str]] = {}
     for box in drawing.boxes:
-        if box.id not in tied:
+        if box.id not in tied | drawing.shelved:
             alone.setdefault(box.cluster, []).append(box.id)
     pairs = []
     for boxes in alone.values():

@@ -106,7 +106,7 @@ class Face:
     box: Box
     lines: tuple[Line, ...]
     bar: tuple[tuple[Look, int], ...]
-    """Shares of a folded box, below its second line; empty for an op."""
+    """Shares of a folded box, below its first line; empty for an op."""
     look: Look | None
     """Fill of an op's box; None for a folded one."""
     corners: str
@@ -368,11 +368,11 @@ def _folded(
     name = f"▸ {shortened(box.label, LABEL_WIDTH)}" + (f" × {box.copies}" if box.copies > 1 else "")
     title = Line(((name, "ink"),), _TITLE, True)
     width = _rounded(max(FOLDED_WIDTH, title.width + 2 * _PAD_X))
-    size: list[tuple[str, str]] = [(counted(box.nodes, "node"), "faint")]
-    if box.unmet:
-        size.append((f"  {words('unmet_inside', number=f'{box.unmet:,}')}", "alarm"))
     told = _shares_text(shares, width - 2 * _PAD_X) if total is None else words("in_all", total=total)
-    lines = [title, Line(tuple(size)), Line(((told, "ink"),))]
+    spans: list[tuple[str, str]] = [(told, "ink")]
+    if box.unmet:
+        spans.append((f"  {words('unmet_inside', number=f'{box.unmet:,}')}", "alarm"))
+    lines = [title, Line(tuple(spans))]
     classes = [box.kind]
     stroke, pen = "frame", float(_BOX["folded_pen"])
     if moved:

@@ -40,7 +40,7 @@ FAMILIES: str = RULES["text"]["font"]
 """Fonts that a page tries in turn."""
 DIM = 0.28
 """Opacity of what a trace leaves out."""
-_MARGIN = 8.0
+MARGIN = 8.0
 _LEGEND_WIDTH = 480.0
 """A legend is this wide at least, however small the picture is."""
 _ROW = 21.0
@@ -122,8 +122,8 @@ class _Writer:
         width, height = layout.width, layout.height
         if legend and sheet.legend:
             width, height = self._legend(width, height)
-        left, top = -_MARGIN, -_MARGIN
-        width, height = width + 2 * _MARGIN, height + 2 * _MARGIN
+        left, top = -MARGIN, -MARGIN
+        width, height = width + 2 * MARGIN, height + 2 * MARGIN
         ground = ""
         if not self.transparent:
             right, bottom = left + width, top + height
@@ -161,23 +161,25 @@ class _Writer:
     # ---------------------------------------------------------------------------------------------------- scopes, boxes
 
     def _cluster(self, cluster: Cluster) -> None:
-        left, top, right, bottom = self.layout.clusters[cluster.scope]
         theme = self.theme
-        frame = _outline((left + right) / 2, (top + bottom) / 2, right - left, bottom - top, "round", 9)
+        frames = " ".join(
+            _outline((left + right) / 2, (top + bottom) / 2, right - left, bottom - top, "round", 9)
+            for left, top, right, bottom in self.layout.clusters[cluster.scope].values()
+        )
         self._group(
             f"c{cluster.scope}",
             "cluster open",
             f"cluster_{cluster.scope}",
             cluster_tip(cluster),
-            [f'<path fill="{theme.scope}" stroke="{theme.frame}" stroke-width="0.8" d="{frame}"/>\n'],
+            [f'<path fill="{theme.scope}" stroke="{theme.frame}" stroke-width="0.8" d="{frames}"/>\n'],
         )
 
     def _cluster_label(self, cluster: Cluster) -> None:
         """Above the lines that go into the scope."""
-        left, top, _, _ = self.layout.clusters[cluster.scope]
         name, theme = shortened(cluster.label, CLUSTER_LABEL), self.theme
-        label = _words(left + 9, top + 15, name, 10, theme.faint, bold=True, halo=theme.scope)
-        self.parts.append(f'<g class="cluster-label" pointer-events="none">{label}</g>\n')
+        for left, top, _, _ in self.layout.clusters[cluster.scope].values():
+            label = _words(left + 9, top + 15, name, 10, theme.faint, bold=True, halo=theme.scope)
+            self.parts.append(f'<g class="cluster-label" pointer-events="none">{label}</g>\n')
 
     def _face(self, face: Face) -> None:
         theme, box = self.theme, face.box
@@ -235,7 +237,7 @@ class _Writer:
         found = []
         y = top + (face.height - self._content(face)) / 2
         for number, line in enumerate(face.lines):
-            if face.bar and number == 2:
+            if face.bar and number == 1:
                 found.append(self._bar(face, x, y + 1))
                 y += BAR_HEIGHT + 3
             found.append(self._line(line, x, y + line.size, face.look))
@@ -319,8 +321,8 @@ class _Writer:
             wide, high = face.full_width / 2, face.full_height / 2
             boxes.append((x - wide, y - high, x + wide, y + high))
         for cluster in self.sheet.drawing.clusters:
-            left, top, _, _ = self.layout.clusters[cluster.scope]
-            boxes.append((left, top, left + 12 + text_width(cluster.label, 10, True), top + 20))
+            for left, top, _, _ in self.layout.clusters[cluster.scope].values():
+                boxes.append((left, top, left + 12 + text_width(cluster.label, 10, True), top + 20))
         sizes = [_label_size(self.sheet.wires[number]) for number in labelled]
         curves = [sampled(route.points) for route in routes]
         found = place_labels(labelled, sizes, curves, boxes, (self.layout.width, self.layout.height))

@@ -12,8 +12,6 @@ variable and the ops made under it, the node lies inside::
 ('', 't', 't/u')
 >>> tree.size(1), tree.direct[1]
 (3, (1, 2))
->>> tree.auto_open(cap=2)
-frozenset({0})
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
+from typing import Self
 
 import numpy as np
 
@@ -47,17 +46,16 @@ class ScopeTree:
     def __init__(self, names: Sequence[str]) -> None:
         index: dict[str, int] = {"": ROOT}
         parents = [ROOT]
-        children: list[list[int]] = [[]]
 
         def scope(path: str) -> int:
-            found = index.get(path)
-            if found is not None:
-                return found
-            above = scope(path.rpartition("/")[0])
-            found = index[path] = len(parents)
-            parents.append(above)
-            children.append([])
-            children[above].append(found)
+            waiting = []
+            while path not in index:
+                waiting.append(path)
+                path = path.rpartition("/")[0]
+            found = index[path]
+            for path in reversed(waiting):
+                parents.append(found)
+                found = index[path] = len(index)
             return found
 
         prefixes = [name.rpartition("/")[0] for name in names]
@@ -65,12 +63,36 @@ class ScopeTree:
         for node, name in enumerate(names):
             if name in index and name:
                 scope_of[node] = index[name]
+        self._set(names, list(index), parents, scope_of)
+
+    @classmethod
+    def of_scopes(
+        cls, names: Sequence[str], paths: Sequence[str], parents: Sequence[int], scope_of: Sequence[int]
+    ) -> Self:
+        """A tree whose scopes are not those of the names alone.
+
+        Args:
+            names: [nodes] names.
+            paths: [scopes] a text for each that no other has, parents first, the outermost ``""``.
+            parents: [scopes] position of each scope's parent.
+            scope_of: [nodes] position of each node's scope.
+        """
+        tree = cls.__new__(cls)
+        tree._set(names, paths, parents, scope_of)
+        return tree
+
+    def _set(
+        self, names: Sequence[str], paths: Sequence[str], parents: Sequence[int], scope_of: Sequence[int]
+    ) -> None:
+        children: list[list[int]] = [[] for _ in parents]
+        for position, parent in enumerate(parents[1:], 1):
+            children[parent].append(position)
         direct: list[list[int]] = [[] for _ in parents]
         for node, where in enumerate(scope_of):
             direct[where].append(node)
         self.names = names
-        self.index = index
-        self.paths = tuple(index)
+        self.index = {path: position for position, path in enumerate(paths)}
+        self.paths = tuple(paths)
         self.parent = np.array(parents, dtype=np.int64)
         self.children = tuple(map(tuple, children))
         self.direct = tuple(map(tuple, direct))
@@ -86,9 +108,13 @@ class ScopeTree:
 
     def local_name(self, node: int) -> str:
         """A node's name inside its scope; in brackets where the scope has the node's own name."""
-        name, path = self.names[node], self.paths[self.scope_of[node]]
-        last = name.rpartition("/")[2]
-        return f"({last})" if path and name == path else last
+        last = self.names[node].rpartition("/")[2]
+        return f"({last})" if self.has_scopes_name(node) else last
+
+    def has_scopes_name(self, node: int) -> bool:
+        """Whether a node has the name of the scope that it lies in."""
+        path = self.paths[self.scope_of[node]]
+        return bool(path) and self.names[node] == path
 
     @cached_property
     def depth(self) -> np.ndarray:
@@ -117,11 +143,24 @@ class ScopeTree:
 
     def is_inside(self, scope: int) -> np.ndarray:
         """[nodes] bool: whether a node lies in a scope, at any depth."""
-        inside = np.zeros(len(self), dtype=bool)
-        inside[scope] = True
-        for below in range(scope + 1, len(self)):
-            inside[below] = inside[self.parent[below]]
-        return inside[self.scope_of]
+        found: np.ndarray = self.is_below(scope)[self.scope_of]
+        return found
+
+    def is_below(self, scope: int) -> np.ndarray:
+        """[scopes] bool: whether a scope is, or lies in, another."""
+        below = np.zeros(len(self), dtype=bool)
+        below[scope] = True
+        parent = self.parent.tolist()
+        for other in range(scope + 1, len(self)):
+            below[other] = below[parent[other]]
+        return below
+
+    def alike(self, scopes: Sequence[int]) -> list[tuple[int, ...]]:
+        """Scopes together whose paths differ in numbers alone: towers, layers."""
+        found: dict[str, list[int]] = {}
+        for scope in scopes:
+            found.setdefault(_stem(self.paths[scope]), []).append(scope)
+        return list(map(tuple, found.values()))
 
     def width(self, scope: int) -> int:
         """Boxes that a scope shows when it is open and everything inside is closed."""
@@ -137,27 +176,6 @@ class ScopeTree:
         one_hot = np.zeros((len(device), count + 1), dtype=np.int64)
         one_hot[np.arange(len(device)), device] = 1
         return self.sums(one_hot)
-
-    def auto_open(self, cap: int) -> frozenset[int]:
-        """The scopes to open so that no more than ``cap`` boxes show, level by level, the outermost always.
-
-        Scopes of one level whose names differ in numbers alone (towers, layers) are opened together or not at all.
-        """
-        opened = {ROOT}
-        boxes = self.width(ROOT)
-        level = list(self.children[ROOT])
-        while level:
-            alike: dict[str, list[int]] = {}
-            for scope in level:
-                alike.setdefault(_stem(self.paths[scope]), []).append(scope)
-            level = []
-            more = {stem: sum(self.width(scope) - 1 for scope in scopes) for stem, scopes in alike.items()}
-            for stem in sorted(alike, key=more.__getitem__):
-                if boxes + more[stem] <= cap:
-                    boxes += more[stem]
-                    opened.update(alike[stem])
-                    level += [child for scope in alike[stem] for child in self.children[scope]]
-        return frozenset(opened)
 
     def open_around(self, wanted: np.ndarray, cap: int) -> frozenset[int]:
         """The scopes to open so that nodes are seen, level by level, as long as no more than ``cap`` boxes show.

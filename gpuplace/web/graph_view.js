@@ -13,10 +13,23 @@ const DRAG_PX = 4;
 // Pixels a point of the picture: below the first little can be read, at the second everything.
 const SMALLEST = 0.65;
 const READABLE = 0.8;
+const TOLD_PX = 24; // change of size from which the picture is fitted anew
+const mostHeight = () => Math.max(540, innerHeight - 300);
+const HELD_MS = 10000; // for which a picture may take to come after a click
 
 function copyOf(box) {
   return { x: box.x, y: box.y, width: box.width, height: box.height };
 }
+
+const outlineOf = (group) => /** @type {SVGGraphicsElement} */ (group.querySelector("path, polygon"));
+
+/** Ids of what may stand for a box or an open scope after it was folded or unfolded. */
+function namesAfter(id) {
+  const number = id.slice(1);
+  return { s: [`c${number}`], c: [`s${number}`], b: [`s${number}`, `c${number}`], m: [`n${number}`] }[id[0]] ?? [id];
+}
+
+const sizeOf = (canvas) => ({ width: canvas.clientWidth, height: canvas.clientHeight });
 
 function render({ model, el }) {
   el.classList.add("gp");
@@ -54,6 +67,8 @@ function render({ model, el }) {
   let svg = null;
   let whole = null;
   let ownHeight = "";
+  let wasWhole = false;
+  let seen = { width: 0, height: 0 }; // of the canvas, when the picture was last fitted into it
   const map = svgElement("svg", {
     class: "gp-map",
     role: "img",
@@ -73,7 +88,7 @@ function render({ model, el }) {
   // ---- overview: a box for each box, and a frame around what is shown; only while something is out of sight
   function drawMap() {
     const boxes = nodes().map((group) => {
-      const outline = /** @type {SVGGraphicsElement} */ (group.querySelector("path, polygon"));
+      const outline = outlineOf(group);
       const { x, y, width, height } = outline.getBBox();
       const dim = group.classList.contains("gp-off") ? "gp-off" : "";
       return svgElement("rect", { x, y, width, height, fill: getComputedStyle(outline).fill, class: dim });
@@ -98,14 +113,18 @@ function render({ model, el }) {
 
   function showFrame() {
     if (!svg || !canvas.clientWidth || !canvas.clientHeight) return; // not on the page, or folded away
+    wasWhole = isAllShown();
+    map.classList.toggle("gp-hidden", wasWhole);
+    for (const [key, value] of Object.entries(shown())) frame.setAttribute(key, value);
+  }
+
+  function isAllShown() {
     const part = shown();
     const slack = 0.02 * Math.max(whole.width, whole.height);
-    const all = part.x <= whole.x + slack &&
+    return part.x <= whole.x + slack &&
       part.y <= whole.y + slack &&
       part.x + part.width >= whole.x + whole.width - slack &&
       part.y + part.height >= whole.y + whole.height - slack;
-    map.classList.toggle("gp-hidden", all);
-    for (const [key, value] of Object.entries(part)) frame.setAttribute(key, value);
   }
 
   function lookAt(event) {
@@ -131,11 +150,16 @@ function render({ model, el }) {
     () => (svg ? [...svg.querySelectorAll("g.node:not(.stub)")].map((node) => /** @type {any} */ (node)) : []);
   const nodeOf = (event) => event.target.closest?.("g.node:not(.stub)");
   const select = (id) => model.send({ type: "select", id });
-  const toggle = (id) => model.send({ type: "toggle", id });
+  const toggle = (id, event = null) => {
+    hold(id, event);
+    model.send({ type: "toggle", id });
+  };
 
   function draw() {
     const text = model.get("svg");
-    const before = svg && whole ? { whole, box: copyOf(svg.viewBox.baseVal) } : null;
+    const before = svg && whole && canvas.clientWidth
+      ? { part: shown(), isWhole: isAllShown(), places: places(), size: sizeOf(canvas) }
+      : null;
     canvas.replaceChildren();
     svg = null;
     if (!text) {
@@ -166,22 +190,82 @@ function render({ model, el }) {
     canvas.append(svg);
     whole = copyOf(svg.viewBox.baseVal);
     // A larger picture makes room for itself, unless somebody has chosen a height.
-    const wanted = Math.max(240, Math.min(540, Math.round(whole.height * 1.6)));
+    const wanted = Math.max(240, Math.min(mostHeight(), Math.round(whole.height * 1.6)));
     if (canvas.style.height === ownHeight && wanted > (parseFloat(ownHeight) || 0)) {
       canvas.style.height = ownHeight = `${wanted}px`;
     }
-    // A switch that leaves the layout as it was leaves what is zoomed into as it was.
-    const near = (a, b) => Math.abs(a - b) < 0.03 * Math.max(a, b);
-    if (before && near(before.whole.width, whole.width) && near(before.whole.height, whole.height)) {
-      Object.assign(svg.viewBox.baseVal, before.box);
-    } else {
-      start();
-    }
+    if (!before || !stay(before)) start();
+    seen = sizeOf(canvas);
     mark();
     markStale();
     lights.paint(svg, canvas);
     drawMap();
     canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1);
+  }
+
+  // Where boxes and open scopes are: id -> left, top, width and height.
+  function places() {
+    const groups = /** @type {NodeListOf<SVGGElement>} */ (svg.querySelectorAll("g.node:not(.stub), g.cluster"));
+    return new Map([...groups].map((group) => [group.id, copyOf(outlineOf(group).getBBox())]));
+  }
+
+  // What is folded or unfolded next stays where it is on the screen: a box under the pointer.
+  let held = null;
+  function hold(id, event) {
+    const view = canvas.getBoundingClientRect();
+    const isOnPicture = event?.clientX !== undefined && event.type === "dblclick";
+    const pointer = isOnPicture ? { x: event.clientX - view.left, y: event.clientY - view.top } : null;
+    held = { id, pointer, until: Date.now() + HELD_MS };
+  }
+
+  // Shows the same part of another picture of the graph, as large as it was; says whether there is one.
+  function stay({ part, isWhole, places: old, size: was }) {
+    const wanted = held && Date.now() < held.until ? held : null;
+    held = null;
+    const now = places();
+    const folded = /^c\d/.test(wanted?.id ?? "");
+    let [from, to] = [wanted?.id, ""];
+    if (from) to = namesAfter(from).find((id) => now.has(id)) ?? "";
+    if (!to && isWhole) return false;
+    const scale = part.width / was.width;
+    const middle = { x: part.x + part.width / 2, y: part.y + part.height / 2 };
+    if (!to || !old.has(from)) {
+      let least = Infinity;
+      for (const [id, box] of old) {
+        const away = Math.hypot(box.x + box.width / 2 - middle.x, box.y + box.height / 2 - middle.y);
+        if (away < least && now.has(id)) [from, to, least] = [id, id, away];
+      }
+      if (!to) return false;
+    }
+    const [then, is] = [old.get(from), now.get(to)];
+    const most = 1 / (READABLE * scale);
+    // An unfolded scope keeps its upper left corner, so that the pointer is inside; a folded one goes to the pointer.
+    let x = then.x - is.x;
+    let y = then.y - is.y;
+    if (folded && wanted.pointer) {
+      x = part.x + wanted.pointer.x * scale - is.x - is.width / 2;
+      y = part.y + wanted.pointer.y * scale - is.y - is.height / 2;
+    } else if (folded) {
+      x = Math.max(part.x, Math.min(then.x, part.x + part.width - is.width)) - is.x;
+      y = Math.max(part.y, Math.min(then.y, part.y + part.height - is.height)) - is.y;
+    }
+    const box = svg.viewBox.baseVal;
+    const [width, height] = [canvas.clientWidth * scale, canvas.clientHeight * scale];
+    Object.assign(box, { x: part.x - x, y: part.y - y, width, height });
+    // Of a small picture that was shown large: what is unfolded comes into sight as far as it can be read.
+    const grow = Math.min(
+      Math.max(1, (is.x + is.width - box.x) / box.width, (is.y + is.height - box.y) / box.height),
+      most,
+    );
+    if (wanted && !folded && grow > 1) {
+      Object.assign(box, {
+        x: is.x - (is.x - box.x) * grow,
+        y: is.y - (is.y - box.y) * grow,
+        width: box.width * grow,
+        height: box.height * grow,
+      });
+    }
+    return true;
   }
 
   // A picture of which little could be read if all of it was shown begins at its upper left part, readable.
@@ -249,7 +333,7 @@ function render({ model, el }) {
     }
     canvas.classList.toggle("gp-has-selection", Boolean(hit));
     for (const edge of /** @type {NodeListOf<SVGElement>} */ (svg.querySelectorAll("g.edge"))) {
-      edge.classList.toggle("gp-lit", Boolean(hit) && edge.dataset.ends.split("->").includes(id));
+      edge.classList.toggle("gp-lit", Boolean(hit) && edge.dataset.ends.split(/->| /).includes(id));
     }
     if (hit) {
       if (canvas.clientWidth && canvas.clientHeight) reveal(hit);
@@ -393,7 +477,7 @@ function render({ model, el }) {
   });
   canvas.addEventListener("dblclick", (event) => {
     const group = nodeOf(event) ?? event.target.closest("g.cluster");
-    if (group && !group.classList.contains("op")) toggle(group.id);
+    if (group && !group.classList.contains("op")) toggle(group.id, event);
   });
   canvas.addEventListener(
     "wheel",
@@ -447,10 +531,24 @@ function render({ model, el }) {
     }
   });
 
+  let told = [0, 0];
   // Boxes have no size before they are on the page, so that the overview of the first picture is drawn here.
   const resized = new ResizeObserver(() => {
-    if (!svg) return;
-    start();
+    const size = [Math.round(canvas.clientWidth), mostHeight()];
+    if (size[0] && size.some((length, i) => Math.abs(length - told[i]) > TOLD_PX)) {
+      told = size;
+      model.send({ type: "canvas", width: size[0], height: size[1] });
+    }
+    const { width, height } = sizeOf(canvas);
+    if (!svg || !width || !height) return;
+    const box = svg.viewBox.baseVal;
+    const scale = seen.width && seen.height ? Math.max(box.width / seen.width, box.height / seen.height) : 0;
+    if (!scale || wasWhole) start();
+    else {
+      Object.assign(box, { width: width * scale, height: height * scale });
+      showFrame();
+    }
+    seen = { width, height };
     drawMap();
   });
   resized.observe(canvas);

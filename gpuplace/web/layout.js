@@ -1,280 +1,349 @@
-// A small layered layout ("Sugiyama") for nested boxes, so that any scope can be opened where there is no kernel.
+// Where nested boxes and the lines between them go, so that any scope can be opened where there is no kernel.
 //
-// place(root, edges) sets x, y, w, h of every item, and of every frame `bends`, the points by which a long edge passes the
-// ranks between its ends. An item is {id, w, h} or {id, items: [...]}, a frame around items;
-// edges are [source id, target id]. Every frame is laid out alone and is one box for the frame around it:
-//   ranks by longest path (edges against a cycle are turned round), then orders by the mean position of neighbours, then
-//   positions near the neighbours. Items without an edge stand in rows below.
-// An edge between two frames' insides counts, in the frame around both, as an edge between the two.
+// place(root, edges, wanted) sets x, y, w, h of every item, and gives the way of every edge. An item is {id, w, h} or
+// {id, items: [...], label}, a frame around items; edges are [source id, target id]. Every frame is laid out alone, as
+// parts that lines connect (layered.js) packed beside each other, and is one box for the frame around it. An edge from
+// inside a frame leaves it by a port, a place on its upper or lower edge, and enters another by one: it passes every
+// frame on its way and no box. Its way is a list of points, {id, x, y}; where edges go the same way the ids are the same,
+// so that it can be drawn once.
+//
+// Shapes are chosen so that the whole fills the wanted width and height at a large scale. What was drawn before gives
+// the orders to begin with, and the shape of a frame stays while it is nearly as good as another.
 
-const GAP_X = 16;
-const GAP_Y = 44;
+import { GAP_X, layered, shapes } from "gpuplace/layered.js";
+import { ranks } from "gpuplace/ranks.js";
+
 const PAD = 12;
 const HEAD = 20;
-const ROW_WIDTH = 1100;
-const MOST_DUMMIES = 2500;
-const SWEEPS = 6;
+const MOST_PORTS = 4; // on an edge of a frame; where there were more, all lines share one
+const TRIED = 4; // shapes of a part that are laid out
+const PER_STRIP = 0.88;
+const STAYS = 0.5; // of the best score: a frame's former shape is kept
+const LARGEST = 1.2; // scale; a larger one makes nothing easier to read
 
-export function place(root, edges) {
+/**
+ * @param root the outermost frame.
+ * @param edges `[source id, target id]`.
+ * @param wanted width and height to fill; `before`, what the last call gave, and `named(id)`, what stood for an item then.
+ * @returns `{routes, places, shapes}`: a list of points for every edge (empty within one item), the place of every
+ *   item's middle in its frame, and the shapes of frames.
+ */
+export function place(root, edges, { width = 1200, height = 700, before = null, named = (id) => id } = {}) {
   const above = new Map();
+  const byId = new Map([[root.id, root]]);
   const index = (item) => {
     for (const child of item.items ?? []) {
       above.set(child.id, item);
+      byId.set(child.id, child);
       index(child);
     }
+    if (item.items) Object.assign(item, { pairs: new Map(), ports: new Map(), wires: new Map() });
   };
   index(root);
-  const byFrame = new Map();
-  for (const [src, dst] of edges) {
-    const pair = siblings(above, src, dst);
-    if (!pair) continue;
-    if (!byFrame.has(pair.frame.id)) byFrame.set(pair.frame.id, new Map());
-    byFrame.get(pair.frame.id).set(`${pair.src}\n${pair.dst}`, [pair.src, pair.dst]);
-  }
-  arrange(root, byFrame, 0);
+  const paths = edges.map(([src, dst]) => pathOf(above, byId, src, dst));
+  for (const path of paths) if (path) path.frame.pairs.set(`${path.a.id}\n${path.b.id}`, path);
+  for (const item of byId.values()) if (item.items) rankItems(item);
+  for (const path of paths) if (path) choosePorts(path);
+  const routes = paths.map((path) => (path ? wiresOf(path) : []));
+  const state = { width, height, before, named, places: new Map(), shapes: new Map() };
+  arrange(root, state, 0);
   shift(root, 0, 0);
-  return above;
+  return {
+    routes: routes.map((passed) => {
+      const points = passed.flatMap(pointsOf);
+      return points.filter(({ x, y }, i) => !i || Math.hypot(x - points[i - 1].x, y - points[i - 1].y) > 0.01);
+    }),
+    places: state.places,
+    shapes: state.shapes,
+  };
 }
 
-/** The two items of one frame in which an edge's ends lie; null for an edge inside one item. */
-export function siblings(above, src, dst) {
-  const path = (id) => {
-    const found = [id];
-    for (let frame = above.get(id); frame; frame = above.get(frame.id)) found.push(frame.id);
+/** The points of a wire, in an edge's direction. Points that wires share have one id. */
+function pointsOf({ frame, wire, isUp }) {
+  const points = wire.stations.flatMap(({ id, points }) =>
+    points.map(({ x, y }, i) => ({ id: `${frame.id} ${id} ${i}`, x: x + frame.left, y: y + frame.top }))
+  );
+  return isUp ? points.reverse() : points;
+}
+
+/** The way of an edge through frames: out of `out`, from a to b in the common frame, and into `into`. */
+function pathOf(above, byId, src, dst) {
+  const up = (id) => {
+    const found = [byId.get(id)];
+    for (let frame = above.get(id); frame; frame = above.get(frame.id)) found.push(frame);
     return found.reverse();
   };
-  const a = path(src);
-  const b = path(dst);
+  const [a, b] = [up(src), up(dst)];
   let depth = 0;
   while (depth < a.length && depth < b.length && a[depth] === b[depth]) depth += 1;
   if (depth >= a.length || depth >= b.length) return null;
-  return { frame: above.get(a[depth]), src: a[depth], dst: b[depth] };
+  return { frame: a[depth - 1], a: a[depth], b: b[depth], out: a.slice(depth).reverse(), into: b.slice(depth) };
 }
 
-function arrange(frame, byFrame, depth) {
-  for (const item of frame.items) if (item.items) arrange(item, byFrame, depth + 1);
-  const pairs = [...(byFrame.get(frame.id)?.values() ?? [])];
-  const size = layered(frame.items, pairs);
+function rankItems(frame) {
+  const position = new Map(frame.items.map((item, i) => [item.id, i]));
+  const next = frame.items.map(() => []);
+  for (const { a, b } of frame.pairs.values()) next[position.get(a.id)].push(position.get(b.id));
+  const rank = ranks(next);
+  frame.items.forEach((item, i) => (item.rank = rank[i]));
+}
+
+const isTurned = ({ a, b }) => a.rank > b.rank;
+
+/** Counts the ports that an edge asks for. */
+function choosePorts(path) {
+  const ask = (frames, way, side, other) => {
+    for (const frame of frames) {
+      const key = `${way} ${side}`;
+      if (!frame.ports.has(key)) frame.ports.set(key, new Map());
+      frame.ports.get(key).set(other.id, null);
+    }
+  };
+  ask(path.out.slice(1), "out", isTurned(path) ? "top" : "bottom", path.b);
+  ask(path.into.slice(0, -1), "into", isTurned(path) ? "bottom" : "top", path.a);
+}
+
+function portOf(frame, way, side, other) {
+  const ports = frame.ports.get(`${way} ${side}`);
+  const key = ports.size > MOST_PORTS ? "" : other.id;
+  const port = ports.get(key) ?? { id: `${frame.id} ${way} ${side} ${key}`, side, w: 8, h: 0 };
+  ports.set(key, port);
+  return port;
+}
+
+/** The wires that an edge passes, in order: `{frame, wire, isUp}`. */
+function wiresOf(path) {
+  const turned = isTurned(path);
+  const passed = [];
+  const add = (frame, upper, upperPort, lower, lowerPort, isUp) => {
+    const key = `${upper.id}\n${upperPort?.id ?? ""}\n${lower.id}\n${lowerPort?.id ?? ""}`;
+    if (!frame.wires.has(key)) frame.wires.set(key, { upper, upperPort, lower, lowerPort, stations: [] });
+    return { frame, wire: frame.wires.get(key), isUp };
+  };
+  const walk = (items, way, side, other) => {
+    let port = null;
+    const found = [];
+    for (const [i, item] of items.entries()) {
+      if (!i) continue;
+      const next = portOf(item, way, side, other);
+      const child = items[i - 1];
+      found.push(
+        side === "bottom"
+          ? add(item, child, port, next, null, way === "into")
+          : add(item, next, null, child, port, way === "out"),
+      );
+      port = next;
+    }
+    return { found, port };
+  };
+  const out = walk(path.out, "out", turned ? "top" : "bottom", path.b);
+  const into = walk([...path.into].reverse(), "into", turned ? "bottom" : "top", path.a);
+  passed.push(...out.found);
+  passed.push(
+    turned
+      ? add(path.frame, path.b, into.port, path.a, out.port, true)
+      : add(path.frame, path.a, out.port, path.b, into.port, false),
+  );
+  passed.push(...into.found.reverse());
+  return passed;
+}
+
+/** Lays out a frame, those in it first. */
+function arrange(frame, state, depth) {
+  for (const item of frame.items) if (item.items) arrange(item, state, depth + 1);
   const head = depth ? HEAD : 0;
-  for (const item of frame.items) {
-    item.x += PAD;
-    item.y += PAD + head;
+  const wires = [...frame.wires.values()];
+  for (const wire of wires) {
+    wire.upperAt = wire.upperPort ? wire.upperPort.x - wire.upper.w / 2 : 0;
+    wire.lowerAt = wire.lowerPort ? wire.lowerPort.x - wire.lower.w / 2 : 0;
   }
-  frame.bends = size.bends;
-  for (const points of frame.bends.values()) {
-    for (const point of points) {
-      point.x += PAD;
-      point.y += PAD + head;
+  const shapes = new Map();
+  state.shapes.set(frame.id, shapes);
+  const parts = partsOf(frame, wires, state);
+  for (const part of parts) arrangePart(part, state, depth, formerOf(part, frame, state), shapes);
+  const size = pack(parts, scaleOf(state, depth === 0));
+  for (const part of parts) {
+    for (const end of part.ends) {
+      end.x += PAD + part.x;
+      end.y += PAD + head + part.y + part.head;
+      if (end.item) [end.item.x, end.item.y] = [end.x, end.y];
+    }
+    for (const { wire } of part.wires) {
+      for (const { points } of wire.stations) {
+        for (const point of points) {
+          point.x += PAD + part.x;
+          point.y += PAD + head + part.y + part.head;
+        }
+      }
     }
   }
   frame.w = Math.max(size.w + 2 * PAD, depth ? 60 + 7 * (frame.label?.length ?? 0) : 0);
   frame.h = size.h + 2 * PAD + head;
+  for (const part of parts) {
+    for (const { wire, upper, lower } of part.wires) {
+      if (upper.side) wire.stations[0].points[0].y = 0;
+      if (lower.side) wire.stations.at(-1).points.at(-1).y = frame.h;
+    }
+    for (const end of part.ends) if (end.side) end.port.x = end.x;
+  }
+  for (const item of frame.items) {
+    state.places.set(item.id, { x: (item.x + item.w / 2) / frame.w, y: (item.y + item.h / 2) / frame.h });
+  }
+}
+
+/** How good a size is: the scale at which it fills what is wanted. */
+function scaleOf({ width, height }, isRoot) {
+  return (w, h) => Math.min(width / (w + 2 * PAD), height / (h + 2 * PAD), isRoot ? LARGEST : 1);
+}
+
+/** Parts of a frame that no line connects; what has lines to ports is one part. */
+function partsOf(frame, wires, state) {
+  const ends = new Map();
+  const prior = (item) => state.before?.places.get(item.id) ?? state.before?.places.get(state.named(item.id));
+  for (const item of frame.items) {
+    const { w, h, rank } = item;
+    ends.set(item, { id: item.id, w, h, rank, item, prior: prior(item)?.x, up: false, down: false });
+  }
+  const mains = [];
+  for (const ports of frame.ports.values()) {
+    for (const port of ports.values()) {
+      if (!port) continue;
+      ends.set(port, { id: port.id, w: port.w, h: 0, rank: 0, side: port.side, port });
+      mains.push(ends.get(port));
+    }
+  }
+  const group = new Map([...ends.values()].map((end) => [end, end]));
+  const top = (end) => {
+    while (group.get(end) !== end) {
+      group.set(end, group.get(group.get(end)));
+      end = group.get(end);
+    }
+    return end;
+  };
+  const join = (a, b) => group.set(top(a), top(b));
+  for (const port of mains) join(mains[0], port);
+  const lines = wires.map((wire) => {
+    const [upper, lower] = [ends.get(wire.upper), ends.get(wire.lower)];
+    upper.down = lower.up = true;
+    join(upper, lower);
+    return { wire, upper, lower, upperAt: wire.upperAt, lowerAt: wire.lowerAt };
+  });
+  // What only leaves the frame is low in it.
+  const lowest = Math.max(...frame.items.map((item) => item.rank));
+  const linked = new Set([...frame.pairs.values()].flatMap(({ a, b }) => [a, b]));
+  for (const end of ends.values()) if (end.item && !linked.has(end.item) && end.down && !end.up) end.rank = lowest;
+  const parts = new Map();
+  for (const end of ends.values()) {
+    if (!parts.has(top(end))) {
+      parts.set(top(end), { ends: [], wires: [], isMain: mains.length > 0 && top(end) === top(mains[0]) });
+    }
+    parts.get(top(end)).ends.push(end);
+  }
+  for (const line of lines) parts.get(top(line.upper)).wires.push(line);
+  return [...parts.values()];
+}
+
+/** The shape that a part had in the drawing before, with the strips of its items. */
+function formerOf(part, frame, { before, named }) {
+  const shapes = before?.shapes.get(frame.id);
+  if (!shapes) return null;
+  const known = new Map();
+  for (const { id, item } of part.ends) {
+    const found = item && (shapes.get(id) ?? shapes.get(named(id)));
+    if (found) known.set(id, found);
+  }
+  const [first] = known.values();
+  if (!first) return null;
+  const stripOf = new Map();
+  for (const [id, { shape, strip }] of known) if (shape === first.shape) stripOf.set(id, strip);
+  return { most: first.shape.most, strips: first.shape.strips, stripOf };
+}
+
+/** Lays a part out in the best shape that was tried, and notes it by its items. */
+function arrangePart(part, state, depth, former, shapesOf) {
+  if (part.ends.length === 1) {
+    const [end] = part.ends;
+    Object.assign(end, { x: 0, y: 0 });
+    Object.assign(part, { w: end.w, h: end.h, head: 0 });
+    return;
+  }
+  const fit = scaleOf(state, depth === 0);
+  const score = (w, h, { most, strips }) => fit(w, h) * PER_STRIP ** (strips - 1) * (most === Infinity ? 1 : 0.97);
+  const tried = shapes(part.ends, score).slice(0, TRIED);
+  if (former) tried.unshift(former);
+  const isGiven = part.ends.every((end) => end.side || end.prior !== undefined);
+  let best = null;
+  let last = null;
+  for (const shape of tried) {
+    const { w, h, head } = layered(part.ends, part.wires, shape, isGiven);
+    last = { shape, w, h: h + head, head, score: score(w, h + head, shape) / (shape === former ? STAYS : 1) };
+    if (!best || last.score > best.score) best = last;
+    if (best.score >= (depth ? 1 : LARGEST)) break;
+  }
+  if (last !== best) layered(part.ends, part.wires, best.shape, isGiven);
+  for (const { wire, ...line } of part.wires) wire.stations = line.stations;
+  Object.assign(part, { w: best.w, h: best.h, head: best.head });
+  for (const { id, item, strip } of part.ends) if (item) shapesOf.set(id, { shape: best.shape, strip });
+}
+
+/** Puts parts beside and below each other: the one with the ports, or else the largest, first, and rows beside or below it. */
+function pack(parts, fit) {
+  const [main, ...rest] = [...parts].sort((a, b) => Number(b.isMain) - Number(a.isMain) || b.w * b.h - a.w * a.h);
+  if (!main) return { w: 0, h: 0 };
+  const order = new Map(parts.map((part, i) => [part, i]));
+  rest.sort((a, b) => Math.round((b.h - a.h) / 60) || order.get(a) - order.get(b));
+  main.x = main.y = 0;
+  if (!rest.length) return { w: main.w, h: main.h };
+  const apart = 1.5 * GAP_X;
+  const area = rest.reduce((sum, part) => sum + (part.w + apart) * (part.h + apart), 0);
+  const widest = Math.max(...rest.map((part) => part.w));
+  const tries = [];
+  for (const stretch of [0.5, 0.75, 1, 1.3, 1.7, 2.2, 3, 4]) {
+    const width = Math.max(widest, Math.sqrt(area) * stretch);
+    const { w, h } = rows(rest, width);
+    const [besideW, besideH] = [main.w + apart + w, Math.max(main.h, h)];
+    tries.push({ width, x: main.w + apart, y: 0, w: besideW, h: besideH, score: fit(besideW, besideH) });
+  }
+  if (!main.isMain) {
+    for (const stretch of [0.7, 1, 1.4, 2, 3]) {
+      const width = Math.max(widest, main.w * stretch);
+      const { w, h } = rows(rest, width);
+      const [belowW, belowH] = [Math.max(main.w, w), main.h + apart + h];
+      tries.push({ width, x: 0, y: main.h + apart, w: belowW, h: belowH, score: fit(belowW, belowH) });
+    }
+  }
+  const best = tries.reduce((a, b) => (b.score > a.score || (b.score === a.score && b.w * b.h < a.w * a.h) ? b : a));
+  rows(rest, best.width, best);
+  return best;
+}
+
+/** Rows of parts, at most so wide; returns the size, and sets places where it is given one. */
+function rows(parts, most, at = null) {
+  const apart = 1.5 * GAP_X;
+  let [x, y, row, width] = [0, 0, 0, 0];
+  for (const part of parts) {
+    if (x && x + part.w > most + 0.5) {
+      x = 0;
+      y += row + apart;
+      row = 0;
+    }
+    if (at) [part.x, part.y] = [at.x + x, at.y + y];
+    x += part.w + apart;
+    row = Math.max(row, part.h);
+    width = Math.max(width, x - apart);
+  }
+  return { w: width, h: y + row };
 }
 
 function shift(frame, x, y) {
   frame.x = (frame.x ?? 0) + x;
   frame.y = (frame.y ?? 0) + y;
-  for (const points of frame.bends.values()) {
-    for (const point of points) {
-      point.x += frame.x;
-      point.y += frame.y;
-    }
-  }
-  for (const item of frame.items ?? []) {
+  [frame.left, frame.top] = [frame.x, frame.y];
+  for (const item of frame.items) {
     if (item.items) shift(item, frame.x, frame.y);
     else {
       item.x += frame.x;
       item.y += frame.y;
     }
   }
-}
-
-function layered(items, pairs) {
-  const position = new Map(items.map((item, i) => [item.id, i]));
-  const next = items.map(() => []);
-  const linked = new Set();
-  for (const [src, dst] of pairs) {
-    next[position.get(src)].push(position.get(dst));
-    linked.add(position.get(src)).add(position.get(dst));
-  }
-  const alone = items.filter((_, i) => !linked.has(i));
-  const rank = ranks(next, linked);
-  const layers = [];
-  const cells = [];
-  const cellOf = new Map();
-  const cell = (r, w, item) => {
-    const made = { r, w, item, x: 0, up: [], down: [], order: 0 };
-    cells.push(made);
-    (layers[r] ??= []).push(made);
-    return made;
-  };
-  for (const i of linked) cellOf.set(i, cell(rank[i], items[i].w, items[i]));
-  let dummies = 0;
-  /** @type {[string, any[]][]} */
-  const routes = [];
-  for (const [src, dst] of pairs) {
-    let [a, b] = [cellOf.get(position.get(src)), cellOf.get(position.get(dst))];
-    if (a.r > b.r) [a, b] = [b, a];
-    if (a.r === b.r) continue;
-    const isTurned = cellOf.get(position.get(src)) !== a;
-    const passed = [];
-    let last = a;
-    if (b.r - a.r > 1 && dummies + b.r - a.r < MOST_DUMMIES && b.r - a.r < 40) {
-      for (let r = a.r + 1; r < b.r; r += 1) {
-        const bend = cell(r, 6, null);
-        join(last, bend);
-        last = bend;
-        passed.push(bend);
-        dummies += 1;
-      }
-    }
-    join(last, b);
-    if (passed.length && !isTurned) routes.push([`${src}\n${dst}`, passed]);
-  }
-  order(layers);
-  coordinates(layers);
-  let y = 0;
-  let width = 0;
-  let left = Infinity;
-  for (const layer of layers) for (const c of layer) left = Math.min(left, c.x - c.w / 2);
-  for (const layer of layers) {
-    const height = Math.max(...layer.map((c) => c.item?.h ?? 0));
-    for (const c of layer) {
-      if (c.item) {
-        c.item.x = c.x - c.w / 2 - left;
-        c.item.y = y + Math.min((height - c.item.h) / 2, 20);
-      }
-      width = Math.max(width, c.x + c.w / 2 - left);
-      c.points = [{ x: c.x - left, y }, { x: c.x - left, y: y + height }];
-    }
-    y += height + GAP_Y;
-  }
-  const rows = shelves(alone, Math.max(width, Math.min(ROW_WIDTH, 300 + 40 * alone.length)), y);
-  const bends = new Map(routes.map(([key, passed]) => [key, passed.flatMap((c) => c.points)]));
-  return { w: Math.max(width, rows.w), h: Math.max(0, alone.length ? rows.h : y - GAP_Y), bends };
-}
-
-function join(a, b) {
-  a.down.push(b);
-  b.up.push(a);
-}
-
-/** Longest path from the sources, sources then moved next to their first consumer; edges against a cycle are ignored. */
-function ranks(next, linked) {
-  const count = next.length;
-  const state = new Uint8Array(count);
-  const back = new Set();
-  const sorted = [];
-  for (const start of linked) {
-    if (state[start]) continue;
-    const stack = [[start, 0]];
-    state[start] = 1;
-    while (stack.length) {
-      const top = stack[stack.length - 1];
-      const [node, edge] = top;
-      if (edge < next[node].length) {
-        top[1] += 1;
-        const to = next[node][edge];
-        if (state[to] === 1) back.add(node * count + to);
-        else if (!state[to]) {
-          state[to] = 1;
-          stack.push([to, 0]);
-        }
-      } else {
-        state[node] = 2;
-        sorted.push(node);
-        stack.pop();
-      }
-    }
-  }
-  sorted.reverse();
-  const rank = new Int32Array(count);
-  const before = new Int32Array(count);
-  const forward = (node) => next[node].filter((to) => !back.has(node * count + to));
-  for (const node of sorted) {
-    for (const to of forward(node)) {
-      rank[to] = Math.max(rank[to], rank[node] + 1);
-      before[to] += 1;
-    }
-  }
-  for (const node of sorted.reverse()) {
-    const after = forward(node);
-    if (!before[node] && after.length) rank[node] = Math.min(...after.map((to) => rank[to])) - 1;
-  }
-  return rank;
-}
-
-function order(layers) {
-  const number = (layer) => layer.forEach((c, i) => (c.order = i));
-  layers.forEach(number);
-  for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
-    const down = sweep % 2 === 0;
-    const turn = down ? layers : [...layers].reverse();
-    for (const layer of turn) {
-      for (const c of layer) {
-        const near = down ? c.up : c.down;
-        c.key = near.length ? near.reduce((sum, n) => sum + n.order, 0) / near.length : c.order;
-      }
-      layer.sort((a, b) => a.key - b.key || a.order - b.order);
-      number(layer);
-    }
-  }
-}
-
-function coordinates(layers) {
-  const gap = (a, b) => (a.w + b.w) / 2 + (a.item && b.item ? GAP_X : 8);
-  for (const layer of layers) {
-    let x = 0;
-    layer.forEach((c, i) => {
-      x = i ? layer[i - 1].x + gap(layer[i - 1], c) : c.w / 2;
-      c.x = x;
-    });
-    const middle = layer.length ? (layer[0].x + layer[layer.length - 1].x) / 2 : 0;
-    for (const c of layer) c.x -= middle;
-  }
-  for (let sweep = 0; sweep < 2 * SWEEPS; sweep += 1) {
-    const turn = sweep % 2 === 0 ? layers : [...layers].reverse();
-    for (const layer of turn) {
-      for (const c of layer) {
-        const near = sweep % 2 === 0 ? c.up : c.down;
-        const all = near.length ? near : [...c.up, ...c.down];
-        c.want = all.length ? all.reduce((sum, n) => sum + n.x, 0) / all.length : c.x;
-      }
-      settle(layer, gap);
-    }
-  }
-}
-
-/** Positions nearest to what is wanted, in this order and not nearer to each other than the gap (pooled means). */
-function settle(layer, gap) {
-  const pools = [];
-  let offset = 0;
-  layer.forEach((c, i) => {
-    if (i) offset += gap(layer[i - 1], c);
-    c.offset = offset;
-    let pool = { sum: c.want - offset, count: 1, cells: [c] };
-    while (pools.length && pools[pools.length - 1].sum / pools[pools.length - 1].count > pool.sum / pool.count) {
-      const last = pools.pop();
-      pool = { sum: last.sum + pool.sum, count: last.count + pool.count, cells: [...last.cells, ...pool.cells] };
-    }
-    pools.push(pool);
-  });
-  for (const pool of pools) for (const c of pool.cells) c.x = pool.sum / pool.count + c.offset;
-}
-
-function shelves(items, most, top) {
-  let [x, y, row, width] = [0, top, 0, 0];
-  for (const item of items) {
-    if (x && x + item.w > most) {
-      x = 0;
-      y += row + GAP_X;
-      row = 0;
-    }
-    item.x = x;
-    item.y = y;
-    x += item.w + GAP_X;
-    row = Math.max(row, item.h);
-    width = Math.max(width, x - GAP_X);
-  }
-  return { w: width, h: y + row };
 }

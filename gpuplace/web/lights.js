@@ -95,8 +95,9 @@ export function lightControls(model) {
     }
     const links = new Set(lit.links ?? []);
     for (const edge of svg.querySelectorAll("g.edge")) {
-      edge.classList.toggle("gp-on", isOn && links.has(edge.dataset.ends));
-      edge.classList.toggle("gp-off", isOn && !links.has(edge.dataset.ends));
+      const isLit = isOn && edge.dataset.ends.split(" ").some((pair) => links.has(pair));
+      edge.classList.toggle("gp-on", isLit);
+      edge.classList.toggle("gp-off", isOn && !isLit);
     }
   }
 

@@ -12,7 +12,9 @@ import gpuplace as tf
 from gpuplace.jupyter import render
 from gpuplace.jupyter.explorer.views import STYLE
 from gpuplace.jupyter.pictures import legend_chips, picture_sheet
+from gpuplace.picture.outline import outline
 from gpuplace.tables.palette import device_style
+from gpuplace.tables.placement_view import view_of
 from gpuplace.web.modules import widget_module
 from tests.jupyter.programs import layered, towers
 
@@ -26,7 +28,13 @@ const text = %(script)s;
 const { default: view } = await import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
 const state = %(state)s;
 window.sent = [];
-const model = { get: (key) => state[key], on: () => {}, send: (message) => window.sent.push(message) };
+const heard = {};
+const on = (event, callback) => (heard[event] ??= []).push(callback);
+const model = { get: (key) => state[key], on, send: (message) => window.sent.push(message) };
+window.change = (name, value) => {
+  state[name] = value;
+  for (const callback of heard[`change:${name}`] ?? []) callback();
+};
 view.render({ model, el: document.getElementById("el") });
 </script></body></html>"""
 
@@ -48,8 +56,14 @@ def page_of(browser, placement, opened=None, theme="light", **options):
         "notice": "",
         "selected_box": "",
     }
+    return page_with(browser, state, theme)
+
+
+def page_with(browser, state, theme="light", width=1300, height=760):
+    """A page that shows a picture whose widget has this state."""
+    state = {name: value for name, value in state.items() if not name.startswith("_")}
     script = in_script(widget_module("gpuplace/graph_view.js"))
-    page = browser.new_page(viewport={"width": 1300, "height": 760}, accept_downloads=True)
+    page = browser.new_page(viewport={"width": width, "height": height}, accept_downloads=True)
     errors = page.errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.set_content(PAGE % {"theme": theme, "style": STYLE, "script": script, "state": in_script(state)})
@@ -83,14 +97,15 @@ def test_the_overview_shows_while_something_is_out_of_sight(page, screenshots):
     page.mouse.click(box["x"] + box["width"] - 3, box["y"] + 3)
     after = page.evaluate("document.querySelector('.gp-canvas > svg').viewBox.baseVal.x")
     assert after > before
-    assert page.evaluate("window.sent") == []
+    assert page.evaluate("window.sent.filter((message) => message.type !== 'canvas')") == []
     page.get_by_role("button", name="Fit the whole picture").click()
     assert not overview.is_visible()
 
 
 def test_a_picture_too_large_to_be_read_begins_readable(browser, screenshots):
     placement = tf.place(layered(60), machine="2x Tesla K40c")
-    page = page_of(browser, placement, ["tower_0"])
+    stretches = [path for path in outline(view_of(placement)).paths if path.startswith("tower_0/") and "…" in path]
+    page = page_of(browser, placement, ["tower_0", *stretches])
     assert page.locator("g.node.scope, g.node.op").count() > 50
     heights = page.evaluate(
         "[...document.querySelectorAll('.gp-canvas g.node.scope')].map((g) => g.getBoundingClientRect().height)"
@@ -151,5 +166,32 @@ def test_every_text_can_be_read_on_what_is_below_it(browser, theme, screenshots)
         }).map((group) => group.id)"""
     )
     assert outside == []
+    assert page.errors == []
+    page.close()
+
+
+def test_what_is_unfolded_stays_under_the_pointer(browser):
+    """Python lays the picture out again; the script shows the same place of it."""
+    placement = tf.place(layered(12), machine="2x Tesla K40c")
+    svg = {
+        opened: render.sheet_svg(picture_sheet(placement, opened), legend=False, transparent=True)
+        for opened in ((), ("tower_1",))
+    }
+    page = page_of(browser, placement, [])
+    box = page.locator("g.node[aria-label^=tower_1]")
+    number = box.get_attribute("id")[1:]
+    at = box.bounding_box()
+    x, y = at["x"] + at["width"] / 2, at["y"] + at["height"] / 2
+    page.mouse.dblclick(x, y)
+    assert page.evaluate("window.sent.at(-1)") == {"type": "toggle", "id": f"s{number}"}
+    page.evaluate("(svg) => window.change('svg', svg)", svg[("tower_1",)])
+    frame = page.locator(f"g.cluster#c{number}").bounding_box()
+    assert frame["x"] < x < frame["x"] + frame["width"] and frame["y"] < y < frame["y"] + frame["height"]
+    x, y = frame["x"] + 5, frame["y"] + 5
+    page.mouse.dblclick(x, y)
+    assert page.evaluate("window.sent.at(-1)") == {"type": "toggle", "id": f"c{number}"}
+    page.evaluate("(svg) => window.change('svg', svg)", svg[()])
+    at = box.bounding_box()
+    assert abs(at["x"] + at["width"] / 2 - x) < 3 and abs(at["y"] + at["height"] / 2 - y) < 3
     assert page.errors == []
     page.close()

@@ -92,18 +92,20 @@ def test_ten_thousand_nodes(opened):
     placement = tf.place(training(), "4x Tesla K20m")
     other = tf.place(training(), "2x Tesla K20m", tf.ConfigProto(allow_soft_placement=True))
     page = opened(placement, "large", against=other, against_text="2x Tesla K20m")
-    assert len(placement) > 8_000 and boxes(page).count() <= 10
+    assert len(placement) > 8_000 and boxes(page).count() <= 30
+    page.get_by_role("button", name="Fold all").click()
+    expect(boxes(page)).to_have_count(5)
     boxes(page).filter(has_text="tower_1").dblclick()
     expect(page.locator("#graph g.cluster")).to_contain_text("tower_1")
-    bundle = page.locator("#graph g.bundle")
-    expect(bundle).to_contain_text("× 190")
-    bundle.focus()
+    stretch = boxes(page).filter(has_text="layer_189")
+    expect(stretch).to_contain_text("… layer_189")
+    stretch.focus()
     page.keyboard.press("Enter")
-    expect(boxes(page).filter(has_text="layer_189")).to_have_count(1)
+    expect(boxes(page).filter(has_text="… layer_189")).to_have_count(1)
     assert boxes(page).count() <= 300
     page.shoot("opened")
     page.get_by_role("button", name="Fold all").click()
-    expect(boxes(page)).to_have_count(4)
+    expect(boxes(page)).to_have_count(5)
     find = page.get_by_label("Find an op by regular expression")
     find.fill("tower_2/layer_150/w$")
     find.press("Enter")
@@ -197,7 +199,7 @@ def test_a_large_graph_is_lit_quickly(opened):
     print("9,124 nodes on the report page: lit and laid out after", times, "ms")
     page.get_by_label("Light up", exact=True).select_option("inputs")
     expect(page.locator(".gp-lit-text")).to_contain_text("nodes on GPU:2; no copy between devices")
-    expect(page.locator("#graph .gp-badge").filter(has_text="of 2,").first).to_be_visible()
+    expect(page.locator("#graph .gp-badge").filter(has_text=" of ").first).to_be_visible()
     page.shoot("inputs")
 
 
@@ -351,6 +353,7 @@ def test_the_timeline_of_a_measured_step(opened):
     expect(page.locator(".gp-why h3")).to_have_text("tower_1/layer_2/out")
     expect(page.locator("#graph g.node.gp-selected")).to_contain_text("out")
     page.shoot("node")
+    page.get_by_role("button", name="Fit the whole picture").click()
     boxes(page).filter(has_text="total").click()
     expect(said).to_contain_text("total (AddN) on CPU:0")
     expect(said).to_contain_text("last to come: 256 B copy of tower_")

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuplace.picture.drawing import HARD_CAP, draw
+from gpuplace.picture.outline import outline
 from gpuplace.tables.placement_view import PlacementView
-from gpuplace.tables.scopes import scope_tree
 from tests.tables.views import LOCAL, MACHINE, towers, training
 
 
@@ -72,14 +72,15 @@ def test_a_large_graph_is_folded_and_opens_step_by_step():
     assert box_named(closed, "gradients").nodes == 2000
     assert dict(box_named(closed, "gradients").shares) == {f"{LOCAL}GPU:{i}": 500 for i in range(4)}
     opened = draw(view, ["tower_0/layer_3"])
-    assert [cluster.path for cluster in opened.clusters] == ["tower_0", "tower_0/layer_3"]
+    around = ["tower_0", "tower_0/layer_0 … layer_3", "tower_0/layer_3"]
+    assert [cluster.path for cluster in opened.clusters] == around
     assert sum(box.kind == "op" for box in opened.boxes) == 10
-    assert opened.opened == ("tower_0", "tower_0/layer_3")
+    assert opened.opened == tuple(around)
 
 
 def test_long_edges_between_open_scopes_become_stubs():
     view = training(towers=2, layers=5, ops=4)
-    tree = scope_tree(view)
+    tree = outline(view)
     drawing = draw(view, tree.paths[1:])
     ids = {box.id: box for box in drawing.boxes}
     assert drawing.stubs
@@ -91,7 +92,9 @@ def test_long_edges_between_open_scopes_become_stubs():
 
 
 def test_repeated_scopes_become_one_bundle_where_there_are_too_many():
-    view = training(towers=3, layers=400, ops=2)
+    graph = training(towers=3, layers=400, ops=2)
+    rows = zip(graph.names, map(graph.op_type_of, range(len(graph))), strict=True)
+    view = PlacementView.of_columns([(name, kind, "", MACHINE[0]) for name, kind in rows])  # as in a log
     drawing = draw(view, ["tower_1"])
     (bundle,) = [box for box in drawing.boxes if box.kind == "bundle"]
     assert (bundle.label, bundle.copies, bundle.nodes) == ("layer_0 … layer_399", 400, 800)
@@ -132,7 +135,7 @@ def test_every_node_is_in_one_box_and_nothing_exceeds_the_cap(found, data):
         [(found[i], 0, found[i + 1], 0) for i in range(len(found) - 1)],
         devices=MACHINE,
     )
-    opened = data.draw(st.none() | st.lists(st.sampled_from(scope_tree(view).paths)))
+    opened = data.draw(st.none() | st.lists(st.sampled_from(outline(view).paths)))
     cap = data.draw(st.sampled_from([4, 20, 300]))
     drawing = draw(view, opened, hard_cap=cap)
     assert len(drawing.boxes) <= cap

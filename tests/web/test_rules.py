@@ -12,11 +12,15 @@ PYTHON = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*
 SCRIPTS = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.js"))
 
 
+OF_ONE = {"widest", "shelved_from"}
+"""What Python alone decides, for the page too."""
+
+
 @pytest.mark.parametrize("section", ["folding", "text", "box", "line", "units", "lights", "tables"])
 def test_every_rule_is_read_by_both(section):
     for name in RULES[section]:
         assert f'["{name}"]' in PYTHON, name
-        assert re.search(rf"\b{name}\b", SCRIPTS), name
+        assert name in OF_ONE or re.search(rf"\b{name}\b", SCRIPTS), name
 
 
 def test_every_word_is_said_and_every_word_that_is_said_is_there():

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from gpuplace.picture.drawing import Box, Drawing
+from gpuplace.picture.outline import outline
 from gpuplace.tables.attr_text import attr_rows
 from gpuplace.tables.palette import chip_look
 from gpuplace.tables.placement_view import PlacementView, view_of
-from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import counted
 from gpuplace.web.rules import RULES, words
 
@@ -46,8 +46,8 @@ def _op_detail(placement: Any, view: PlacementView, node: int) -> dict[str, Any]
     inputs = _unique(view, view.src[np.flatnonzero(view.dst == node)])
     outputs = _unique(view, view.dst[np.flatnonzero(view.src == node)])
     request = view.request_of(node)
-    scope = int(scope_tree(view).scope_of[node])
-    path = scope_tree(view).paths[scope]
+    scope = int(outline(view).scope_of[node])
+    path = outline(view).paths[scope]
     device = view.device_of(node)
     card = {
         "name": view.names[node],

@@ -31,6 +31,7 @@ from gpuplace.jupyter.explorer.as_python import placement_code, settings_code
 from gpuplace.jupyter.explorer.comparison import Comparison
 from gpuplace.jupyter.explorer.controls import PRESETS, fields_of
 from gpuplace.jupyter.explorer.explorer_views import TABS, Views
+from gpuplace.jupyter.explorer.folding import unfolded
 from gpuplace.jupyter.explorer.lights import Lights
 from gpuplace.jupyter.explorer.remedies import remedies
 from gpuplace.jupyter.explorer.switches import Switches
@@ -38,9 +39,9 @@ from gpuplace.jupyter.explorer.views import ControlsView
 from gpuplace.jupyter.explorer.what_if import WhatIf
 from gpuplace.jupyter.frames.placement_frames import placement_frame
 from gpuplace.jupyter.pictures import placement_picture
+from gpuplace.picture.outline import outline
 from gpuplace.tables import html
 from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import placement_text, searcher, summary_text
 
 __all__ = ["PRESETS", "Explorer", "explore"]
@@ -244,30 +245,38 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         return False
 
     def toggle(self, box_id: str) -> None:
-        """Unfolds a box (``s3``: scope 3) or folds an open scope (``c3``)."""
+        """Unfolds a box (``s3``: scope 3), which only adds boxes, or folds an open scope (``c3``)."""
         drawing = self._views.drawing
         if drawing is None:
             return
-        tree = scope_tree(view_of(self.placement))
+        tree = outline(view_of(self.placement))
         if box_id.startswith("c"):
-            path = tree.paths[int(box_id[1:])]
+            folded = tree.is_below(int(box_id[1:]))
             self.opened = tuple(
-                key for key in drawing.opened if key != path and not key.startswith(f"{path}/")
+                key for key in drawing.opened if key not in tree.index or not folded[tree.index[key]]
             )
             return
         name = self._name_of_box(box_id)
         is_op = name in view_of(self.placement).index
         if name and (not is_op or (name in tree.index and box_id.startswith("s"))):
-            self.opened = (*drawing.opened, name)
+            self.opened = unfolded(drawing, [name])
+
+    def unfold(self) -> None:
+        """Opens the scopes that open by themselves; where all of them are, the next level as far as it fits.
+
+        Nothing that is open is closed.
+        """
+        if self._views.drawing is not None:
+            self.opened = unfolded(self._views.drawing)
 
     # --------------------------------------------------------------------------------------------------- what is set
 
     @traitlets.validate("opened")
     def _check_opened(self, proposal: Any) -> Any:
         if proposal.value is not None and self.placement is not None:
-            known = scope_tree(view_of(self.placement)).index
+            tree = outline(view_of(self.placement))
             for path in proposal.value:
-                if path not in known and "*" not in path and "/:" not in path:
+                if tree.position(path) is None and "*" not in path and "/:" not in path:
                     raise ValueError(f"There is no name scope {path!r}")
         return proposal.value
 
@@ -290,7 +299,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         if not name or self.placement is None:
             return name
         view = view_of(self.placement)
-        if name in view.index or name in scope_tree(view).index or "*" in name or "/:" in name:
+        if name in view.index or outline(view).position(name) is not None or "*" in name or "/:" in name:
             return name
         raise ValueError(f"There is no op and no name scope {name!r}")
 
@@ -310,8 +319,10 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                     self._reveal(name)
                 case {"type": "toggle", "id": str(box)}:
                     self.toggle(box)
-                case {"type": "fold", "how": how}:
-                    self.opened = () if how == "all" else None
+                case {"type": "fold", "how": "all"}:
+                    self.opened = ()
+                case {"type": "fold", "how": "auto"}:
+                    self.unfold()
                 case {"type": "find", "text": str(text)}:
                     self.find(text)
                 case {"type": "light"}:
@@ -326,8 +337,18 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                     self._act(action)
                 case {"type": "code"}:
                     widget.send({"type": "code", "text": self.as_python()})
+                case {"type": "canvas", "width": int(width), "height": int(height)}:
+                    self._canvas_heard(width, height)
                 case {"type": "ping", "number": number}:
                     widget.send({"type": "pong", "number": number})
+
+    def _canvas_heard(self, width: int, height: int) -> None:
+        """Fits the picture to a page that says how large it is."""
+        canvas = tuple(float(min(max(size, 300), 4000)) for size in (width, height))
+        if canvas != self._views.canvas:
+            self._views.canvas = canvas
+            self._views.show_picture(self.opened, self.colour)
+            self._show_selection()
 
     def _act(self, action: str) -> None:
         """Does what a button says."""
@@ -353,10 +374,10 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
             view = view_of(self.placement)
             node = view.index.get(name)
             if node is not None and drawing.boxes[int(drawing.box_of[node])].kind != "op":
-                tree = scope_tree(view)
+                tree = outline(view)
                 path = tree.paths[tree.scope_of[node]]
                 if path and path not in drawing.opened:
-                    self.opened = (*drawing.opened, path)
+                    self.opened = unfolded(drawing, [path])
             self.selected = name
 
     # --------------------------------------------------------------------------------------------------- what is shown
@@ -390,7 +411,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         self._views.show_status(remedies(state))
         if self.placement is not None and self.selected:
             view = view_of(self.placement)
-            if self.selected not in view.index and self.selected not in scope_tree(view).index:
+            if self.selected not in view.index and outline(view).position(self.selected) is None:
                 self.selected = ""
         self._views.show_picture(self.opened, self.colour)
         self._views.fill()

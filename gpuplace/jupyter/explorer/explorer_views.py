@@ -39,6 +39,10 @@ TABS = ("Table", "Copies", "Memory", "Timeline", "Errors", "Compare", "Devices",
 """Views that share a place, in order."""
 
 
+CANVAS = (760.0, 540.0)
+"""Width and height in points of the picture, until the page says how large it is."""
+
+
 class Views:
     """The widgets of the views and what they show.
 
@@ -61,6 +65,7 @@ class Views:
         self.remedies: list[Remedy] = []
         self.run_metadata: Any = None
         self._selected = ""
+        self.canvas = CANVAS
         self.graph = GraphView()
         self.status = PanelView()
         self.nodes = TableModel(NodeRows.columns, "Nodes and their devices", on_select)
@@ -113,6 +118,7 @@ class Views:
             colour=colour,
             against=self.comparison.before,
             run_metadata=self.run_metadata,
+            canvas=self.canvas,
         )
         self.drawing = sheet.drawing
         with graph.hold_sync():
@@ -121,7 +127,9 @@ class Views:
             graph.summary = f"Placement graph. {summary_text(placement)}"
             graph.stale = self.what_if.is_stale
             try:
-                graph.svg = render.sheet_svg(sheet, legend=False, transparent=True, time_limit_s=5.0)
+                graph.svg = render.sheet_svg(
+                    sheet, legend=False, transparent=True, canvas=self.canvas, time_limit_s=5.0
+                )
             except render.LayoutTimeout:
                 graph.notice = "This picture takes too long to lay out: fold some name scopes."
                 graph.svg = ""

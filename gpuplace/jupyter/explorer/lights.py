@@ -11,6 +11,7 @@ from gpuplace.jupyter.explorer.details import box_of_name
 from gpuplace.jupyter.explorer.explorer_views import Views
 from gpuplace.jupyter.explorer.what_if import WhatIf
 from gpuplace.picture.lighting import LIGHTS, Lit, lights_for, lit_boxes, lit_by
+from gpuplace.picture.outline import outline
 from gpuplace.tables.dependency_trace import TRACES
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scopes import scope_tree
@@ -85,9 +86,9 @@ class Lights(traitlets.HasTraits):
         node = view.index.get(name)
         if node is not None:
             return np.array([node], dtype=np.int64)
-        tree = scope_tree(view)
-        if name and name in tree.index:
-            return np.flatnonzero(tree.is_inside(tree.index[name]))
+        tree = outline(view)
+        if name and (scope := tree.position(name)) is not None:
+            return np.flatnonzero(tree.is_inside(scope))
         drawing = self._views.drawing
         if not name or drawing is None or (box := box_of_name(drawing, view, name)) is None:
             return np.zeros(0, dtype=np.int64)

@@ -1,6 +1,19 @@
 // Which boxes there are for the scopes that are open, as gpuplace/picture/drawing.py decides it, and the lines between them.
 
-import { children, copySet, COUNT, DATA, direct, E, guilty, N, requestOf, S, unmet } from "gpuplace/page/columns.js";
+import {
+  children,
+  copySet,
+  COUNT,
+  DATA,
+  direct,
+  E,
+  guilty,
+  N,
+  requestOf,
+  S,
+  shelfOf,
+  unmet,
+} from "gpuplace/page/columns.js";
 import { RULES } from "gpuplace/rules.js";
 
 const { most_boxes: MOST_BOXES, bundle_from: BUNDLE_FROM, least_alike: LEAST_ALIKE } = RULES.folding;
@@ -13,8 +26,12 @@ const { most_boxes: MOST_BOXES, bundle_from: BUNDLE_FROM, least_alike: LEAST_ALI
  *   count?: number, unmet?: number, guilty?: number, requests?: Set<string>, shares?: number[][]}} Box
  */
 
-/** Boxes for the open scopes and bundles, and the box of each node. */
-export function boxesOf(opened, unbundled) {
+/**
+ * Boxes for the open scopes and bundles, and the box of each node.
+ *
+ * @param before boxes that are to stay where their scopes are open still, however many others there are.
+ */
+export function boxesOf(opened, unbundled, before = []) {
   const shown = new Int32Array(S.name.length).fill(-1); // the closed scope that stands for a scope, -1 where it is open
   const isOpen = S.name.map((_, s) => s === 0 || opened.has(s));
   for (let s = 1; s < S.name.length; s += 1) {
@@ -29,6 +46,10 @@ export function boxesOf(opened, unbundled) {
   const boxes = [];
   const wide = [...open].sort((a, b) => children[b].length + direct[b].length - children[a].length - direct[a].length);
   const fair = Math.max(1, Math.floor(MOST_BOXES / Math.max(1, wide.length)));
+  const stay = new Set(before.map((box) => box.id));
+  const stayIn = new Map();
+  for (const { parent } of before) stayIn.set(parent, (stayIn.get(parent) ?? 0) + 1);
+  wide.sort((a, b) => Number(stayIn.has(b)) - Number(stayIn.has(a)));
   for (const s of wide) {
     const closed = children[s].filter((c) => shown[c] >= 0);
     /** @type {Box[]} */
@@ -42,7 +63,7 @@ export function boxesOf(opened, unbundled) {
     if (total <= Math.min(MOST_BOXES, BUNDLE_FROM)) {
       plain(closed, direct[s]);
     } else {
-      const before = closed.length + direct[s].length;
+      const count = closed.length + direct[s].length;
       const runs = new Map();
       const single = [];
       for (const c of closed) {
@@ -65,16 +86,18 @@ export function boxesOf(opened, unbundled) {
       }
       for (const [key, nodes] of same) {
         if (nodes.length >= LEAST_ALIKE && !unbundled.has(key)) {
-          made.push({ kind: "bundle", id: key, key, scopes: [], nodes, parent: s });
+          made.push({ kind: "bundle", id: `m${nodes[0]}`, key, scopes: [], nodes, parent: s });
         } else plain([], nodes);
       }
-      const room = Math.max(fair, MOST_BOXES - (total - before));
+      const least = stayIn.size ? stayIn.get(s) ?? 1 : fair;
+      const room = Math.max(least, MOST_BOXES - (total - count));
       if (made.length > room) {
+        made.sort((a, b) => Number(stay.has(b.id)) - Number(stay.has(a.id)));
         const rest = made.splice(room - 1);
         const all = { scopes: rest.flatMap((box) => box.scopes), nodes: rest.flatMap((box) => box.nodes) };
         made.push({ kind: "bundle", id: `r${s}`, key: "", rest: true, parent: s, ...all });
       }
-      total -= before - made.length;
+      total -= count - made.length;
     }
     boxes.push(...made);
   }
@@ -107,7 +130,7 @@ export function linksOf(boxes, boxOf) {
   const found = new Map();
   for (let e = 0; e < E.src.length; e += 1) {
     const [a, b] = [boxOf[E.src[e]], boxOf[E.dst[e]]];
-    if (a === b) continue;
+    if (a === b || shelfOf[N.scope[E.src[e]]] !== shelfOf[N.scope[E.dst[e]]]) continue;
     const key = a * boxes.length + b;
     let link = found.get(key);
     if (!link) {
@@ -124,21 +147,14 @@ export function linksOf(boxes, boxOf) {
   return [...found.values()];
 }
 
-/** Lines with one pair of ends become one. */
-export function merged(links, ends) {
-  const found = new Map();
+/** What several lines carry, as one line. */
+export function together(links) {
+  const all = { src: "", dst: "", tensors: 0, controls: 0, sent: new Set(), edges: [] };
   for (const link of links) {
-    const [src, dst] = ends(link);
-    const key = `${src} ${dst}`;
-    const known = found.get(key);
-    if (!known) {
-      found.set(key, { ...link, src, dst });
-      continue;
-    }
-    known.tensors += link.tensors;
-    known.controls += link.controls;
-    known.sent = new Set([...known.sent, ...link.sent]);
-    known.edges = [...known.edges, ...link.edges].slice(0, 2);
+    all.tensors += link.tensors;
+    all.controls += link.controls;
+    for (const key of link.sent) all.sent.add(key);
+    if (all.edges.length < 2) all.edges.push(...link.edges);
   }
-  return [...found.values()];
+  return all;
 }

@@ -11,7 +11,11 @@ export const COUNT = N.name.length;
 export const unmet = new Set(N.unmet);
 export const guilty = new Set(N.guilty);
 export const paths = S.name.map(() => "");
-for (let s = 1; s < paths.length; s += 1) paths[s] = paths[S.parent[s]] + (S.parent[s] ? "/" : "") + S.name[s];
+const added = new Set(S.added); // shelves and stretches, which are no part of names
+for (let s = 1; s < paths.length; s += 1) {
+  const above = paths[S.parent[s]];
+  paths[s] = added.has(s) ? above : above + (above ? "/" : "") + S.name[s];
+}
 export const nameOf = (n) => {
   const path = paths[N.scope[n]];
   return N.name[n] === null ? path : path ? `${path}/${N.name[n]}` : N.name[n];
@@ -24,7 +28,7 @@ export const nodeAt = (name) => {
   }
   return nameIndex.get(name) ?? -1;
 };
-export const localName = (n) => (N.name[n] === null ? `(${S.name[N.scope[n]]})` : N.name[n]);
+export const localName = (n) => (N.name[n] === null ? `(${paths[N.scope[n]].split("/").pop()})` : N.name[n]);
 export const typeOf = (n) => DATA.types[N.type[n]];
 export const requestOf = (n) => DATA.requests[N.request[n]];
 export const deviceAt = (d) => DATA.devices[d < 0 ? DATA.devices.length - 1 : d];
@@ -47,6 +51,10 @@ export const children = S.name.map(() => []);
 export const direct = S.name.map(() => []);
 for (let s = 1; s < S.name.length; s += 1) children[S.parent[s]].push(s);
 for (let n = 0; n < COUNT; n += 1) direct[N.scope[n]].push(n);
+/** The shelf that each scope is or lies on, 0 for the network's. */
+export const shelfOf = new Int32Array(S.name.length);
+for (const s of S.shelves) shelfOf[s] = s;
+for (let s = 1; s < S.name.length; s += 1) shelfOf[s] ||= shelfOf[S.parent[s]];
 export const inside = new Int32Array(S.name.length);
 for (let n = 0; n < COUNT; n += 1) inside[N.scope[n]] += 1;
 for (let s = S.name.length - 1; s > 0; s -= 1) inside[S.parent[s]] += inside[s];

@@ -113,7 +113,7 @@ export function litBoxes(lit, drawn) {
   for (let e = 0; e < E.src.length; e += 1) {
     if (!lit.edges[e]) continue;
     const [a, b] = [drawn.boxOf[E.src[e]], drawn.boxOf[E.dst[e]]];
-    if (a !== b) links.add(drawn.endsOf(drawn.boxes[a].id, drawn.boxes[b].id));
+    if (a !== b) links.add(`${drawn.boxes[a].id}->${drawn.boxes[b].id}`);
   }
   const starts = [...new Set(lit.starts.map((n) => drawn.boxes[drawn.boxOf[n]].id))];
   return { what: lit.what, text: lit.text, boxes, links: [...links], starts };

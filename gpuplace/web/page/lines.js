@@ -1,43 +1,117 @@
 // Lines of the page's picture, and places for their labels.
 
 import { escaped, widthOf } from "gpuplace/page/svg.js";
+import { together } from "gpuplace/page/boxes.js";
 import { linkLook } from "gpuplace/page/words.js";
 import { RULES } from "gpuplace/rules.js";
 
 const { copy: COPY, edge: EDGE } = RULES.colours.themes.light;
 const LINE = RULES.line;
 
-/** A curve through the points, upright at each. */
-export function wireOf(link, a, b, bends) {
+const TURN = 6; // radius of a corner
+const ARROW = 5;
+
+/**
+ * The lines of some links: what several go along is one line, with what all of them carry.
+ *
+ * @param links from one box to another.
+ * @param routes the points of each, `{id, x, y}`; see layout.js.
+ */
+export function wiresOf(links, routes) {
+  const along = new Map();
+  routes.forEach((points, l) => {
+    for (let i = 1; i < points.length; i += 1) {
+      const key = `${points[i - 1].id}>${points[i].id}`;
+      if (!along.has(key)) along.set(key, []);
+      along.get(key).push(l);
+    }
+  });
+  const texts = new Map([...along].map(([key, list]) => [key, list.join()]));
+  const wires = new Map();
+  for (const points of routes) {
+    let first = 0;
+    for (let i = 1; i < points.length; i += 1) {
+      const here = `${points[i - 1].id}>${points[i].id}`;
+      const next = i + 1 < points.length ? texts.get(`${points[i].id}>${points[i + 1].id}`) : "";
+      if (next === texts.get(here)) continue;
+      const key = `${points[first].id}|${here}`;
+      if (!wires.has(key)) {
+        const isEnd = i === points.length - 1;
+        const of = along.get(here).map((l) => links[l]);
+        wires.set(key, {
+          ends: of,
+          link: of.length > 1 ? together(of) : of[0],
+          points: points.slice(first, i + 1),
+          isEnd,
+        });
+      }
+      first = i;
+    }
+  }
+  return labelled([...wires.values()].map(wireOf));
+}
+
+/** Links that go one way have one label, on the longest of their lines. */
+function labelled(wires) {
+  const longest = new Map();
+  for (const wire of wires) {
+    const key = wire.title;
+    if (wire.look.label.length && wire.samples.length > (longest.get(key)?.samples.length ?? 0)) longest.set(key, wire);
+  }
+  for (const wire of wires) wire.label = longest.get(wire.title) === wire ? wire.look.label : [];
+  return wires;
+}
+
+/** A line through points: straight where they are above or beside each other, else a curve that is upright at both. */
+function wireOf({ ends, link, points, isEnd }) {
   const look = linkLook(link);
   const colour = look.kind === "copy" ? COPY : EDGE;
-  const isBack = b.y < a.y + a.h;
-  const points = isBack
-    ? [{ x: a.x + a.w, y: a.y + a.h / 2 }, { x: b.x + b.w + 5, y: b.y + b.h / 2 }]
-    : [{ x: a.x + a.w / 2, y: a.y + a.h }, ...bends.filter((p) => p.y >= a.y + a.h && p.y <= b.y), {
-      x: b.x + b.w / 2,
-      y: b.y - 5,
-    }];
-  const segments = points.slice(1).map((to, i) => {
-    const from = points[i];
-    const bow = isBack ? Math.max(30, Math.abs(to.y - from.y) / 4) : Math.min(60, (to.y - from.y) / 2);
-    return isBack
-      ? [from, { x: from.x + bow, y: from.y }, { x: to.x + bow, y: to.y }, to]
-      : [from, { x: from.x, y: from.y + bow }, { x: to.x, y: to.y - bow }, to];
+  const { x, y } = points.at(-1);
+  const down = Math.sign(y - points.at(-2).y) || 1;
+  const way = isEnd ? [...points.slice(0, -1), { x, y: y - down * ARROW }] : points;
+  const segments = [];
+  way.slice(1).forEach((to, i) => {
+    const from = way[i];
+    if (from.x === to.x || from.y === to.y) segments.push([from, from, to, to]);
+    else {
+      const middle = (from.y + to.y) / 2;
+      segments.push([from, { x: from.x, y: middle }, { x: to.x, y: middle }, to]);
+    }
   });
-  const curve = `M${points[0].x},${points[0].y}` +
-    segments.map(([, p, q, to]) => `C${p.x},${p.y} ${q.x},${q.y} ${to.x},${to.y}`).join("");
-  const { x, y } = points[points.length - 1];
-  const arrow = isBack
-    ? `${x - 5},${y} ${x + 2},${y - 3.5} ${x + 2},${y + 3.5}`
-    : `${x},${y + 5} ${x - 3.5},${y - 2} ${x + 3.5},${y - 2}`;
+  for (let i = 1; i < segments.length; i += 1) turn(segments, i);
+  const start = segments[0][0];
+  const curve = `M${near(start)}` +
+    segments.map(([from, p, q, to]) => (p === from && q === to ? `L${near(to)}` : `C${near(p)} ${near(q)} ${near(to)}`))
+      .join("");
+  const arrow = `${x},${y} ${x - 3.5},${y - 7 * down} ${x + 3.5},${y - 7 * down}`;
   const dashed = { copy: LINE.copy_dash, control: LINE.control_dash }[look.kind];
   const dash = dashed ? ` stroke-dasharray="${dashed}"` : "";
   const hollow = look.kind === "control" ? `fill="none" stroke="${colour}"` : `fill="${colour}" stroke="none"`;
+  const head = isEnd ? `<polygon ${hollow} points="${arrow}"/>` : "";
   const shape = `<path fill="none" stroke="${colour}" stroke-width="${
     look.width.toFixed(2)
-  }"${dash} d="${curve}"/><polygon ${hollow} points="${arrow}"/>`;
-  return { link, look, colour, shape, samples: segments.flatMap(sampled) };
+  }"${dash} d="${curve}"/>${head}`;
+  const title = ends.map(({ src, dst }) => `${src}->${dst}`).join(" ");
+  return { title, look, colour, shape, label: [], samples: segments.flatMap(sampled) };
+}
+
+const near = ({ x, y }) => `${Math.round(10 * x) / 10},${Math.round(10 * y) / 10}`;
+
+/** Rounds the corner before a segment, where a level and an upright one meet. */
+function turn(segments, i) {
+  const [a, b] = [segments[i - 1], segments[i]];
+  const isStraight = (segment) => segment[0] === segment[1] && segment[2] === segment[3];
+  if (!isStraight(a) || !isStraight(b) || (a[0].x === a[3].x) === (b[0].x === b[3].x)) return;
+  const corner = a[3];
+  const part = (other) => {
+    const length = Math.hypot(other.x - corner.x, other.y - corner.y);
+    const share = Math.min(TURN, length / 2) / length;
+    return { x: corner.x + (other.x - corner.x) * share, y: corner.y + (other.y - corner.y) * share };
+  };
+  const [from, to] = [part(a[0]), part(b[3])];
+  segments[i - 1] = [a[0], a[0], from, from];
+  segments[i] = [to, to, b[3], b[3]];
+  segments.splice(i, 0, [from, corner, corner, to]);
 }
 
 /** Points along a curve, close enough that none passes a label unseen. */
@@ -53,15 +127,15 @@ function sampled([from, p, q, to]) {
 }
 
 /** The wire with its label, which is put where there is neither a box nor a label, and the fewest lines. */
-export function lineSvg({ link, look, colour, shape, samples }, labels, rows) {
-  const at = look.label.length ? freePlace(look.label, samples, labels, rows) : null;
+export function lineSvg({ title, look, label, colour, shape, samples }, labels, rows) {
+  const at = label.length ? freePlace(label, samples, labels, rows) : null;
   const written = (line, i) => {
     const where = `text-anchor="start" x="${at.x}" y="${at.y + LINE.label + LINE.label_leading * i}"`;
     return `<text ${where} font-size="${LINE.label}" fill="${colour}" class="gp-halo">${escaped(line)}</text>`;
   };
-  const text = at ? look.label.map(written).join("") : "";
+  const text = at ? label.map(written).join("") : "";
   return (
-    `<g class="edge ${look.kind}"><title>${link.src}-&gt;${link.dst}</title><g><a xlink:title="${escaped(look.tip)}">` +
+    `<g class="edge ${look.kind}"><title>${escaped(title)}</title><g><a xlink:title="${escaped(look.tip)}">` +
     `${shape}${text}</a></g></g>`
   );
 }

@@ -2,26 +2,67 @@
 
 import { boxCard, cardOf } from "gpuplace/page/cards.js";
 import { colour, setColour } from "gpuplace/page/colours.js";
-import { COUNT, DATA, guilty, N, nameOf, nodeAt, paths, S, unmet } from "gpuplace/page/columns.js";
+import { children, COUNT, DATA, direct, guilty, N, nameOf, nodeAt, S, unmet } from "gpuplace/page/columns.js";
 import { lightChoices, litBoxes, litBy } from "gpuplace/page/lights.js";
 import { drawing } from "gpuplace/page/picture.js";
+import { RULES } from "gpuplace/rules.js";
 import { counted, searcher, words } from "gpuplace/text.js";
 
-const LEAST_SCALE = 0.6; // of a picture that is shown whole
+const READABLE = 1.02; // pixels to a unit in which names of 11 units can be read
+const { bundle_from: ROOMY, few: FEW, tries: TRIES } = RULES.folding;
 const UNSET = { detail: {}, legend: [], notes: [], lights: [], lit: {} };
+
+/** What opens the bundle that an op is in. */
+const bundleKey = (n) => `m${N.scope[n]}_${N.type[n]}_${N.device[n]}`;
+const sameSet = (one, other) => one.size === other.size && [...one].every((item) => other.has(item));
+
+/** The size that a picture should fill; before there is a canvas, that of one with the card beside it. */
+function canvasSize() {
+  const canvas = document.querySelector("#graph .gp-canvas");
+  const [width, height] = [canvas?.clientWidth, canvas?.clientHeight];
+  return width && height ? { width, height } : { width: 0.65 * innerWidth, height: Math.min(0.54 * innerHeight, 600) };
+}
 
 /** Stands in for the widget's model: the same traits and messages, answered here. */
 export class Model {
   constructor() {
     this.state = {};
     this.heard = {};
-    this.opened = new Set(S.open);
+    this.opened = new Set();
     this.unbundled = new Set();
     this.selected = "";
     this.last = "";
     this.light = "";
     this.state.lights = lightChoices();
-    this.start = new Set(S.open);
+    this.start = new Set();
+    this.paint();
+  }
+
+  /** Opens as much as a canvas of some size has room for, with names that can be read. */
+  begin({ width, height }) {
+    this.canvas = { width, height };
+    const opened = new Set();
+    let shown = drawing(opened, this.unbundled, this.canvas).boxes.length;
+    const fits = (scopes) => {
+      const { w, h, boxes } = drawing(new Set([...opened, ...scopes]), this.unbundled, this.canvas);
+      if (w * READABLE <= width && h * READABLE <= height) shown = boxes.length;
+      return w * READABLE <= width && h * READABLE <= height;
+    };
+    let failures = 0;
+    for (const step of S.steps) {
+      if (failures === TRIES) break;
+      if (step.some((s) => S.parent[s] && !opened.has(S.parent[s]))) continue;
+      // Towers and layers are opened together; one of them alone where there is little to see otherwise.
+      for (const scopes of step.length > 1 && shown < FEW ? [step, step.slice(0, 1)] : [step]) {
+        if (fits(scopes)) {
+          for (const s of scopes) opened.add(s);
+          break;
+        }
+        failures += 1;
+      }
+    }
+    this.start = opened;
+    this.opened = new Set(opened);
     this.paint();
   }
 
@@ -43,8 +84,12 @@ export class Model {
     }
   }
 
-  paint() {
-    this.drawn = drawing(this.opened, this.unbundled);
+  /** Draws what is open; `stay` are boxes that are not to go. */
+  paint(stay = []) {
+    this.size = this.canvas ?? canvasSize();
+    const before = this.drawn;
+    const named = (id) => before?.nameOf(id) ?? id;
+    this.drawn = drawing(this.opened, this.unbundled, { ...this.size, before: before?.placed, named, stay });
     const devices = DATA.devices.filter((look) => look.nodes || look.name).map((look) => ({
       ...look,
       count: look.nodes,
@@ -63,24 +108,6 @@ export class Model {
     }
     this.set({ svg: this.drawn.svg, legend, notes, summary: DATA.summary });
     this.mark();
-    requestAnimationFrame(() => this.magnify());
-  }
-
-  /** Where the whole picture would be too small to read: the part around the selected box, else its top. */
-  magnify() {
-    const svg = /** @type {SVGSVGElement} */ (document.querySelector("#graph .gp-canvas > svg"));
-    if (!svg) return;
-    const view = svg.parentElement.getBoundingClientRect();
-    const { w, h } = this.drawn;
-    if (Math.min(view.width / w, view.height / h) > LEAST_SCALE) return;
-    const box = svg.viewBox.baseVal;
-    if (box.width < 0.98 * w || svg.parentElement.querySelector(".gp-map")) return; // the view does it itself
-    box.width = Math.min(w, view.width / (2 * LEAST_SCALE));
-    box.height = view.height / (2 * LEAST_SCALE);
-    const item = this.drawn.items.get(this.state.selected_box);
-    const [x, y] = item ? [item.x + item.w / 2, item.y + item.h / 2] : [w / 2, box.height / 2];
-    box.x = x - box.width / 2;
-    box.y = Math.max(-10, y - box.height / 2);
   }
 
   mark() {
@@ -120,11 +147,50 @@ export class Model {
 
   /** Opens the way to a node and selects it. */
   reveal(n) {
-    for (let s = N.scope[n]; s; s = S.parent[s]) this.opened.add(s);
-    this.unbundled.add(`m${N.scope[n]}_${N.type[n]}_${N.device[n]}`);
     this.selected = nameOf(n);
     this.selectedBox = "";
-    this.paint();
+    const box = this.drawn.boxes[this.drawn.boxOf[n]];
+    if (box.kind === "op") return this.mark();
+    this.hold();
+    for (let s = N.scope[n]; s; s = S.parent[s]) this.opened.add(s);
+    this.unbundled.add(bundleKey(n));
+    this.paint(this.drawn.boxes);
+  }
+
+  /** What is shown alone is not to be bundled with others because there is more to show. */
+  hold() {
+    for (const box of this.drawn.boxes) {
+      if (box.kind === "op") this.unbundled.add(bundleKey(box.nodes[0]));
+      else if (box.kind === "scope" && S.alike[box.scopes[0]] >= 0) this.unbundled.add(`b${S.alike[box.scopes[0]]}`);
+    }
+  }
+
+  /** Opens what opens by itself; where all of that is open, the next level as far as it fits. Nothing is closed. */
+  unfold() {
+    const shown = this.drawn.boxes;
+    const first = [...this.start].filter((s) => !this.opened.has(s));
+    const folded = shown.filter((box) => box.kind === "scope" || (box.kind === "bundle" && box.key));
+    if (!first.length && !folded.length) return;
+    this.hold();
+    for (const s of first) this.opened.add(s);
+    if (!first.length) {
+      const widthOf = (box) => {
+        const [s] = box.scopes;
+        return box.kind === "bundle" ? box.scopes.length + box.nodes.length : children[s].length + direct[s].length;
+      };
+      let count = shown.length;
+      for (const box of folded.sort((a, b) => widthOf(a) - widthOf(b))) {
+        if (count > shown.length && count - 1 + widthOf(box) > Math.max(ROOMY, 1.5 * shown.length)) break;
+        count += widthOf(box) - 1;
+        this.open(box);
+      }
+    }
+    this.paint(shown);
+  }
+
+  open(box) {
+    if (box.kind === "bundle") this.unbundled.add(box.key);
+    else this.opened.add(box.scopes[0]);
   }
 
   send(message) {
@@ -139,6 +205,8 @@ export class Model {
         this.selectedBox = message.id;
         this.mark();
       }
+    } else if (message.type === "canvas") {
+      if (sameSet(this.opened, this.start)) this.begin(message);
     } else if (message.type === "toggle") {
       this.toggle(message.id);
     } else if (message.type === "find") {
@@ -154,23 +222,29 @@ export class Model {
       setColour(message.name);
       this.paint();
     } else if (message.type === "fold") {
-      this.opened = message.how === "all" ? new Set() : new Set(this.start);
+      if (message.how === "auto") return this.unfold();
+      this.opened = new Set();
       this.unbundled.clear();
+      this.drawn = null; // laid out afresh
       this.paint();
     }
   }
 
   toggle(id) {
     const box = this.drawn.byId.get(id);
-    if (box?.kind === "bundle" && box.key) this.unbundled.add(box.key);
-    else if (box?.kind === "scope") this.opened.add(box.scopes[0]);
-    else if (id.startsWith("c")) {
-      const s = Number(id.slice(1));
-      for (const open of [...this.opened]) {
-        if (open === s || paths[open].startsWith(`${paths[s]}/`)) this.opened.delete(open);
-      }
+    if (box?.rest || (!box && !id.startsWith("c"))) return;
+    if (box) {
+      this.hold();
+      this.open(box);
+      return this.paint(this.drawn.boxes);
     }
-    this.paint();
+    const s = Number(id.slice(1));
+    const within = (scope) => {
+      while (scope > s) scope = S.parent[scope];
+      return scope === s;
+    };
+    for (const open of [...this.opened]) if (within(open)) this.opened.delete(open);
+    this.paint(this.drawn.boxes);
   }
 
   /** The next match behind the last one. */

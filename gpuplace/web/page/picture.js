@@ -1,11 +1,11 @@
 // The page's picture as SVG: boxes, frames and lines where layout.js puts them. It is drawn for the light theme, and the
 // style sheet turns its colours into those of the page, as with the explorer's pictures.
 
-import { place, siblings } from "gpuplace/layout.js";
-import { boxesOf, linksOf, merged } from "gpuplace/page/boxes.js";
+import { place } from "gpuplace/layout.js";
+import { boxesOf, linksOf } from "gpuplace/page/boxes.js";
 import { tintOf, tintsOf } from "gpuplace/page/colours.js";
-import { inside, lookOf, paths, S } from "gpuplace/page/columns.js";
-import { bandsOf, lineSvg, wireOf } from "gpuplace/page/lines.js";
+import { children, direct, inside, lookOf, paths, S } from "gpuplace/page/columns.js";
+import { bandsOf, lineSvg, wiresOf } from "gpuplace/page/lines.js";
 import { escaped, rounded, widthOf } from "gpuplace/page/svg.js";
 import { BAR, lineHeight, linesOf, tipOf } from "gpuplace/page/words.js";
 import { RULES } from "gpuplace/rules.js";
@@ -17,7 +17,6 @@ const PAPER = RULES.colours.paper;
 const BOX = RULES.box;
 const BAR_WIDTH = 96;
 const INSET = BOX.inset / 2;
-const DEEP_FROM = 40; // boxes from which edges between open scopes end at their frames
 
 function outline(x, y, w, h, corners, attributes) {
   if (corners === "round") return `<path ${attributes} d="${rounded(x, y, w, h, Math.min(BOX.radius, h / 3))}"/>`;
@@ -114,9 +113,18 @@ function itemOf(box) {
   };
 }
 
-/** The picture for the open scopes and bundles, and what is where in it. */
-export function drawing(opened, unbundled) {
-  const { boxes, boxOf, open } = boxesOf(opened, unbundled);
+/** The first node inside a scope, at any depth. */
+function firstIn(scope) {
+  return direct[scope][0] ?? (children[scope].length ? firstIn(children[scope][0]) : -1);
+}
+
+/**
+ * The picture for the open scopes and bundles, and what is where in it.
+ *
+ * @param wanted what `place` takes: the size to fill, and the drawing before; `stay`, boxes that are not to go.
+ */
+export function drawing(opened, unbundled, wanted) {
+  const { boxes, boxOf, open } = boxesOf(opened, unbundled, wanted.stay);
   const byId = new Map(boxes.map((box) => [box.id, box]));
   const frames = new Map(open.map((s) => [s, { id: `c${s}`, scope: s, label: S.name[s], items: [] }]));
   const items = new Map();
@@ -129,25 +137,14 @@ export function drawing(opened, unbundled) {
     if (s && frames.get(s).items.length) frames.get(S.parent[s]).items.unshift(frames.get(s));
   }
   const root = frames.get(0);
-  let links = linksOf(boxes, boxOf);
-  const above = place(root, links.map((link) => [link.src, link.dst]));
   const at = new Map(items);
   for (const frame of frames.values()) at.set(frame.id, frame);
-  const drawnAs = new Map(); // a line between two boxes -> the line between frames around them that stands for it
-  if (boxes.length >= DEEP_FROM) {
-    links = merged(links, (link) => {
-      const pair = siblings(above, link.src, link.dst);
-      if (pair) drawnAs.set(`${link.src}->${link.dst}`, `${pair.src}->${pair.dst}`);
-      return pair ? [pair.src, pair.dst] : [link.src, link.dst];
-    });
-  }
+  const links = linksOf(boxes, boxOf);
+  const placed = place(root, links.map((link) => [link.src, link.dst]), wanted);
   const parts = [];
   for (const s of open) if (s && frames.get(s).items.length) parts.push(frameSvg(frames.get(s)));
   const labels = [...items.values()].map(({ x, y, w, h }) => ({ x, y, w, h }));
-  const wires = links.map((link) => {
-    const pair = siblings(above, link.src, link.dst);
-    return wireOf(link, at.get(link.src), at.get(link.dst), pair?.frame.bends.get(`${pair.src}\n${pair.dst}`) ?? []);
-  });
+  const wires = wiresOf(links, placed.routes);
   const rows = bandsOf(wires);
   for (const wire of wires) parts.push(lineSvg(wire, labels, rows));
   for (const item of items.values()) parts.push(boxSvg(item));
@@ -155,6 +152,14 @@ export function drawing(opened, unbundled) {
   const svg =
     `<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 ${w} ${h}"` +
     ` font-family="${FONT}"><g class="graph">${parts.join("")}</g></svg>`;
-  const endsOf = (src, dst) => drawnAs.get(`${src}->${dst}`) ?? `${src}->${dst}`;
-  return { svg, boxes, boxOf, byId, items, w, h, endsOf };
+  /** What stood here for a box or frame of another drawing: itself, or what its first node was in. */
+  const nameOf = (id) => {
+    if (at.has(id)) return id;
+    const n = Number(id.slice(1));
+    const other = { c: `s${n}`, s: `c${n}` }[id[0]];
+    if (at.has(other)) return other;
+    const first = id[0] === "n" ? n : id[0] === "s" || id[0] === "c" ? firstIn(n) : -1;
+    return first < 0 ? id : boxes[boxOf[first]].id;
+  };
+  return { svg, boxes, boxOf, byId, items, frames, wires, placed, nameOf, w, h };
 }

@@ -25,10 +25,7 @@ if (DATA.step) {
   mark(model.selected);
 }
 // Behind the picture's own first fit.
-setTimeout(() => {
-  model.magnify();
-  document.documentElement.dataset.ready = "yes";
-}, 60);
+setTimeout(() => (document.documentElement.dataset.ready = "yes"), 60);
 
 function offerColours() {
   const names = [["", "assigned"], ...DATA.colours.map(({ name }) => [name, name])];

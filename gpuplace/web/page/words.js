@@ -18,7 +18,7 @@ import {
 import { RULES } from "gpuplace/rules.js";
 import { bytesText, counted, grouped, shortened, words } from "gpuplace/text.js";
 
-const { ink: INK, faint: FAINT, alarm: ALARM } = RULES.colours.themes.light;
+const { ink: INK, alarm: ALARM } = RULES.colours.themes.light;
 const { title: TITLE, small: SMALL, leading: LEADING, name_letters: LETTERS } = RULES.text;
 const { bar: BAR_HEIGHT } = RULES.box;
 
@@ -46,11 +46,7 @@ export function linesOf(box) {
     if (guilty.has(n)) lines.push([words("guilty"), SMALL, ink, true]);
     return lines;
   }
-  const lines = [[`▸ ${shortened(labelOf(box), LETTERS)}`, TITLE, INK, true], [
-    counted(box.count, "node"),
-    SMALL,
-    FAINT,
-  ], [BAR]];
+  const lines = [[`▸ ${shortened(labelOf(box), LETTERS)}`, TITLE, INK, true], [BAR]];
   const total = totalOf(box);
   lines.push([total ? words("in_all", { total }) : tintText(tintsOf(box)), SMALL, INK]);
   if (box.unmet) lines.push([words("unmet_inside", { number: grouped(box.unmet) }), SMALL, ALARM]);

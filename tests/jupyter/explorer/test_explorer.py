@@ -12,6 +12,7 @@ from gpuplace.jupyter.explorer.explorer import explore
 from gpuplace.tables.palette import device_style
 from gpuplace.tables.placement_view import PlacementView, view_of
 from tests.jupyter.programs import layered, towers
+from tests.placer.corpus_files import folder
 
 LOCAL = "/job:localhost/replica:0/task:0/device:"
 K20M = "4x Tesla K20m"
@@ -519,8 +520,8 @@ def test_search(explorer):
 
 
 def test_scopes_fold_and_unfold():
-    explorer = explore(layered(3), machine="2x Tesla K40c")
-    assert "▸" not in explorer.svg
+    explorer = explore(layered(2), machine="2x Tesla K40c")
+    assert "▸ tower_" not in explorer.svg
     says(explorer, type="fold", how="all")
     assert explorer.opened == ()
     assert explorer.svg.count("▸ tower_") == 2
@@ -529,16 +530,49 @@ def test_scopes_fold_and_unfold():
     assert "asked for inside: /device:GPU:0" in explorer.reason
     says(explorer, type="toggle", id="s1")
     assert explorer.opened == ("tower_0",)
-    assert explorer.svg.count("▸ layer_") == 3
-    says(explorer, type="select", name="tower_1/layer_2/MatMul")
-    assert "tower_1/layer_2" in explorer.opened
+    assert explorer.svg.count("▸ layer_") == 2
+    says(explorer, type="select", name="tower_1/layer_1/MatMul")
+    assert "tower_1/layer_1" in explorer.opened
     assert explorer._views.graph.selected_box.startswith("n")
     card = explorer._views.graph.detail
     says(explorer, type="toggle", id=card["toggle"])
-    assert "tower_1/layer_2" not in explorer.opened and "tower_1" in explorer.opened
+    assert "tower_1/layer_1" not in explorer.opened and "tower_1" in explorer.opened
     assert explorer._views.graph.selected_box.startswith("s")
     says(explorer, type="fold", how="auto")
-    assert explorer.opened is None
+    assert {"tower_0", "tower_1", "tower_1/layer_1", "tower_0/layer_0"} <= set(explorer.opened)
+
+
+@pytest.mark.dot
+@pytest.mark.parametrize("name", ["resnet_true", "lstm_unrolled"])
+def test_unfolding_only_adds(name):
+    """By boxes, by the button until all is unfolded, and by the way to a node: what was shown stays, but what opens."""
+    explorer = explore(str(folder("corpus", "1.15") / f"{name}.pb"), machine=K20M)
+
+    def shown():
+        return {(box.kind, box.name): box.id for box in explorer._views.drawing.boxes}
+
+    def check(change, opens=None):
+        before, opened = shown(), set(explorer._views.drawing.opened)
+        change()
+        after = shown()
+        assert opened <= set(explorer._views.drawing.opened)
+        gone = {key for key in before if key not in after}
+        if opens is None:
+            assert {kind for kind, _ in gone} <= {"scope", "bundle"} and len(after) > len(before)
+            assert {key for _, key in gone} <= set(explorer._views.drawing.opened)
+        else:
+            assert gone <= {opens} and len(after) >= len(before)
+
+    for step in range(18):
+        folded = [(key, box) for key, box in shown().items() if key[0] == "scope"]
+        key, box = folded[(7 * step) % len(folded)]
+        check(lambda box=box: says(explorer, type="toggle", id=box), key)
+    assert len(shown()) > 70
+    check(lambda: says(explorer, type="fold", how="auto"))
+    says(explorer, type="fold", how="all")
+    check(lambda: says(explorer, type="fold", how="auto"))
+    check(lambda: says(explorer, type="fold", how="auto"))
+    check(lambda: says(explorer, type="fold", how="auto"))
 
 
 def asks(explorer, name, **message):

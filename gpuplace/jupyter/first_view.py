@@ -1,0 +1,80 @@
+"""What a picture shows first: as many scopes open as its canvas has room for, with names that can be read.
+
+How much that is, only the layout tells: of `Outline.steps` each is taken with which the picture is no larger than the
+canvas. The answer is the same for all placements of a graph, so that a switch folds and unfolds nothing.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from gpuplace.jupyter import render
+from gpuplace.picture.drawing import HARD_CAP, draw
+from gpuplace.picture.outline import Outline, outline
+from gpuplace.picture.sheet import sheet_of
+from gpuplace.picture.svg import MARGIN
+from gpuplace.tables.placement_view import PlacementView
+from gpuplace.tables.scopes import ROOT
+from gpuplace.web.rules import RULES
+
+__all__ = ["STILL_CANVAS", "first_view"]
+
+STILL_CANVAS = (900.0, 640.0)
+"""Width and height in points of a picture that is no widget's."""
+_TIME_LIMIT_S = 2.0
+_FAILURES: int = RULES["folding"]["tries"]
+"""Steps that do not fit after which no more are tried."""
+_FEW: int = RULES["folding"]["few"]
+"""Boxes that are little to see."""
+_KNOWN: WeakKeyDictionary[Outline, dict[tuple[float, float, int], tuple[str, ...]]] = WeakKeyDictionary()
+
+
+def first_view(view: PlacementView, canvas: tuple[float, float], most: int) -> tuple[str, ...]:
+    """Paths of the scopes that are open.
+
+    Args:
+        view: what is drawn.
+        canvas: width and height in points.
+        most: boxes at the most.
+    """
+    tree = outline(view)
+    known = _KNOWN.setdefault(tree, {})
+    key = (*canvas, most)
+    if key not in known:
+        known[key] = _chosen(view, tree, canvas, most)
+    return known[key]
+
+
+def _chosen(view: PlacementView, tree: Outline, canvas: tuple[float, float], most: int) -> tuple[str, ...]:
+    shown = len(draw(view, []).boxes)
+
+    def fits(scopes: list[int]) -> bool:
+        nonlocal shown
+        sheet = sheet_of(draw(view, [tree.paths[scope] for scope in scopes]))
+        try:
+            found = render.sheet_layout(sheet, canvas=canvas, time_limit_s=_TIME_LIMIT_S)
+        except render.LayoutTimeout:
+            return False
+        room = [size - 2 * MARGIN for size in canvas]
+        is_small = found.width <= room[0] and found.height <= room[1]
+        shown = len(sheet.drawing.boxes) if is_small else shown
+        return is_small
+
+    opened: list[int] = []
+    failures = 0
+    for step in tree.steps(min(most, HARD_CAP)):
+        if failures == _FAILURES:
+            break
+        if any(tree.parent[scope] not in (ROOT, *opened) for scope in step):
+            continue
+        # Towers and layers are opened together; one of them alone where there is little to see otherwise.
+        for scopes in (step, step[:1]) if len(step) > 1 and shown < _FEW else (step,):
+            try:
+                is_small = fits([*opened, *scopes])
+            except render.NoLayoutProgram:
+                is_small = True  # pictures say so themselves; their text is still there
+            if is_small:
+                opened += scopes
+                break
+            failures += 1
+    return tuple(tree.paths[scope] for scope in opened)

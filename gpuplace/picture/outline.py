@@ -173,7 +173,7 @@ class _Stretched:
         self.parents: list[int] = [ROOT]
         self.added: list[bool] = [False]
         self.taken: dict[str, int] = {}
-        self.scope_of = np.zeros(len(view), dtype=np.int64)
+        self.scope_of = [ROOT] * len(view)
         self.links = self._links_within()
 
     def result(self) -> Outline:

@@ -94,7 +94,7 @@ def strips(
         size, cuts = min((size, cuts), _best_cuts(heights, widths, [True] * len(order), canvas))
     if not cuts:
         return Strips({}, 1, tuple(rows), is_tight)
-    strip_of = {}
+    strip_of: dict[str, int] = {}
     starts = [0, *cuts]
     for strip, (start, end) in enumerate(zip(starts, [*cuts, len(order)], strict=True)):
         strip_of.update((box, strip) for row in order[start:end] for box in row)

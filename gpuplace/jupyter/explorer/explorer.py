@@ -344,7 +344,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
 
     def _canvas_heard(self, width: int, height: int) -> None:
         """Fits the picture to a page that says how large it is."""
-        canvas = tuple(float(min(max(size, 300), 4000)) for size in (width, height))
+        canvas = (float(min(max(width, 300), 4000)), float(min(max(height, 300), 4000)))
         if canvas != self._views.canvas:
             self._views.canvas = canvas
             self._views.show_picture(self.opened, self.colour)

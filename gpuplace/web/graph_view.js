@@ -68,6 +68,8 @@ function render({ model, el }) {
   let whole = null;
   let ownHeight = "";
   let wasWhole = false;
+  let told = [0, 0]; // size of the canvas that the model knows
+  let fittedUntil = 0;
   let seen = { width: 0, height: 0 }; // of the canvas, when the picture was last fitted into it
   const map = svgElement("svg", {
     class: "gp-map",
@@ -194,7 +196,9 @@ function render({ model, el }) {
     if (canvas.style.height === ownHeight && wanted > (parseFloat(ownHeight) || 0)) {
       canvas.style.height = ownHeight = `${wanted}px`;
     }
-    if (!before || !stay(before)) start();
+    const isFitted = !held && Date.now() < fittedUntil; // it comes for a canvas of another size
+    fittedUntil = 0;
+    if (!before || isFitted || !stay(before)) start();
     seen = sizeOf(canvas);
     mark();
     markStale();
@@ -531,12 +535,12 @@ function render({ model, el }) {
     }
   });
 
-  let told = [0, 0];
   // Boxes have no size before they are on the page, so that the overview of the first picture is drawn here.
   const resized = new ResizeObserver(() => {
     const size = [Math.round(canvas.clientWidth), mostHeight()];
     if (size[0] && size.some((length, i) => Math.abs(length - told[i]) > TOLD_PX)) {
       told = size;
+      fittedUntil = Date.now() + HELD_MS;
       model.send({ type: "canvas", width: size[0], height: size[1] });
     }
     const { width, height } = sizeOf(canvas);

@@ -63,6 +63,7 @@ export class Model {
     }
     this.start = opened;
     this.opened = new Set(opened);
+    this.drawn = null; // its shapes were for another canvas
     this.paint();
   }
 

@@ -329,8 +329,18 @@ class _Stretched:
             for name, (is_scope, position) in zip(names, items, strict=True)
             if is_scope or view.op_type_of(position) not in CONSTANT_OPS
         ]
-        first, *rest = (shortened(name, _LABEL) for name in telling or names)
-        return f"{first} … {rest[-1]}" if rest else f"{first} …"
+        first, *rest = map(_begun, telling or names)
+        return f"{first} … {rest[-1]}" if rest and rest[-1] != first else f"{first} …"
+
+
+def _begun(name: str) -> str:
+    """A long name up to where a part of it ends.
+
+    >>> _begun("conv2_block1_out_1"), _begun("SparseSoftmaxCrossEntropy")
+    ('conv2_block1', 'SparseS…ntropy')
+    """
+    end = name.rfind("_", 1, _LABEL + 1)
+    return name if len(name) <= _LABEL else name[:end] if end > 0 else shortened(name, _LABEL)
 
 
 def _item(code: int) -> Item:

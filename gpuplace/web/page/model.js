@@ -9,6 +9,7 @@ import { RULES } from "gpuplace/rules.js";
 import { counted, searcher, words } from "gpuplace/text.js";
 
 const READABLE = 1.02; // pixels to a unit in which names of 11 units can be read
+const HEIGHTS = [1, 0.75, 0.55]; // parts of a canvas' height that a picture is laid out for, until it fits
 const { bundle_from: ROOMY, few: FEW, tries: TRIES } = RULES.folding;
 const UNSET = { detail: {}, legend: [], notes: [], lights: [], lit: {} };
 
@@ -40,14 +41,19 @@ export class Model {
 
   /** Opens as much as a canvas of some size has room for, with names that can be read. */
   begin({ width, height }) {
-    this.canvas = { width, height };
     const opened = new Set();
-    let shown = drawing(opened, this.unbundled, this.canvas).boxes.length;
-    const fits = (scopes) => {
-      const { w, h, boxes } = drawing(new Set([...opened, ...scopes]), this.unbundled, this.canvas);
-      if (w * READABLE <= width && h * READABLE <= height) shown = boxes.length;
-      return w * READABLE <= width && h * READABLE <= height;
-    };
+    let shown = 0;
+    // A frame does not know what stands above and below it: one that comes out too high is wrapped for less height.
+    const fits = (scopes) =>
+      HEIGHTS.some((share) => {
+        const aim = { width, height: share * height };
+        const { w, h, boxes } = drawing(new Set([...opened, ...scopes]), this.unbundled, aim);
+        const isSmall = w * READABLE <= width && h * READABLE <= height;
+        if (isSmall) [this.canvas, shown] = [aim, boxes.length];
+        return isSmall;
+      });
+    this.canvas = { width, height };
+    fits([]);
     let failures = 0;
     for (const step of S.steps) {
       if (failures === TRIES) break;

@@ -12,7 +12,6 @@ from gpuplace.jupyter import render
 from gpuplace.picture.drawing import HARD_CAP, draw
 from gpuplace.picture.outline import Outline, outline
 from gpuplace.picture.sheet import sheet_of
-from gpuplace.picture.svg import MARGIN
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.scopes import ROOT
 from gpuplace.web.rules import RULES
@@ -55,7 +54,7 @@ def _chosen(view: PlacementView, tree: Outline, canvas: tuple[float, float], mos
             found = render.sheet_layout(sheet, canvas=canvas, time_limit_s=_TIME_LIMIT_S)
         except render.LayoutTimeout:
             return False
-        room = [size - 2 * MARGIN for size in canvas]
+        room = render.room_on(canvas)
         is_small = found.width <= room[0] and found.height <= room[1]
         shown = len(sheet.drawing.boxes) if is_small else shown
         return is_small

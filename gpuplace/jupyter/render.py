@@ -23,6 +23,7 @@ from gpuplace.picture.arrangement import arranged
 from gpuplace.picture.layout import Layout, layout_text, read_layout, wrapping
 from gpuplace.picture.sheet import Sheet
 from gpuplace.picture.svg import MARGIN, SvgOptions, svg_text
+from gpuplace.web.rules import RULES
 
 DOT_VARIABLE = "GPUPLACE_DOT"
 """Environment variable with the path of the program that lays pictures out."""
@@ -31,6 +32,7 @@ TIME_LIMIT_S = 10.0
 
 _WRAPPINGS = ((1.0, False), (0.8, False), (0.6, False), (1.0, True), (0.8, True), (0.6, True))
 """Parts of a canvas' width that a picture is wrapped for until it fits, and whether its boxes stand close."""
+_TEXT = RULES["text"]
 _PURE = "graphviz-pure"
 _PDF_DOTS = 192
 """Dots per inch of a PDF page that holds a picture in dots; ``graphviz-pure`` writes no other."""
@@ -155,7 +157,7 @@ def sheet_layout(
     Lines make a picture wider than its boxes are, so one that comes out too wide is wrapped for less width.
     """
     if canvas is not None:
-        canvas = (canvas[0] - 2 * MARGIN, canvas[1] - 2 * MARGIN)
+        canvas = room_on(canvas)
     best: tuple[float, Layout] | None = None
     for share, is_tight in _WRAPPINGS if canvas is not None else _WRAPPINGS[:1]:
         wrapped_for = None if canvas is None else (canvas[0] * share, canvas[1])
@@ -168,6 +170,15 @@ def sheet_layout(
             break
     assert best is not None
     return best[1]
+
+
+def room_on(canvas: tuple[float, float]) -> tuple[float, float]:
+    """Width and height of the largest picture whose names can be read on a canvas of some width and height in pixels.
+
+    The picture is made smaller to fit, but for its margin.
+    """
+    scale = _TEXT["readable"] * 1.003 / _TEXT["title"]
+    return canvas[0] / scale - 2 * MARGIN, canvas[1] / scale - 2 * MARGIN
 
 
 @lru_cache(maxsize=128)

@@ -104,7 +104,9 @@ def test_the_overview_shows_while_something_is_out_of_sight(page, screenshots):
 
 def test_a_picture_too_large_to_be_read_begins_readable(browser, screenshots):
     placement = tf.place(layered(60), machine="2x Tesla K40c")
-    stretches = [path for path in outline(view_of(placement)).paths if path.startswith("tower_0/") and "…" in path]
+    stretches = [
+        path for path in outline(view_of(placement)).paths if path.startswith("tower_0/") and "…" in path
+    ]
     page = page_of(browser, placement, ["tower_0", *stretches])
     assert page.locator("g.node.scope, g.node.op").count() > 50
     heights = page.evaluate(

@@ -8,7 +8,7 @@ import { drawing } from "gpuplace/page/picture.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, searcher, words } from "gpuplace/text.js";
 
-const READABLE = 1.02; // pixels to a unit in which names of 11 units can be read
+const READABLE = (1.003 * RULES.text.readable) / RULES.text.title; // pixels to a unit in which names can be read
 const HEIGHTS = [1, 0.75, 0.55]; // parts of a canvas' height that a picture is laid out for, until it fits
 const { bundle_from: ROOMY, few: FEW, tries: TRIES } = RULES.folding;
 const UNSET = { detail: {}, legend: [], notes: [], lights: [], lit: {} };

@@ -30,7 +30,7 @@ DOT_VARIABLE = "GPUPLACE_DOT"
 TIME_LIMIT_S = 10.0
 """Seconds that a layout may take."""
 
-_WRAPPINGS = ((1.0, False), (0.8, False), (0.6, False), (1.0, True), (0.8, True), (0.6, True))
+_WRAPPINGS = ((1.0, False), (0.8, False), (0.6, False), (1.0, True), (0.8, True), (0.6, True), (1.25, True))
 """Parts of a canvas' width that a picture is wrapped for until it fits, and whether its boxes stand close."""
 _TEXT = RULES["text"]
 _PURE = "graphviz-pure"

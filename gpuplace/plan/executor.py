@@ -61,7 +61,7 @@ class Plan:
             failure = self.failure(error)
             if failure is error:
                 raise
-            raise failure from error
+            raise failure from error  # the session keeps of the cause what is the program's own
         finally:
             restore(token)
 

@@ -111,7 +111,7 @@ def summary(placement: Any) -> str:
 
 def error_html(error: BaseException) -> str:
     """An error: TensorFlow's sentence, the facts, what to try."""
-    message = getattr(error, "message", str(error))
+    message = getattr(error, "sentence", str(error))
     rows = list(getattr(error, "facts", {}).items())
     if hint := getattr(error, "hint", None):
         rows.append(("try", hint))

@@ -19,6 +19,7 @@ from gpuplace.errors import (
     InvalidArgumentError,
     OpError,
     UnimplementedError,
+    tagged_nodes,
 )
 from gpuplace.graph.long_list import listed
 from gpuplace.placer import faults
@@ -34,9 +35,23 @@ _SHOWN = 8
 
 OLD_RELEASES = ("1.0", "1.4")
 
+SOFT_FIELD = "allow_soft_placement=True"
+"""What turns on soft placement in a session: the field of its ``ConfigProto``."""
+
 
 def error_of(placement: Placed, fault: AnyFault) -> OpError:
-    """The error that TensorFlow raises for a fault."""
+    """The error that TensorFlow raises for a fault; knows the lines of the program that made the nodes it names."""
+    error = _error_of(placement, fault)
+    graph = placement.graph
+    if graph.source_line is not None:
+        for name in tagged_nodes(error.message):
+            line = graph.source_line(graph.index[name]) if name in graph.index else None
+            if line:
+                error.made_at[name] = line
+    return error
+
+
+def _error_of(placement: Placed, fault: AnyFault) -> OpError:
     match fault:
         case faults.NoDevices():
             return FailedPreconditionError(
@@ -281,7 +296,7 @@ def _conflict(placement: Placed, conflict: Conflict) -> OpError:
         return InvalidArgumentError(None, None, message, facts=facts, hint=hint)
     node = second if conflict.binding.is_edge else first
     if not conflict.binding.is_edge:
-        hint += "; allow_soft_placement=True ignores the colocation"
+        hint += f"; {_soft_switch(placement)} ignores the colocation"
     return InvalidArgumentError(None, None, _attached(placement, node, message), facts=facts, hint=hint)
 
 
@@ -391,7 +406,7 @@ def _unsatisfiable_hint(placement: Placed, node: int, requested: ParsedName) -> 
     )
     advice = []
     if soft and placement.facts_of(node).supported:
-        advice.append("allow_soft_placement=True")
+        advice.append(_soft_switch(placement))
     if not exists:
         same_type = sorted(
             d.parsed.local_name for d in placement.device_set if d.device_type == requested.type
@@ -407,6 +422,11 @@ def _unsatisfiable_hint(placement: Placed, node: int, requested: ParsedName) -> 
         if kinds:
             advice.append(f"placing the node on a {' or '.join(kinds)}")
     return ", or ".join(advice) or "change the requested device"
+
+
+def _soft_switch(placement: Placed) -> str:
+    """What turns on soft placement where the graph was placed."""
+    return getattr(placement, "soft_switch", SOFT_FIELD)
 
 
 def _debug_info(placement: Placed, group: list[int]) -> str:

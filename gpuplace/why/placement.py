@@ -28,7 +28,7 @@ from gpuplace.why.blame import Blame, blame
 from gpuplace.why.diff import PlacementDiff, diff
 from gpuplace.why.explain import explain
 from gpuplace.why.explanation import Explanation
-from gpuplace.why.messages import error_of
+from gpuplace.why.messages import SOFT_FIELD, error_of
 from gpuplace.why.placement_log import log
 from gpuplace.why.verdict import Verdicts, verdicts_of
 
@@ -83,6 +83,9 @@ class Placement(Placed, Mapping[str, str]):
 
     See `Placed` for the arrays that it keeps.
     """
+
+    soft_switch = SOFT_FIELD
+    """What turns on soft placement where the graph was placed."""
 
     def __getitem__(self, name: str) -> str:
         device = int(self.devices[self.graph.index[name]])

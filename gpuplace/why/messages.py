@@ -22,6 +22,7 @@ from gpuplace.errors import (
     tagged_nodes,
 )
 from gpuplace.graph.long_list import listed
+from gpuplace.graph.op_sets import VARIABLE_OPS
 from gpuplace.placer import faults
 from gpuplace.placer.bindings import Conflict
 from gpuplace.placer.grouping import Binding
@@ -90,7 +91,9 @@ def _attached(placement: Placed, node: int, message: str) -> str:
 
 def _facts(placement: Placed, node: int, *, group: Iterable[int] = ()) -> dict[str, str]:
     graph = placement.graph
-    facts = {"node": f"{graph.names[node]} ({graph.op_type(node)})"}
+    variable = _variable_around(placement, node)
+    part = f", a part of the variable {variable}" if variable else ""
+    facts = {"node": f"{graph.names[node]} ({graph.op_type(node)}){part}"}
     request = graph.requested_device(node)
     line = graph.source_line(node) if graph.source_line is not None else None
     if request:
@@ -105,6 +108,17 @@ def _facts(placement: Placed, node: int, *, group: Iterable[int] = ()) -> dict[s
         facts["registered kernels"] = kernels
     facts["available devices"] = ", ".join(sorted(placement.device_set.names)) or "none"
     return facts
+
+
+def _variable_around(placement: Placed, node: int) -> str:
+    """The variable that a node initializes, assigns or reads, which is what the program wrote; "" for other nodes."""
+    graph = placement.graph
+    path = graph.names[node].rpartition("/")[0]
+    while path:
+        if path in graph.index and graph.op_type(graph.index[path]) in VARIABLE_OPS:
+            return path
+        path = path.rpartition("/")[0]
+    return ""
 
 
 def _member_text(placement: Placed, node: int) -> str:

@@ -51,6 +51,11 @@ class Visibility:
     order: str = "FASTEST_FIRST"
     """``"FASTEST_FIRST"`` or ``"PCI_BUS_ID"``."""
 
+    def __repr__(self) -> str:
+        setting = "not set" if self.setting is None else repr(self.setting)
+        seen = [gpu.index for gpu in self.visible]
+        return f"<Visibility: {VISIBLE_DEVICES} {setting}, GPUs {seen} visible, {sorted(self.hidden)} hidden>"
+
     def visible_id(self, gpu: PhysicalGPU) -> int | None:
         """The process's number for ``gpu``, or None if it is hidden."""
         return next((number for number, seen in enumerate(self.visible) if seen.index == gpu.index), None)

@@ -332,6 +332,11 @@ class LoggedNote:
     rule = None
     decided_by = because = held_by = ""
 
+    def __repr__(self) -> str:
+        return f"<LoggedNote of {', '.join(f'{row.name} on {row.device}' for row in self.rows)}>"
+
+    _repr_mimebundle_ = notebook_view
+
     def __str__(self) -> str:
         told = [
             f"{row.name}{f' ({row.type})' if row.type else ''} -> {row.device}, line {row.line}"

@@ -27,6 +27,7 @@ from typing import Any
 import pandas as pd
 
 from gpuplace.jupyter.frames.columns import category
+from gpuplace.jupyter.frames.table import Table
 
 __all__ = ["blame_frame", "diff_frame", "explanation_frame"]
 
@@ -39,7 +40,7 @@ def blame_frame(blame: Any) -> pd.DataFrame:
     """
     rows = tuple(blame)
     numbers = ("nodes", "itself", "bound", "followers", "nbytes", "unsized")
-    return pd.DataFrame(
+    return Table(
         {
             "rule": category(row.rule.value for row in rows),
             "cause": pd.array([row.cause for row in rows], dtype="string"),
@@ -60,7 +61,7 @@ def explanation_frame(explanation: Any) -> pd.DataFrame:
         explanation: what ``placement.explain(node)`` gave.
     """
     steps = explanation.steps
-    return pd.DataFrame(
+    return Table(
         {
             "rule": category(step.rule.value for step in steps),
             "before": pd.array([" ".join(step.before) for step in steps], dtype="string"),
@@ -78,7 +79,7 @@ def diff_frame(diff: Any) -> pd.DataFrame:
         diff: what ``placement.diff(other)`` gave.
     """
     moves = tuple(diff)
-    return pd.DataFrame(
+    return Table(
         {
             "before": category(move.before for move in moves),
             "after": category(move.after for move in moves),

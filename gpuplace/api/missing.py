@@ -141,7 +141,7 @@ def give_advice() -> None:
     package = sys.modules["gpuplace"]
     for space in ("", *SPACES):
         module = getattr(package, space) if space else package
-        module.__getattr__ = _getter(space, module, vars(module).get("__getattr__"))
+        setattr(module, "__getattr__", _getter(space, module, vars(module).get("__getattr__")))  # noqa: B010
 
 
 def _getter(space: str, module: ModuleType, lazy: Callable[[str], Any] | None) -> Callable[[str], Any]:

@@ -85,7 +85,7 @@ def test_a_graph_of_many_types_names_the_most_frequent():
     shown = repr(tf.place(graph, "cpu").graph)
     assert (
         shown
-        == "<PlacementGraph of 8 nodes and 7 edges: 2 Sin, 1 Const, 1 Cos, 1 Exp, 1 Tanh, 1 Sqrt, 1 more op types>"
+        == "<PlacementGraph of 8 nodes and 7 edges: 2 Sin, 1 Const, 1 Cos, 1 Exp, 1 Tanh, 1 Sqrt, 1 more op type>"
     )
     assert repr(tf.place(tf.Graph(), "cpu").graph) == "<PlacementGraph of 0 nodes and 0 edges: empty>"
 

@@ -3,11 +3,11 @@
 A missing value stays one, for ``isna`` and ``dropna``; it is only not shown as ``NaN`` or ``<NA>``, which would say of
 a node without a request that something went wrong.
 
->>> table = Table({"node": ["a", "b"], "requested": pd.Categorical(["/cpu:0", None])})
+>>> table = Table({"requested": pd.Categorical(["/cpu:0", None]), "node": ["a", "b"]})
 >>> print(table)
-  node requested
-0    a    /cpu:0
-1    b
+  requested node
+0    /cpu:0    a
+1              b
 >>> table["requested"].isna().tolist()
 [False, True]
 """
@@ -22,7 +22,7 @@ import pandas as pd
 __all__ = ["Table"]
 
 
-class Table(pd.DataFrame):
+class Table(pd.DataFrame):  # type: ignore[misc]
     """A DataFrame; missing texts and whole numbers are shown as nothing."""
 
     @property
@@ -30,11 +30,10 @@ class Table(pd.DataFrame):
         return Table
 
     def __repr__(self) -> str:
-        lines = repr(self._as_shown()).splitlines()
-        return "\n".join(line.rstrip() for line in lines)
+        return repr(self._as_shown())
 
     def _repr_html_(self) -> str | None:
-        found: str | None = self._as_shown()._repr_html_()  # type: ignore[operator]
+        found: str | None = self._as_shown()._repr_html_()
         return found
 
     def _as_shown(self) -> pd.DataFrame:

@@ -141,7 +141,8 @@ def give_advice() -> None:
     package = sys.modules["gpuplace"]
     for space in ("", *SPACES):
         module = getattr(package, space) if space else package
-        setattr(module, "__getattr__", _getter(space, module, vars(module).get("__getattr__")))  # noqa: B010
+        names = vars(module)
+        names["__getattr__"] = _getter(space, module, names.get("__getattr__"))
 
 
 def _getter(space: str, module: ModuleType, lazy: Callable[[str], Any] | None) -> Callable[[str], Any]:

@@ -89,16 +89,18 @@ def kind_of(path: str | os.PathLike[str], data: bytes) -> Kind | None:
     return None if kind is None else Kind(kind.what, kind.advice.format(name=name))
 
 
-def empty_text(path: str | os.PathLike[str], data: bytes) -> str | None:
-    """The sentence for a file in which there is nothing; None if there is something.
+def empty_text(data: bytes) -> str | None:
+    """What is said of a file in which there is nothing; None if there is something.
+
+    >>> empty_text(b""), empty_text(b"\\n\\n"), empty_text(b"a")
+    ('is empty', 'holds nothing but blanks', None)
 
     Args:
-        path: its name.
         data: its content.
     """
     if data.strip(b" \t\r\n\0"):
         return None
-    return f"{os.fspath(path)} is empty" if not data else f"{os.fspath(path)} holds nothing but blanks"
+    return "holds nothing but blanks" if data else "is empty"
 
 
 def folder_advice(folder: Path) -> str:

@@ -133,9 +133,12 @@ def _load_path(path: Path) -> Any:
     other = kind_of(path, data)
     if other is not None:
         raise DataLossError(None, None, f"{path} is {other.what}, not a graph", hint=other.advice)
-    if (nothing := empty_text(path, data)) is not None:
+    if (nothing := empty_text(data)) is not None:
         raise DataLossError(
-            None, None, f"{nothing}: there is no graph in it", hint="was the program that wrote it stopped?"
+            None,
+            None,
+            f"{path} {nothing}: there is no graph in it",
+            hint="was the program that wrote it stopped?",
         )
     kind: Any = GraphDef
     if names in SAVED_MODEL_FILES:

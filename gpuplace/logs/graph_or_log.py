@@ -85,10 +85,9 @@ def no_log(path: str | os.PathLike[str], data: bytes) -> InvalidArgumentError:
         "run the program with tf.ConfigProto(log_device_placement=True) and keep both stdout and stderr: "
         "python train.py > run.log 2>&1; a graph is a .pb, .pbtxt or .meta file, or a SavedModel's folder"
     )
-    if (nothing := empty_text(path, data)) is not None:
-        return InvalidArgumentError(
-            None, None, f"{nothing}: it is neither a graph nor a TensorFlow log", facts=facts, hint=hint
-        )
+    sentence = f"{path} is neither a graph nor a TensorFlow log"
+    if (nothing := empty_text(data)) is not None:
+        return InvalidArgumentError(None, None, f"{sentence}: it {nothing}", facts=facts, hint=hint)
     text = decoded(data)
     if _TEXT_OF_GRAPH.match(text):
         return InvalidArgumentError(
@@ -100,9 +99,7 @@ def no_log(path: str | os.PathLike[str], data: bytes) -> InvalidArgumentError:
         "begins with": repr(next((line.strip() for line in lines if line.strip()), "")[:80]),
         **facts,
     }
-    return InvalidArgumentError(
-        None, None, f"{path} is neither a graph nor a TensorFlow log", facts=facts, hint=hint
-    )
+    return InvalidArgumentError(None, None, sentence, facts=facts, hint=hint)
 
 
 def _other_file(path: str | os.PathLike[str], other: Kind) -> InvalidArgumentError:

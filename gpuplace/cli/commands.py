@@ -14,6 +14,7 @@ from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, 
 from gpuplace.cli.traced_runs import TracedRuns
 from gpuplace.device.machine import ENVIRONMENT_VARIABLE as MACHINE_VARIABLE
 from gpuplace.errors import NotFoundError
+from gpuplace.graphdef.file_kinds import no_program
 from gpuplace.tables.rows import node_rows
 from gpuplace.tables.text import counted, summary_text
 from gpuplace.web.rules import RULES
@@ -48,6 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_script(arguments: argparse.Namespace) -> int:
     try:
+        if (why := no_program(arguments.script)) is not None:
+            raise UsageError(why)
         return run_script(arguments.script, arguments.script_arguments)
     except OSError as error:
         if error.filename != arguments.script:

@@ -15,11 +15,13 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Kind", "empty_text", "folder_advice", "kind_of"]
+__all__ = ["Kind", "empty_text", "folder_advice", "kind_of", "no_program"]
 
 _EXPORT = "save the model as a SavedModel, model.save('saved_model_dir'), and give its folder"
 _UNPACK = "unpack it, and give the graph's file or the SavedModel's folder"
 _SHOWN = 5
+_BEGINNING = 4096
+_PYTHON = "a Python program"
 
 
 class Kind(NamedTuple):
@@ -32,7 +34,7 @@ class Kind(NamedTuple):
 
 
 _BY_NAME: tuple[tuple[tuple[str, ...], Kind], ...] = (
-    ((".py", ".pyw"), Kind("a Python program", "run it with gpuplace run {name}")),
+    ((".py", ".pyw"), Kind(_PYTHON, "run it with gpuplace run {name}")),
     (
         (".ipynb",),
         Kind(
@@ -87,6 +89,26 @@ def kind_of(path: str | os.PathLike[str], data: bytes) -> Kind | None:
     if kind is None:
         kind = next((kind for pattern, kind in _BY_CONTENT if pattern.match(data)), None)
     return None if kind is None else Kind(kind.what, kind.advice.format(name=name))
+
+
+def no_program(path: str) -> str | None:
+    """Why a file cannot be run, and what to do with it; None if it may be a Python program.
+
+    Args:
+        path: its name.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if os.path.isdir(path):
+        return f"{path} is a folder: name the Python program in it"
+    if path.lower().endswith(_GRAPHS):
+        return f"{path} is a graph, not a Python program: gpuplace place {path}, or explore"
+    with open(path, "rb") as stream:
+        kind = kind_of(path, stream.read(_BEGINNING))
+    if kind is None or kind.what == _PYTHON:
+        return None
+    return f"{path} is {kind.what}, not a Python program: {kind.advice}"
 
 
 def empty_text(data: bytes) -> str | None:

@@ -123,6 +123,28 @@ def test_from_python_too(here, ask):
         ask("train.py", "cpu")
 
 
+@pytest.mark.parametrize("name", [name for name, (_, what, _) in OTHERS.items() if "Python" not in what])
+def test_what_is_no_program_is_not_run(here, capsys, name):
+    data, what, advice = OTHERS[name]
+    (here / name).write_bytes(data)
+    assert main(["run", name]) == 2
+    told = capsys.readouterr().err
+    assert (
+        what in told and ", not a Python program: " in told and advice in told and "SyntaxError" not in told
+    )
+
+
+def test_graphs_and_folders_are_not_run(here, capsys):
+    (here / "graph.pb").write_bytes(b"")
+    assert main(["run", "graph.pb"]) == 2
+    assert (
+        "graph.pb is a graph, not a Python program: gpuplace place graph.pb, or explore"
+        in capsys.readouterr().err
+    )
+    assert main(["run", "."]) == 2
+    assert ". is a folder: name the Python program in it" in capsys.readouterr().err
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit) as caught:
         main(["--version"])

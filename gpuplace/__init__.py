@@ -39,6 +39,7 @@ All other names are TensorFlow 1.15's, with its defaults: ``Graph``, ``Session``
 
 from typing import TYPE_CHECKING, Any
 
+import gpuplace.api.missing as _missing
 from gpuplace import dtypes, errors
 from gpuplace.api import (
     bitwise,
@@ -270,3 +271,7 @@ else:
 def __dir__() -> list[str]:
     """The public names; not the packages that they come from."""
     return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
+
+
+_missing.give_advice()
+del _missing

@@ -17,6 +17,7 @@ Source: tensorflow/python/framework/errors_impl.py, release 1.15 (classes, codes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -80,6 +81,10 @@ DATA_LOSS = 15
 UNAUTHENTICATED = 16
 
 
+_TAG = re.compile(r"\{\{(?:colocation_)?node ([^}]+)\}\}(?=(\w?))|\{\{function_node ([^}]+)\}\}")
+"""How the runtime names a node, or a function, for the client to put the program's line there."""
+
+
 class OpError(Exception):
     """An error in a graph, its placement or its execution.
 
@@ -109,11 +114,25 @@ class OpError(Exception):
         self._error_code = error_code
         self.facts: dict[str, str] = dict(facts or {})
         self.hint = hint
+        self.made_at: dict[str, str] = {}
+        """Name of a node that `message` names as ``{{node x}}`` -> the line of the program that made it."""
 
     @property
     def message(self) -> str:
         """TensorFlow's sentence, without facts and hint."""
         return self._message
+
+    @property
+    def sentence(self) -> str:
+        """`message` as it is shown: ``node x (defined at train.py:14)`` in place of the runtime's ``{{node x}}``."""
+        return _TAG.sub(self._named, self._message)
+
+    def _named(self, tag: re.Match[str]) -> str:
+        node, following, function = tag.groups()
+        if function:
+            return function
+        line = self.made_at.get(node)
+        return f"node {node}{f' (defined at {line})' if line else ''}{' ' if following else ''}"
 
     @property
     def op(self) -> Any:
@@ -135,16 +154,17 @@ class OpError(Exception):
         if self.hint:
             rows["try"] = self.hint
         if not rows:
-            return self._message
+            return self.sentence
         width = max(map(len, rows)) + 2
         indent = "\n" + " " * (width + 2)
         lines = [f"  {label:<{width}}{text.replace(chr(10), indent)}" for label, text in rows.items()]
-        return "\n".join([self._message, *lines])
+        return "\n".join([self.sentence, *lines])
 
     _repr_mimebundle_ = notebook_view
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self._message, self._error_code, self.facts, self.hint)
+        state = {"made_at": self.made_at}
+        return _rebuild, (type(self), self._message, self._error_code, self.facts, self.hint), state
 
 
 def _rebuild(cls: type[OpError], message: str, code: int, facts: dict[str, str], hint: str | None) -> OpError:
@@ -152,6 +172,18 @@ def _rebuild(cls: type[OpError], message: str, code: int, facts: dict[str, str],
     if cls is OpError:
         return OpError(None, None, message, code, facts=facts, hint=hint)
     return cls.of(message, facts=facts, hint=hint)  # type: ignore[attr-defined]
+
+
+def tagged_nodes(message: str) -> list[str]:
+    """The nodes that a message names for the client to say where they were made, each once.
+
+    >>> tagged_nodes("{{node a}} was colocated with {{colocation_node b}}")
+    ['a', 'b']
+
+    Args:
+        message: as the runtime writes it.
+    """
+    return list(dict.fromkeys(found[1] for found in _TAG.finditer(message) if found[1]))
 
 
 class _CodedError(OpError):

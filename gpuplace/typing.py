@@ -15,7 +15,7 @@ _NAMES = """
     Array ConfigLike ConfigProto DTypeLike DataFrame DeviceLike Explorer FeedDict FetchLike Function Graph GraphDef
     GraphLike HasGraph InitializerLike IntsLike MachineLike NodeDef OperationLike Picture PictureOptions RunMetadata
     RunOptions SerializedBy ShapeLike SizesLike StepTimeline SupportsArray TensorLike TensorProto TensorsLike Trace
-    VariableLike VersionDef
+    VariableLike VersionDef VisibleDevices
 """.split()
 
 

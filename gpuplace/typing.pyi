@@ -115,6 +115,9 @@ GraphLike: TypeAlias = "Graph | PlacementGraph | HasGraph | SerializedBy | bytes
 MachineLike: TypeAlias = "Machine | DeviceSet | str"
 """What names a machine: a `Machine` or its text."""
 
+VisibleDevices: TypeAlias = "str | Iterable[int]"
+"""The GPUs of a machine that TensorFlow sees: their numbers, or the value of CUDA_VISIBLE_DEVICES."""
+
 # What tools give back, of libraries and layers above
 
 Array: TypeAlias = "np.ndarray[Any, Any]"

@@ -9,6 +9,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gpuplace.callers import OwnFramesHidden
+from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.typing import Array, DTypeLike, GraphDef, ShapeLike, TensorLike, TensorProto
 
@@ -45,7 +47,8 @@ def import_graph_def(
     """
     from gpuplace.graphdef.importer import import_graph_def as run
 
-    return run(graph_def, input_map, return_elements, name, op_dict, producer_op_list)
+    with OwnFramesHidden(OpError, TypeError, ValueError):
+        return run(graph_def, input_map, return_elements, name, op_dict, producer_op_list)
 
 
 def make_tensor_proto(

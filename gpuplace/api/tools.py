@@ -8,10 +8,21 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from gpuplace.callers import OwnFramesHidden
+from gpuplace.errors import OpError
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.session.base_session import BaseSession
 from gpuplace.session.place import place
-from gpuplace.typing import ConfigLike, DataFrame, Explorer, GraphLike, MachineLike, RunMetadata, StepTimeline
+from gpuplace.typing import (
+    ConfigLike,
+    DataFrame,
+    Explorer,
+    GraphLike,
+    MachineLike,
+    RunMetadata,
+    StepTimeline,
+    VisibleDevices,
+)
 from gpuplace.why.placement import Placement
 
 if TYPE_CHECKING:
@@ -43,6 +54,9 @@ def explore(
     machine: MachineLike | None = None,
     config: ConfigLike | None = None,
     release: str | None = None,
+    *,
+    soft_placement: bool | None = None,
+    visible_devices: VisibleDevices | None = None,
 ) -> Explorer:
     """The interactive explorer of a graph, session, placement, GraphDef, file or log.
 
@@ -51,22 +65,34 @@ def explore(
         machine: a ``Machine`` or its text; None: the current one.
         config: a ``ConfigProto`` with the settings to begin with.
         release: which TensorFlow to behave as, such as ``"1.15"``; None: the process's, see ``gpuplace.release``.
+        soft_placement: whether soft placement is on to begin with; None: what ``config`` says, over which this goes.
+        visible_devices: the GPUs of the machine that TensorFlow sees to begin with, as for ``place``: numbers such as
+            ``[2, 0]``, or CUDA_VISIBLE_DEVICES, such as ``"2,0"``; None: as the machine has them.
 
     Returns:
         A widget that a notebook shows.
 
     Raises:
-        OpError: the file cannot be read, or the machine's text is not understood.
+        OpError: the file cannot be read, the machine's text is not understood, or a log is given switches: it is not
+            placed again.
+        TypeError: ``x``, ``machine``, ``soft_placement`` or ``visible_devices`` is nothing of the kind.
+        ValueError: ``visible_devices`` that the machine does not have.
     """
     from gpuplace.jupyter.explorer.explorer import explore as make_explorer
 
     if isinstance(x, str | os.PathLike):
         from gpuplace.logs.graph_or_log import log_in_file
 
-        found = log_in_file(x)
+        with OwnFramesHidden(OpError):
+            found = log_in_file(x)
         x = x if found is None else found
     return make_explorer(
-        get_default_graph() if x is None else x, machine=machine, config=config, release=release
+        get_default_graph() if x is None else x,
+        machine=machine,
+        config=config,
+        release=release,
+        soft_placement=soft_placement,
+        visible_devices=visible_devices,
     )
 
 

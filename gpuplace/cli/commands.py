@@ -8,13 +8,15 @@ import difflib
 import os
 
 from gpuplace import release as releases
-from gpuplace.cli.output import render
+from gpuplace.cli.output import render, terminal_width
 from gpuplace.cli.run_script import run_script
 from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, release_of
 from gpuplace.cli.traced_runs import TracedRuns
 from gpuplace.device.machine import ENVIRONMENT_VARIABLE as MACHINE_VARIABLE
 from gpuplace.errors import NotFoundError
+from gpuplace.graphdef.file_kinds import no_program
 from gpuplace.tables.rows import node_rows
+from gpuplace.tables.text import counted, summary_text
 from gpuplace.web.rules import RULES
 from gpuplace.why.blame import BlameRow
 
@@ -47,6 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_script(arguments: argparse.Namespace) -> int:
     try:
+        if (why := no_program(arguments.script)) is not None:
+            raise UsageError(why)
         return run_script(arguments.script, arguments.script_arguments)
     except OSError as error:
         if error.filename != arguments.script:
@@ -59,11 +63,15 @@ def place(arguments: argparse.Namespace) -> int:
     release = release_of(arguments)
     placement = placement_of(arguments, machine_of(arguments.machine), release, on_error="raise")
     if arguments.format == "log":
+        if arguments.limit is not None:
+            raise UsageError("--limit: not with --format log, which is as TensorFlow prints it")
         print(placement.log(release).rstrip("\n"))
         return 0
     columns = (*RULES["tables"]["nodes"], "rule", "decided_by")
     rows = [{column: getattr(row, column) for column in columns} for row in node_rows(placement)]
-    print(render(rows, arguments.format, columns))
+    if arguments.format == "table" and terminal_width() is not None:
+        print(summary_text(placement))
+    print(render(rows, arguments.format, columns, limit=arguments.limit, full_names=arguments.full_names))
     return 0
 
 
@@ -73,9 +81,7 @@ def explain(arguments: argparse.Namespace) -> int:
     placement = placement_of(arguments, machine_of(arguments.machine), release, on_error="keep")
     names = placement.graph.names
     if arguments.node not in placement.graph.index:
-        raise NotFoundError(
-            None,
-            None,
+        raise NotFoundError.of(
             f"The graph has no node '{arguments.node}'.",
             facts={
                 "nearest": ", ".join(map(repr, difflib.get_close_matches(arguments.node, names))) or "none"
@@ -133,10 +139,11 @@ def diff(arguments: argparse.Namespace) -> int:
     ]
     if not rows and arguments.format == "table":
         print("no node moves")
-    else:
-        print(
-            render(rows, arguments.format, ("node", "type", "here", "against", "cause", "decided_by", "note"))
-        )
+        return 0
+    if arguments.format == "table" and terminal_width() is not None:
+        print(f"{counted(len(rows), 'node')} of {len(first.graph):,} {'moves' if len(rows) == 1 else 'move'}")
+    columns = ("node", "type", "here", "against", "cause", "decided_by", "note")
+    print(render(rows, arguments.format, columns, limit=arguments.limit, full_names=arguments.full_names))
     return 0
 
 

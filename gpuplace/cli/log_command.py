@@ -9,6 +9,9 @@ from typing import Any
 
 from gpuplace.cli.output import render
 from gpuplace.cli.setup import UsageError, config_of, machine_of, release_of
+from gpuplace.graphdef.file_kinds import kind_of
+from gpuplace.graphdef.files import GZIP, decompressed
+from gpuplace.logs.graph_or_log import no_log
 from gpuplace.logs.log_diff import LogMove
 from gpuplace.logs.logged_placement import (
     LoggedDevice,
@@ -28,7 +31,7 @@ _DIFFERS = 3
 
 def log(arguments: argparse.Namespace) -> int:
     """Prints a table of a log; with a graph, the nodes that gpuplace would place elsewhere."""
-    found = _read(arguments.log)
+    found = _read(arguments.log, arguments.show)
     if arguments.session is not None:
         if arguments.session not in found.numbers:
             raise UsageError(f"the log has sessions {found.numbers[0]} to {found.numbers[-1]}")
@@ -40,18 +43,34 @@ def log(arguments: argparse.Namespace) -> int:
         print(repr(found)[1:-1])
         if not rows:
             return 0
-    print(render(rows, arguments.format, columns))
+    print(render(rows, arguments.format, columns, limit=arguments.limit, full_names=arguments.full_names))
     return 0
 
 
-def _read(path: str) -> LoggedPlacement:
+def _read(path: str, show: str) -> LoggedPlacement:
+    """The log of a file, or of standard input.
+
+    Raises:
+        UsageError: it cannot be read.
+        InvalidArgumentError: TensorFlow tells nothing in it; not where that is what is to be shown.
+    """
     try:
         if path == "-":
-            return parse_log(sys.stdin.buffer.read())
-        with open(path, "rb") as stream:
-            return parse_log(stream.read())
+            data = sys.stdin.buffer.read()
+        elif os.path.isdir(path):
+            raise UsageError(f"{path} is a folder: give the file that the program's output was written to")
+        else:
+            with open(path, "rb") as stream:
+                data = stream.read()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    name = "standard input" if path == "-" else path
+    if kind_of(name, data) is not None:
+        raise no_log(name, data)
+    found = parse_log(data)
+    if show != "unparsed" and not (found.rows or found.devices or found.events or found.gpus):
+        raise no_log(name, decompressed(data, name, "log") if data.startswith(GZIP) else data)
+    return found
 
 
 def _table(found: LoggedPlacement, table: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
@@ -97,5 +116,5 @@ def _compare(found: LoggedPlacement, arguments: argparse.Namespace) -> int:
             | {"node": name, "type": found.types[name], "logged": found[name]}
             for name in differences.only_logged
         ]
-        print(render(rows, arguments.format, LogMove._fields))
+        print(render(rows, arguments.format, LogMove._fields, limit=arguments.limit))
     return _DIFFERS if differences.moves else 0

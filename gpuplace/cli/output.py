@@ -11,32 +11,61 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gpuplace.cli.setup import UsageError
+from gpuplace.tables.palette import device_label
 from gpuplace.tables.text import table_text
 
 
-def render(rows: Sequence[Mapping[str, Any]], form: str, columns: Sequence[str] | None = None) -> str:
+def render(
+    rows: Sequence[Mapping[str, Any]],
+    form: str,
+    columns: Sequence[str] | None = None,
+    *,
+    limit: int | None = None,
+    full_names: bool = False,
+) -> str:
     """The rows as text, without a line break at its end.
+
+    A table on a terminal fits it: devices have their short names, and the middle of long names is left out. Elsewhere,
+    in a file or a pipe, it says all.
 
     Args:
         rows: Mappings with the same keys.
         form: "table", "json" or "csv".
         columns: The keys in order; those of the first row by default.
+        limit: How many rows to print; a table counts the rest.
+        full_names: Whether a table says all on a terminal too.
     """
     names = list(columns if columns is not None else rows[0] if rows else ())
+    if form == "table":
+        width = None if full_names else terminal_width()
+        cells = ([row[name] for name in names] for row in rows)
+        if width is not None:
+            cells = ([_short(cell) for cell in row] for row in cells)
+        return table_text(names, cells, limit, width=width)
+    rows = rows[:limit]
     if form == "json":
         return json.dumps([{name: row[name] for name in names} for row in rows], indent=1)
-    if form == "csv":
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows([["" if row[name] is None else row[name] for name in names] for row in rows])
-        return stream.getvalue().rstrip("\n")
-    return table_text(names, ([row[name] for name in names] for row in rows))
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([["" if row[name] is None else row[name] for name in names] for row in rows])
+    return stream.getvalue().rstrip("\n")
+
+
+def terminal_width() -> int | None:
+    """Characters in a line of the terminal that standard output is; None if it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _short(cell: Any) -> Any:
+    return device_label(cell) if isinstance(cell, str) and cell.startswith("/job:") else cell
 
 
 def write(text: str, path: str) -> None:

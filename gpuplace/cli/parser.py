@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 
+from gpuplace import __version__
 from gpuplace.release import RELEASES
 
 COMMANDS = {
@@ -55,6 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Where does every op of a TensorFlow graph run, and why?",
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     run = _command(commands, "run")
@@ -81,6 +83,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_release(place)
     _add_session_options(place)
     place.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+    _add_rows(place)
 
     explain = _command(commands, "explain")
     _add_graph(explain)
@@ -107,6 +110,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _add_session_options(diff)
     diff.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
+    _add_rows(diff)
 
     log = _command(commands, "log")
     log.epilog = "With --against, lists nodes whose device differs; the exit code is 3 if there are any."
@@ -125,6 +129,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_release(log)
     _add_session_options(log)
     log.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
+    _add_rows(log)
 
     timeline = _command(commands, "timeline")
     timeline.epilog = (
@@ -237,3 +242,18 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
 def _add_session_options(parser: argparse.ArgumentParser) -> None:
     _add_config(parser)
     parser.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
+
+
+def _add_rows(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--limit", type=_count, metavar="N", help="print at most N rows; default: all")
+    parser.add_argument(
+        "--full-names",
+        action="store_true",
+        help="leave nothing of a name out to make a table fit the terminal",
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"a number of rows, such as 20; got {text!r}")
+    return int(text)

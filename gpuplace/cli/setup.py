@@ -9,7 +9,7 @@ from typing import Any
 from gpuplace import release as releases
 from gpuplace.device.machine import Machine, default_machine
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.session.place import place as place_graph
+from gpuplace.session.place import SOFT_OPTION, place_for
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.step_times import measured_us
 from gpuplace.why.placement import Placement
@@ -61,7 +61,8 @@ def placement_of(arguments: argparse.Namespace, machine: Machine, release: str, 
     if not os.path.exists(arguments.graph):
         raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
     try:
-        return place_graph(
+        return place_for(
+            SOFT_OPTION,
             arguments.graph,
             machine=machine,
             config=config_of(arguments),

@@ -14,12 +14,16 @@ Anything else is a ``ModuleNotFoundError`` that says so. ``google.protobuf`` is 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
+
+from gpuplace.api.missing import sentence
+from gpuplace.callers import OwnFramesHidden
 
 ROOT = "tensorflow"
 
@@ -117,9 +121,16 @@ def resolve(fullname: str) -> ModuleType:
         value = None if isinstance(value, _Names) else getattr(value, part, None)
     if isinstance(value, ModuleType):
         return value
-    raise ModuleNotFoundError(
-        f"No module named {fullname!r}: gpuplace stands in for TensorFlow here and has nothing of that name",
-        name=fullname,
+    raise _missing(fullname)
+
+
+def _missing(fullname: str) -> ModuleNotFoundError:
+    name = re.sub(r"^(?:tensorflow|gpuplace)(?:\.(?:compat\.v1|python|_api\.v1))*\.", "", fullname)
+    gpuplace = importlib.import_module("gpuplace")
+    return ModuleNotFoundError(
+        f"No module named {fullname!r}: gpuplace stands in for TensorFlow here and has nothing of that name; "
+        f"{sentence(name, gpuplace.__all__)}",
+        name=f"{ROOT}.{name}",
     )
 
 
@@ -130,7 +141,8 @@ class _Loader(Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        found = resolve(module.__name__)
+        with OwnFramesHidden(ImportError):
+            found = resolve(module.__name__)
         if not hasattr(found, "__path__"):  # without it nothing below the name could be imported
             found.__path__ = []
         sys.modules[module.__name__] = found
@@ -142,6 +154,11 @@ class Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        if fullname.rpartition(".")[0] == "gpuplace" and PathFinder.find_spec(fullname, path, target) is None:
+            with OwnFramesHidden(
+                ImportError
+            ):  # for `from tensorflow import keras` Python looks below the module
+                raise _missing(fullname)
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
             return None
         return ModuleSpec(fullname, _Loader(), origin="gpuplace", is_package=True)

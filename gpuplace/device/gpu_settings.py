@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+_NO_CONFIGS = (Mapping, str, bytes, int, float, tuple, list)
+
 
 @dataclass(frozen=True, slots=True)
 class GPUSettings:
@@ -35,11 +37,24 @@ class GPUSettings:
 
     @classmethod
     def from_config(cls, config: Any) -> GPUSettings:
-        """The record of a ``ConfigProto``-like object; None gives the defaults."""
+        """The record of a ``ConfigProto``-like object; None gives the defaults.
+
+        Raises:
+            TypeError: it is another message, or a plain value such as a dict.
+        """
         if config is None:
             return cls()
         if isinstance(config, GPUSettings):
             return config
+        if isinstance(config, _NO_CONFIGS) or hasattr(config, "SerializeToString") > hasattr(
+            config, "gpu_options"
+        ):
+            kind = type(config).__name__
+            wrapped = " (put it into one: tf.ConfigProto(gpu_options=...))" if kind == "GPUOptions" else ""
+            raise TypeError(
+                "config is a tf.ConfigProto, such as tf.ConfigProto(allow_soft_placement=True); "
+                f"got {kind}{wrapped}"
+            )
         options = getattr(config, "gpu_options", None)
         experimental = getattr(options, "experimental", None)
         return cls(

@@ -72,7 +72,10 @@ class Machine:
             InvalidArgumentError: not understood, or an unknown model; says what is allowed.
             ResourceExhaustedError: more devices than are simulated.
             InternalError: for ``"local"``, there is a driver, but it or a GPU fails.
+            TypeError: it is no text.
         """
+        if not isinstance(text, str):
+            raise TypeError(_no_machine(text))
         return _parse(text)
 
     @classmethod
@@ -251,6 +254,27 @@ class Machine:
         return mapping_frame(self.mapping(config, environ, visibility))
 
     _repr_mimebundle_ = notebook_view
+
+
+def as_machine(given: Machine | str) -> Machine:
+    """The machine that is given, or that a text describes.
+
+    Args:
+        given: a ``Machine`` or its text.
+
+    Raises:
+        InvalidArgumentError: the text is not understood.
+        TypeError: it is neither.
+    """
+    return given if isinstance(given, Machine) else Machine.parse(given)
+
+
+def _no_machine(given: object) -> str:
+    told = f"a machine is a Machine or its text, such as '4x Tesla K20m'; got {given!r}"
+    if isinstance(given, int) and not isinstance(given, bool):
+        written = f"'{given}x Tesla K20m'" if given > 0 else "'cpu'"
+        told += f": write {written}"
+    return told
 
 
 def default_machine(environ: Mapping[str, str] | None = None) -> Machine:

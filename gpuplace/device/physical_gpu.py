@@ -56,6 +56,10 @@ class PhysicalGPU:
     is_simulated: bool = True
     """False for hardware that is really there."""
 
+    def __repr__(self) -> str:
+        kind = "simulated" if self.is_simulated else "real"
+        return f"<PhysicalGPU {self.index}: {self.model.name} at {self.pci_bus_id}, {kind}>"
+
     @classmethod
     def simulated(cls, model: GPUModel, index: int, pci_bus_id: str) -> PhysicalGPU:
         """A GPU of the catalogue in a slot; buses from 80 upward belong to the second socket.

@@ -21,8 +21,9 @@ Source: CUDA C++ Programming Guide, section "CUDA Environment Variables".
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuplace.device.limits import number_of
@@ -47,6 +48,11 @@ class Visibility:
     """Value of CUDA_VISIBLE_DEVICES, None if it is not set."""
     order: str = "FASTEST_FIRST"
     """``"FASTEST_FIRST"`` or ``"PCI_BUS_ID"``."""
+
+    def __repr__(self) -> str:
+        setting = "not set" if self.setting is None else repr(self.setting)
+        seen = [gpu.index for gpu in self.visible]
+        return f"<Visibility: {VISIBLE_DEVICES} {setting}, GPUs {seen} visible, {sorted(self.hidden)} hidden>"
 
     def visible_id(self, gpu: PhysicalGPU) -> int | None:
         """The process's number for ``gpu``, or None if it is hidden."""
@@ -77,6 +83,46 @@ def visible_gpus(gpus: Sequence[PhysicalGPU], environ: Mapping[str, str]) -> Vis
     reason = f"{shown} {end}" if end else f"not in {shown}"
     hidden = {gpu.index: reason for gpu in ordered if gpu not in chosen}
     return Visibility(tuple(chosen), hidden, setting, order)
+
+
+def visible_devices_text(
+    wanted: str | Iterable[int], gpus: Sequence[PhysicalGPU], order: str = "FASTEST_FIRST"
+) -> str:
+    """The value of CUDA_VISIBLE_DEVICES for what is given as ``visible_devices=``.
+
+    >>> from gpuplace.device.machine import Machine
+    >>> visible_devices_text([2, 0], Machine.parse("4x Tesla K20m").gpus)
+    '2,0'
+
+    Args:
+        wanted: numbers of GPUs of the machine, in the order in which the process is to see them, or the value itself.
+        gpus: those of the machine.
+        order: in which CUDA counts, as of ``cuda_order``.
+
+    Raises:
+        TypeError: neither text nor whole numbers.
+        ValueError: a GPU that the machine does not have, or one twice.
+    """
+    if isinstance(wanted, str):
+        return wanted
+    complaint = (
+        "visible_devices is a list of numbers of the machine's GPUs, such as [0, 2], or the value of "
+        f"{VISIBLE_DEVICES}, such as '0,2'; got {wanted!r}"
+    )
+    try:
+        listed = list(wanted)
+        numbers = [operator.index(number) for number in listed]
+    except TypeError:
+        raise TypeError(complaint) from None
+    if any(isinstance(number, bool) for number in listed):
+        raise TypeError(complaint)
+    if any(not 0 <= number < len(gpus) for number in numbers):
+        counts = ", counted from 0" if gpus else ""
+        raise ValueError(f"The machine has {_count(len(gpus))}{counts}; got visible_devices={listed}")
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"visible_devices names a GPU twice: {listed}")
+    ordered = [gpu.index for gpu in cuda_order(gpus, order)]
+    return ",".join(str(ordered.index(number)) for number in numbers)
 
 
 def _unquote(setting: str) -> str:

@@ -142,13 +142,13 @@ class _Call:
         wanted = arg.type if arg.type is not None else self.attrs.get(arg.type_attr or "")
         try:
             return convert_to_tensor(value, wanted, arg.name, self._default_type(arg), as_ref=arg.is_ref)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError):
             if wanted is None:
                 raise
             found = _dtype_of(value)
             if found is None or wanted.is_compatible_with(found):
                 raise
-            raise TypeError(self._wrong_type(arg, found, wanted)) from error
+            raise TypeError(self._wrong_type(arg, found, wanted)) from None
 
     def _wrong_type(self, arg: ArgDef, found: DType, wanted: DType) -> str:
         start = f"Input '{arg.name}' of '{self.op_def.name}' Op has type {found.name} that does not match"
@@ -183,16 +183,16 @@ class _Call:
                 and len({t.dtype.base_dtype for t in tensors}) > 1
             ):
                 raise TypeError
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError):
             types = [d.name if (d := _dtype_of(item)) else "<NOT CONVERTIBLE TO TENSOR>" for item in value]
             start = f"Tensors in list passed to '{arg.name}' of '{self.op_def.name}' Op have types [{', '.join(types)}]"
             if wanted is not None and arg.type is not None:
-                raise TypeError(f"{start} that do not match expected type {wanted.name}.") from error
+                raise TypeError(f"{start} that do not match expected type {wanted.name}.") from None
             if wanted is not None and arg.type_attr in self.origin:
                 raise TypeError(
                     f"{start} that do not match type {wanted.name} inferred from earlier arguments."
-                ) from error
-            raise TypeError(f"{start} that don't all match.") from error
+                ) from None
+            raise TypeError(f"{start} that don't all match.") from None
         return tensors
 
     def _infer(self, arg: ArgDef, tensors: list[Tensor]) -> None:

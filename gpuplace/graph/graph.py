@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpuplace.callers import warn
 from gpuplace.device.spec import canonical_name
 from gpuplace.display import above, notebook_view
 from gpuplace.dtypes import DType
@@ -254,11 +254,10 @@ class Graph(Collections):
             groups.update(other.colocation_groups())
             if other.device:
                 if op.device and canonical_name(op.device) != canonical_name(other.device):
-                    warnings.warn(
+                    warn(
                         f"Tried to colocate {op.name} with an op {other.name} that had a different device:"
                         f" {op.device} vs"
-                        f" {other.device}. Postponing error-checking until all devices are assigned.",
-                        stacklevel=4,
+                        f" {other.device}. Postponing error-checking until all devices are assigned."
                     )
                 else:
                     op._device = other.device

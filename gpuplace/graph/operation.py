@@ -11,10 +11,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
+from gpuplace.callers import PACKAGE
 from gpuplace.display import above, notebook_view
 from gpuplace.dtypes import DType
 from gpuplace.graph.op_def import OpDef
@@ -23,7 +23,6 @@ from gpuplace.graph.stacks import get_default_session
 from gpuplace.shapes import TensorShape, as_shape
 from gpuplace.typing import FeedDict, Graph, NodeDef, ShapeLike, TensorLike
 
-_PACKAGE = str(Path(__file__).parent.parent) + "/"
 _MAX_FRAMES = 12
 _own_files: set[str] = set()
 """Files of this package in which frames have been seen."""
@@ -56,7 +55,7 @@ def capture_stack() -> Stack:
     while frame is not None:
         filename = frame.f_code.co_filename
         if filename not in _own_files:
-            if not filename.startswith(_PACKAGE):
+            if not filename.startswith(PACKAGE):
                 break
             _own_files.add(filename)
         outer = frame.f_back

@@ -19,6 +19,7 @@ from gpuplace.errors import (
 )
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graphdef.attr_values import decode_attr, decode_op_def, readable_attrs
+from gpuplace.graphdef.file_kinds import empty_text, folder_advice, kind_of
 from gpuplace.graphdef.files import MAX_BYTES, decompressed, file_error, read_bytes, too_large
 from gpuplace.graphdef.functions import function_bodies, functions_by_name
 from gpuplace.graphdef.messages import (
@@ -129,6 +130,13 @@ def _own(message: Any, kind: Any) -> Any:
 
 def _load_path(path: Path) -> Any:
     data, names, path = read_file(path)
+    other = kind_of(path, data)
+    if other is not None:
+        raise DataLossError.of(f"{path} is {other.what}, not a graph", hint=other.advice)
+    if (nothing := empty_text(data)) is not None:
+        raise DataLossError.of(
+            f"{path} {nothing}: there is no graph in it", hint="was the program that wrote it stopped?"
+        )
     kind: Any = GraphDef
     if names in SAVED_MODEL_FILES:
         kind = SavedModel
@@ -150,7 +158,8 @@ def read_file(path: Path) -> tuple[bytes, str, Path]:
             found = [path / name for name in SAVED_MODEL_FILES if (path / name).exists()]
             if not found:
                 raise NotFoundError.of(
-                    f"SavedModel file does not exist at: {path}/{{{'|'.join(SAVED_MODEL_FILES)}}}"
+                    f"SavedModel file does not exist at: {path}/{{{'|'.join(SAVED_MODEL_FILES)}}}",
+                    hint=f"{path} is a folder: {folder_advice(path)}",
                 )
             path = found[0]
         data = read_bytes(path)

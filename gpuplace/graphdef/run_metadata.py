@@ -19,6 +19,7 @@ from typing import Any
 
 from gpuplace.errors import DataLossError, InvalidArgumentError
 from gpuplace.graphdef.chrome_trace import step_of_chrome_trace
+from gpuplace.graphdef.file_kinds import kind_of
 from gpuplace.graphdef.load import read_file
 from gpuplace.graphdef.messages import DecodeError, RunMetadata, StepStats, text_format
 
@@ -42,6 +43,11 @@ def load_run_metadata(path: str | os.PathLike[str]) -> Any:
         InvalidArgumentError: nothing was measured.
     """
     data, name, _ = read_file(Path(path))
+    other = kind_of(path, data)
+    if other is not None:
+        raise DataLossError.of(
+            f"{path} is {other.what}, not a measured step", hint=f"{other.advice}; or {_HINT}"
+        )
     if name.endswith(".json"):
         return _traced(path, data)
     because = []

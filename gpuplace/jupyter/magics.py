@@ -34,7 +34,7 @@ from gpuplace.jupyter.placement_page import PlacementPage
 from gpuplace.memory.process_state import current_machine
 from gpuplace.release import RELEASES
 from gpuplace.session.fresh_process import fresh_process
-from gpuplace.session.place import place
+from gpuplace.session.place import SOFT_OPTION, place_for
 from gpuplace.tables import html
 from gpuplace.why.placement import Placement
 
@@ -140,7 +140,9 @@ class PlacementMagics(Magics):
             if isinstance(source, Placement) and _says_nothing(options):
                 found = source
             else:
-                found = place(source, config=settings, release=options.release, on_error="keep")
+                found = place_for(
+                    SOFT_OPTION, source, config=settings, release=options.release, on_error="keep"
+                )
         except OpError as error:
             if failed is not None:
                 display({"text/html": html.error_html(error), "text/plain": str(error)}, raw=True)

@@ -11,17 +11,22 @@ from collections import Counter
 from functools import singledispatch
 from typing import Any
 
+import numpy as np
+
 from gpuplace.device.machine import Machine
 from gpuplace.errors import CancelledError, OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.jupyter.pictures import placement_picture
-from gpuplace.logs.logged_placement import LoggedPlacement
+from gpuplace.logs.log_diff import LogDiff
+from gpuplace.logs.logged_placement import LoggedNote, LoggedPlacement
 from gpuplace.memory.bfc_allocator import BFCAllocator
 from gpuplace.memory.process_state import current_machine
 from gpuplace.picture.memory_map import chunks_text, memory_html, memory_text
+from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.session.place import place
 from gpuplace.tables import html
+from gpuplace.tables.dependency_trace import Trace
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.rows import mapping_cells
 from gpuplace.tables.text import bytes_text, counted, placement_text, table_text
@@ -37,6 +42,10 @@ _MOST_ROWS = 50
 _MOST_MOVES = 12
 _MOST_LINES = 200
 _MOST_LEFT = 100
+_ROWS_OF_LOG = 20
+_BOXES_OF_LOG = 24
+_BOXES_IN_SIGHT = 6
+"""So many boxes beside each other fit a page."""
 _TRACED = re.compile("^/host:|/stream:|/memcpy$|/sync$")
 """Lists in which TensorFlow's tracers repeat what the devices' lists hold."""
 _PICTURE_NODES = 3000
@@ -70,10 +79,18 @@ def _placement(placement: Placement) -> tuple[str, str]:
 
 @_shown.register
 def _logged(log: LoggedPlacement) -> tuple[str, str]:
-    """Nodes by device, the picture, and what was not understood."""
-    picture = placement_picture(log)._repr_mimebundle_()
+    """Nodes by device, a table of them, the picture to unfold, and what was not understood.
+
+    A log knows no edges, so all boxes of its picture stand in one row: it scrolls instead of shrinking.
+    """
+    picture = placement_picture(log, cap=_BOXES_OF_LOG, table=False)
+    is_small = len(picture.drawing.boxes) <= _BOXES_IN_SIGHT
+    drawn = html.scrolling(picture._repr_mimebundle_()["text/html"])
     left = [(left.line, left.text) for left in log.unparsed]
-    shown = f"<p>{html.escape(repr(log)[1:-1])}</p>{html.summary(log)}{picture['text/html']}"
+    shown = f"<p>{html.escape(repr(log)[1:-1])}</p>{html.summary(log)}"
+    if len(log):
+        shown += html.node_table(log, limit=_ROWS_OF_LOG)
+        shown += f"<details{' open' if is_small else ''}><summary>Picture</summary>{drawn}</details>"
     if left:
         title = f"{counted(len(left), 'piece')} of text not understood"
         shown += f"<details><summary>{title}</summary>{html.table(('line', 'text'), left, limit=_MOST_LEFT)}</details>"
@@ -173,6 +190,48 @@ def _diff(diff: PlacementDiff) -> tuple[str, str]:
             shown = ", ".join(names[:_MOST_TYPES])
             parts.append(f"<p>{counted(len(names), 'node')} only {where}: {html.escape(shown)}</p>")
     return "".join(parts), _first_lines(str(diff))
+
+
+@_shown.register
+def _placement_graph(graph: PlacementGraph) -> tuple[str, str]:
+    """How many nodes of which type and request."""
+    kinds = Counter(
+        (graph.op_type(node), graph.requested_device(node)) for node in range(len(graph))
+    ).most_common()
+    title = f"Graph of {counted(len(graph), 'node')} and {counted(graph.num_edges, 'edge')}, as the placer sees it"
+    columns = ("op type", "requested device", "nodes")
+    rows = [(op_type, device, count) for (op_type, device), count in kinds]
+    shown = f"<p><b>{title}</b></p>{html.table(columns, rows, limit=_MOST_TYPES) if rows else ''}"
+    return shown, f"{title}\n{table_text(columns, rows, _MOST_TYPES)}" if rows else title
+
+
+@_shown.register
+def _trace(trace: Trace) -> tuple[str, str]:
+    """What an op depends on, or what depends on it, by device, and the first of the nodes."""
+    view = trace.view
+    chosen = np.flatnonzero(trace.nodes)[:_MOST_ROWS].tolist()
+    columns = ("node", "op type", "device")
+    rows = [(view.names[node], view.op_type_of(node), view.device_of(node)) for node in chosen]
+    more = len(trace) - len(rows)
+    table = html.table(columns, [(*row[:2], html.chip(row[2])) for row in rows], more=more)
+    plain = table_text(columns, [(*row[:2], device_label(row[2])) for row in rows], more=more)
+    return f"<p><b>{html.escape(trace.text)}</b></p>{table}", f"{trace.text}\n{plain}"
+
+
+@_shown.register
+def _log_diff(diff: LogDiff) -> tuple[str, str]:
+    """The nodes on another device than the log says."""
+    title = repr(diff)[1:-1].partition(": ")[2]
+    columns = ("node", "op type", "logged", "compared with", "rule")
+    rows = ((move.node, move.type, html.chip(move.logged), html.chip(move.other), move.rule) for move in diff)
+    table = html.table(columns, rows, limit=_MOST_ROWS) if len(diff) else ""
+    return f"<p><b>{html.escape(title)}</b></p>{table}", _first_lines(str(diff))
+
+
+@_shown.register
+def _note(note: LoggedNote) -> tuple[str, str]:
+    lines = "<br>".join(html.escape(line.strip()) for line in str(note).splitlines())
+    return f"<p>{lines}</p>", str(note)
 
 
 @_shown.register

@@ -11,12 +11,13 @@ import re
 from pathlib import Path
 
 from gpuplace.errors import DataLossError, InvalidArgumentError
+from gpuplace.graphdef.file_kinds import Kind, empty_text, kind_of
 from gpuplace.graphdef.files import GZIP, decompressed, file_error, read_bytes
 from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.logs.parser import parse_log
 from gpuplace.logs.text import decoded, strange_share
 
-__all__ = ["is_log", "log_in_file"]
+__all__ = ["is_log", "log_in_file", "no_log"]
 
 _GRAPH_ENDINGS = (".pb", ".pbtxt", ".prototxt", ".meta", ".pb.gz", ".pbtxt.gz", ".prototxt.gz", ".meta.gz")
 _TEXT_OF_GRAPH = re.compile(
@@ -49,6 +50,9 @@ def log_in_file(path: str | os.PathLike[str]) -> LoggedPlacement | None:
         raise file_error(place, error) from None
     if data.startswith(GZIP):
         data = decompressed(data, str(path), "log")
+    other = kind_of(place, data)
+    if other is not None:
+        raise _other_file(path, other)
     looks_like_log = is_log(data)
     if not looks_like_log and b"/job:" not in data:
         return None
@@ -60,15 +64,45 @@ def log_in_file(path: str | os.PathLike[str]) -> LoggedPlacement | None:
         return log if looks_like_log or len(log.rows) > len(log.unparsed) else None
     if not looks_like_log:
         return None
+    raise no_log(path, data)
+
+
+def no_log(path: str | os.PathLike[str], data: bytes) -> InvalidArgumentError:
+    """The error for a file in which TensorFlow tells nothing.
+
+    Args:
+        path: its name.
+        data: its content, decompressed.
+
+    Returns:
+        The error, which says what the file is.
+    """
+    other = kind_of(path, data)
+    if other is not None:
+        return _other_file(path, other)
+    facts = {"a log has": "lines such as 'MatMul: (MatMul): /job:localhost/replica:0/task:0/device:GPU:0'"}
+    hint = (
+        "run the program with tf.ConfigProto(log_device_placement=True) and keep both stdout and stderr: "
+        "python train.py > run.log 2>&1; a graph is a .pb, .pbtxt or .meta file, or a SavedModel's folder"
+    )
+    sentence = f"{path} is neither a graph nor a TensorFlow log"
+    if (nothing := empty_text(data)) is not None:
+        return InvalidArgumentError.of(f"{sentence}: it {nothing}", facts=facts, hint=hint)
     text = decoded(data)
+    if _TEXT_OF_GRAPH.match(text):
+        return InvalidArgumentError.of(
+            f"{path} is a graph as text, not a log", hint=f"gpuplace place {path}, or explore"
+        )
     lines = text.splitlines()
-    raise InvalidArgumentError.of(
-        f"{path} is neither a graph nor a TensorFlow log",
-        facts={
-            "size": f"{len(data)} bytes, {len(lines)} lines",
-            "begins with": repr(next((line.strip() for line in lines if line.strip()), "")[:80]),
-            "a log has": "lines such as 'MatMul: (MatMul): /job:localhost/replica:0/task:0/device:GPU:0'",
-        },
-        hint="run the program with tf.ConfigProto(log_device_placement=True) and keep both stdout and stderr: "
-        "python train.py > run.log 2>&1; a graph is a .pb, .pbtxt or .meta file, or a SavedModel's folder",
+    facts = {
+        "size": f"{len(data)} bytes, {len(lines)} lines",
+        "begins with": repr(next((line.strip() for line in lines if line.strip()), "")[:80]),
+        **facts,
+    }
+    return InvalidArgumentError.of(sentence, facts=facts, hint=hint)
+
+
+def _other_file(path: str | os.PathLike[str], other: Kind) -> InvalidArgumentError:
+    return InvalidArgumentError.of(
+        f"{path} is {other.what}, neither a graph nor a TensorFlow log", hint=other.advice
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpuplace.device.parsed_name import parse_name
-from gpuplace.display import above
+from gpuplace.display import above, notebook_view
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.text import counted
 from gpuplace.typing import DataFrame
@@ -54,6 +54,14 @@ class LogDiff:
 
     def __bool__(self) -> bool:
         return bool(self.moves or self.only_logged or self.only_other)
+
+    def __repr__(self) -> str:
+        told = [f"{counted(self.same, 'node')} on the same device", f"{len(self.moves):,} on another"]
+        told += [f"{len(self.only_logged):,} only in the log"] if self.only_logged else []
+        told += [f"{len(self.only_other):,} not in the log"] if self.only_other else []
+        return f"<LogDiff: {', '.join(told)}>"
+
+    _repr_mimebundle_ = notebook_view
 
     def __str__(self) -> str:
         lines = [

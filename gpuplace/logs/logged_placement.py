@@ -26,7 +26,15 @@ from gpuplace.logs.log_diff import LogDiff, full_name, log_diff
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import NOWHERE, PlacementView
 from gpuplace.tables.text import counted
-from gpuplace.typing import ConfigLike, DataFrame, GraphLike, MachineLike, Picture, PictureOptions
+from gpuplace.typing import (
+    ConfigLike,
+    DataFrame,
+    GraphLike,
+    MachineLike,
+    Picture,
+    PictureOptions,
+    VisibleDevices,
+)
 
 if TYPE_CHECKING:
     from gpuplace.logs.log_diff import LogDiff
@@ -262,6 +270,9 @@ class LoggedPlacement(Mapping[str, str]):
         config: ConfigLike | None = None,
         release: str | None = None,
         session: int | None = None,
+        *,
+        soft_placement: bool | None = None,
+        visible_devices: VisibleDevices | None = None,
     ) -> LogDiff:
         """Where gpuplace would place a graph otherwise than the log says, with the reasons.
 
@@ -271,15 +282,26 @@ class LoggedPlacement(Mapping[str, str]):
             config: a `ConfigProto`.
             release: which TensorFlow to place as; the process's release if None.
             session: number of the session to compare; all of them, the last one counting, if None.
+            soft_placement: whether to place softly; what `config` says if None, over which this goes.
+            visible_devices: the GPUs of the machine that TensorFlow sees, as for `gpuplace.place`.
 
         Raises:
             InvalidArgumentError: the graph cannot be placed on the machine.
+            TypeError: an argument is nothing of the kind.
+            ValueError: `visible_devices` that the machine does not have.
             IndexError: there is no such session.
         """
         from gpuplace.session.place import place
 
         part = self if session is None else self.sessions[session]
-        placement = place(graph, machine=machine or part.machine(), config=config, release=release)
+        placement = place(
+            graph,
+            machine=machine or part.machine(),
+            config=config,
+            release=release,
+            soft_placement=soft_placement,
+            visible_devices=visible_devices,
+        )
         return part.diff(placement)
 
     def frame(self, table: str = "nodes") -> DataFrame:
@@ -309,6 +331,11 @@ class LoggedNote:
     steps = remedies = remedy = group = ()
     rule = None
     decided_by = because = held_by = ""
+
+    def __repr__(self) -> str:
+        return f"<LoggedNote of {', '.join(f'{row.name} on {row.device}' for row in self.rows)}>"
+
+    _repr_mimebundle_ = notebook_view
 
     def __str__(self) -> str:
         told = [

@@ -25,16 +25,15 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import sys
 import threading
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, overload
 
 from gpuplace import release as releases
+from gpuplace.callers import warn
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.device.gpu_settings import GPUSettings
-from gpuplace.device.machine import PREFIX, Machine, default_machine
+from gpuplace.device.machine import PREFIX, Machine, as_machine, default_machine
 from gpuplace.device.mapping import MappingRow, VirtualGPU
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility
 from gpuplace.errors import AlreadyExistsError, InternalError
@@ -117,9 +116,7 @@ class ProcessState:
             InvalidArgumentError: the text is not understood.
             TypeError: neither a machine nor text.
         """
-        chosen = Machine.parse(machine) if isinstance(machine, str) else machine
-        if not isinstance(chosen, (Machine, type(None))):
-            raise TypeError(f"a machine is a Machine or its text, such as '4x Tesla K20m'; got {chosen!r}")
+        chosen = None if machine is None else as_machine(machine)
         with self._lock:
             self._forget_gpus()
             self._chosen = chosen
@@ -225,15 +222,14 @@ class ProcessState:
         first, _ = self._made.get((device.tf_id, before), (GPUSettings(), 0))
         listed = repr(first.visible_device_list)
         if release in ("1.0", "1.4"):
-            _warn(
+            warn(
                 f"GPU:{device.tf_id} of this session is on visible GPU {device.visible_id}, of an earlier session on "
                 f"{before} (visible_device_list={listed}). TensorFlow {release} does so silently; later ones refuse.",
+                GPUOptionsWarning,
             )
             return
         devices, gap = ("CUDA devices", "  ") if release == "1.15" else ("devices", " ")
-        raise AlreadyExistsError(
-            None,
-            None,
+        raise AlreadyExistsError.of(
             f"TensorFlow device (GPU:{device.tf_id}) is being mapped to multiple {devices} ({device.visible_id} now, "
             f"and {before} previously), which is not supported. This may be the result of providing different GPU "
             "configurations (ConfigProto.gpu_options, for example different visible_device_list) when creating "
@@ -249,9 +245,7 @@ class ProcessState:
         if settings.allocator_type in ("", "BFC") or (device.tf_id, device.visible_id) in self._made:
             return
         _logger.error("Invalid allocator type: %s", settings.allocator_type)
-        raise InternalError(
-            None,
-            None,
+        raise InternalError.of(
             f"Failed to get memory allocator for TF GPU {device.tf_id} with {device.memory_limit} bytes of memory.",
             facts={"allocator_type": repr(settings.allocator_type)},
             hint="gpu_options.allocator_type of '' or 'BFC'",
@@ -299,10 +293,11 @@ class ProcessState:
         ):
             now = self._environ.get(variable)
             if now != then and self.current_machine().gpus:
-                _warn(
+                warn(
                     f"{_shown(variable, now)} has no effect: this process created its GPU devices with "
                     f"{_shown(variable, then)}, and CUDA reads it only once. Set it before the first session, or call "
                     "tf.reset_runtime().",
+                    GPUOptionsWarning,
                 )
 
     def _warn_of_other_options(self, virtual: list[VirtualGPU], settings: GPUSettings) -> None:
@@ -318,18 +313,11 @@ class ProcessState:
             told = "; ".join(
                 f"{name}: {then!r} stays, {now!r} is ignored" for name, (then, now) in differences.items()
             )
-            _warn(
+            warn(
                 f"GPU options are process-wide and the first session's win. {told}. Use one GPUOptions for all "
                 "sessions, or call tf.reset_runtime() before this one.",
+                GPUOptionsWarning,
             )
-
-
-def _warn(message: str) -> None:
-    """Warn with the line of the program that called into this package."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "gpuplace":
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, GPUOptionsWarning, stacklevel=level)
 
 
 def _shown(variable: str, value: str | None) -> str:

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import heapq
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -40,6 +41,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpuplace.display import notebook_view
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import MERGES, NEXT_ITERATIONS
@@ -82,6 +84,8 @@ class Inspection(NamedTuple):
     `OpError`."""
 
 
+_SHOWN_TYPES = 6
+"""How many op types a short description names."""
 _MAX_ELEMENTS = (1 << 63) - 1
 
 
@@ -154,6 +158,19 @@ class PlacementGraph:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __repr__(self) -> str:
+        """`<PlacementGraph of 3 nodes and 2 edges: 2 Const, 1 MatMul>`"""
+        types = Counter(self.op_type(node) for node in range(len(self))).most_common()
+        shown = [f"{count} {op_type}" for op_type, count in types[:_SHOWN_TYPES]]
+        if len(types) > _SHOWN_TYPES:
+            left = len(types) - _SHOWN_TYPES
+            shown.append(f"{left} more op type{'' if left == 1 else 's'}")
+        edges = f"{self.num_edges} edge{'' if self.num_edges == 1 else 's'}"
+        nodes = f"{len(self)} node{'' if len(self) == 1 else 's'}"
+        return f"<PlacementGraph of {nodes} and {edges}: {', '.join(shown) or 'empty'}>"
+
+    _repr_mimebundle_ = notebook_view
 
     @property
     def num_edges(self) -> int:

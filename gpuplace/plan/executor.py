@@ -59,7 +59,7 @@ class Plan:
             failure = self.failure(error)
             if failure is error:
                 raise
-            raise failure from error
+            raise failure from error  # the session keeps of the cause what is the program's own
         finally:
             restore(token)
 
@@ -72,7 +72,7 @@ class Plan:
         step = None if frame is None else code.owners[frame.tb_lineno]
         if frame is None or step is None:
             if isinstance(error, MemoryError):
-                return ResourceExhaustedError(None, None, f"OOM when fetching a value: {error}")
+                return ResourceExhaustedError.of(f"OOM when fetching a value: {error}")
             return error
         found: Any = frame.tb_frame.f_locals
         shared = frame.tb_frame.f_globals

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 from gpuplace import release as releases
 from gpuplace.backends.host_memory import keep_freed_memory
+from gpuplace.callers import OwnFramesHidden, hide_own_frames
 from gpuplace.display import above, notebook_view
 from gpuplace.errors import CancelledError, NotFoundError, OpError, ResourceExhaustedError
 from gpuplace.graph.bulk import without_garbage_collection
@@ -121,7 +122,8 @@ class BaseSession:
         self._catalogue = session_catalogue(self._release)
         self._config = config
         keep_freed_memory()
-        self._devices = session_devices(config)
+        with OwnFramesHidden(OpError):
+            self._devices = session_devices(config)
         self._resources = SessionResources()
         self._runners: dict[Any, _Runner] = {}
         self._plans: dict[Signature, Plan] = {}
@@ -160,9 +162,7 @@ class BaseSession:
             raise wrong("config", "tf.ConfigProto", config)
         if target:
             text = target.decode() if isinstance(target, bytes) else target
-            raise NotFoundError(
-                None,
-                None,
+            raise NotFoundError.of(
                 f'No session factory registered for the given session options: {{target: "{text}" config: }}'
                 " Registered factories are {DIRECT_SESSION}.",
                 hint='gpuplace runs graphs in this process: target=""',
@@ -235,7 +235,7 @@ class BaseSession:
             InvalidArgumentError: the graph cannot be placed.
         """
         self._check_open()
-        with self._lock:
+        with self._lock, OwnFramesHidden(OpError):
             return self._placer.current()
 
     @property
@@ -258,7 +258,7 @@ class BaseSession:
             CancelledError: the session is closed.
         """
         if self._closed:
-            raise CancelledError(None, None, "Session has been closed.")
+            raise CancelledError.of("Session has been closed.")
         return [
             SessionDevice(device.name, device.device_type, device.memory_limit, device.incarnation)
             for device in self._devices
@@ -285,11 +285,11 @@ class BaseSession:
         """
         return session_stack.push(self)
 
-    def _check_not_cancelled(self, error: OpError) -> None:
-        """CancelledError if the error comes from a session that was closed while it ran."""
+    def _check_not_cancelled(self) -> None:
+        """CancelledError instead of the error of a session that was closed while it ran."""
         if self._closed:
             message = with_lines("Run call was cancelled", self._graph, self._release)
-            raise CancelledError(None, None, message) from error
+            raise CancelledError.of(message) from None
 
     def _check_open(self) -> None:
         if self._closed:
@@ -326,37 +326,39 @@ class BaseSession:
             CancelledError: the session was closed meanwhile.
             OpError: a kernel failed; the class says how.
         """
-        if options is None and run_metadata is None:
-            runner = self._runner_of(fetches, feed_dict)
-            if runner is not None:
-                try:
+        try:
+            if options is None and run_metadata is None:
+                runner = self._runner_of(fetches, feed_dict)
+                if runner is not None:
                     if not feed_dict:
                         return runner.build(runner.run(()))
                     pairs = zip(runner.converters, feed_dict.items())
                     return runner.build(runner.run([convert(value, key) for convert, (key, value) in pairs]))
-                except OpError as error:
-                    self._check_not_cancelled(error)
-                    raise
+            return self._run(fetches, feed_dict, options, run_metadata)
+        except OpError as error:
+            self._check_not_cancelled()
+            hide_own_frames(error)
+            raise
+
+    def _run(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
+        """What ``run`` does where no earlier run made everything ready."""
         self._check_open()
         if not self._graph._operations:
             gap = " " if self._release == "2.21" else "  "
             raise RuntimeError(
                 f"The Session graph is empty.{gap}Add operations to the graph before calling run()."
             )
-        feeds = flat_feeds(self._graph, feed_dict, self._release) if feed_dict else {}
-        structure = FetchStructure(self._graph, fetches, self._release)
+        with OwnFramesHidden(TypeError, ValueError):
+            feeds = flat_feeds(self._graph, feed_dict, self._release) if feed_dict else {}
+            structure = FetchStructure(self._graph, fetches, self._release)
+            converters = [Feed(tensor, self._release).convert for tensor in feeds]
+            values = [convert(*pair) for convert, pair in zip(converters, feeds.values(), strict=True)]
         signature = structure.tensors, structure.operations, tuple(feeds)
-        converters = [Feed(tensor, self._release).convert for tensor in feeds]
-        values = [convert(*pair) for convert, pair in zip(converters, feeds.values(), strict=True)]
         if options is not None or run_metadata is not None or self._costs.every or self._timeout_ms:
             return structure.build(self._run_with_options(signature, values, options, run_metadata))
         plan = self._plan(signature)
         self._remember(fetches, feed_dict, _Runner(plan.run, structure.build, converters))
-        try:
-            return structure.build(plan.run(values))
-        except OpError as error:
-            self._check_not_cancelled(error)
-            raise
+        return structure.build(plan.run(values))
 
     def _runner_of(self, fetches: Any, feed_dict: Any) -> _Runner | None:
         """What an earlier run with the same fetches and fed keys made ready, unless the graph has changed since."""
@@ -403,9 +405,6 @@ class BaseSession:
             if not asked.lists_tensors:
                 raise
             raise error_with_usage(error, first) from error.__cause__
-        except OpError as error:
-            self._check_not_cancelled(error)
-            raise
         if trace is not None:
             trace.end()
         if run_metadata is not None or costs is not None:
@@ -456,7 +455,8 @@ class BaseSession:
         self._check_open()
         structure = FetchStructure(self._graph, fetches, self._release)
         tensors = [feedable(self._graph, key) for key in feeds or ()]
-        return self._partial_runs.set_up(structure.tensors, structure.operations, tensors)
+        with OwnFramesHidden(OpError):
+            return self._partial_runs.set_up(structure.tensors, structure.operations, tensors)
 
     def partial_run(self, handle: str, fetches: FetchLike, feed_dict: FeedDict | None = None) -> Any:
         """Feeds and fetches a part of what ``partial_run_setup`` named; every node of the graph runs once.
@@ -479,7 +479,8 @@ class BaseSession:
             raise RuntimeError("partial_run() requires empty target_list.")
         feeds = flat_feeds(self._graph, feed_dict, self._release) if feed_dict else {}
         values = {tensor: Feed(tensor, self._release).convert(*pair) for tensor, pair in feeds.items()}
-        return structure.build(self._partial_runs.run(handle, structure.tensors, values, self._run_part))
+        with OwnFramesHidden(OpError):
+            return structure.build(self._partial_runs.run(handle, structure.tensors, values, self._run_part))
 
     def _run_part(
         self,
@@ -535,17 +536,27 @@ class BaseSession:
             )
 
         def call() -> Any:
-            run = ready[0]
-            if run is None or self._closed or placer.version != graph._version:
-                run = plan()
-            return build(run(()))
+            try:
+                run = ready[0]
+                if run is None or self._closed or placer.version != graph._version:
+                    run = plan()
+                return build(run(()))
+            except OpError as error:
+                hide_own_frames(error)
+                raise
 
         def call_fed(*arguments: Any, **options: Any) -> Any:
             if options or len(arguments) != count:
                 return self.run(fetches, dict(zip(tensors, arguments, strict=False)) or None, **options)
-            run = ready[0]
-            if run is None or self._closed or placer.version != graph._version:
-                run = plan()
-            return build(run([convert(value, key) for (convert, key), value in zip(converters, arguments)]))
+            try:
+                run = ready[0]
+                if run is None or self._closed or placer.version != graph._version:
+                    run = plan()
+                return build(
+                    run([convert(value, key) for (convert, key), value in zip(converters, arguments)])
+                )
+            except OpError as error:
+                hide_own_frames(error)
+                raise
 
         return call_fed if tensors or accept_options else call

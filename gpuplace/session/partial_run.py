@@ -123,7 +123,7 @@ class PartialRuns:
         return found
 
     def _error(self, sentence: str) -> InvalidArgumentError:
-        return InvalidArgumentError(None, None, with_lines(sentence, self._graph, self._release))
+        return InvalidArgumentError.of(with_lines(sentence, self._graph, self._release))
 
     def _check(self, state: _State, fetches: Sequence[Tensor], feeds: Mapping[Tensor, Any]) -> None:
         for what, tensors, everything, left, done in (

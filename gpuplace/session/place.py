@@ -16,17 +16,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpuplace import release as releases
+from gpuplace.callers import OwnFramesHidden
 from gpuplace.device.device_set import DeviceSet
-from gpuplace.device.machine import Machine
+from gpuplace.device.machine import as_machine
+from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, visible_devices_text
+from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.memory.process_state import current_machine
 from gpuplace.placer.from_graph import placement_graph_of
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.placer import Placer
-from gpuplace.typing import ConfigLike, GraphLike, MachineLike
+from gpuplace.typing import ConfigLike, GraphLike, MachineLike, VisibleDevices
 from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
+
+__all__ = ["SOFT_KEYWORD", "SOFT_OPTION", "is_soft", "place", "place_for"]
+
+SOFT_KEYWORD = "soft_placement=True"
+"""What turns on soft placement in calls of `place` and `explore`."""
+SOFT_OPTION = "--soft (allow_soft_placement=True)"
+"""What turns it on in commands and magics."""
 
 
 def place(
@@ -42,6 +52,8 @@ def place(
     tags: str | Iterable[str] | None = None,
     signature: str | None = None,
     clear_devices: bool = False,
+    soft_placement: bool | None = None,
+    visible_devices: VisibleDevices | None = None,
 ) -> Placement:
     """Says on which device TensorFlow would run every node, and why.
 
@@ -61,6 +73,11 @@ def place(
         signature: key of a signature of a SavedModel or MetaGraphDef: only the nodes that it needs are placed, with the
             functions that they call inlined. A session places the whole graph, as is done where this is None.
         clear_devices: whether the nodes lose the devices that they ask for, as with `import_meta_graph`.
+        soft_placement: whether a request that cannot be met is dropped; what `config` says in `allow_soft_placement` if
+            None, over which this goes.
+        visible_devices: the GPUs of the machine that TensorFlow sees: numbers such as `[2, 0]`, of which the first
+            becomes `/device:GPU:0`, or the value of CUDA_VISIBLE_DEVICES, such as `"2,0"`; as the machine has them if
+            None. `visible_device_list` in `config` chooses among those that are left.
 
     Returns:
         A `Placement`: a mapping from node name to full device name that also explains, compares and draws itself.
@@ -72,8 +89,52 @@ def place(
         FailedPreconditionError: the machine has no devices.
         InternalError: a device of `assigned` is none, or has no kernel for its node.
         ValueError: an unknown release, an `on_error` that is neither of the two, `tags` or `signature` for a graph that
-            has none.
+            has none, `visible_devices` that the machine does not have, or any for a `DeviceSet`.
+        TypeError: `graph`, `machine`, `soft_placement` or `visible_devices` is nothing of the kind.
         KeyError: `assigned` names no node of the graph.
+    """
+    with OwnFramesHidden(OpError):
+        return place_for(
+            SOFT_KEYWORD,
+            graph,
+            machine,
+            config,
+            release,
+            on_error,
+            catalogue,
+            assigned,
+            default_local_device,
+            tags=tags,
+            signature=signature,
+            clear_devices=clear_devices,
+            soft_placement=soft_placement,
+            visible_devices=visible_devices,
+        )
+
+
+def place_for(
+    soft_switch: str,
+    graph: GraphLike,
+    machine: MachineLike | None = None,
+    config: ConfigLike | None = None,
+    release: str | None = None,
+    on_error: str = "raise",
+    catalogue: Catalogue | None = None,
+    assigned: Mapping[str, str] | None = None,
+    default_local_device: str | None = None,
+    *,
+    tags: str | Iterable[str] | None = None,
+    signature: str | None = None,
+    clear_devices: bool = False,
+    soft_placement: bool | None = None,
+    visible_devices: VisibleDevices | None = None,
+) -> Placement:
+    """As `place`, for an interface of its own.
+
+    Args:
+        soft_switch: what turns on soft placement there, for advice: a keyword argument, an option of a command.
+        graph, machine, config, release, on_error, catalogue, assigned, default_local_device: as of `place`.
+        tags, signature, clear_devices, soft_placement, visible_devices: as of `place`.
     """
     name = releases.resolve(release)
     known = catalogue or default_catalogue(name)
@@ -88,15 +149,32 @@ def place(
     else:
         made = _placement_graph(graph, known, name, choice)
         placer = Placer(made, known, rules=releases.rules(name), release=name)
-    soft = bool(getattr(config, "allow_soft_placement", False))
     return place_again(
         placer,
-        _device_set(machine, config),
-        soft=soft,
+        _device_set(machine, config, visible_devices),
+        soft=is_soft(config, soft_placement),
         assigned=assigned,
         default_local_device=default_local_device,
         on_error=on_error,
+        soft_switch=soft_switch,
     )
+
+
+def is_soft(config: Any, soft_placement: bool | None = None) -> bool:
+    """Whether soft placement is allowed.
+
+    Args:
+        config: a ``ConfigProto``, anything with its attributes, or None.
+        soft_placement: what goes over it; None: nothing.
+
+    Raises:
+        TypeError: `soft_placement` is not a truth value.
+    """
+    if soft_placement is None:
+        return bool(getattr(config, "allow_soft_placement", False))
+    if not isinstance(soft_placement, bool | np.bool_):
+        raise TypeError(f"soft_placement is True or False; got {soft_placement!r}")
+    return bool(soft_placement)
 
 
 class _Choice(NamedTuple):
@@ -150,11 +228,15 @@ def _lowered(graph: Graph, catalogue: Catalogue, rules: str, choice: _Choice) ->
     return lower(made, bodies, catalogue, rules, inline_all=choice.inline_all)
 
 
-def _device_set(machine: Machine | DeviceSet | str | None, config: Any) -> DeviceSet:
+def _device_set(machine: Any, config: Any, visible_devices: VisibleDevices | None) -> DeviceSet:
     if isinstance(machine, DeviceSet):
+        if visible_devices is not None:
+            raise ValueError("visible_devices chooses GPUs of a Machine; a DeviceSet is taken as it is")
         return machine
-    if machine is None:
-        return current_machine().device_set(config)
-    if isinstance(machine, str):
-        machine = Machine.parse(machine)
-    return machine.device_set(config, environ={})
+    environ: Mapping[str, str] | None = None if machine is None else {}
+    machine = current_machine() if machine is None else as_machine(machine)
+    if visible_devices is not None:
+        order = machine.visibility(environ).order
+        text = visible_devices_text(visible_devices, machine.gpus, order)
+        environ = {DEVICE_ORDER: order, VISIBLE_DEVICES: text}
+    return machine.device_set(config, environ=environ)

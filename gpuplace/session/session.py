@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
+from gpuplace.callers import warn
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.stacks import session_stack
@@ -70,10 +70,8 @@ class Session(BaseSession):
         Raises:
             InvalidArgumentError: always: sessions here keep their variables to themselves.
         """
-        raise InvalidArgumentError(
-            None,
-            None,
-            "Session.reset needs a remote session; sessions here keep their variables to themselves.",
+        raise InvalidArgumentError.of(
+            "Session.reset needs a remote session; sessions here keep their variables to themselves."
         )
 
 
@@ -103,11 +101,10 @@ class InteractiveSession(BaseSession):
         super().__init__(target, graph, _GrowingConfig() if config is None else config)
         with InteractiveSession._active_lock:
             if InteractiveSession._active:
-                warnings.warn(
+                warn(
                     "An interactive session is already active. This can cause out-of-memory errors in some cases. You"
                     " must explicitly call `InteractiveSession.close()` to release resources held by the other"
-                    " session(s).",
-                    stacklevel=2,
+                    " session(s)."
                 )
             InteractiveSession._active.add(self)
         session_stack.enforce_nesting = False

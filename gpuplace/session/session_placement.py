@@ -27,7 +27,8 @@ from gpuplace.placer.placement_graph import PlacementGraph, PlacementGraphBuilde
 from gpuplace.plan.schedule.partition import retval_name
 from gpuplace.plan.schedule.pruning import arg_name, pruned_operations
 from gpuplace.plan.step_errors import error_with_lines
-from gpuplace.session.place import place
+from gpuplace.session.place import place_for
+from gpuplace.why.messages import SOFT_FIELD
 from gpuplace.why.placement import Placement
 from gpuplace.why.placement_log import device_mapping, placement_lines
 
@@ -119,7 +120,8 @@ class SessionPlacement:
 
     def _place(self, graph: PlacementGraph, assigned: Mapping[str, str]) -> Placement:
         try:
-            return place(
+            return place_for(
+                SOFT_FIELD,
                 graph,
                 self._devices,
                 self._config,

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.display import above
+from gpuplace.display import above, notebook_view
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import bytes_text, counted, shortened
@@ -66,6 +66,8 @@ class Trace:
 
     def __repr__(self) -> str:
         return f"<Trace: {self.text}>"
+
+    _repr_mimebundle_ = notebook_view
 
     @cached_property
     def names(self) -> tuple[str, ...]:

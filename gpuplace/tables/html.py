@@ -27,6 +27,7 @@ __all__ = [
     "image",
     "mapping_table",
     "node_table",
+    "scrolling",
     "summary",
     "table",
 ]
@@ -111,7 +112,7 @@ def summary(placement: Any) -> str:
 
 def error_html(error: BaseException) -> str:
     """An error: TensorFlow's sentence, the facts, what to try."""
-    message = getattr(error, "message", str(error))
+    message = getattr(error, "sentence", str(error))
     rows = list(getattr(error, "facts", {}).items())
     if hint := getattr(error, "hint", None):
         rows.append(("try", hint))
@@ -169,6 +170,11 @@ def image(svg: str, description: str) -> str:
     data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
     style = "max-width:100%;height:auto;border-radius:6px"
     return f'<img style="{style}" alt="{escape(description)}" src="data:image/svg+xml;base64,{data}">'
+
+
+def scrolling(shown: str) -> str:
+    """Pictures of their own size, in a box that scrolls where they are wider than the page."""
+    return f'<div style="overflow-x:auto">{shown.replace("max-width:100%", "max-width:none")}</div>'
 
 
 def escape_lines(text: str) -> str:

@@ -28,6 +28,9 @@ __all__ = [
     "table_text",
 ]
 
+_MOST_PADDED = 80
+_LEAST_WIDTH = 8
+
 _UNITS: tuple[str, ...] = tuple(RULES["units"]["bytes"])
 
 
@@ -91,15 +94,27 @@ def searcher(pattern: str) -> Callable[[str], Any]:
 
 
 def table_text(
-    columns: Sequence[str], rows: Iterable[Sequence[Any]], limit: int | None = None, more: int = 0
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    limit: int | None = None,
+    more: int = 0,
+    width: int | None = None,
 ) -> str:
     """Columns padded with blanks; ``-`` where there is nothing.
+
+    A column is as wide as its longest cell, except that a cell of more than 80 characters widens it for no other row.
+
+    >>> print(table_text(("op", "device"), [("gradients/tower_0/MatMul", "CPU:0"), ("b", "GPU:0")], width=24))
+    op                device
+    gradient…/MatMul  CPU:0
+    b                 GPU:0
 
     Args:
         columns: their names.
         rows: as many values each.
         limit: how many rows to show; the rest is counted.
         more: rows that are not given and counted all the same.
+        width: characters a line may have, for which the middle of long cells is left out; None: as long as it gets.
     """
     kept: list[list[str]] = []
     for row in rows:
@@ -107,7 +122,11 @@ def table_text(
             more += 1
         else:
             kept.append(["-" if value in (None, "") else printable(str(value)) for value in row])
-    widths = [max(map(len, column)) for column in zip(columns, *kept, strict=True)]
+    lengths = [list(map(len, column)) for column in zip(columns, *kept, strict=True)]
+    widths = [max((one for one in column if one <= _MOST_PADDED), default=_MOST_PADDED) for column in lengths]
+    if width is not None:
+        widths = _fitted(list(map(max, lengths)), width - 2 * (len(columns) - 1))
+        kept = [[shortened(cell, most) for cell, most in zip(row, widths, strict=True)] for row in kept]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in [list(columns), *kept]
@@ -115,6 +134,14 @@ def table_text(
     if more:
         lines.append(f"... and {counted(more, 'more row')}")
     return "\n".join(lines)
+
+
+def _fitted(widths: list[int], room: int) -> list[int]:
+    """Widths of columns that fit, the widest made narrower; none below that of a short word."""
+    most = max(widths, default=0)
+    while sum(min(width, most) for width in widths) > room and most > _LEAST_WIDTH:
+        most -= max(1, (sum(min(width, most) for width in widths) - room) // len(widths))
+    return [min(width, max(most, _LEAST_WIDTH)) for width in widths]
 
 
 def placement_text(placement: Any, limit: int = 30) -> str:

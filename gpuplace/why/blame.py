@@ -81,6 +81,27 @@ class BlameRow:
     remedy: str
     """What would have to change."""
 
+    def __repr__(self) -> str:
+        return f"<BlameRow of {_counted(self.nodes)}: {self.rule.value}: {self.cause}>"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self, width: int = 0) -> list[str]:
+        """The row as four lines of text.
+
+        Args:
+            width: of the number of nodes, in characters.
+        """
+        number = _counted(self.nodes)
+        indent = " " * (max(width, len(number)) + 2)
+        return [
+            f"{number:<{width}}  {self.rule.value}: {self.cause}",
+            f"{indent}{_involved(self)}; {_size(self)}",
+            f"{indent}e.g. {self.example}{_shares(self)}",
+            f"{indent}try  {self.remedy}",
+        ]
+
 
 @dataclass(frozen=True)
 class Blame:
@@ -103,17 +124,18 @@ class Blame:
     def __iter__(self) -> Iterator[BlameRow]:
         return iter(self.rows)
 
+    def __repr__(self) -> str:
+        causes = f"{len(self.rows)} cause{'' if len(self.rows) == 1 else 's'}"
+        first = f", first {self.rows[0].rule.value}: {self.rows[0].cause}" if self.rows else ""
+        return f"<Blame for {self.nodes:,} of {_counted(self.total)} not on a {self.device_type}: {causes}{first}>"
+
     def __str__(self) -> str:
         if not self.rows:
             return f"every node is on a {self.device_type}" if self.total else "the graph has no nodes"
         lines = [f"{self.nodes:,} of {_counted(self.total)} not on a {self.device_type}"]
         width = max(len(_counted(row.nodes)) for row in self.rows)
-        indent = " " * (width + 4)
         for row in self.rows:
-            lines.append(f"  {_counted(row.nodes):<{width}}  {row.rule.value}: {row.cause}")
-            lines.append(f"{indent}{_involved(row)}; {_size(row)}")
-            lines.append(f"{indent}e.g. {row.example}{_shares(row)}")
-            lines.append(f"{indent}try  {row.remedy}")
+            lines += [f"  {line}" for line in row.lines(width)]
         return "\n".join(lines)
 
     def frame(self) -> DataFrame:

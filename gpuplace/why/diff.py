@@ -46,6 +46,9 @@ class Move(NamedTuple):
     note: str = ""
     """Both verdicts in words: `follows m`, `asks for '/gpu:3'; before: GPU comes before CPU`."""
 
+    def __str__(self) -> str:
+        return f"{self.node}: {self.before or 'no device'} -> {self.after or 'no device'}  ({self.note})"
+
 
 @dataclass(frozen=True)
 class PlacementDiff:
@@ -76,16 +79,22 @@ class PlacementDiff:
     def __iter__(self) -> Iterator[Move]:
         return iter(self.moves)
 
+    def __repr__(self) -> str:
+        count = len(self.moves)
+        told = [f"{count:,} node{' moves' if count == 1 else 's move'}"]
+        told += [f"{len(moves):,} by {rule.value}" for rule, moves in self.by_cause().items()]
+        for names, where in ((self.only_before, "before"), (self.only_after, "after")):
+            if names:
+                told.append(f"{len(names):,} only {where}")
+        return f"<PlacementDiff: {', '.join(told)}>"
+
     def __str__(self) -> str:
         if not self.moves:
             return "no node moves"
         lines = []
         for rule, moves in self.by_cause().items():
             lines.append(f"{rule.value} ({len(moves)}): {rule.meaning}")
-            lines += [
-                f"  {move.node}: {move.before or 'no device'} -> {move.after or 'no device'}  ({move.note})"
-                for move in moves[:_SHOWN]
-            ]
+            lines += [f"  {move}" for move in moves[:_SHOWN]]
             if len(moves) > _SHOWN:
                 lines.append(f"  and {len(moves) - _SHOWN} more")
         return "\n".join(lines)

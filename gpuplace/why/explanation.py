@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from gpuplace.display import above, notebook_view
 from gpuplace.typing import DataFrame
+from gpuplace.why.node_text import short_device
 from gpuplace.why.remedy import Remedy
 from gpuplace.why.rules import Rule
 
@@ -38,6 +39,9 @@ class Step:
     """The node that made the rule apply, where it is another one."""
     note: str
     """What happened, in words."""
+
+    def __str__(self) -> str:
+        return f"{self.rule.value}: {_devices_text(self.before)} -> {_devices_text(self.after)}, {self.note}"
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,10 @@ class Explanation:
     def remedy(self) -> tuple[tuple[str, str], ...]:
         """`(device type, what would have to change)` for each other device type."""
         return tuple((remedy.device_type, remedy.text) for remedy in self.remedies)
+
+    def __repr__(self) -> str:
+        where = short_device(self.device)
+        return f"<Explanation of {self.node} ({self.op_type}) on {where}: {self.rule.value}: {self.because}>"
 
     def __str__(self) -> str:
         rows = [("refused", self.refused)] if self.refused else []

@@ -19,8 +19,10 @@ from gpuplace.errors import (
     InvalidArgumentError,
     OpError,
     UnimplementedError,
+    tagged_nodes,
 )
 from gpuplace.graph.long_list import listed
+from gpuplace.graph.op_sets import VARIABLE_OPS
 from gpuplace.placer import faults
 from gpuplace.placer.bindings import Conflict
 from gpuplace.placer.grouping import Binding
@@ -34,13 +36,27 @@ _SHOWN = 8
 
 OLD_RELEASES = ("1.0", "1.4")
 
+SOFT_FIELD = "allow_soft_placement=True"
+"""What turns on soft placement in a session: the field of its ``ConfigProto``."""
+
 
 def error_of(placement: Placed, fault: AnyFault) -> OpError:
-    """The error that TensorFlow raises for a fault."""
+    """The error that TensorFlow raises for a fault; knows the lines of the program that made the nodes it names."""
+    error = _error_of(placement, fault)
+    graph = placement.graph
+    if graph.source_line is not None:
+        for name in tagged_nodes(error.message):
+            line = graph.source_line(graph.index[name]) if name in graph.index else None
+            if line:
+                error.made_at[name] = line
+    return error
+
+
+def _error_of(placement: Placed, fault: AnyFault) -> OpError:
     match fault:
         case faults.NoDevices():
-            return FailedPreconditionError(
-                None, None, "No devices are registered", hint="give the machine at least a CPU"
+            return FailedPreconditionError.of(
+                "No devices are registered", hint="give the machine at least a CPU"
             )
         case faults.AmbiguousKernel(node):
             return _ambiguous(placement, node)
@@ -75,7 +91,9 @@ def _attached(placement: Placed, node: int, message: str) -> str:
 
 def _facts(placement: Placed, node: int, *, group: Iterable[int] = ()) -> dict[str, str]:
     graph = placement.graph
-    facts = {"node": f"{graph.names[node]} ({graph.op_type(node)})"}
+    variable = _variable_around(placement, node)
+    part = f", a part of the variable {variable}" if variable else ""
+    facts = {"node": f"{graph.names[node]} ({graph.op_type(node)}){part}"}
     request = graph.requested_device(node)
     line = graph.source_line(node) if graph.source_line is not None else None
     if request:
@@ -90,6 +108,17 @@ def _facts(placement: Placed, node: int, *, group: Iterable[int] = ()) -> dict[s
         facts["registered kernels"] = kernels
     facts["available devices"] = ", ".join(sorted(placement.device_set.names)) or "none"
     return facts
+
+
+def _variable_around(placement: Placed, node: int) -> str:
+    """The variable that a node initializes, assigns or reads, which is what the program wrote; "" for other nodes."""
+    graph = placement.graph
+    path = graph.names[node].rpartition("/")[0]
+    while path:
+        if path in graph.index and graph.op_type(graph.index[path]) in VARIABLE_OPS:
+            return path
+        path = path.rpartition("/")[0]
+    return ""
 
 
 def _member_text(placement: Placed, node: int) -> str:
@@ -130,8 +159,8 @@ def _no_kernel(placement: Placed, node: int) -> OpError:
         invalid = attr_error(op_def, attrs, graph.names[node])
         if invalid is not None:
             facts = {**invalid.facts, **_facts(placement, node)}
-            return InvalidArgumentError(
-                None, None, _attached(placement, node, invalid.message), facts=facts, hint=invalid.hint
+            return InvalidArgumentError.of(
+                _attached(placement, node, invalid.message), facts=facts, hint=invalid.hint
             )
     types = ", ".join(sorted(kind for kind, _ in placement.device_set.prioritized_types()))
     if placement.release in OLD_RELEASES:
@@ -151,8 +180,8 @@ def _no_kernel(placement: Placed, node: int) -> OpError:
         hint = f"use types that a kernel of {op_type} has, on a machine with {' or '.join(_types_of(placement, node))}"
     else:
         hint = f"{op_type} has no kernel in this release: it can only run inside a compiled function, or not at all"
-    return InvalidArgumentError(
-        None, None, _attached(placement, node, message), facts=_facts(placement, node), hint=hint
+    return InvalidArgumentError.of(
+        _attached(placement, node, message), facts=_facts(placement, node), hint=hint
     )
 
 
@@ -177,9 +206,7 @@ def _malformed(placement: Placed, node: int) -> OpError:
             f"Malformed device specification '{request}' in node: {{name:'{name}' id:{position} op "
             f"device:{{{devices}}} def:{{{shown}}}}}"
         )
-    return InvalidArgumentError(
-        None,
-        None,
+    return InvalidArgumentError.of(
         _attached(placement, node, message),
         facts=_facts(placement, node),
         hint=_device_hint(placement, request),
@@ -214,9 +241,7 @@ def _bad_assignment(placement: Placed, node: int, device: str, reason: str) -> O
     else:
         op_type = placement.graph.op_type(node)
         message = f"Assigned device '{device}' does not have registered OpKernel support for {op_type}"
-    return InternalError(
-        None,
-        None,
+    return InternalError.of(
         _attached(placement, node, message),
         facts=_facts(placement, node),
         hint="assign one of the available devices, of a type that has a kernel for this node",
@@ -233,9 +258,7 @@ def _clash(placement: Placed, node: int, assigned: ParsedName, device: str) -> O
             for word, a, b in zip(("jobs", "replicas", "tasks"), assigned, chosen, strict=False)
             if a != b
         )
-    return InternalError(
-        None,
-        None,
+    return InternalError.of(
         "Constraining by assigned device should not cause an error. Original root's assigned device name: "
         f"{assigned.to_string()} node's assigned device name \"{device}. Error: Cannot merge devices with incompatible "
         f"{differing}: '{assigned.to_string()}' and '{device}'",
@@ -252,9 +275,7 @@ def _conflict(placement: Placed, conflict: Conflict) -> OpError:
     facts["in conflict"] = f"{_member_text(placement, first)} and {_member_text(placement, second)}"
     facts["tied by"] = _tie_text(placement, conflict)
     if conflict.is_whole:
-        return InvalidArgumentError(
-            None,
-            None,
+        return InvalidArgumentError.of(
             conflict.message,
             facts=facts,
             hint="ask for what the called function asks for inside, or for no device"
@@ -278,11 +299,11 @@ def _conflict(placement: Placed, conflict: Conflict) -> OpError:
     if is_kernel:
         hint = "no device type has kernels for all of them: break the group, or change an op or its type"
     if conflict.binding is Binding.CALL:
-        return InvalidArgumentError(None, None, message, facts=facts, hint=hint)
+        return InvalidArgumentError.of(message, facts=facts, hint=hint)
     node = second if conflict.binding.is_edge else first
     if not conflict.binding.is_edge:
-        hint += "; allow_soft_placement=True ignores the colocation"
-    return InvalidArgumentError(None, None, _attached(placement, node, message), facts=facts, hint=hint)
+        hint += f"; {_soft_switch(placement)} ignores the colocation"
+    return InvalidArgumentError.of(_attached(placement, node, message), facts=facts, hint=hint)
 
 
 def _recursion(stack: Sequence[faults.Frame]) -> OpError:
@@ -293,9 +314,7 @@ def _recursion(stack: Sequence[faults.Frame]) -> OpError:
         lines.append(f"{where} contains node {{{{node {frame.node}}}}}")
         lines.append(f"Node {{{{node {frame.node}}}}} calls function {{{{function_node {frame.function}}}}}")
         body = frame.function
-    return UnimplementedError(
-        None,
-        None,
+    return UnimplementedError.of(
         f"Recursive function calls are not supported. Node {{{{node {last.node}}}}} inside the body of "
         f"{{{{function_node {body}}}}} calls function {{{{function_node {last.function}}}}} which is already present "
         "in the call stack:\n  " + "\n  ".join(lines),
@@ -378,9 +397,7 @@ def _unsatisfiable(placement: Placed, node: int, requested: ParsedName) -> OpErr
         if old
         else f"Cannot assign a device for operation {name}: "
     )
-    return InvalidArgumentError(
-        None, None, _attached(placement, node, start + detail), facts=facts, hint=hint
-    )
+    return InvalidArgumentError.of(_attached(placement, node, start + detail), facts=facts, hint=hint)
 
 
 def _unsatisfiable_hint(placement: Placed, node: int, requested: ParsedName) -> str:
@@ -391,7 +408,7 @@ def _unsatisfiable_hint(placement: Placed, node: int, requested: ParsedName) -> 
     )
     advice = []
     if soft and placement.facts_of(node).supported:
-        advice.append("allow_soft_placement=True")
+        advice.append(_soft_switch(placement))
     if not exists:
         same_type = sorted(
             d.parsed.local_name for d in placement.device_set if d.device_type == requested.type
@@ -407,6 +424,11 @@ def _unsatisfiable_hint(placement: Placed, node: int, requested: ParsedName) -> 
         if kinds:
             advice.append(f"placing the node on a {' or '.join(kinds)}")
     return ", or ".join(advice) or "change the requested device"
+
+
+def _soft_switch(placement: Placed) -> str:
+    """What turns on soft placement where the graph was placed."""
+    return getattr(placement, "soft_switch", SOFT_FIELD)
 
 
 def _debug_info(placement: Placed, group: list[int]) -> str:

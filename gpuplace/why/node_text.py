@@ -51,6 +51,15 @@ def node_text(
     return f"{graph.names[node]} = {graph.op_type(node)}[{', '.join(parts)}]({', '.join(inputs)})"
 
 
+def short_device(device: str) -> str:
+    """`GPU:0` for a device of this process, the full name for another task's, `no device` for "".
+
+    >>> short_device("/job:localhost/replica:0/task:0/device:GPU:0"), short_device("/job:ps/device:CPU:0")
+    ('GPU:0', '/job:ps/device:CPU:0')
+    """
+    return device.removeprefix("/job:localhost/replica:0/task:0/device:") or "no device"
+
+
 def device_text(device: str, release: str) -> str:
     """A requested device as a release writes it: 1.0 has `/gpu:2` where later ones have `/device:GPU:2`."""
     from gpuplace.device.parsed_name import parse_name

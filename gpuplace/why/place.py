@@ -9,7 +9,7 @@ from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.placer import Placer
 from gpuplace.placer.placing import place_nodes
-from gpuplace.why.messages import error_of
+from gpuplace.why.messages import SOFT_FIELD, error_of
 from gpuplace.why.placement import Placement
 
 
@@ -62,8 +62,15 @@ def place_again(
     assigned: Mapping[str, str] | None = None,
     default_local_device: str | None = None,
     on_error: str = "raise",
+    soft_switch: str = SOFT_FIELD,
 ) -> Placement:
-    """Places a graph whose placer is there already, on any machine; see `place_graph`."""
+    """Places a graph whose placer is there already, on any machine; see `place_graph`.
+
+    Args:
+        placer: the graph.
+        device_set, soft, assigned, default_local_device, on_error: as of `place_graph`.
+        soft_switch: what turns on soft placement where the graph is placed, for advice.
+    """
     if on_error not in ("raise", "keep"):
         raise ValueError(f"on_error is 'raise' or 'keep', not {on_error!r}")
     keep = on_error == "keep"
@@ -76,6 +83,7 @@ def place_again(
         keep=keep,
         into=Placement,
     )
+    placement.soft_switch = soft_switch
     if placement.faults and not keep:
         raise error_of(placement, placement.faults[0])
     return placement

@@ -23,7 +23,15 @@ from gpuplace.placer.placement_graph import CONTROL, split_tensor_name
 from gpuplace.progress import track
 from gpuplace.release import resolve
 from gpuplace.typing import DataFrame, Picture, PictureOptions, Trace
+<<<<<<< HEAD
 from gpuplace.why.messages import error_of
+=======
+from gpuplace.why.blame import Blame, blame
+from gpuplace.why.diff import PlacementDiff, diff
+from gpuplace.why.explain import explain
+from gpuplace.why.explanation import Explanation
+from gpuplace.why.messages import SOFT_FIELD, error_of
+>>>>>>> words
 from gpuplace.why.placement_log import log
 from gpuplace.why.verdict import Verdicts, verdicts_of
 
@@ -81,6 +89,9 @@ class Placement(Placed, Mapping[str, str]):
 
     See `Placed` for the arrays that it keeps.
     """
+
+    soft_switch = SOFT_FIELD
+    """What turns on soft placement where the graph was placed."""
 
     def __getitem__(self, name: str) -> str:
         device = int(self.devices[self.graph.index[name]])

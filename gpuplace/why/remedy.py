@@ -40,6 +40,9 @@ class Remedy:
     types: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Where the kernel is missing: each attribute of which another type alone would help, with those types."""
 
+    def __str__(self) -> str:
+        return f"for {self.device_type}: {self.text}"
+
 
 def remedies(placement: Placed, node: int) -> Iterator[Remedy]:
     """A remedy for each other device type, GPU first."""

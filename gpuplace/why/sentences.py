@@ -218,7 +218,7 @@ def limit_text(member: Member) -> str:
 
 def fault_sentence(placed: Placed, fault: AnyFault) -> str:
     """The first line of a fault's error."""
-    return error_of(placed, fault).message.split("\n")[0].strip()
+    return error_of(placed, fault).sentence.split("\n")[0].strip()
 
 
 def _nodes_of(fault: AnyFault) -> tuple[int, ...]:

@@ -52,6 +52,13 @@ class Verdicts:
     culprit: np.ndarray
     """[nodes] int64: the node that the rule applies to, or that is followed."""
 
+    def __repr__(self) -> str:
+        counts = np.bincount(self.rule, minlength=len(RULES)).tolist()
+        ranked = sorted(
+            ((count, rule.value) for rule, count in zip(RULES, counts, strict=True) if count), reverse=True
+        )
+        return f"<Verdicts on {len(self.rule):,} nodes: {', '.join(f'{count} {rule}' for count, rule in ranked)}>"
+
     def rule_of(self, node: int) -> Rule:
         """The rule that settled one node's device."""
         return RULES[self.rule[node]]

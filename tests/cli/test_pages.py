@@ -143,7 +143,7 @@ def test_neither_graph_nor_log(tmp_path, monkeypatch, capsys, name, data, words,
 
 def test_report_of_graphs_of_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty.pb").write_bytes(b"")
+    (tmp_path / "empty.pb").write_bytes(tf.GraphDef(versions={"producer": 134}).SerializeToString())
     assert main(["report", "empty.pb", "--machine", "cpu"]) == 0
     assert "0 nodes" in (tmp_path / "report.html").read_text(encoding="utf-8")
 

@@ -14,6 +14,7 @@ PACKAGE = ROOT / "gpuplace"
 # A layer may import those named beside it and itself. Modules on top of all (TOP) may import everything.
 # graphdef turns messages into the placer's arrays as well as into graphs, so it stands above the placer.
 LAYERS: dict[str, set[str]] = {
+    "callers": set(),
     "release": set(),
     "progress": set(),
     "typing": set(),

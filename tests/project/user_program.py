@@ -9,7 +9,7 @@ import numpy as np
 
 import gpuplace
 import gpuplace as tf
-from gpuplace.typing import Array, DTypeLike, TensorLike
+from gpuplace.typing import Array, DTypeLike, TensorLike, VisibleDevices
 
 tf.set_release("1.15")
 tf.use_machine("1x Tesla K40c")
@@ -73,6 +73,9 @@ with tf.Session(graph=graph, config=config) as session:
     print(session_timeline.text, loss.eval({x: batch}), session.make_callable(loss, [x])(batch))
 
 # Placements
+visible: VisibleDevices = [1, 0]
+tf.place(graph, "2x Tesla K40c", soft_placement=True, visible_devices=visible)
+tf.place(graph, visible_devices="1,0", soft_placement=None)
 placement = gpuplace.place(
     "model.pb", machine="4x Tesla K20m", config=config, release="2.21", on_error="keep"
 )

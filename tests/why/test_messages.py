@@ -154,3 +154,14 @@ def test_values_of_a_tensor(value, release, text):
     array = np.array(value)
     array = array.astype({"f": np.float32, "i": np.int32}.get(array.dtype.kind, array.dtype))
     assert attr_text(TensorValue.of_array(array), release).partition("values: ")[2] == text + ">"
+
+
+@pytest.mark.parametrize("kind", ["VariableV2", "VarHandleOp"])
+def test_a_part_of_a_variable_names_the_variable(kind):
+    specs = [
+        node("w/v/Initializer/zeros", "NoOp", device="/gpu:7"),
+        node("w/v", kind, dtype="float32", shape=[2]),
+    ]
+    assert error(specs).facts["node"] == "w/v/Initializer/zeros (NoOp), a part of the variable w/v"
+    alone = [node("v/Initializer/zeros", "NoOp", device="/gpu:7"), node("v", "NoOp")]
+    assert error(alone).facts["node"] == "v/Initializer/zeros (NoOp)"

@@ -26,6 +26,7 @@ from typing import Any
 import ipywidgets
 import traitlets
 
+from gpuplace.callers import OwnFramesHidden
 from gpuplace.errors import OpError
 from gpuplace.jupyter.explorer.as_python import placement_code, settings_code
 from gpuplace.jupyter.explorer.comparison import Comparison
@@ -43,6 +44,7 @@ from gpuplace.picture.outline import outline
 from gpuplace.tables import html
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.text import placement_text, searcher, summary_text
+from gpuplace.typing import VisibleDevices
 
 __all__ = ["PRESETS", "Explorer", "explore"]
 
@@ -423,7 +425,15 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         self._show_light()
 
 
-def explore(x: Any, machine: Any = None, config: Any = None, release: str | None = None) -> Explorer:
+def explore(
+    x: Any,
+    machine: Any = None,
+    config: Any = None,
+    release: str | None = None,
+    *,
+    soft_placement: bool | None = None,
+    visible_devices: VisibleDevices | None = None,
+) -> Explorer:
     """The explorer of a graph, session, placement, GraphDef, file or parsed log.
 
     Args:
@@ -431,5 +441,17 @@ def explore(x: Any, machine: Any = None, config: Any = None, release: str | None
         machine: a `Machine` or its text; the session's, or the current one, if None.
         config: ``ConfigProto`` with the settings to begin with.
         release: which TensorFlow; the process's if None.
+        soft_placement: as for `gpuplace.explore`.
+        visible_devices: as for `gpuplace.explore`.
     """
-    return Explorer(WhatIf(x, machine=machine, config=config, release=release))
+    with OwnFramesHidden(OpError):
+        return Explorer(
+            WhatIf(
+                x,
+                machine=machine,
+                config=config,
+                release=release,
+                soft_placement=soft_placement,
+                visible_devices=visible_devices,
+            )
+        )

@@ -20,7 +20,14 @@ from gpuplace.device.device_set import DeviceSet
 from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.machine import Machine
 from gpuplace.device.mapping import MappingRow
-from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility, cuda_order
+from gpuplace.device.visible import (
+    DEVICE_ORDER,
+    VISIBLE_DEVICES,
+    Visibility,
+    cuda_order,
+    visible_devices_text,
+)
+from gpuplace.typing import VisibleDevices
 
 __all__ = ["ORDERS", "Settings"]
 
@@ -125,6 +132,15 @@ class Settings:
     def visible(self) -> tuple[int, ...]:
         """The machine's GPUs that CUDA shows, in the machine's order."""
         return tuple(sorted(gpu.index for gpu in self.visibility.visible))
+
+    def text_for_visible_devices(self, wanted: VisibleDevices) -> str | None:
+        """CUDA_VISIBLE_DEVICES for what is given as ``visible_devices=``; None for all GPUs in their own order.
+
+        Raises:
+            TypeError, ValueError: as of ``visible_devices_text``.
+        """
+        text = visible_devices_text(wanted, self.machine.gpus, self.cuda_device_order)
+        return None if text == ",".join(map(str, range(len(self.machine.gpus)))) else text
 
     def text_for_visible(self, wanted: Iterable[int]) -> str | None:
         """CUDA_VISIBLE_DEVICES that shows exactly these GPUs; None if that is all.

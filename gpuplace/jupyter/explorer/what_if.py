@@ -14,12 +14,11 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import fields, replace
-from types import SimpleNamespace
 from typing import Any
 
 from gpuplace import release as releases
 from gpuplace.device.device_set import DeviceSet
-from gpuplace.device.machine import Machine
+from gpuplace.device.machine import Machine, as_machine
 from gpuplace.device.mapping import MappingRow
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
 from gpuplace.errors import FailedPreconditionError, OpError
@@ -28,9 +27,10 @@ from gpuplace.jupyter.explorer.settings import ORDERS, Settings, checked_count, 
 from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.memory.process_state import current_machine, process_state
 from gpuplace.placer.placer import Placer
-from gpuplace.session.place import place
+from gpuplace.session.place import SOFT_KEYWORD, is_soft, place
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.text import counted
+from gpuplace.typing import VisibleDevices
 from gpuplace.why.messages import error_of
 from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
@@ -47,6 +47,8 @@ class WhatIf:
         machine: a `Machine` or its text; the session's, or the current one, by default.
         config: ``ConfigProto`` to begin with.
         release: which TensorFlow; the process's by default.
+        soft_placement: to begin with; what `config` says, or as the `Placement` was made, by default.
+        visible_devices: to begin with, as for `gpuplace.place`.
 
     Attributes:
         settings: the current settings.
@@ -57,10 +59,20 @@ class WhatIf:
 
     Raises:
         InvalidArgumentError: the machine's text is not understood.
+        TypeError: `machine`, `soft_placement` or `visible_devices` is nothing of the kind.
+        ValueError: `visible_devices` that the machine does not have.
+        FailedPreconditionError: `soft_placement` or `visible_devices` for a log, which is not placed again.
     """
 
     def __init__(
-        self, source: Any, machine: Any = None, config: Any = None, release: str | None = None
+        self,
+        source: Any,
+        machine: Any = None,
+        config: Any = None,
+        release: str | None = None,
+        *,
+        soft_placement: bool | None = None,
+        visible_devices: VisibleDevices | None = None,
     ) -> None:
         self.source = source
         self.session: Any = None
@@ -85,12 +97,19 @@ class WhatIf:
                 environ = _environ_of_process()
         self.graph = given
         self.is_fixed = isinstance(source, PlacementView | LoggedPlacement)
-        known = Machine.parse(machine) if isinstance(machine, str) else machine
+        known = None if machine is None else as_machine(machine)
         if known is None:
             known = Machine() if self.is_fixed else current_machine()
         self.settings = Settings.begin(known, releases.resolve(release), config, environ)
+        given_switches = {"soft_placement": soft_placement, "visible_devices": visible_devices}
+        if self.is_fixed and any(value is not None for value in given_switches.values()):
+            self.changed(**{name: value for name, value in given_switches.items() if value is not None})
+        soft = soft if soft_placement is None else is_soft(None, soft_placement)
         if soft is not None:
             self.settings = replace(self.settings, soft_placement=soft)
+        if visible_devices is not None:
+            text = self.settings.text_for_visible_devices(visible_devices)
+            self.settings = replace(self.settings, cuda_visible_devices=text)
         self.placement: Any = source if self.is_fixed else None
         self.error: Exception | None = None
         self.blamed: tuple[str, ...] = ()
@@ -135,8 +154,7 @@ class WhatIf:
             )
         made = self.settings
         if "machine" in wanted:
-            machine = wanted.pop("machine")
-            machine = Machine.parse(machine) if isinstance(machine, str) else machine
+            machine = as_machine(wanted.pop("machine"))
             if machine != made.machine:
                 made = replace(made, machine=machine, cuda_visible_devices=None)
         if "release" in wanted:
@@ -223,9 +241,8 @@ class WhatIf:
         """The graph on some devices, partial where nodes cannot be placed; OpError if the graph is not sound."""
         placer = self._placers.get(release)
         if placer is not None:
-            return place_again(placer, devices, soft=soft, on_error="keep")
-        config = SimpleNamespace(allow_soft_placement=soft)
-        made = place(self.graph, machine=devices, config=config, release=release, on_error="keep")
+            return place_again(placer, devices, soft=soft, on_error="keep", soft_switch=SOFT_KEYWORD)
+        made = place(self.graph, devices, release=release, on_error="keep", soft_placement=soft)
         self._placers[release] = made.placer
         return made
 

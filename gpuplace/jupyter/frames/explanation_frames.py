@@ -27,6 +27,7 @@ from typing import Any
 import pandas as pd
 
 from gpuplace.jupyter.frames.columns import category
+from gpuplace.jupyter.frames.table import Table
 
 
 def blame_frame(blame: Any) -> pd.DataFrame:
@@ -37,7 +38,7 @@ def blame_frame(blame: Any) -> pd.DataFrame:
     """
     rows = tuple(blame)
     numbers = ("nodes", "itself", "bound", "followers", "nbytes", "unsized")
-    return pd.DataFrame(
+    return Table(
         {
             "rule": category(row.rule.value for row in rows),
             "cause": pd.array([row.cause for row in rows], dtype="string"),
@@ -58,7 +59,7 @@ def explanation_frame(explanation: Any) -> pd.DataFrame:
         explanation: what ``placement.explain(node)`` gave.
     """
     steps = explanation.steps
-    return pd.DataFrame(
+    return Table(
         {
             "rule": category(step.rule.value for step in steps),
             "before": pd.array([" ".join(step.before) for step in steps], dtype="string"),
@@ -76,7 +77,7 @@ def diff_frame(diff: Any) -> pd.DataFrame:
         diff: what ``placement.diff(other)`` gave.
     """
     moves = tuple(diff)
-    return pd.DataFrame(
+    return Table(
         {
             "before": category(move.before for move in moves),
             "after": category(move.after for move in moves),

@@ -36,6 +36,7 @@ from typing import Any
 import pandas as pd
 
 from gpuplace.jupyter.frames.columns import category, device_category, scope_category
+from gpuplace.jupyter.frames.table import Table
 from gpuplace.logs.log_diff import LogDiff
 from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.tables.palette import device_label
@@ -58,7 +59,7 @@ def logged_frame(log: LoggedPlacement, table: str = "nodes") -> pd.DataFrame:
 
 def _nodes(log: LoggedPlacement) -> pd.DataFrame:
     names, types, devices, sessions, lines = _columns(log.rows, 5)
-    return pd.DataFrame(
+    return Table(
         {
             "type": category(types),
             "assigned": category(devices),
@@ -74,7 +75,7 @@ def _nodes(log: LoggedPlacement) -> pd.DataFrame:
 def _devices(log: LoggedPlacement) -> pd.DataFrame:
     counts = Counter((row.session, row.device) for row in log.rows)
     device, description, gpu, name, bus, capability, session, line = _columns(log.devices, 8)
-    return pd.DataFrame(
+    return Table(
         {
             "description": pd.array(description, dtype="string"),
             "gpu": pd.array(gpu, dtype="Int64"),
@@ -91,7 +92,7 @@ def _devices(log: LoggedPlacement) -> pd.DataFrame:
 
 def _gpus(log: LoggedPlacement) -> pd.DataFrame:
     told, device, gpu, name, bus, capability, memory, detail, line = _columns(log.gpus, 9)
-    return pd.DataFrame(
+    return Table(
         {
             "told": category(told),
             "device": category(device),
@@ -108,7 +109,7 @@ def _gpus(log: LoggedPlacement) -> pd.DataFrame:
 
 def _events(log: LoggedPlacement) -> pd.DataFrame:
     op, device, session, line = _columns(log.events, 4)
-    return pd.DataFrame(
+    return Table(
         {
             "op": category(op),
             "assigned": category(device),
@@ -133,12 +134,12 @@ def _sessions(log: LoggedPlacement) -> pd.DataFrame:
         "first_line": first,
         **{label: [count.get(label, 0) for count in counts] for label in labels},
     }
-    return pd.DataFrame(columns, index=pd.Index(log.numbers, name="session"), dtype="int64")
+    return Table(columns, index=pd.Index(log.numbers, name="session"), dtype="int64")
 
 
 def _unparsed(log: LoggedPlacement) -> pd.DataFrame:
     line, column, text = _columns(log.unparsed, 3)
-    return pd.DataFrame(
+    return Table(
         {
             "line": pd.array(line, dtype="int64"),
             "column": pd.array(column, dtype="int64"),
@@ -164,7 +165,7 @@ def log_diff_frame(diff: LogDiff) -> pd.DataFrame:
         diff: what ``log.diff(other)`` or ``log.compare(graph)`` gave.
     """
     node, op_type, logged, other, rule = _columns(diff.moves, 5)
-    return pd.DataFrame(
+    return Table(
         {
             "type": category(op_type),
             "logged": category(logged),

@@ -21,6 +21,7 @@ import pandas as pd
 from gpuplace.device.mapping import MappingRow
 from gpuplace.jupyter.frames.columns import category
 from gpuplace.jupyter.frames.placement_frames import frame
+from gpuplace.jupyter.frames.table import Table
 from gpuplace.tables.rows import mapping_cells
 
 
@@ -32,7 +33,7 @@ def mapping_frame(rows: Iterable[MappingRow]) -> pd.DataFrame:
     """
     cells = mapping_cells(rows)
     gpu, name, bus, visible, device, limit, reason = zip(*cells, strict=True) if cells else ((),) * 7
-    return pd.DataFrame(
+    return Table(
         {
             "gpu": pd.array(gpu, dtype="int32"),
             "name": category(name),
@@ -78,7 +79,7 @@ def allocator_frame(session: Any) -> pd.DataFrame:
         "allocations": [counters.num_allocs for counters in stats],
         "chunks": [len(allocator.chunks()) for allocator in whole],
     }
-    found = pd.DataFrame(columns, index=pd.Index(list(allocators), name="device", dtype="str"), dtype="int64")
+    found = Table(columns, index=pd.Index(list(allocators), name="device", dtype="str"), dtype="int64")
     return found.assign(
         fragmentation=np.array([allocator.fragmentation() for allocator in whole], dtype=float)
     )
@@ -87,7 +88,7 @@ def allocator_frame(session: Any) -> pd.DataFrame:
 def chunks_frame(session: Any) -> pd.DataFrame:
     """One row a chunk of a simulated GPU's memory, in address order; see the module for the columns."""
     rows = [(name, chunk) for name, allocator in session.allocators.items() for chunk in allocator.chunks()]
-    return pd.DataFrame(
+    return Table(
         {
             "device": category(name for name, _ in rows),
             "address": pd.array([chunk.address for _, chunk in rows], dtype="int64"),

@@ -33,19 +33,8 @@ one row an error, the first being TensorFlow's: ``error`` (category, its class),
 ``hint`` (string).
 `kernels_frame`, one row a kernel, indexed by op: ``device_type`` (category), ``constraints``, ``host_memory``,
 ``label`` (string), ``priority`` (int32), ``computable`` (bool).
-column         type                meaning
-=============  ==================  =========================================================================
-rule           category            the rule
-before         string              short names of the devices left before it, with spaces between
-after          string              short names of the devices left after it
-cause          string              the other node that made the rule apply; missing where it is none
-note           string              what happened, in words
-=============  ==================  =========================================================================
 
-`diff_frame`, one row a node that moves, indexed by its name: ``before`` and ``after`` (category, full device names,
-missing without a device), ``cause`` and ``decided_by`` (category, string: the verdict after the move),
-``cause_before`` and ``decided_by_before`` (the verdict before it), ``note`` (string, both in words).
-=======
+Missing values are shown as nothing (`Table`).
 """
 
 from __future__ import annotations
@@ -57,6 +46,7 @@ import numpy as np
 import pandas as pd
 
 from gpuplace.jupyter.frames.columns import category, coded, scope_category
+from gpuplace.jupyter.frames.table import Table
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.rows import device_rows, scope_rows
@@ -84,7 +74,7 @@ def placement_frame(placement: Any) -> pd.DataFrame:
         "scope": scope_category(view.names),
         "source": pd.array(list(sources), dtype="string"),
     }
-    return pd.DataFrame(columns, index=pd.Index(list(view.names), name="node", dtype="str"))
+    return Table(columns, index=pd.Index(list(view.names), name="node", dtype="str"))
 
 
 def _verdict_columns(view: Any) -> dict[str, Any]:
@@ -114,7 +104,7 @@ def edges_frame(placement: Any, *, copies_only: bool = False) -> pd.DataFrame:
     shapes = pd.array([None if fact is None else fact.shape_text or None for fact in facts], dtype="string")
     sizes = pd.array([None if fact is None else fact.nbytes for fact in facts], dtype="Int64")
     names = np.array(view.names, dtype=object)
-    return pd.DataFrame(
+    return Table(
         {
             "src": pd.array(names[src], dtype="str"),
             "src_output": pd.arrays.IntegerArray(output.astype(np.int32), is_control.copy()),
@@ -152,7 +142,7 @@ def trace_frame(trace: Any, table: str = "nodes") -> pd.DataFrame:
 def devices_frame(placement: Any) -> pd.DataFrame:
     """One row a device of the machine, indexed by full name: what it was given and what is copied to it."""
     rows = device_rows(placement)
-    return pd.DataFrame(
+    return Table(
         {
             "type": category(row.type for row in rows),
             "nodes": pd.array([row.nodes for row in rows], dtype="int64"),
@@ -172,7 +162,7 @@ def scopes_frame(placement: Any, depth: int = 1) -> pd.DataFrame:
     labels = [label for label in dict.fromkeys(view.labels) if any(label in row.devices for row in rows)]
     columns = {"nodes": [row.nodes for row in rows]}
     columns |= {label: [row.devices.get(label, 0) for row in rows] for label in labels}
-    return pd.DataFrame(
+    return Table(
         columns, index=pd.Index([row.scope for row in rows], name="scope", dtype="str"), dtype="int64"
     )
 
@@ -186,7 +176,7 @@ def kernels_frame(op: str, release: str | None = None) -> pd.DataFrame:
     from gpuplace.kernels.listing import kernel_rows
 
     rows = kernel_rows(op, release)
-    return pd.DataFrame(
+    return Table(
         {
             "device_type": category(row.device_type for row in rows),
             "constraints": pd.array([row.constraints or None for row in rows], dtype="string"),
@@ -207,7 +197,7 @@ def groups_frame(placement: Any) -> pd.DataFrame:
     def spread(values: list[Any]) -> np.ndarray:
         return np.repeat(np.array(values, dtype=object), sizes)
 
-    return pd.DataFrame(
+    return Table(
         {
             "group": np.repeat(np.arange(len(groups), dtype=np.int64), sizes),
             "size": np.repeat(np.array(sizes, dtype=np.int64), sizes),
@@ -229,7 +219,7 @@ def memory_frame(placement: Any) -> pd.DataFrame:
     for node, output in outputs.tolist():
         nbytes = view.tensor_of(node, output).nbytes
         tensors[view.device[node]] += (1, nbytes or 0, nbytes is None)
-    made = pd.DataFrame(tensors[:-1], index=devices.index, columns=["tensors", "bytes", "unsized"])
+    made = Table(tensors[:-1], index=devices.index, columns=["tensors", "bytes", "unsized"])
     return pd.concat([devices[["memory_limit"]], made, devices[["copies_in", "bytes_in"]]], axis=1)
 
 
@@ -238,7 +228,7 @@ def errors_frame(placement: Any) -> pd.DataFrame:
     errors = placement.errors
     names = placement.graph.names
     guilty = [getattr(fault, "node", getattr(fault, "first", None)) for fault in placement.faults]
-    return pd.DataFrame(
+    return Table(
         {
             "error": category(type(error).__name__ for error in errors),
             "node": pd.array([None if node is None else names[int(node)] for node in guilty], dtype="string"),

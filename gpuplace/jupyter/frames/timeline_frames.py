@@ -39,6 +39,7 @@ import numpy as np
 import pandas as pd
 
 from gpuplace.jupyter.frames.columns import category
+from gpuplace.jupyter.frames.table import Table
 from gpuplace.timelines.step_timeline import StepTimeline
 
 
@@ -54,7 +55,7 @@ def _events(timeline: StepTimeline) -> pd.DataFrame:
     devices = [lane.device for lane in timeline.lanes]
     of_device = category(devices)
     thread, nbytes = timeline.thread, timeline.nbytes
-    return pd.DataFrame(
+    return Table(
         {
             "node": pd.array(list(timeline.names), dtype="string"),
             "op": category(timeline.ops),
@@ -82,7 +83,7 @@ def _copies(timeline: StepTimeline) -> pd.DataFrame:
     start, end = (
         np.array([getattr(row, name) for row in rows], dtype=float) for name in ("start_us", "end_us")
     )
-    return pd.DataFrame(
+    return Table(
         {
             "tensor": _text(row.tensor for row in rows),
             "source": category(row.source for row in rows),
@@ -97,7 +98,7 @@ def _copies(timeline: StepTimeline) -> pd.DataFrame:
 
 def _devices(timeline: StepTimeline) -> pd.DataFrame:
     rows = timeline.uses
-    return pd.DataFrame(
+    return Table(
         {
             "nodes": pd.array([row.nodes for row in rows], dtype="int64"),
             "busy": np.array([row.busy_us for row in rows], dtype=float),
@@ -115,7 +116,7 @@ def _gaps(timeline: StepTimeline) -> pd.DataFrame:
     start, end = (
         np.array([getattr(row, name) for row in rows], dtype=float) for name in ("start_us", "end_us")
     )
-    return pd.DataFrame(
+    return Table(
         {
             "device": category(row.device for row in rows),
             "start": start,
@@ -141,7 +142,7 @@ def _hints(timeline: StepTimeline) -> pd.DataFrame:
         "bytes_before": [row.was.nbytes for row in rows],
         "bytes_after": [row.now.nbytes for row in rows],
     }
-    return pd.DataFrame(
+    return Table(
         {
             "node": _text(row.node for row in rows),
             "op": category(row.op for row in rows),

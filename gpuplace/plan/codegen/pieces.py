@@ -25,6 +25,7 @@ from types import CodeType, FunctionType
 from typing import Any
 from zlib import crc32
 
+from gpuplace.callers import PLAN_FILE
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
 MIN_STEPS = 500
@@ -126,7 +127,7 @@ class Compiler:
         """The function of these lines, which are indented, with ``namespace`` for its globals."""
         text = f"def step({', '.join(parameters)}):\n" + "\n".join(lines) + "\n"
         if (known := self._known.get(text)) is None:
-            module = compile(text, "<plan>", "exec")
+            module = compile(text, PLAN_FILE, "exec")
             known = self._known[text] = (text, next(c for c in module.co_consts if isinstance(c, CodeType)))
         text, code = known
         code = code.replace(co_firstlineno=self._line)

@@ -1,0 +1,158 @@
+"""What TensorFlow has and gpuplace has not: what to do instead, in the error for the name.
+
+>>> print(advice("keras.layers.Dense"))
+save the model with TensorFlow, model.save('saved_model_dir'), and explore it: gpuplace.explore('saved_model_dir')
+>>> error("nn", "relu7", ["relu", "relu6"])
+AttributeError("module 'gpuplace.nn' has no attribute 'relu7': did you mean tf.nn.relu?")
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from types import ModuleType
+from typing import Any
+
+from gpuplace.callers import OwnFramesHidden
+
+__all__ = ["advice", "error", "give_advice", "sentence"]
+
+_SAVE = "save the model with TensorFlow, {how}, and explore it: gpuplace.explore('saved_model_dir')"
+_WRITE = (
+    "write the graph with TensorFlow, tf.train.write_graph(graph, '.', 'graph.pb', as_text=False), and explore it: "
+    "gpuplace.explore('graph.pb')"
+)
+_LISTING = "ask gpuplace: tf.Machine.local(), or for a session's devices session.list_devices()"
+_FEED = (
+    "feed arrays, tf.placeholder with session.run(..., feed_dict=...); to see where an input pipeline runs, "
+)
+
+ADVICE: Mapping[str, str] = {
+    "Module": _SAVE.format(how="tf.saved_model.save(module, 'saved_model_dir')"),
+    "GradientTape": "gpuplace runs graphs: use tf.gradients(ys, xs), or an optimizer's compute_gradients(loss)",
+    "compat.v2": "gpuplace has TensorFlow 1's names, as in tensorflow.compat.v1; of a program for TensorFlow 2, "
+    + _SAVE.format(how="tf.saved_model.save(module, 'saved_model_dir')"),
+    "config": _LISTING
+    + "; memory and visible GPUs are set with tf.ConfigProto(gpu_options=tf.GPUOptions(...))",
+    "contrib": "contrib ended with TensorFlow 1: build the same with tf.layers, tf.nn and tf.losses, or "
+    + _WRITE,
+    "data": _FEED + _WRITE,
+    "distribute": "place the copies with tf.device in a loop over the GPUs, or " + _WRITE,
+    "enable_eager_execution": "gpuplace runs graphs: build one and give it to tf.Session().run(...)",
+    "enable_v2_behavior": "gpuplace has TensorFlow 1's behaviour: leave the call out",
+    "estimator": _SAVE.format(how="estimator.export_saved_model('exports', input_fn)").replace(
+        "saved_model_dir", "exports/<timestamp>"
+    ),
+    "examples": "the tutorials' data sets are not part of gpuplace: load the arrays yourself, with np.load for example",
+    "feature_column": _WRITE,
+    "function": "gpuplace builds graphs without it: call the function in tf.Graph().as_default(), or write "
+    "f.get_concrete_function(...).graph.as_graph_def() to a file with TensorFlow and explore that: "
+    "gpuplace.explore('graph.pb')",
+    "gfile": "use Python's open, pathlib and glob",
+    "image": _FEED + _WRITE,
+    "io": "use Python's open and numpy; a graph is written with tf.train.write_graph",
+    "keras": _SAVE.format(how="model.save('saved_model_dir')"),
+    "lite": _WRITE,
+    "nn.dynamic_rnn": "write the loop with tf.while_loop, or " + _WRITE,
+    "nn.rnn_cell": "write the cell with tf.matmul and tf.sigmoid, or " + _WRITE,
+    "nn.static_rnn": "write the steps in a Python loop, or " + _WRITE,
+    "py_function": "use tf.py_func",
+    "raw_ops": "use tf.get_default_graph().create_op(type, inputs, dtypes)",
+    "saved_model": "gpuplace reads SavedModels and writes none: gpuplace.explore('saved_model_dir') shows one",
+    "summary": "gpuplace draws by itself: placement.picture(), session.timeline(fetches); tf.summary.FileWriter writes "
+    "graphs for TensorBoard",
+    "train.MonitoredTrainingSession": "use tf.Session(config=...) and run tf.global_variables_initializer()",
+    "train.Saver": "gpuplace keeps no checkpoints: fetch the variables with session.run and keep them with np.savez",
+    "train.Supervisor": "use tf.Session(config=...) and run tf.global_variables_initializer()",
+    "train.Server": "give the devices of all tasks to gpuplace.Machine.from_devices([...]) and place the graph there",
+}
+"""Name without ``tf.``, for all below it too -> what to do."""
+
+SPACES = (
+    *(
+        "bitwise",
+        "compat",
+        "errors",
+        "initializers",
+        "layers",
+        "linalg",
+        "logging",
+        "losses",
+        "manip",
+        "math",
+        "nn",
+    ),
+    *("random", "strings", "summary", "test", "train"),
+)
+"""Namespaces that answer so; ``app`` and ``flags`` are absl's."""
+
+_ALIKE = 2
+_CUTOFF = 0.82
+
+
+def advice(name: str) -> str:
+    """What to do without a name of TensorFlow; "" if that is not known.
+
+    Args:
+        name: without ``tf.``: ``keras``, ``nn.rnn_cell``, ``train.Saver``.
+    """
+    path = name
+    while path:
+        if path in ADVICE:
+            return ADVICE[path]
+        path = path.rpartition(".")[0]
+    return ""
+
+
+def sentence(name: str, known: Iterable[str] = ()) -> str:
+    """What follows "there is no such name": advice, names that are alike, or how TensorFlow's own can be looked at.
+
+    Args:
+        name: without ``tf.``.
+        known: the names beside it that exist.
+    """
+    space, _, last = name.rpartition(".")
+    if found := advice(name):
+        return found
+    prefix = f"tf.{space}." if space else "tf."
+    if alike := get_close_matches(last, list(known), _ALIKE, _CUTOFF):
+        return f"did you mean {' or '.join(prefix + one for one in alike)}?"
+    return f"if TensorFlow has it, {_WRITE}"
+
+
+def error(space: str, name: str, known: Iterable[str] = ()) -> AttributeError:
+    """The error for a name that a namespace does not have.
+
+    Args:
+        space: ``""`` for gpuplace itself, ``"nn"``.
+        name: in it.
+        known: the names that it has.
+    """
+    module = f"gpuplace.{space}" if space else "gpuplace"
+    told = f"module {module!r} has no attribute {name!r}"
+    if not name.startswith("_"):
+        told += f": {sentence(f'{space}.{name}' if space else name, known)}"
+    return AttributeError(told, name=name)  # without the module, or Python adds a guess of its own
+
+
+def give_advice() -> None:
+    """Makes the errors of gpuplace, all of which is loaded, and of its namespaces say what to do."""
+    package = sys.modules["gpuplace"]
+    for space in ("", *SPACES):
+        module = getattr(package, space) if space else package
+        names = vars(module)
+        names["__getattr__"] = _getter(space, module, names.get("__getattr__"))
+
+
+def _getter(space: str, module: ModuleType, lazy: Callable[[str], Any] | None) -> Callable[[str], Any]:
+    def get(name: str) -> Any:
+        if lazy is not None:
+            try:
+                return lazy(name)
+            except AttributeError:  # said better below
+                pass
+        with OwnFramesHidden(AttributeError):
+            raise error(space, name, getattr(module, "__all__", ()))
+
+    return get

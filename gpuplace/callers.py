@@ -1,0 +1,99 @@
+"""The user's part of a stack: who called this package, and tracebacks without the package's own frames.
+
+What goes wrong is the program's business, so an error shows the lines of the program and the sentence; what the package
+did in between is left out. ``GPUPLACE_FULL_TRACEBACKS=1`` keeps it, for work on the package itself.
+
+>>> is_own("train.py"), is_own(__file__), is_own("<plan>")
+(False, True, True)
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+from types import TracebackType
+
+__all__ = ["PACKAGE", "PLAN_FILE", "OwnFramesHidden", "hide_own_frames", "is_own", "outer_frames", "warn"]
+
+PACKAGE = str(Path(__file__).parent) + os.sep
+"""How the names of this package's files begin."""
+
+PLAN_FILE = "<plan>"
+"""File name of the code that is generated for a step."""
+
+ENVIRONMENT_VARIABLE = "GPUPLACE_FULL_TRACEBACKS"
+
+
+def is_own(filename: str) -> bool:
+    """Whether code of this name is this package's."""
+    return filename.startswith(PACKAGE) or filename == PLAN_FILE
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warns with the line of the program that called into this package.
+
+    Args:
+        message: the warning.
+        category: its class.
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and is_own(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def outer_frames(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of this package."""
+    kept = []
+    while trace is not None:
+        if not is_own(trace.tb_frame.f_code.co_filename):
+            kept.append(trace)
+        trace = trace.tb_next
+    found = None
+    for one in reversed(kept):
+        found = TracebackType(found, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return found
+
+
+def hide_own_frames(error: BaseException) -> None:
+    """Takes this package's frames out of the traceback of an error that is about to be raised again by ``raise``.
+
+    Its cause keeps the program's frames, such as those of a function given to ``tf.py_func``, and goes if it has none.
+
+    Args:
+        error: what was caught.
+    """
+    if os.environ.get(ENVIRONMENT_VARIABLE, "") not in ("", "0"):
+        return
+    error.__traceback__ = outer_frames(error.__traceback__)
+    cause = error.__cause__
+    if cause is not None:
+        trace = outer_frames(cause.__traceback__)
+        if trace is None:
+            error.__cause__ = None
+        else:
+            cause.__traceback__ = trace
+            cause.__suppress_context__ = True
+    error.__suppress_context__ = True
+
+
+class OwnFramesHidden:
+    """A block out of which errors of some classes come without this package's frames.
+
+    Args:
+        kinds: the classes.
+    """
+
+    def __init__(self, *kinds: type[BaseException]) -> None:
+        self._kinds = kinds
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, self._kinds):
+            hide_own_frames(error)

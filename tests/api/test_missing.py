@@ -1,0 +1,120 @@
+"""Names of TensorFlow that gpuplace does not have: what the error says, in Python and under ``gpuplace run``."""
+
+import importlib
+import subprocess
+import sys
+import traceback
+
+import pytest
+
+import gpuplace as tf
+from gpuplace import callers
+from gpuplace.api.missing import ADVICE
+from gpuplace.cli import tensorflow_names
+
+EXPLORE = "explore it: gpuplace.explore('saved_model_dir')"
+
+
+@pytest.fixture
+def tensorflow():
+    """gpuplace in TensorFlow's place; what imports leave in the package goes again."""
+    names = set(vars(tf))
+    tensorflow_names.install()
+    yield
+    tensorflow_names.uninstall()
+    for name in set(vars(tf)) - names:
+        delattr(tf, name)
+
+
+def value_of(path):
+    found = tf
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("keras", EXPLORE),
+        ("keras.layers.Dense", EXPLORE),
+        ("estimator", "gpuplace.explore('exports/<timestamp>')"),
+        ("estimator.Estimator", "gpuplace.explore('exports/<timestamp>')"),
+        ("compat.v2", "TensorFlow 1's names"),
+        ("compat.v2.function", "TensorFlow 1's names"),
+        ("function", "get_concrete_function"),
+        ("Module", EXPLORE),
+        ("GradientTape", "tf.gradients(ys, xs)"),
+        ("config.list_physical_devices", "session.list_devices()"),
+        ("data.Dataset", "feed_dict"),
+        ("distribute.MirroredStrategy", "tf.device"),
+        ("contrib.slim", "explore('graph.pb')"),
+        ("train.Saver", "np.savez"),
+        ("train.Server", "Machine.from_devices"),
+        ("summary.scalar", "placement.picture()"),
+        ("nn.rnn_cell.LSTMCell", "tf.matmul"),
+        ("signal.stft", "if TensorFlow has it, write the graph"),
+        ("matmull", "did you mean tf.matmul?"),
+        ("nn.relu7", "did you mean tf.nn.relu?"),
+        ("train.AdamOptimiser", "did you mean tf.train.AdamOptimizer"),
+        ("layers.densee", "did you mean tf.layers.dense?"),
+        ("errors.NotFoundErr", "did you mean tf.errors.NotFoundError"),
+    ],
+)
+def test_the_error_says_what_to_do(name, text):
+    with pytest.raises(AttributeError) as caught:
+        value_of(name)
+    assert text in str(caught.value) and " has no attribute " in str(caught.value)
+    shown = traceback.extract_tb(caught.value.__traceback__)
+    assert not any(callers.is_own(frame.filename) for frame in shown)
+    assert "Did you mean" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_no_advice_for_what_is_there_or_is_none_of_tensorflows():
+    for name in ADVICE:
+        if name != "summary":
+            with pytest.raises(AttributeError):
+                value_of(name)
+    with pytest.raises(AttributeError, match="^module 'gpuplace' has no attribute '__wrapped__'$"):
+        _ = tf.__wrapped__
+    assert not hasattr(tf, "keras") and getattr(tf, "estimator", None) is None
+    assert tf.summary.FileWriter.__name__ == "FileWriter" and tf.compat.v1 is tf
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("from tensorflow import keras", EXPLORE),
+        ("import tensorflow.keras", EXPLORE),
+        ("from tensorflow.keras import layers", EXPLORE),
+        ("from tensorflow.python.keras import backend", EXPLORE),
+        ("import tensorflow.compat.v1.keras as keras", EXPLORE),
+        ("from tensorflow.compat.v1 import estimator", "gpuplace.explore('exports/<timestamp>')"),
+        ("import tensorflow.compat.v2 as tf", "TensorFlow 1's names"),
+        ("from tensorflow.examples.tutorials.mnist import input_data", "np.load"),
+        ("from tensorflow import matmull", "did you mean tf.matmul?"),
+        ("from tensorflow.contrib import slim", "explore('graph.pb')"),
+    ],
+)
+@pytest.mark.usefixtures("tensorflow")
+def test_imports_of_a_script_say_it_too(line, text):
+    with pytest.raises(ImportError) as caught:
+        exec(line, {})
+    assert text in str(caught.value) and "gpuplace stands in for TensorFlow here" in str(caught.value)
+    shown = traceback.extract_tb(caught.value.__traceback__)
+    assert not any(callers.is_own(frame.filename) for frame in shown)
+
+
+def test_a_script_shows_its_line_and_the_sentence(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("import tensorflow as tf\nfrom tensorflow import keras\n")
+    done = subprocess.run([sys.executable, "-m", "gpuplace", "run", path], capture_output=True, text=True)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 1 and len(lines) == 4 and EXPLORE in lines[-1]
+    assert lines[1].strip() == f'File "{path}", line 2, in <module>'
+
+
+@pytest.mark.usefixtures("tensorflow")
+def test_modules_of_the_package_are_still_found():
+    assert importlib.import_module("gpuplace.jupyter").__name__ == "gpuplace.jupyter"
+    exec("from tensorflow import nn, ConfigProto, errors", {})

@@ -11,7 +11,7 @@ Memory is what the driver reports to a program (``cudaMemGetInfo``), not the rou
 Traceback (most recent call last):
 ...
 gpuplace.errors.InvalidArgumentError: Unknown GPU model 'K41c'.
-  known models  Tesla K20m, Tesla K40c, Tesla K80, ...
+  known models  Tesla K20m, Quadro K4000, Tesla K40c, ...
   try           Tesla K40c
 """
 
@@ -113,6 +113,23 @@ GPU_MODELS: tuple[GPUModel, ...] = (
         ),
     ),
     GPUModel(
+        "Quadro K4000",
+        aliases=("K4000",),
+        memory_bytes=3_221_225_472,
+        context_bytes=72 * _MIB,
+        compute_capability=(3, 0),
+        sm_count=4,
+        clock_hz=810.5e6,
+        memory_bandwidth=134e9,
+        fp32_flops=1.246e12,
+        pcie_bandwidth=_PCIE2,
+        sources=_sources(
+            "Quadro K4000, data sheet; FLOP/s = 768 cores x 2 x clock",
+            "the data sheet: 3 GB",
+            "estimate: as of a Tesla K20m",
+        ),
+    ),
+    GPUModel(
         "Tesla K40c",
         aliases=("K40", "K40m"),
         memory_bytes=11_995_578_368,
@@ -141,6 +158,23 @@ GPU_MODELS: tuple[GPUModel, ...] = (
             "Tesla K80 GPU Accelerator, board specification BD-07317-001; half a board, with GPU boost",
             _DEVICE_QUERY,
             _TF_LOG,
+        ),
+    ),
+    GPUModel(
+        "GeForce GTX 1050",
+        aliases=("1050", "GTX1050"),
+        memory_bytes=2_147_483_648,
+        context_bytes=96 * _MIB,
+        compute_capability=(6, 1),
+        sm_count=5,
+        clock_hz=1455e6,
+        memory_bandwidth=112e9,
+        fp32_flops=1.862e12,
+        pcie_bandwidth=_PCIE3,
+        sources=_sources(
+            "GeForce GTX 1050, specifications page; FLOP/s = 640 cores x 2 x boost clock",
+            _DEVICE_QUERY,
+            "estimate: a CUDA 9 context",
         ),
     ),
     GPUModel(

@@ -91,7 +91,7 @@ def place(
     soft = bool(getattr(config, "allow_soft_placement", False))
     return place_again(
         placer,
-        _device_set(machine, config),
+        _device_set(machine, config, release),
         soft=soft,
         assigned=assigned,
         default_local_device=default_local_device,
@@ -150,11 +150,11 @@ def _lowered(graph: Graph, catalogue: Catalogue, rules: str, choice: _Choice) ->
     return lower(made, bodies, catalogue, rules, inline_all=choice.inline_all)
 
 
-def _device_set(machine: Machine | DeviceSet | str | None, config: Any) -> DeviceSet:
+def _device_set(machine: Machine | DeviceSet | str | None, config: Any, release: str | None) -> DeviceSet:
     if isinstance(machine, DeviceSet):
         return machine
     if machine is None:
-        return current_machine().device_set(config)
+        return current_machine().device_set(config, release=release)
     if isinstance(machine, str):
         machine = Machine.parse(machine)
-    return machine.device_set(config, environ={})
+    return machine.device_set(config, environ={}, release=release)

@@ -27,7 +27,7 @@ from gpuplace.placer.grouping import Binding
 from gpuplace.placer.placed import AnyFault, InFunction, Placed
 from gpuplace.placer.validate import attr_error
 from gpuplace.why.kernel_text import kernel_summary
-from gpuplace.why.node_text import GUIDE, attr_text, device_text, node_text
+from gpuplace.why.node_text import GUIDE, attr_text, device_text, node_text, specification_text
 
 _SHOWN = 8
 """How many nodes or kernels a fact lists before it only counts them."""
@@ -270,7 +270,7 @@ def _conflict(placement: Placed, conflict: Conflict) -> OpError:
     if placement.release in OLD_RELEASES:
         if is_kernel:
             said += _old_debug_info(placement, conflict.group)
-        said = _merged_device(said, placement.release)
+        said = specification_text(said, placement.release)
         pair = f"'{names[0]}' and '{names[1]}" + ("'" if is_kernel else "")  # the quote is missing there too
     else:
         pair = f"{{{{colocation_node {names[0]}}}}} and {{{{colocation_node {names[1]}}}}}"
@@ -379,7 +379,7 @@ def _old_unsatisfiable(placement: Placed, node: int, requested: ParsedName, *, i
     if parsed != requested:
         return (
             f"{specification}' because the node was colocated with a group of nodes that required incompatible device "
-            f"'{_merged_device(requested.to_string(), release)}'{info}"
+            f"'{specification_text(requested.to_string(), release)}'{info}"
         )
     if parsed.type is None:
         return f"{specification}{info}"
@@ -426,11 +426,6 @@ def _guide_sentence(placement: Placed, node: int) -> str:
         f"Cannot assign a device to node '{placement.graph.names[node]}': Could not satisfy explicit device "
         f"specification '{request}'\n\t [[Node: {node_text(placement.graph, node, GUIDE, defaults, device=request)}]]"
     )
-
-
-def _merged_device(text: str, release: str) -> str:
-    """Specifications as the C++ side prints them: `/job:ps/GPU:0` in 1.0, later `/job:ps/device:GPU:0`."""
-    return text.replace("/device:", "/") if release == "1.0" else text
 
 
 def _unsatisfiable_hint(placement: Placed, node: int, requested: ParsedName) -> str:

@@ -119,6 +119,11 @@ def device_text(device: str, release: str) -> str:
     return device if parsed is None else parsed.to_legacy_string()
 
 
+def specification_text(text: str, release: str) -> str:
+    """Merged requests as the C++ side prints them: `/job:ps/GPU:0` in 1.0, later `/job:ps/device:GPU:0`."""
+    return text.replace("/device:", "/") if release == "1.0" else text
+
+
 def attr_text(value: Any, release: str) -> str:
     """An attribute's value.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpuplace.tables.text import counted
@@ -24,6 +24,22 @@ _FIELDS = ("log", "message", "msg", "textPayload", "text", "body", "MESSAGE")
 _INNER = ("jsonPayload", "json_payload", "fields", "_source")
 """Where an entry has another one."""
 _BREAK = re.compile(r"<br[ ]?/?>(?!\r?\n|$)", re.IGNORECASE)
+
+
+_ESCAPED = re.compile(r"(?:Device mapping:|[CcGg][Pp][Uu]:\d{1,4})(?:\\r)?\\n(?![\"'],?\s*$)", re.MULTILINE)
+"""A line break after a sentence, written as two characters, in the middle of a line."""
+_ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n(?:[\"'],[ ]?[\"']|(?![\"'\w]|$)|(?=[\w/]))")
+_OPENING = re.compile(r"\A[\[( ]{0,4}b?[\"']")
+_CLOSING = re.compile(r"(?:\\n)?[\"'][\]) ,]{0,4}\Z")
+_PAIR = re.compile(r"\b(msg|message)=(\"(?:[^\"\\]|\\.)*+\")")
+_GAP = re.compile(r"[\s,]*+")
+_DECODER = json.JSONDecoder()
+_DEEPEST = 4
+"""Levels of lists and objects around entries."""
+_LONGEST_HEAD = 200
+"""Characters before an entry on its line."""
+Entry = tuple[str, str]
+"""Name of a field and what it says."""
 
 
 class Unpacked(NamedTuple):
@@ -38,56 +54,84 @@ class Unpacked(NamedTuple):
 
 def unpacked(text: str) -> Unpacked | None:
     """The log inside of a text; None if the text is no container."""
-    begin = text.lstrip()[:1]
-    if begin in ("{", "["):
-        found = _whole(text) or _by_line(text)
-        if found is not None:
-            return found
-    elif '{"' in text and "\n{" in text:
+    found = _whole(text) if text.lstrip()[:1] in ("{", "[") else None
+    if found is None and ('{"' in text or 'msg="' in text or 'message="' in text):
         found = _by_line(text)
-        if found is not None:
-            return found
-    if "/job:" in text and _BREAK.search(text):
-        return _broken(text)
-    return None
+    if found is None and "/job:" in text:
+        if _ESCAPED.search(text):
+            return _broken(text, _unescaped, "escaped line breaks")
+        if _BREAK.search(text):
+            return _broken(text, _BREAK.split, "HTML: line breaks")
+    return found
 
 
 def _whole(text: str) -> Unpacked | None:
-    """A text that is one JSON value: a notebook, an entry or a list of entries."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if isinstance(value, Mapping) and ("cells" in value or "worksheets" in value):
-        outputs = list(_outputs(value))
-        joined = "\n".join(output.removesuffix("\n") for output in outputs)
-        what = f"notebook: {counted(len(outputs), 'output')}"
-        return Unpacked(joined, list(range(1, joined.count("\n") + 2)), what)
-    entries = value if isinstance(value, list) else [value]
-    fields = [_field(entry) for entry in entries]
-    if not any(fields):
-        return None
-    return _of_entries([(1, field) for field in fields if field is not None])
+    """A text of JSON values: a notebook, an entry, a list of entries, or several of them."""
+    entries: list[tuple[int, Entry]] = []
+    at, line = 0, 1
+    while (begin := _GAP.match(text, at)) is not None and begin.end() < len(text):
+        line += text.count("\n", at, begin.end())
+        try:
+            value, at = _DECODER.raw_decode(text, begin.end())
+        except (ValueError, RecursionError):
+            return None
+        if isinstance(value, Mapping) and ("cells" in value or "worksheets" in value):
+            return _notebook(value)
+        found = [(line, entry) for entry in _entries(value, _DEEPEST)]
+        if not found:
+            return None
+        entries += found
+        line += text.count("\n", begin.end(), at)
+    return _of_entries(entries) if entries else None
+
+
+def _notebook(value: Mapping[str, Any]) -> Unpacked:
+    outputs = list(_outputs(value))
+    joined = "\n".join(output.removesuffix("\n") for output in outputs)
+    lines = list(range(1, joined.count("\n") + 2))
+    return Unpacked(joined, lines, f"notebook: {counted(len(outputs), 'output')}")
 
 
 def _by_line(text: str) -> Unpacked | None:
     """A text with entries, one a line, and other lines."""
-    found: list[tuple[int, tuple[str, str] | str]] = []
+    found: list[tuple[int, Entry | str]] = []
     has_entry = False
     for number, line in enumerate(text.split("\n"), 1):
-        entry = None
-        stripped = line.strip()
-        if stripped.startswith("{") and stripped.endswith(("}", "},")):
-            try:
-                entry = _field(json.loads(stripped.removesuffix(",")))
-            except (ValueError, RecursionError):
-                entry = None
+        entry = _entry_of_line(line)
         has_entry = has_entry or entry is not None
         found.append((number, line if entry is None else entry))
     return _of_entries(found) if has_entry else None
 
 
-def _of_entries(entries: list[tuple[int, tuple[str, str] | str]]) -> Unpacked:
+def _entry_of_line(line: str) -> Entry | None:
+    """An entry of JSON, also after the name of what wrote it, or of `key="value"` pairs."""
+    stripped = line.rstrip(" \t\r,")
+    begin = stripped.find('{"', 0, _LONGEST_HEAD)
+    if begin >= 0 and stripped.endswith("}"):
+        try:
+            return _field(json.loads(stripped[begin:]))
+        except (ValueError, RecursionError):
+            return None
+    pair = _PAIR.search(line) if "level=" in line or "time=" in line else None
+    if pair is None:
+        return None
+    try:
+        return pair[1], str(json.loads(pair[2], strict=False))
+    except ValueError:
+        return None
+
+
+def _entries(value: Any, depth: int) -> Iterator[Entry]:
+    """What is said in a value, or in the lists inside of it."""
+    found = _field(value)
+    if found is not None:
+        yield found
+    elif depth and isinstance(value, list | Mapping):
+        for item in value if isinstance(value, list) else value.values():
+            yield from _entries(item, depth - 1)
+
+
+def _of_entries(entries: Sequence[tuple[int, Entry | str]]) -> Unpacked:
     """The lines of entries; a container cuts long lines into entries without a line break at the end."""
     cuts = any(
         not isinstance(entry, str) and entry[0] == "log" and entry[1].endswith("\n") for _, entry in entries
@@ -112,7 +156,7 @@ def _of_entries(entries: list[tuple[int, tuple[str, str] | str]]) -> Unpacked:
     return Unpacked("\n".join(kept), numbers, f"JSON: {fields}")
 
 
-def _field(entry: Any) -> tuple[str, str] | None:
+def _field(entry: Any) -> Entry | None:
     """Name and text of what an entry says."""
     if not isinstance(entry, Mapping):
         return None
@@ -147,12 +191,21 @@ def _dicts(items: Any) -> Iterator[Mapping[str, Any]]:
     return (item for item in (items if isinstance(items, list) else ()) if isinstance(item, Mapping))
 
 
-def _broken(text: str) -> Unpacked:
-    """A page in which tags break the lines."""
+def _broken(text: str, split: Callable[[str], list[str]], what: str) -> Unpacked:
+    """A text in which something else stands for line breaks."""
     kept: list[str] = []
     numbers: list[int] = []
     for number, line in enumerate(text.split("\n"), 1):
-        parts = _BREAK.split(line)
+        parts = split(line)
         kept += parts
         numbers += [number] * len(parts)
-    return Unpacked("\n".join(kept), numbers, "HTML: line breaks")
+    return Unpacked("\n".join(kept), numbers, what)
+
+
+def _unescaped(line: str) -> list[str]:
+    """The lines in a line that is a string of Python or JSON, or a list of them."""
+    if _ESCAPED.search(line) is None:
+        return [line]
+    parts = _ESCAPED_BREAK.split(line)
+    parts[0], parts[-1] = _OPENING.sub("", parts[0]), _CLOSING.sub("", parts[-1])
+    return parts

@@ -43,7 +43,7 @@ _TOKENS = (
     r"[\"'`]{1,3}+",
 )
 _DECORATION = re.compile(f"(?>{'|'.join(_TOKENS)}){{1,24}}+")
-_AFTER = re.compile(r"[ \t]*+(?:`{1,3}+|\*\*|\||\\n[\"'],?+|[\"'],?+)")
+_AFTER = re.compile(r"[ \t]*+(?:`{1,3}+|\*\*|\||\\n[\"'],?+|[\"'](?:,[\w.:+/ -]{0,80}+)?+)")
 """What a line may be closed with."""
 _RUN = re.compile(r"\d+|[ \t]+|[^\d \t]+")
 _TAG = r"</?(?:a|b|br|code|div|em|font|i|li|p|pre|samp|span|strong|td|tr|tt|ul)(?:[ \t][^<>\n]{0,200}+)?+/?>"

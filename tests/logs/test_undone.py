@@ -82,7 +82,15 @@ def test_decorations_of_several_tasks():
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [("`", "`"), ("**", "**"), ("| ", " |"), ('      "', '\\n",'), ("'", "',"), ('"', '"')],
+    [
+        ("`", "`"),
+        ("**", "**"),
+        ("| ", " |"),
+        ('      "', '\\n",'),
+        ("'", "',"),
+        ('"', '"'),
+        ('2019-03-04,"', '",INFO'),
+    ],
 )
 def test_marks_around_lines(before, after):
     check("\n".join(f"{before}{line}{after}" for line in LINES))
@@ -171,6 +179,57 @@ def test_entries_of_json(entry):
     check(json.dumps(entry("\n".join(LINES))), line=1)
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda entries: {"entries": entries, "nextPageToken": "x"},
+        lambda entries: {"hits": {"total": 5, "hits": [{"_source": entry} for entry in entries]}},
+        lambda entries: [{"events": entries[:2]}, {"events": entries[2:]}],
+    ],
+    ids=["entries", "hits", "lists"],
+)
+def test_entries_inside_of_an_answer(wrap, indent):
+    check(json.dumps(wrap([{"timestamp": 1, "message": line} for line in LINES]), indent=indent), line=1)
+
+
+def test_entries_of_several_lines_each():
+    """As `gcloud logging read --format=json` and `jq` print them."""
+    entries = [json.dumps({"insertId": "k", "textPayload": line}, indent=2) for line in LINES]
+    check("\n".join(entries), line=9)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "trainer_{n}  | {json}",
+        "2019-03-04T10:00:0{n}Z stdout F {json}",
+        'time="2019" level=info msg="{line}"',
+    ],
+)
+def test_entries_after_a_name_and_pairs(form):
+    check(
+        "\n".join(
+            form.format(n=number, line=line, json=json.dumps({"message": line}))
+            for number, line in enumerate(LINES, 1)
+        )
+    )
+
+
+@pytest.mark.parametrize("written", [json.dumps, repr, lambda text: json.dumps(text)[1:-1]])
+def test_line_breaks_written_as_two_characters(written):
+    text = "\n".join(LINES)
+    log = check("before\n" + written(text), left=("before", "loss: 0.25"), line=2)
+    assert log.notes[0].text == "escaped line breaks" or log.notes[-2].text == "escaped line breaks"
+    check(repr([f"{line}\n" for line in LINES]), line=1)
+    check(repr(text.encode()), line=1)
+
+
+def test_a_path_is_no_line_break():
+    log = tf.parse_log("\n".join([*LINES[:4], r"saved to C:\new\model"]))
+    assert log.unparsed[0].text == r"saved to C:\new\model" and len(log.notes) == 1
+
+
 def test_a_line_that_a_container_cut():
     whole = "".join(f"{line}\n" for line in LINES)
     cut = whole.index("product") + 12
@@ -252,6 +311,8 @@ SLOW = {
     "escapes": lambda n: "/job:" + "\x1b[31m" * n,
     "headers": lambda n: f"Device mapping: {TASK}/" * (n // 10),
     "tags": lambda n: "/job:" + "<span " * n,
+    "escaped": lambda n: "Device mapping:\\n" * (n // 10) + "/job:",
+    "pairs": lambda n: 'level=info msg="' + "\\" * n,
     "objects": lambda n: '{"a":' * n,
 }
 

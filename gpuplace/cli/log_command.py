@@ -19,6 +19,7 @@ from gpuplace.logs.logged_placement import (
     LoggedGPU,
     LoggedNode,
     LoggedPlacement,
+    LogNote,
     Unparsed,
 )
 from gpuplace.logs.parser import parse_log
@@ -38,6 +39,9 @@ def log(arguments: argparse.Namespace) -> int:
         found = found.sessions[arguments.session]
     if arguments.against:
         return _compare(found, arguments)
+    if arguments.show != "notes":
+        for note in found.notes:
+            print(f"note: line {note.line}, {note.kind}: {note.text}", file=sys.stderr)
     rows, columns = _table(found, arguments.show)
     if arguments.format == "table":
         print(repr(found)[1:-1])
@@ -81,6 +85,7 @@ def _table(found: LoggedPlacement, table: str) -> tuple[list[dict[str, Any]], tu
         "gpus": (found.gpus, LoggedGPU),
         "events": (found.events, LoggedEvent),
         "unparsed": (found.unparsed, Unparsed),
+        "notes": (found.notes, LogNote),
     }
     if table == "sessions":
         columns = ("session", "nodes", "events", "devices")

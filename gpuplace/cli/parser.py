@@ -33,7 +33,7 @@ SHOWN_WITH = ("lab", "voila", "page")
 
 FORMATS = ("table", "json", "csv", "log")
 
-LOG_TABLES = ("nodes", "devices", "gpus", "events", "sessions", "unparsed")
+LOG_TABLES = ("nodes", "devices", "gpus", "events", "sessions", "unparsed", "notes")
 
 MACHINE_HELP = (
     'such as "4x Tesla K20m", "2 CPU, 1x V100", "cpu" or "local"; default: GPUPLACE_MACHINE, else local'
@@ -121,7 +121,8 @@ def build_parser() -> argparse.ArgumentParser:
         "--show",
         choices=LOG_TABLES,
         default="nodes",
-        help="what to list; default: nodes. unparsed is the text that was not understood",
+        help="what to list; default: nodes. unparsed is the text that was not understood, notes say what was undone, "
+        "cut or ambiguous",
     )
     log.add_argument("--session", type=int, metavar="N", help="only the session of this number, from 0")
     log.add_argument("--against", metavar="GRAPH", help=f"compare with {GRAPH_HELP}")

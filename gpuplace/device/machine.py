@@ -26,7 +26,7 @@ from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.device.gpu_models import GPU_MODELS, GPUModel, find_model, is_model
 from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.limits import MAX_DEVICES, MAX_GPUS, check_count, number_of
-from gpuplace.device.mapping import MappingRow, VirtualGPU, gpu_devices, map_gpus, mapping_rows
+from gpuplace.device.mapping import MappingRow, VirtualGPU, gpu_devices, ignored_by, map_gpus, mapping_rows
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.device.visible import Visibility, visible_gpus
 from gpuplace.display import above, notebook_view
@@ -151,32 +151,39 @@ class Machine:
         config: ConfigLike | GPUSettings | None = None,
         environ: Mapping[str, str] | None = None,
         visibility: Visibility | None = None,
+        release: str | None = None,
     ) -> list[VirtualGPU]:
         """Returns the GPU devices that a session makes.
 
         Args:
             config: ``ConfigProto`` or anything with its attributes; None for the defaults.
-            environ: environment to read CUDA_VISIBLE_DEVICES from; None for this process's.
-            visibility: what CUDA decided earlier; then ``environ`` is not read.
+            environ: environment to read CUDA_VISIBLE_DEVICES and TF_MIN_GPU_MULTIPROCESSOR_COUNT from; None for this
+                process's.
+            visibility: what CUDA decided earlier; then CUDA's variables are not read.
+            release: which TensorFlow decides which GPUs are used; None for the process's release.
 
         Raises:
             InvalidArgumentError: ``config`` or the environment are wrong; TensorFlow's sentences.
             ResourceExhaustedError: ``config`` wants more devices than are simulated.
         """
-        return map_gpus(visibility or self.visibility(environ), GPUSettings.from_config(config))
+        seen = visibility or self.visibility(environ)
+        return map_gpus(seen, GPUSettings.from_config(config), release, environ)
 
     def device_set(
         self,
         config: ConfigLike | GPUSettings | None = None,
         environ: Mapping[str, str] | None = None,
         visibility: Visibility | None = None,
+        release: str | None = None,
     ) -> DeviceSet:
         """Returns the devices of a session.
 
         Args:
             config: ``ConfigProto`` or anything with its attributes; None for the defaults.
-            environ: environment to read CUDA_VISIBLE_DEVICES from; None for this process's.
-            visibility: what CUDA decided earlier; then ``environ`` is not read.
+            environ: environment to read CUDA_VISIBLE_DEVICES and TF_MIN_GPU_MULTIPROCESSOR_COUNT from; None for this
+                process's.
+            visibility: what CUDA decided earlier; then CUDA's variables are not read.
+            release: which TensorFlow decides which GPUs are used; None for the process's release.
 
         Raises:
             InvalidArgumentError: ``config`` or the environment are wrong; TensorFlow's sentences.
@@ -191,7 +198,7 @@ class Machine:
             )
         check_count(cpus, "CPU", MAX_DEVICES)
         devices = [DeviceAttributes(f"{PREFIX}/device:CPU:{index}", "CPU") for index in range(cpus)]
-        devices += gpu_devices(self.virtual_gpus(settings, environ, visibility), PREFIX)
+        devices += gpu_devices(self.virtual_gpus(settings, environ, visibility, release), PREFIX)
         devices += [DeviceAttributes(name) for name in self.extra_devices]
         return DeviceSet(devices, self.type_priority)
 
@@ -200,13 +207,16 @@ class Machine:
         config: ConfigLike | GPUSettings | None = None,
         environ: Mapping[str, str] | None = None,
         visibility: Visibility | None = None,
+        release: str | None = None,
     ) -> tuple[MappingRow, ...]:
         """Returns the chain from physical GPUs to devices as rows, hidden ones and reasons included.
 
         Args:
             config: ``ConfigProto`` or anything with its attributes; None for the defaults.
-            environ: environment to read CUDA_VISIBLE_DEVICES from; None for this process's.
-            visibility: what CUDA decided earlier; then ``environ`` is not read.
+            environ: environment to read CUDA_VISIBLE_DEVICES and TF_MIN_GPU_MULTIPROCESSOR_COUNT from; None for this
+                process's.
+            visibility: what CUDA decided earlier; then CUDA's variables are not read.
+            release: which TensorFlow decides which GPUs are used; None for the process's release.
 
         Raises:
             InvalidArgumentError: ``config`` or the environment are wrong; TensorFlow's sentences.
@@ -214,7 +224,8 @@ class Machine:
         """
         settings = GPUSettings.from_config(config)
         seen = visibility or self.visibility(environ)
-        return mapping_rows(self.gpus, seen, map_gpus(seen, settings), settings)
+        devices = map_gpus(seen, settings, release, environ)
+        return mapping_rows(self.gpus, seen, devices, settings, ignored_by(seen, settings, release, environ))
 
     def __str__(self) -> str:
         if self.is_local:

@@ -6,6 +6,8 @@
                               visible 1 = GPU 1              2nd = visible 0                GPU:1 on GPU 3
 ```
 
+GPUs that TensorFlow ignores (`gpuplace.device.ignored`) are left out between the last two steps.
+
 >>> from gpuplace.device.machine import Machine
 >>> rows = Machine.parse("2x Tesla K80").mapping(environ={"CUDA_VISIBLE_DEVICES": "1"})
 >>> [(row.physical_id, row.visible_id, row.device, row.reason) for row in rows]
@@ -17,13 +19,15 @@ Source: tensorflow/core/common_runtime/gpu/gpu_device.cc, release 1.15; memory l
 from __future__ import annotations
 
 import math
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuplace import release as releases
 from gpuplace.device.device_set import DeviceAttributes, DeviceLink, DeviceLocality
 from gpuplace.device.gpu_settings import GPUSettings
+from gpuplace.device.ignored import IgnoredGPU, ignored_gpus
 from gpuplace.device.limits import MAX_GPUS, check_count, number_of
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.device.visible import Visibility
@@ -112,8 +116,19 @@ def _system_reserve(gpu: PhysicalGPU, rules: str) -> int:
     return (500 if major <= 6 else 1050 if major == 7 else 1536 if major == 8 else 1800) * _MIB
 
 
-def map_gpus(visibility: Visibility, settings: GPUSettings) -> list[VirtualGPU]:
+def map_gpus(
+    visibility: Visibility,
+    settings: GPUSettings,
+    release: str | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> list[VirtualGPU]:
     """The GPU devices that a session with ``settings`` makes.
+
+    Args:
+        visibility: what CUDA shows the process.
+        settings: what the session asks for.
+        release: which TensorFlow; None: the process's.
+        environ: where TF_MIN_GPU_MULTIPROCESSOR_COUNT is read; None: this process's.
 
     Raises:
         InvalidArgumentError: visible_device_list or virtual_devices are wrong.
@@ -125,7 +140,8 @@ def map_gpus(visibility: Visibility, settings: GPUSettings) -> list[VirtualGPU]:
     if not visible:
         return []
     bound = settings.device_count.get("GPU", -1)
-    order = [] if bound == 0 else _visible_order(settings.visible_device_list, visibility)
+    unused = {one.visible_id for one in ignored_by(visibility, settings, release, environ)}
+    order = [number for number in _session_order(visibility, settings) if number not in unused]
     count = len(order) if bound < 0 else min(bound, len(order))
     virtual = settings.virtual_devices
     if virtual:
@@ -136,9 +152,27 @@ def map_gpus(visibility: Visibility, settings: GPUSettings) -> list[VirtualGPU]:
         gpu = visible[visible_id]
         limits = [_limit_bytes(megabytes) for megabytes in virtual[position]] if virtual else []
         check_count(len(devices) + max(len(limits), 1), "GPU", MAX_GPUS)
-        for limit in limits or [default_memory_limit(gpu, settings)]:
+        for limit in limits or [default_memory_limit(gpu, settings, release)]:
             devices.append(VirtualGPU(len(devices), visible_id, gpu, limit))
     return devices
+
+
+def ignored_by(
+    visibility: Visibility,
+    settings: GPUSettings,
+    release: str | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> list[IgnoredGPU]:
+    """The GPUs that a session with ``settings`` sees and TensorFlow does not use; arguments as of ``map_gpus``."""
+    order = _session_order(visibility, settings)
+    return ignored_gpus(visibility, order, release, os.environ if environ is None else environ)
+
+
+def _session_order(visibility: Visibility, settings: GPUSettings) -> list[int]:
+    """Visible ids in the order in which a session looks at them; none where it wants no GPU."""
+    if settings.device_count.get("GPU") == 0:
+        return []
+    return _visible_order(settings.visible_device_list, visibility)
 
 
 def _limit_bytes(megabytes: float) -> int:
@@ -245,14 +279,19 @@ def _links(device: VirtualGPU, devices: Sequence[VirtualGPU]) -> tuple[DeviceLin
 
 
 def mapping_rows(
-    gpus: Sequence[PhysicalGPU], visibility: Visibility, devices: Sequence[VirtualGPU], settings: GPUSettings
+    gpus: Sequence[PhysicalGPU],
+    visibility: Visibility,
+    devices: Sequence[VirtualGPU],
+    settings: GPUSettings,
+    ignored: Sequence[IgnoredGPU] = (),
 ) -> tuple[MappingRow, ...]:
     """One row for each device, and one for each GPU without a device, in order of the machine's GPUs."""
     rows = []
+    reasons = {**visibility.hidden, **{one.gpu.index: f"ignored: {one.reason}" for one in ignored}}
     for gpu in gpus:
         visible_id = visibility.visible_id(gpu)
         made = [device for device in devices if device.gpu.index == gpu.index]
-        reason = "" if made else visibility.hidden.get(gpu.index) or _unused_reason(settings)
+        reason = "" if made else reasons.get(gpu.index) or _unused_reason(settings)
         shown: list[VirtualGPU | None] = [*made] if made else [None]
         for device in shown:
             rows.append(

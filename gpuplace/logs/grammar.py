@@ -195,8 +195,9 @@ PROPERTIES = re.compile(
 """What follows "Found device": keys of all releases."""
 
 _FILE = r"[^\s\]]++(?:(?<=:\d)|(?<=:\d\d)|(?<=:\d{3})|(?<=:\d{4})|(?<=:\d{5}))"
-PLACED_LATER = re.compile(rf"(?:(?<=\s)|(?<=>:)|(?<=\|)){PLACED.pattern}")
-"""A node's line after other text on the same line; a name holds no blanks."""
+_BARE_NAME = r"""[^\s\x00-\x1f\x7f:,;'"`\[\]{}()|]++"""
+PLACED_LATER = re.compile(rf"(?:(?<=\s)|(?<=>:)|(?<=\|)(?={_BARE_NAME}:)){PLACED.pattern}")
+"""A node's line after other text on the same line; a name holds no blanks, and after a bar no other bar."""
 PREFIX = re.compile(
     rf"(?:\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{1,9}}: )?[IWEF] (?P<file>{_FILE})\] ?"
     rf"|[IWEF]\d{{4}} \d\d:\d\d:\d[\d.]{{1,20}} {{1,8}}\d{{1,12}} (?P<file2>{_FILE})\] ?"

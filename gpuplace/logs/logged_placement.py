@@ -23,6 +23,7 @@ from gpuplace.device.machine import Machine
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.display import above, notebook_view
 from gpuplace.logs.log_diff import LogDiff, full_name, log_diff
+from gpuplace.logs.statements import LogNote
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import NOWHERE, PlacementView
 from gpuplace.tables.text import counted
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from gpuplace.logs.log_diff import LogDiff
 
 __all__ = [
+    "LogNote",
     "LoggedDevice",
     "LoggedEvent",
     "LoggedGPU",
@@ -139,6 +141,8 @@ class LoggedPlacement(Mapping[str, str]):
     """What was not understood; of a session alone nothing."""
     numbers: tuple[int, ...] = (0,)
     """Numbers of the sessions."""
+    notes: tuple[LogNote, ...] = ()
+    """What was undone before reading, what breaks off, is ambiguous or was ignored; of a session alone nothing."""
 
     @cached_property
     def _device_of(self) -> dict[str, str]:

@@ -1,8 +1,9 @@
 r"""Reads what TensorFlow prints with `log_device_placement`, of any release from 0.5 to 2.x.
 
 Nodes, device mappings, GPUs and eager ops are understood in stdout, stderr or both mixed; whatever else is in the text
-is returned too. `log_text` finds the text, `log_grammar` has the sentences, `log_reader` undoes line wrapping and the
-mixing of the two copies, `log_sessions` puts the statements together.
+is returned too. `text` finds the text, `containers` takes it out of JSON and notebooks, `decorations` takes marks off
+its lines, `grammar` has the sentences, `reader` undoes line wrapping and the mixing of the two copies, `sessions` puts the
+statements together.
 
 >>> log = parse_log('''Device mapping:
 ... /job:localhost/replica:0/task:0/gpu:0 -> device: 0, name: Tesla K40c, pci bus
@@ -22,6 +23,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gpuplace.logs import grammar
+from gpuplace.logs.containers import unpacked
 from gpuplace.logs.logged_placement import (
     LoggedDevice,
     LoggedEvent,
@@ -32,9 +34,10 @@ from gpuplace.logs.logged_placement import (
 )
 from gpuplace.logs.reader import read_log
 from gpuplace.logs.sessions import sessions_of
-from gpuplace.logs.statements import Kind, Statement
+from gpuplace.logs.statements import Kind, LogNote, Statement
 from gpuplace.logs.text import check_is_text, log_text
 from gpuplace.progress import track
+from gpuplace.tables.text import counted
 
 __all__ = ["parse_log"]
 
@@ -59,14 +62,24 @@ def parse_log(log: Any) -> LoggedPlacement:
     """
     statements: list[Statement] = []
     unparsed: list[Unparsed] = []
+    notes: list[LogNote] = []
     text = log_text(log)
+    inside = unpacked(text)
+
+    def line_of(line: int) -> int:
+        return line if inside is None else inside.lines[line - 1]
+
     if text is not log and "/job:" not in text and "evice" not in text:
         check_is_text(text)
-    for piece in track(read_log(text), text.count("\n") + 1, "reading the log", unit=" lines"):
+    content = text if inside is None else inside.text
+    for piece in track(read_log(content, notes), content.count("\n") + 1, "reading the log", unit=" lines"):
         if piece.statement is not None:
             statements.append(piece.statement)
         elif not piece.is_understood:
-            unparsed.append(Unparsed(piece.line, piece.column, piece.text))
+            unparsed.append(Unparsed(line_of(piece.line), piece.column, piece.text))
+    if inside is not None:
+        notes = [note._replace(line=inside.lines[note.line - 1]) for note in notes]
+        notes.append(LogNote(1, "undone", inside.what))
     if text is not log and not statements:
         check_is_text(text)
     unparsed.sort()
@@ -75,20 +88,34 @@ def parse_log(log: Any) -> LoggedPlacement:
     devices: list[LoggedDevice] = []
     events: list[LoggedEvent] = []
     for number, session in enumerate(sessions):
-        rows += [LoggedNode(node.name, node.type, node.device, number, node.line) for node in session.nodes]
+        rows += [
+            LoggedNode(node.name, node.type, node.device, number, line_of(node.line))
+            for node in session.nodes
+        ]
         devices += [
-            LoggedDevice(row.device, row.detail, *_physical(row.detail), number, row.line)
+            LoggedDevice(row.device, row.detail, *_physical(row.detail), number, line_of(row.line))
             for row in session.rows
         ]
-        events += [LoggedEvent(event.type, event.device, number, event.line) for event in session.events]
+        events += [
+            LoggedEvent(event.type, event.device, number, line_of(event.line)) for event in session.events
+        ]
     return LoggedPlacement(
         tuple(rows),
         tuple(devices),
         tuple(events),
-        tuple(_gpus(hardware)),
+        tuple(gpu._replace(line=line_of(gpu.line)) for gpu in _gpus(hardware)),
         tuple(unparsed),
         tuple(range(len(sessions))) or (0,),
+        (*sorted(notes), *_ignored(unparsed)),
     )
+
+
+def _ignored(unparsed: list[Unparsed]) -> list[LogNote]:
+    """A note about all that says nothing of placement."""
+    if not unparsed:
+        return []
+    told = f"{counted(len(unparsed), 'piece')} of text, from {unparsed[0].text.strip()[:80]!r} on"
+    return [LogNote(unparsed[0].line, "ignored", told)]
 
 
 def _physical(description: str) -> tuple[int | None, str, str, str]:

@@ -9,9 +9,10 @@ What a terminal, a notebook or ``2>&1`` did to the text is undone first:
       MatMul: (MatMul): /job:localhost/repI tensorflow/core/common_runtime/placer.cc:54] MatMul: (MatMul)/job:...
       lica:0/task:0/device:GPU:0
 
+- Marks before and after lines, HTML and colours are taken off (`decorations`).
 - A statement that can be read in two ways is taken only if another place of the log has one of the two.
 
-The pieces together are the whole text, so that nothing is lost.
+The pieces together are the whole text, but for HTML's ways to write a character, so that nothing is lost.
 
 >>> [(piece.text, piece.statement is not None) for piece in read_log("go\na: (Neg): /job:j/replica:0/task:0/cpu:0")]
 [('go', False), ('a: (Neg): /job:j/replica:0/task:0/cpu:0', True)]
@@ -23,13 +24,16 @@ import re
 from collections.abc import Iterator
 
 from gpuplace.logs import grammar
-from gpuplace.logs.statements import Doubt, Kind, LogText, Piece, Statement, line_of
+from gpuplace.logs.decorations import MARKUP, Decorations
+from gpuplace.logs.statements import Doubt, Kind, LogNote, LogText, Piece, Statement, line_of
 from gpuplace.logs.wrapped_lines import WrappedLines
 
 __all__ = ["read_log"]
 
 _LONGEST_HELD = 2000
 """Characters up to which a sentence that a line breaks off is carried to the next."""
+_SHOWN = 120
+"""Characters of a text that a note repeats."""
 _BLANKS = re.compile(r"\s+")
 _TELLING = re.compile(r":|evice|Executing|[\x00\x1b\r]")
 """What a line must have to be a sentence, or the beginning of one."""
@@ -39,22 +43,38 @@ _BELOW = {Kind.MAPPING: Kind.ROW, Kind.FOUND: Kind.PROPERTY}
 """Header -> its rows."""
 
 
-def read_log(text: str) -> Iterator[Piece]:
-    """The pieces of a text; those of doubtful statements come last, so that the order is not that of the text."""
-    reader = _Reader()
+def read_log(text: str, notes: list[LogNote] | None = None) -> Iterator[Piece]:
+    """The pieces of a text; those of doubtful statements come last, so that the order is not that of the text.
+
+    Args:
+        text: of the log.
+        notes: gets what was undone, what breaks off and what can be read in more than one way.
+    """
+    reader = _Reader([] if notes is None else notes)
     lines = text.split("\n")
+    has_markup = "/job:" in text and MARKUP.search(text) is not None
+    decorations = Decorations(
+        (line_of(line, 0, has_markup=has_markup)[0].text for line in lines)
+        if has_markup or "\x1b" in text
+        else lines
+    )
+    reader.note_undone(decorations, has_markup)
     wraps = WrappedLines(lines)
     position = 0
     while position < len(lines):
-        if not wraps.is_full(position) and (known := reader.usual(lines[position], position + 1)) is not None:
+        if (
+            not (decorations or has_markup)
+            and not wraps.is_full(position)
+            and (known := reader.usual(lines[position], position + 1)) is not None
+        ):
             yield known
             position += 1
             continue
-        made, blanks = line_of(lines[position], position + 1)
+        made, blanks = line_of(lines[position], position + 1, decorations, has_markup=has_markup)
         yield from blanks
         while wraps.is_full(position):
             position += 1
-            more, blanks = line_of(lines[position], position + 1)
+            more, blanks = line_of(lines[position], position + 1, has_markup=has_markup)
             yield from blanks
             made = made + more
         position += 1
@@ -63,7 +83,8 @@ def read_log(text: str) -> Iterator[Piece]:
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, notes: list[LogNote]) -> None:
+        self.notes = notes
         self.pending: LogText | None = None
         """Of stdout, until its next line goes on."""
         self.held: tuple[LogText, int, bool, str] | None = None
@@ -74,6 +95,13 @@ class _Reader:
         self.sure: set[tuple[str, str]] = set()
         """Names and devices of statements without doubt."""
         self.sure_devices: set[str] = set()
+
+    def note_undone(self, decorations: Decorations, has_markup: bool) -> None:
+        """Notes what is undone of every line."""
+        if has_markup:
+            self.notes.append(LogNote(1, "undone", "HTML, or colours of a terminal"))
+        for before, line in decorations.told.items():
+            self.notes.append(LogNote(line, "undone", f"{before!r} before lines"))
 
     # ------------------------------------------------------------------------------------------------------------ lines
 
@@ -200,6 +228,7 @@ class _Reader:
             )
             yield from text.pieces(0, len(text.text), statement, True)
             return
+        self.notes.append(LogNote(text.line_at(start), "cut", _shown(text.text[start:])))
         yield from text.pieces(0, len(text.text), None, False)
 
     def _consume(self, line: LogText, start: int, is_stderr: bool, file: str) -> Iterator[Piece]:
@@ -253,7 +282,7 @@ class _Reader:
                 yield from line.pieces(done, end, statement, True)
             done = end
             position = end
-            if end not in breaks:
+            if end not in breaks and statement.kind is not Kind.MAPPING:
                 blanks = _BLANKS.match(text, end)
                 if blanks is None:
                     break
@@ -325,7 +354,7 @@ class _Reader:
         if head.startswith("Device mapping:"):
             for rule in (grammar.NO_DEVICES, grammar.HEADER):
                 found = rule.match(text, position)
-                if found is not None and found.end() == len(text):
+                if found is not None and (found.end() == len(text) or text.startswith("/job:", found.end())):
                     return found.end(), Statement(Kind.MAPPING, is_stderr, number)
             return None
         if head.startswith("Executing op"):
@@ -422,6 +451,7 @@ class _Reader:
         if not chosen and len({reading[2].name for reading in readings}) == 1 and len(readings) > 1:
             chosen = [reading for reading in readings if reading[2].device in self.sure_devices]
         if len(chosen) != 1:
+            self.notes.append(LogNote(text.line_at(0), "ambiguous", _shown(text.text)))
             yield from text.pieces(0, len(text.text), None, False)
             return
         start, end, statement = chosen[0]
@@ -431,6 +461,10 @@ class _Reader:
         rest = text.cut(end, len(text.text)) if end < len(text.text) else None
         if rest is not None:
             yield from rest.pieces(0, len(rest.text), None, False)
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _begin(text: str, start: int) -> int:

@@ -13,9 +13,12 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
-__all__ = ["Doubt", "Kind", "LogText", "Piece", "Statement", "line_of"]
+from gpuplace.logs.decorations import MARKUP, Decorations, replacement
+
+__all__ = ["Doubt", "Kind", "LogNote", "LogText", "Piece", "Statement", "line_of"]
 
 _ANSI = re.compile(r"\A\x00+|\x00+\Z|\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])")
+_ANSI_OR_MARKUP = re.compile(f"{_ANSI.pattern}|{MARKUP.pattern}")
 
 
 class Kind(Enum):
@@ -55,6 +58,18 @@ class Statement(NamedTuple):
     detail: str = ""
     """Description of a device, reason, or properties."""
     memory_mb: int | None = None
+
+
+class LogNote(NamedTuple):
+    """What was done with a place of a log that is not plainly a sentence."""
+
+    line: int
+    """Counted from 1."""
+    kind: str
+    """`"undone"`: taken off before reading; `"cut"`: a sentence that breaks off; `"ambiguous"`: readable in two ways;
+    `"ignored"`: text that says nothing of placement."""
+    text: str
+    """What it is about; of text its beginning."""
 
 
 class Piece(NamedTuple):
@@ -145,21 +160,55 @@ class Doubt(NamedTuple):
     """``(start, end, statement)`` each."""
 
 
-def line_of(text: str, line: int) -> tuple[LogText, list[Piece]]:
-    """A line without what only a terminal sees, and that."""
+def line_of(
+    text: str, line: int, decorations: Decorations | None = None, *, has_markup: bool = False
+) -> tuple[LogText, list[Piece]]:
+    """A line without what only a terminal or a page sees and without its decorations, and these.
+
+    Args:
+        text: the line.
+        line: its number, counted from 1.
+        decorations: what stands before and after the lines of the log.
+        has_markup: whether HTML, and colours that lost their first character, are undone.
+    """
     blanks = []
     if text.endswith("\r"):
         blanks.append(Piece(line, len(text) - 1, "\r", None, True))
         text = text[:-1]
-    if "\x1b" not in text and "\0" not in text:
-        return LogText(text, [(0, line, 0)]), blanks
-    parts, kept, at = [(0, line, 0)], [], 0
-    length = 0
-    for escape in _ANSI.finditer(text):
-        kept.append(text[at : escape.start()])
-        length += escape.start() - at
-        at = escape.end()
-        parts.append((length, line, at))
-        blanks.append(Piece(line, escape.start(), escape.group(), None, True))
-    kept.append(text[at:])
-    return LogText("".join(kept), list({part[0]: part for part in parts}.values())), blanks
+    made = LogText(text, [(0, line, 0)])
+    if has_markup and ("<" in text or "&" in text or "[" in text):
+        made = _without(_ANSI_OR_MARKUP, text, line, blanks)
+    elif "\x1b" in text or "\0" in text:
+        made = _without(_ANSI, text, line, blanks)
+    if decorations:
+        start, end = decorations.inner(made.text)
+        if start:
+            blanks += made.pieces(0, start, None, True)
+            blanks += made.pieces(end, len(made.text), None, True)
+            made = made.cut(start, end)
+    return made, blanks
+
+
+def _without(pattern: re.Pattern[str], text: str, line: int, blanks: list[Piece]) -> LogText:
+    """The text with what a pattern finds replaced by what it stands for; what stands for nothing goes to ``blanks``."""
+    kept: list[str] = []
+    parts = {0: (0, line, 0)}
+    at = length = 0
+
+    def keep(said: str, column: int) -> None:
+        nonlocal length
+        if said:
+            kept.append(said)
+            parts[length] = (length, line, column)
+            length += len(said)
+
+    for found in pattern.finditer(text):
+        keep(text[at : found.start()], at)
+        at = found.end()
+        stands_for = replacement(found.group())
+        keep(stands_for, found.start())
+        if not stands_for:
+            blanks.append(Piece(line, found.start(), found.group(), None, True))
+    keep(text[at:], at)
+    parts.setdefault(length, (length, line, at))
+    return LogText("".join(kept), list(parts.values()))

@@ -156,6 +156,25 @@ def readable_bytes(nbytes: int) -> str:
     return f"{sign}{nbytes / 1024:.{2 if unit else 1}f}{'KMGTPE'[unit]}iB"
 
 
+def device_refusal(nbytes: int, release: str) -> str:
+    """The driver's line when a GPU does not have that many bytes left.
+
+    >>> device_refusal(5 << 28, "1.4")
+    'failed to allocate 1.25G (1342177280 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY'
+
+    Args:
+        nbytes: bytes of the region.
+        release: whose words.
+
+    Source: stream_executor/cuda/cuda_driver.cc, releases 1.0, 1.4, 1.15 and 2.21.
+    """
+    size = readable_bytes(nbytes)
+    if release != "2.21":
+        size = size.removesuffix("iB")
+    known = "" if release in ("1.0", "1.4") else ": out of memory"
+    return f"failed to allocate {size} ({nbytes} bytes) from device: CUDA_ERROR_OUT_OF_MEMORY{known}"
+
+
 def oom_message(
     shape: Iterable[int],
     dtype: Any,

@@ -47,6 +47,7 @@ from gpuplace.memory.allocator_text import (
     RegionRecord,
     bin_number,
     bin_records,
+    device_refusal,
     memory_summary,
     oom_message,
     readable_bytes,
@@ -361,7 +362,7 @@ class BFCAllocator:
             self._next_region_size *= 2
             has_doubled = True
         size = min(self._next_region_size, available)
-        address = self._memory.allocate(size)
+        address = self._from_device(size)
         if address is None and (not self._has_backpedalled or self.release == "2.21"):
             self._has_backpedalled = True
             address, size = self._backpedal(size, rounded)
@@ -376,6 +377,14 @@ class BFCAllocator:
         self._put_in_bin(region.first)
         return True
 
+    def _from_device(self, size: int) -> int | None:
+        """Address of a region that the device gives; None where it has too little, which the driver logs."""
+        address = self._memory.allocate(size)
+        if address is None:
+            level = logging.INFO if self.release == "2.21" else logging.ERROR
+            _logger.log(level, "%s", device_refusal(size, self.release))
+        return address
+
     def _backpedal(self, refused: int, rounded: int) -> tuple[int | None, int]:
         """Address and size of the largest region the device gives, 0.9 times smaller each time; None below ``rounded``.
 
@@ -385,7 +394,7 @@ class BFCAllocator:
             size = _rounded(int(np.float32(refused) * np.float32(0.9)))
             if size < rounded or size == refused:
                 return None, size
-            address = self._memory.allocate(size)
+            address = self._from_device(size)
             if address is not None:
                 return address, size
             refused = size

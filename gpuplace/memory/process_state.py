@@ -26,15 +26,16 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 from gpuplace import release as releases
 from gpuplace.callers import warn
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.device.gpu_settings import GPUSettings
+from gpuplace.device.ignored import described, min_multiprocessors
 from gpuplace.device.machine import PREFIX, Machine, as_machine, default_machine
-from gpuplace.device.mapping import MappingRow, VirtualGPU
+from gpuplace.device.mapping import MappingRow, VirtualGPU, ignored_by
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility
 from gpuplace.errors import AlreadyExistsError, InternalError
 from gpuplace.memory.bfc_allocator import BFCAllocator, reset_warning_counts
@@ -178,18 +179,14 @@ class ProcessState:
         with self._lock:
             machine = self.current_machine()
             visibility = self.visibility()
-            virtual = machine.virtual_gpus(settings, visibility=visibility)
-            device_set = machine.device_set(settings, visibility=visibility)
+            virtual = machine.virtual_gpus(settings, self._environ, visibility)
+            device_set = machine.device_set(settings, self._environ, visibility)
+            self._log_ignored(visibility, settings)
             gpus = [device for device in device_set if device.physical_id is not None]
             for number, device in zip(virtual, gpus, strict=True):
                 self._pin(number)
                 self._check_allocator_type(number, settings)
-                _logger.info(
-                    "Created TensorFlow device (%s with %d MB memory) -> physical GPU (%s)",
-                    device.name,
-                    device.memory_limit >> 20,
-                    device.physical_device_desc,
-                )
+                _logger.info("%s", _creation_note(device, releases.get_release()))
             self._warn_of_other_options(virtual, settings)
             allocators = {
                 device.name: self._allocator(number, settings)
@@ -208,10 +205,18 @@ class ProcessState:
                 machine.type_priority,
                 machine,
                 allocators,
-                machine.mapping(settings, visibility=visibility),
+                machine.mapping(settings, self._environ, visibility),
                 settings,
                 made,
             )
+
+    def _log_ignored(self, visibility: Visibility, settings: GPUSettings) -> None:
+        """What TensorFlow says of GPUs that it does not use."""
+        _, fault = min_multiprocessors(visibility.visible, self._environ)
+        if fault and visibility.visible:
+            _logger.error("%s", fault)
+        for gpu in ignored_by(visibility, settings, environ=self._environ):
+            _logger.info("%s", gpu.note)
 
     def _pin(self, device: VirtualGPU) -> None:
         """Put a device on its GPU for the life of the process."""
@@ -300,7 +305,7 @@ class ProcessState:
                     GPUOptionsWarning,
                 )
 
-    def _warn_of_other_options(self, virtual: list[VirtualGPU], settings: GPUSettings) -> None:
+    def _warn_of_other_options(self, virtual: Sequence[VirtualGPU], settings: GPUSettings) -> None:
         differences: dict[str, tuple[Any, Any]] = {}
         for device in virtual:
             if (device.tf_id, device.visible_id) not in self._made:
@@ -318,6 +323,19 @@ class ProcessState:
                 "sessions, or call tf.reset_runtime() before this one.",
                 GPUOptionsWarning,
             )
+
+
+def _creation_note(device: DeviceAttributes, release: str) -> str:
+    """TensorFlow's line about a device that is made."""
+    description = described(device.physical_device_desc, release)
+    megabytes = device.memory_limit >> 20
+    if release == "1.0":
+        return f"Creating TensorFlow device (/gpu:{device.id}) -> ({description})"
+    if release == "1.4":
+        return f"Creating TensorFlow device (/device:GPU:{device.id}) -> ({description})"
+    if release == "1.15":
+        return f"Created TensorFlow device ({device.name} with {megabytes} MB memory) -> physical GPU ({description})"
+    return f"Created device {device.name} with {megabytes} MB memory:  -> {description}"
 
 
 def _shown(variable: str, value: str | None) -> str:
@@ -392,7 +410,7 @@ def device_mapping(config: Any = None) -> tuple[MappingRow, ...]:
         InvalidArgumentError: wrong options; TensorFlow's sentences.
     """
     state = process_state
-    return state.current_machine().mapping(config, visibility=state.visibility())
+    return state.current_machine().mapping(config, state._environ, state.visibility())
 
 
 def session_allocators(machine: Machine, session: Any = None) -> dict[str, BFCAllocator]:

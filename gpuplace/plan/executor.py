@@ -83,7 +83,8 @@ class Plan:
             traceback.clear_frames(error.__traceback__)
             step, values, error = error.step, list(error.values), error.__cause__
         op = step.op or step.inputs[0].tensor.op
-        failure = failed_step_error(error, op, step.device, values, self.release, blamed)
+        feeds = [slot.tensor.name for slot in self.schedule.feeds]
+        failure = failed_step_error(error, op, step.device, values, self.release, blamed, feeds)
         traceback.clear_frames(error.__traceback__)  # else the error would keep the step's tensors alive
         if isinstance(found, dict):  # up to Python 3.12 a copy, which the frame keeps
             found.clear()

@@ -1,8 +1,8 @@
 """What a step's failure says: which node, made by which line, with what inputs.
 
 The runtime names a node as ``{{node MatMul}}``. The session, which knows the program, puts the line that made the node
-in place of the tag (1.15) or the lines above the sentence (2.21); in 1.0 and 1.4, which did neither,
-the line is a fact below.
+in place of the tag (1.15) or the lines above the sentence (2.21). 1.0 and 1.4 did neither: they print the whole node on
+its device, and the line is a fact below.
 
 >>> with_tag("Incompatible shapes: [2] vs. [3]", "add", "1.15")
 'Incompatible shapes: [2] vs. [3]\\n\\t [[{{node add}}]]'
@@ -30,9 +30,13 @@ from gpuplace.graph.operation import Operation
 from gpuplace.memory.allocator_text import OOM_HINT, oom_message
 from gpuplace.numerics.complaints import tensorflow_sentence
 from gpuplace.shapes import brackets
+from gpuplace.why.node_text import operation_text
 
 _TAG = re.compile(r"\{\{(colocation_)?node ([^}]+)\}\}")
 _NODE = re.compile(r"\[\[(?:Node: )?(?:\{\{node )?([^\}\s=\]]+)")
+
+_WHOLE_NODE = ("1.0", "1.4")
+"""Releases that print the whole node."""
 
 OOM_HINT_2_21 = OOM_HINT.rstrip() + " This isn't available when running in Eager mode.\n"
 OOM_HINTS = (OOM_HINT_2_21, OOM_HINT)
@@ -49,12 +53,28 @@ _CLASS_OF: tuple[tuple[type[BaseException], type[OpError]], ...] = (
 """Class of the error that a Python exception inside a function becomes; any other is an ``InternalError``."""
 
 
-def with_tag(message: str, node: str, release: str) -> str:
-    """A sentence followed by the line that names the node it is about."""
+def with_tag(message: str, node: str, release: str, text: str = "") -> str:
+    """A sentence followed by the line that names the node it is about.
+
+    Args:
+        message: the sentence.
+        node: name of the node.
+        release: whose format.
+        text: the whole node, for the releases that print it.
+    """
     if "[[" in message:
         return message
-    named = f"Node: {node}" if release in ("1.0", "1.4") else f"{{{{node {node}}}}}"
+    named = f"Node: {text or node}" if release in _WHOLE_NODE else f"{{{{node {node}}}}}"
     return f"{message}\n\t [[{named}]]"
+
+
+def _fed_names(feeds: Iterable[str], release: str) -> dict[str, str]:
+    """What 1.0 and 1.4 call the tensors that a step is fed with."""
+    names = {}
+    for number, tensor in enumerate(sorted(feeds)):
+        name, _, output = tensor.rpartition(":")
+        names[tensor] = f"_recv_{name}_{output}" if release == "1.0" else f"_arg_{name}_{output}_{number}"
+    return names
 
 
 def node_named_in(message: str, graph: Graph) -> Operation | None:
@@ -126,6 +146,7 @@ def failed_step_error(
     inputs: Iterable[Any],
     release: str,
     node: str | None = None,
+    feeds: Iterable[str] = (),
 ) -> OpError:
     """The error to raise, ``from error``, for an exception inside the function of a node.
 
@@ -136,6 +157,7 @@ def failed_step_error(
         inputs: the values it was given, as far as they are known.
         release: whose format.
         node: name to blame; the node's own if None.
+        feeds: names of the tensors that the step is fed with.
     """
     inputs = list(inputs)
     if not isinstance(error, OpError):
@@ -148,7 +170,13 @@ def failed_step_error(
         facts.setdefault("inputs", described)
     if op.source:
         facts.setdefault("made at", op.source)
-    message = with_tag(error.message, node or op.name, release)
+    text, sentence = "", error.message
+    if release in _WHOLE_NODE:
+        if node is None:
+            text = operation_text(op, device, release, _fed_names(feeds, release))
+        if release == "1.0" and op.type == "Placeholder" and not op.outputs[0].shape.is_fully_defined():
+            sentence = sentence.partition(" and shape ")[0]
+    message = with_tag(sentence, node or op.name, release, text)
     if error.message.startswith("OOM when allocating") and release in ("1.15", "2.21"):
         message += OOM_HINT if release == "1.15" else OOM_HINT_2_21
     message = with_lines(message, op.graph, release)

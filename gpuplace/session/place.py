@@ -151,7 +151,7 @@ def place_for(
         placer = Placer(made, known, rules=releases.rules(name), release=name)
     return place_again(
         placer,
-        _device_set(machine, config, visible_devices),
+        _device_set(machine, config, visible_devices, release),
         soft=is_soft(config, soft_placement),
         assigned=assigned,
         default_local_device=default_local_device,
@@ -228,7 +228,9 @@ def _lowered(graph: Graph, catalogue: Catalogue, rules: str, choice: _Choice) ->
     return lower(made, bodies, catalogue, rules, inline_all=choice.inline_all)
 
 
-def _device_set(machine: Any, config: Any, visible_devices: VisibleDevices | None) -> DeviceSet:
+def _device_set(
+    machine: Any, config: Any, visible_devices: VisibleDevices | None, release: str | None
+) -> DeviceSet:
     if isinstance(machine, DeviceSet):
         if visible_devices is not None:
             raise ValueError("visible_devices chooses GPUs of a Machine; a DeviceSet is taken as it is")
@@ -239,4 +241,4 @@ def _device_set(machine: Any, config: Any, visible_devices: VisibleDevices | Non
         order = machine.visibility(environ).order
         text = visible_devices_text(visible_devices, machine.gpus, order)
         environ = {DEVICE_ORDER: order, VISIBLE_DEVICES: text}
-    return machine.device_set(config, environ=environ)
+    return machine.device_set(config, environ=environ, release=release)

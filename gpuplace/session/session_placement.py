@@ -11,6 +11,7 @@ Source: tensorflow/core/common_runtime/graph_execution_state.cc, core/graph/subg
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -31,6 +32,9 @@ from gpuplace.session.place import place_for
 from gpuplace.why.messages import SOFT_FIELD
 from gpuplace.why.placement import Placement
 from gpuplace.why.placement_log import device_mapping, placement_lines
+from gpuplace.why.yielded_requests import yielded_request_notes
+
+_logger = logging.getLogger(__name__)
 
 __all__ = ["SessionPlacement"]
 
@@ -139,6 +143,8 @@ class SessionPlacement:
 
     def _log(self, placement: Placement) -> None:
         if self._logs:
+            for note in yielded_request_notes(placement, self._release):
+                _logger.info("%s", note)
             _print(placement_lines(placement, self._release))
 
     def _pruned_graph(

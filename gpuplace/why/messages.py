@@ -1,11 +1,11 @@
 """Faults as errors: TensorFlow's sentence of the release, then the facts, then what to try.
 
 1.15 and 2.21 speak as their C++ placers do, with `{{node x}}` where a session later writes the line that made the node.
-1.0 and 1.4 speak as the "Using GPUs" guide shows: "Cannot assign a device to node 'b': Could not satisfy
-explicit device specification '/device:GPU:2'" and the node in one line.
+1.0 and 1.4 print the node in one line. The "Using GPUs" guide quotes an older sentence for a device that is not there;
+in those two releases it is a fact below theirs, so that a reader of the guide finds it.
 
-Source: tensorflow/core/common_runtime/placer.cc, colocation_graph.cc, releases 1.15 and 2.21;
-simple_placer.cc, release 1.0.
+Source: tensorflow/core/common_runtime/placer.cc, colocation_graph.cc, releases 1.15 and 2.21; placer.cc, release 1.4;
+simple_placer.cc, release 1.0. The sentences of 1.0 and 1.4 are those of 1.0.1 and 1.4.1.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gpuplace.placer.grouping import Binding
 from gpuplace.placer.placed import AnyFault, InFunction, Placed
 from gpuplace.placer.validate import attr_error
 from gpuplace.why.kernel_text import kernel_summary
-from gpuplace.why.node_text import attr_text, device_text, node_text
+from gpuplace.why.node_text import GUIDE, attr_text, device_text, node_text, specification_text
 
 _SHOWN = 8
 """How many nodes or kernels a fact lists before it only counts them."""
@@ -38,6 +38,9 @@ OLD_RELEASES = ("1.0", "1.4")
 
 SOFT_FIELD = "allow_soft_placement=True"
 """What turns on soft placement in a session: the field of its ``ConfigProto``."""
+
+_OLD_SUBJECT = {"1.0": "to node", "1.4": "for operation"}
+"""What a device is assigned to."""
 
 
 def error_of(placement: Placed, fault: AnyFault) -> OpError:
@@ -165,7 +168,8 @@ def _no_kernel(placement: Placed, node: int) -> OpError:
     types = ", ".join(sorted(kind for kind, _ in placement.device_set.prioritized_types()))
     if placement.release in OLD_RELEASES:
         message = (
-            f"No OpKernel was registered to support Op '{op_type}' with these attrs.  Registered devices: [{types}], "
+            f"No OpKernel was registered to support Op '{op_type}' with these attrs.  Registered devices: "
+            f"[{types.replace(', ', ',')}], "
             f"Registered kernels:\n{_registered(placement, node)}"
         )
     else:
@@ -282,13 +286,16 @@ def _conflict(placement: Placed, conflict: Conflict) -> OpError:
             if conflict.binding is Binding.CALL
             else "put the variables that one op uses on one device, or leave their devices out",
         )
+    is_kernel = conflict.message.startswith("because")
+    said = conflict.message
     if placement.release in OLD_RELEASES:
-        pair = f"'{names[0]}' and '{names[1]}'"
+        if is_kernel:
+            said += _old_debug_info(placement, conflict.group)
+        said = specification_text(said, placement.release)
+        pair = f"'{names[0]}' and '{names[1]}" + ("'" if is_kernel else "")  # the quote is missing there too
     else:
         pair = f"{{{{colocation_node {names[0]}}}}} and {{{{colocation_node {names[1]}}}}}"
-    is_kernel = conflict.message.startswith("because")
-    separator = " " if is_kernel else ": "
-    message = f"Cannot colocate nodes {pair}{separator}{conflict.message}"
+    message = f"Cannot colocate nodes {pair}{' ' if is_kernel else ': '}{said}"
     if conflict.binding.is_edge:
         kind = "reference or resource" if placement.release == "2.21" else "reference"
         message = (
@@ -342,62 +349,100 @@ def _tie_text(placement: Placed, conflict: Conflict) -> str:
 def _unsatisfiable(placement: Placed, node: int, requested: ParsedName) -> OpError:
     graph = placement.graph
     name, request = graph.names[node], graph.requested_device(node)
-    old = placement.release in OLD_RELEASES
-    parsed = parse_name(request)
     group = placement.group_of(node)
     facts = _facts(placement, node, group=group)
     hint = _unsatisfiable_hint(placement, node, requested)
-    if requested == ParsedName():
-        types = listed(placement.facts_of(node).input_types, lambda dtype: str(dtype.short_name))
-        detail = (
-            f"Node had no OpKernel registered to support this operation: Operation was {graph.op_type(node)} and "
-            f"inputs were [{types}].\n{_debug_info(placement, group)}"
-        )
-    elif parsed == requested:
-        missing = not placement.device_set.matching(requested)
-        spec = device_text(request, placement.release)
-        if old:
-            detail = f"Could not satisfy explicit device specification '{spec}'"
-            if not missing and parsed.type is not None:
-                detail += f" because no supported kernel for {parsed.type} devices is available."
-                if placement.release == "1.4":
-                    detail += f"\nRegistered kernels:\n{_registered(placement, node)}"
-        elif missing:
-            devices = ", ".join(sorted(placement.device_set.names))
-            detail = (
-                f"{{{{node {name}}}}} was explicitly assigned to {request} but available devices are [ {devices} ]. "
-                "Make sure the device specification refers to a valid device."
-            )
-        elif parsed.type is not None:
-            detail = (
-                f"Could not satisfy explicit device specification '{request}' because no supported kernel for "
-                f"{parsed.type} devices is available.{_debug_info(placement, group)}\nOp: {graph.op_type(node)}\nNode "
-                f"attrs: {_attrs_text(placement, node)}\nRegistered kernels:\n{_registered(placement, node)}"
-            )
-        else:
-            detail = (
-                f"Could not satisfy explicit device specification '{request}{_debug_info(placement, group)}"
-            )
+    parsed = parse_name(request)
+    is_missing = parsed == requested and not placement.device_set.matching(requested)
+    if placement.release in OLD_RELEASES:
+        if is_missing:
+            facts["in the guide"] = _guide_sentence(placement, node)
+        start = f"Cannot assign a device {_OLD_SUBJECT[placement.release]} '{name}': "
+        detail = _old_unsatisfiable(placement, node, requested, is_missing=is_missing)
     else:
-        spec = device_text(request, placement.release)
-        if old:
-            detail = (
-                f"Could not satisfy explicit device specification '{spec}' because the node was colocated with a group "
-                f"of nodes that required incompatible device '{device_text(requested.to_string(), placement.release)}'"
-            )
-        else:
-            devices = ", ".join(placement.device_set.names)
-            detail = (
-                f"Could not satisfy explicit device specification '{request}' because the node {{{{colocation_node "
-                f"{name}}}}} was colocated with a group of nodes that required incompatible device "
-                f"'{requested.to_string()}'. All available devices [{devices}]. {_debug_info(placement, group)}"
-            )
-    start = (
-        f"Cannot assign a device to node '{name}': "
-        if old
-        else f"Cannot assign a device for operation {name}: "
-    )
+        start = f"Cannot assign a device for operation {name}: "
+        detail = _new_unsatisfiable(placement, node, requested, is_missing=is_missing)
     return InvalidArgumentError.of(_attached(placement, node, start + detail), facts=facts, hint=hint)
+
+
+def _no_kernel_detail(placement: Placed, node: int) -> str:
+    types = listed(placement.facts_of(node).input_types, lambda dtype: str(dtype.short_name))
+    return (
+        "Node had no OpKernel registered to support this operation: Operation was "
+        f"{placement.graph.op_type(node)} and inputs were [{types}]."
+    )
+
+
+def _old_unsatisfiable(placement: Placed, node: int, requested: ParsedName, *, is_missing: bool) -> str:
+    """What 1.0 and 1.4 say of a request that cannot be met."""
+    release, request = placement.release, placement.graph.requested_device(node)
+    info = _old_debug_info(placement, placement.group_of(node))
+    parsed = parse_name(request)
+    if requested == ParsedName():
+        return f"{_no_kernel_detail(placement, node)}{info}"
+    specification = f"Could not satisfy explicit device specification '{request}"
+    if is_missing and release == "1.0":
+        devices = ", ".join(sorted(device_text(name, release) for name in placement.device_set.names))
+        return (
+            f"{specification}' because no devices matching that specification are registered in this process; "
+            f"available devices: {devices}{info}"
+        )
+    if is_missing:
+        devices = ", ".join(sorted(placement.device_set.names))
+        return (
+            f"Operation was explicitly assigned to {request} but available devices are [ {devices} ]. Make sure the "
+            "device specification refers to a valid device."
+        )
+    if parsed != requested:
+        return (
+            f"{specification}' because the node was colocated with a group of nodes that required incompatible device "
+            f"'{specification_text(requested.to_string(), release)}'{info}"
+        )
+    if parsed.type is None:
+        return f"{specification}{info}"
+    return f"{specification}' because no supported kernel for {parsed.type} devices is available.{info}"
+
+
+def _new_unsatisfiable(placement: Placed, node: int, requested: ParsedName, *, is_missing: bool) -> str:
+    """What 1.15 and 2.21 say of a request that cannot be met."""
+    graph, request = placement.graph, placement.graph.requested_device(node)
+    info = _debug_info(placement, placement.group_of(node))
+    parsed = parse_name(request)
+    if requested == ParsedName():
+        return f"{_no_kernel_detail(placement, node)}\n{info}"
+    if is_missing:
+        devices = ", ".join(sorted(placement.device_set.names))
+        return (
+            f"{{{{node {graph.names[node]}}}}} was explicitly assigned to {request} but available devices are "
+            f"[ {devices} ]. Make sure the device specification refers to a valid device."
+        )
+    specification = f"Could not satisfy explicit device specification '{request}"
+    if parsed != requested:
+        return (
+            f"{specification}' because the node {{{{colocation_node {graph.names[node]}}}}} was colocated with a group "
+            f"of nodes that required incompatible device '{requested.to_string()}'. All available devices "
+            f"[{', '.join(placement.device_set.names)}]. {info}"
+        )
+    if parsed.type is None:
+        return f"{specification}{info}"
+    return (
+        f"{specification}' because no supported kernel for {parsed.type} devices is available.{info}\n"
+        f"Op: {graph.op_type(node)}\nNode attrs: {_attrs_text(placement, node)}\nRegistered kernels:\n"
+        f"{_registered(placement, node)}"
+    )
+
+
+def _guide_sentence(placement: Placed, node: int) -> str:
+    """How the guide of the release quotes the error for a device that is not there."""
+    request = placement.graph.requested_device(node)
+    parsed = parse_name(request)
+    if placement.release == "1.0" and parsed is not None:
+        request = parsed.to_legacy_string()
+    defaults = placement.facts_of(node).attrs
+    return (
+        f"Cannot assign a device to node '{placement.graph.names[node]}': Could not satisfy explicit device "
+        f"specification '{request}'\n\t [[Node: {node_text(placement.graph, node, GUIDE, defaults, device=request)}]]"
+    )
 
 
 def _unsatisfiable_hint(placement: Placed, node: int, requested: ParsedName) -> str:
@@ -431,12 +476,26 @@ def _soft_switch(placement: Placed) -> str:
     return getattr(placement, "soft_switch", SOFT_FIELD)
 
 
+def _types_in(placement: Placed, group: Iterable[int]) -> list[str]:
+    """Lines of a group's op types, each with the device types that have kernels for it."""
+    types = {
+        placement.graph.op_type(node): "".join(f"{kind} " for kind, _ in placement.facts_of(node).supported)
+        for node in group
+    }
+    return [f"{op_type}: {kinds}" for op_type, kinds in sorted(types.items())]
+
+
+def _old_debug_info(placement: Placed, group: Sequence[int]) -> str:
+    """The table of 1.0 and 1.4, of a group that is more than one node."""
+    if len(group) < 2:
+        return ""
+    head = ["\nColocation Debug Info:", "Colocation group had the following types and devices: "]
+    return "\n".join([*head, *_types_in(placement, group)])
+
+
 def _debug_info(placement: Placed, group: list[int]) -> str:
     """The table that TensorFlow appends, of the group's ops, device types and requests."""
     graph = placement.graph
-    types: dict[str, str] = {}
-    for node in group:
-        types[graph.op_type(node)] = "".join(f"{kind} " for kind, _ in placement.facts_of(node).supported)
     root = placement.constraints(group[0])
     supported = ", ".join(kind for kind, _ in root.supported)
     lines = [
@@ -445,7 +504,7 @@ def _debug_info(placement: Placed, group: list[int]) -> str:
         f"Root Member(assigned_device_name_index_=-1 requested_device_name_='{root.requested.to_string()}' "
         f"assigned_device_name_='{root.assigned.to_string()}' resource_device_name_='{root.resource.to_string()}' "
         f"supported_device_types_=[{supported}] possible_devices_=[]",
-        *(f"{op_type}: {kinds}" for op_type, kinds in sorted(types.items())),
+        *_types_in(placement, group),
         "",
         "Colocation members, user-requested devices, and framework assigned devices, if any:",
     ]

@@ -2,8 +2,8 @@
 
     b = Const[dtype=DT_FLOAT, value=Tensor<type: float shape: [3,2] values: 1 2 3...>, _device="/device:GPU:2"]()
 
-Attributes stand in the order of their names, the device last; of a tensor the first three values are shown, up to 1.4
-in one row, later nested.
+Attributes stand in the order of their names, the device last; of a tensor the first three values are shown, in the
+brackets of its rows. Before all of them, in the releases that the guide quotes, they stood in one row.
 
 Source: SummarizeNodeDef in tensorflow/core/framework/node_def_util.cc, SummarizeAttrValue in attr_value_util.cc and
 Tensor::SummarizeValue in tensor.cc, releases 1.0, 1.4, 1.15 and 2.21.
@@ -11,44 +11,102 @@ Tensor::SummarizeValue in tensor.cc, releases 1.0, 1.4, 1.15 and 2.21.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from gpuplace.device.parsed_name import parse_name
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.op_notation import value_text
+from gpuplace.graph.operation import Operation
 from gpuplace.placer.placement_graph import CONTROL, PlacementGraph
+from gpuplace.shapes import TensorShape
 
 _SHOWN = 3
 """How many values of a tensor are printed."""
+
+GUIDE = "guide"
+"""As the "Using GPUs" guide prints a node: the values of a tensor in one row."""
+
+_FLOAT_DIGITS = {"1.0": 8}
+"""Digits of a single-precision number; 9 in the releases not named."""
 
 _LIST_SHOWN = 10
 """A list attribute longer than this is cut to its first and last five elements."""
 
 
 def node_text(
-    graph: PlacementGraph, node: int, release: str, defaults: Mapping[str, Any] | None = None
+    graph: PlacementGraph,
+    node: int,
+    release: str,
+    defaults: Mapping[str, Any] | None = None,
+    *,
+    device: str | None = None,
 ) -> str:
     """One line for a node.
 
     Args:
         graph: the node's graph.
         node: its position.
-        release: whose format.
+        release: whose format, or ``GUIDE``.
         defaults: attributes that the node left out.
+        device: the device to print; the requested one if None.
     """
-    attrs = dict(sorted(({**(defaults or {}), **graph.attrs(node)}).items()))
-    parts = [f"{name}={attr_text(value, release)}" for name, value in attrs.items() if name != "_device"]
-    if graph.requested_device(node):
-        parts.append(f'_device="{device_text(graph.requested_device(node), release)}"')
     inputs = []
     for edge in graph.in_edges(node):
         source, output = graph.names[graph.src[edge]], int(graph.src_output[edge])
         inputs.append(f"^{source}" if output == CONTROL else f"{source}:{output}" if output else source)
-    return f"{graph.names[node]} = {graph.op_type(node)}[{', '.join(parts)}]({', '.join(inputs)})"
+    return summary(
+        graph.names[node],
+        graph.op_type(node),
+        {**(defaults or {}), **graph.attrs(node)},
+        graph.requested_device(node) if device is None else device,
+        inputs,
+        release,
+    )
+
+
+def summary(
+    name: str, op_type: str, attrs: Mapping[str, Any], device: str, inputs: Iterable[str], release: str
+) -> str:
+    """One line for a node, of its parts.
+
+    >>> summary("c", "MatMul", {"transpose_a": False}, "/device:GPU:2", ["a", "b"], "1.4")
+    'c = MatMul[transpose_a=false, _device="/device:GPU:2"](a, b)'
+
+    Args:
+        name: of the node.
+        op_type: of the node.
+        attrs: attributes by name.
+        device: requested or assigned device; "" for none.
+        inputs: as a GraphDef writes them.
+        release: whose format, or ``GUIDE``.
+    """
+    parts = [f"{key}={attr_text(attrs[key], release)}" for key in sorted(attrs) if key != "_device"]
+    if device:
+        parts.append(f'_device="{device}"')
+    return f"{name} = {op_type}[{', '.join(parts)}]({', '.join(inputs)})"
+
+
+def operation_text(op: Operation, device: str, release: str, fed: Mapping[str, str] | None = None) -> str:
+    """One line for a node that runs, on its assigned device.
+
+    Args:
+        op: the node.
+        device: full name of the device it runs on.
+        release: whose format.
+        fed: name of a fed tensor to the name that the runtime gives it.
+    """
+    attrs = dict(op.attrs)
+    shape = attrs.get("shape")
+    if release == "1.0" and op.type == "Placeholder" and shape is not None and not shape.is_fully_defined():
+        attrs["shape"] = TensorShape([])  # its Python side leaves out a shape that is not fully known
+    inputs = [(fed or {}).get(tensor.name, tensor.name.removesuffix(":0")) for tensor in op.inputs]
+    inputs += [f"^{control.name}" for control in op.control_inputs]
+    return summary(op.name, op.type, attrs, device_text(device, release), inputs, release)
 
 
 def short_device(device: str) -> str:
@@ -61,11 +119,18 @@ def short_device(device: str) -> str:
 
 
 def device_text(device: str, release: str) -> str:
-    """A requested device as a release writes it: 1.0 has `/gpu:2` where later ones have `/device:GPU:2`."""
-    from gpuplace.device.parsed_name import parse_name
+    """A full device name as a release's messages print it: until 1.4 in small letters, without "device:".
 
+    >>> device_text("/job:localhost/replica:0/task:0/device:GPU:0", "1.0")
+    '/job:localhost/replica:0/task:0/gpu:0'
+    """
     parsed = parse_name(device) if release == "1.0" else None
     return device if parsed is None else parsed.to_legacy_string()
+
+
+def specification_text(text: str, release: str) -> str:
+    """Merged requests as the C++ side prints them: `/job:ps/GPU:0` in 1.0, later `/job:ps/device:GPU:0`."""
+    return text.replace("/device:", "/") if release == "1.0" else text
 
 
 def attr_text(value: Any, release: str) -> str:
@@ -76,7 +141,7 @@ def attr_text(value: Any, release: str) -> str:
     """
     if isinstance(value, TensorValue):
         try:
-            values = _tensor_values(value, nested=release not in ("1.0", "1.4"))
+            values = _tensor_values(value, release)
         except InvalidArgumentError as error:
             return f"<Invalid TensorProto: {error.facts.get('because', error.message)}>"
         return f"Tensor<type: {_type_name(value.dtype)} shape: {value_text(value.shape)} values: {values}>"
@@ -95,47 +160,45 @@ def _type_name(dtype: DType) -> str:
     return dtype.short_name
 
 
-def _tensor_values(tensor: TensorValue, *, nested: bool) -> str:
+def _tensor_values(tensor: TensorValue, release: str) -> str:
     array = tensor.shown(_SHOWN + 1)
     if array.size == 0:
         return ""
-    if nested and array.ndim > 1:
-        budget = [_SHOWN]
-        text = "".join(_nested(array, budget))
-        return text if array.size <= _SHOWN else text + "..."
-    flat = array.reshape(-1)
-    text = " ".join(_number(item, tensor.dtype) for item in flat[:_SHOWN])
-    return text + "..." if array.size > _SHOWN else text
+    digits = _FLOAT_DIGITS.get(release, 9)
+    if release == GUIDE or array.ndim <= 1 or (release in ("1.0", "1.4") and array.dtype.kind in "OSU"):
+        flat = array.reshape(-1)
+        text = " ".join(_number(item, digits) for item in flat[:_SHOWN])
+        return text + "..." if array.size > _SHOWN else text
+    cut = "" if release in ("1.0", "1.4") else "..."
+    text = "".join(_nested(array, [_SHOWN], digits, cut))
+    return text if array.size <= _SHOWN else text + "..."
 
 
-def _nested(array: np.ndarray, budget: list[int]) -> Iterator[str]:
+def _nested(array: np.ndarray, budget: list[int], digits: int, cut: str) -> Iterator[str]:
+    """The rows, as many as the budget of values lasts; ``cut`` ends a row that is not complete."""
     if array.ndim == 1:
         shown = array[: budget[0]]
         budget[0] -= len(shown)
-        yield (
-            "["
-            + " ".join(_number(item, None) for item in shown)
-            + ("..." if len(shown) < len(array) else "")
-            + "]"
-        )
+        values = " ".join(_number(item, digits) for item in shown)
+        yield f"[{values}{cut if len(shown) < len(array) else ''}]"
         return
     for row in array:
         if budget[0] <= 0:
             return
         if array.ndim == 2:
-            yield from _nested(row, budget)
+            yield from _nested(row, budget, digits, cut)
         else:
-            yield "[" + "".join(_nested(row, budget)) + "]"
+            yield "[" + "".join(_nested(row, budget, digits, cut)) + "]"
 
 
-def _number(value: Any, dtype: DType | None) -> str:
-    """A scalar as C++ streams print it with enough digits to come back equal."""
+def _number(value: Any, digits: int) -> str:
+    """A scalar as C++ streams print it with enough digits to come back equal, at most `digits` of a single one."""
     if isinstance(value, bytes):
         return "".join(
             chr(b) if 32 <= b < 127 and b not in b"\"'\\" else _ESCAPES.get(b, f"\\{b:03o}") for b in value
         )
     if isinstance(value, str):
-        return _number(value.encode(), dtype)
+        return _number(value.encode(), digits)
     if isinstance(value, (bool, np.bool_)):
         return "1" if value else "0"
     if isinstance(value, (int, np.integer)):
@@ -143,7 +206,8 @@ def _number(value: Any, dtype: DType | None) -> str:
     if isinstance(value, (complex, np.complexfloating)):
         return "?"
     number = float(value)
-    digits = 17 if np.asarray(value).dtype == np.float64 else 9
+    if np.asarray(value).dtype == np.float64:
+        digits = 17
     for precision in (digits - 2, digits):
         text = f"{number:.{precision}g}"
         if type(value)(float(text)) == value or number != number:

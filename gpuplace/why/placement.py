@@ -23,15 +23,7 @@ from gpuplace.placer.placement_graph import CONTROL, split_tensor_name
 from gpuplace.progress import track
 from gpuplace.release import resolve
 from gpuplace.typing import DataFrame, Picture, PictureOptions, Trace
-<<<<<<< HEAD
-from gpuplace.why.messages import error_of
-=======
-from gpuplace.why.blame import Blame, blame
-from gpuplace.why.diff import PlacementDiff, diff
-from gpuplace.why.explain import explain
-from gpuplace.why.explanation import Explanation
 from gpuplace.why.messages import SOFT_FIELD, error_of
->>>>>>> words
 from gpuplace.why.placement_log import log
 from gpuplace.why.verdict import Verdicts, verdicts_of
 

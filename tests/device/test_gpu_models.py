@@ -21,6 +21,8 @@ FIGURES = [
         ("k20m", "Tesla K20m"),
         ("tesla k40C", "Tesla K40c"),
         ("K80", "Tesla K80"),
+        ("K4000", "Quadro K4000"),
+        ("GTX 1050", "GeForce GTX 1050"),
         ("1080 Ti", "GeForce GTX 1080 Ti"),
         ("NVIDIA GeForce GTX 1080 Ti", "GeForce GTX 1080 Ti"),
         ("P100", "Tesla P100-PCIE-16GB"),

@@ -822,3 +822,34 @@ def test_2_21_backpedals_each_time():
     allocator = make(GIB, capacity=100 * MIB, release="2.21")
     assert allocator.allocate(500 * MIB) is None
     assert allocator.allocate(KIB) is not None
+
+
+# What the driver says
+
+
+@pytest.mark.parametrize(
+    ("release", "level", "sizes"),
+    [
+        ("1.0", "ERROR", ["10.00M (10485760 bytes)", "9.00M (9437184 bytes)"]),
+        ("1.4", "ERROR", ["10.00M (10485760 bytes)", "9.00M (9437184 bytes)"]),
+        ("1.15", "ERROR", ["10.00M (10485760 bytes)", "9.00M (9437184 bytes)"]),
+        ("2.21", "INFO", ["10.00MiB (10485760 bytes)", "9.00MiB (9437184 bytes)"]),
+    ],
+)
+def test_what_a_full_gpu_says(caplog, release, level, sizes):
+    """A line for each attempt, 0.9 times the one before; the last of them is met."""
+    allocator = make(10 * MIB, capacity=9 * MIB - KIB, release=release)
+    with caplog.at_level(logging.INFO):
+        assert allocator.allocate(4 * MIB) is not None
+    told = "" if release in ("1.0", "1.4") else ": out of memory"
+    assert caplog.messages == [
+        f"failed to allocate {size} from device: CUDA_ERROR_OUT_OF_MEMORY{told}" for size in sizes
+    ]
+    assert {record.levelname for record in caplog.records} == {level}
+
+
+def test_a_gpu_with_enough_memory_says_nothing(caplog):
+    with caplog.at_level(logging.INFO):
+        make(10 * MIB).allocate(4 * MIB)
+        make(10 * MIB, allow_growth=True).allocate(4 * MIB)
+    assert caplog.messages == []

@@ -315,3 +315,17 @@ def test_functions_of_the_module(monkeypatch):
         process_state.use_machine("4x K21m")
     with pytest.raises(TypeError, match="a machine is a Machine or its text, such as '4x Tesla K20m'; got 4"):
         process_state.use_machine(4)
+
+
+def test_all_memory_of_a_gpu_is_more_than_a_process_gets(caplog):
+    """A fraction is one of the total, of which driver and context have a part already."""
+    state = ProcessState({})
+    state.use_machine("1x Tesla K40c")
+    devices = state.session_devices(GPUSettings(per_process_gpu_memory_fraction=1.0))
+    (allocator,) = devices.allocators.values()
+    with caplog.at_level("INFO", "gpuplace"):
+        allocator.allocate(1024)
+    assert caplog.messages == [
+        "failed to allocate 11.17G (11995578368 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory"
+    ]
+    assert allocator.regions()[0].size == 10796020736

@@ -27,6 +27,53 @@ def test_the_line_that_names_a_node(release, line):
     assert with_tag("It failed\n\t [[b]]", "a", release) == "It failed\n\t [[b]]"
 
 
+@pytest.mark.parametrize(
+    ("release", "device", "first", "second"),
+    [
+        ("1.0", "/job:localhost/replica:0/task:0/cpu:0", "_recv_a_0", "_recv_b_0"),
+        ("1.4", "/job:localhost/replica:0/task:0/device:CPU:0", "_arg_a_0_0", "_arg_b_0_1"),
+    ],
+)
+def test_old_releases_print_the_whole_node(release, device, first, second):
+    """As 1.0.1 and 1.4.1 answered, what is fed under the names that they give it."""
+    tf.use_machine("cpu")
+    tf.set_release(release)
+    a, b, c = (tf.placeholder(tf.float32, [None, None], name=name) for name in "abc")
+    total = tf.matmul(a, b, name="m") + c
+    feeds = {c: [[1.0, 1.0]], b: [[1.0, 1.0], [1.0, 1.0]], a: [[1.0, 1.0, 1.0]]}
+    with pytest.raises(InvalidArgumentError) as caught:
+        tf.Session().run(total, feeds)
+    assert caught.value.message == (
+        "Matrix size-incompatible: In[0]: [1,3], In[1]: [2,2]\n\t [[Node: m = MatMul[T=DT_FLOAT, transpose_a=false, "
+        f'transpose_b=false, _device="{device}"]({first}, {second})]]'
+    )
+    assert caught.value.op is a.graph.get_operation_by_name("m")
+
+
+@pytest.mark.parametrize(
+    ("release", "shape", "told", "attr"),
+    [
+        ("1.0", None, "", "[]"),
+        ("1.4", None, "", "<unknown>"),
+        ("1.0", [None, 2], "", "[]"),
+        ("1.4", [None, 2], " and shape [?,2]", "[?,2]"),
+        ("1.0", [3, 2], " and shape [3,2]", "[3,2]"),
+    ],
+)
+def test_what_old_releases_say_of_a_missing_feed(release, shape, told, attr):
+    """1.0 drops a shape that is not known in full."""
+    tf.use_machine("cpu")
+    tf.set_release(release)
+    a = tf.placeholder(tf.float32, shape, name="a")
+    with pytest.raises(InvalidArgumentError) as caught:
+        tf.Session().run(a + 1.0)
+    kind = "cpu:0" if release == "1.0" else "device:CPU:0"
+    assert caught.value.message == (
+        f"You must feed a value for placeholder tensor 'a' with dtype float{told}\n\t [[Node: a = Placeholder["
+        f'dtype=DT_FLOAT, shape={attr}, _device="/job:localhost/replica:0/task:0/{kind}"]()]]'
+    )
+
+
 def test_tags_become_lines_of_the_program(op):
     text = with_lines("{{node scope/a}} and {{colocation_node scope/a}} and {{node other}}", op.graph, "1.15")
     assert text == (

@@ -179,7 +179,7 @@ def test_a_device_that_does_not_exist_as_the_guide_says_it(run_program, release,
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         run_program(source, K40C, release)
     shown = "/gpu:2" if release == "1.0" else "/device:GPU:2"
-    message = " ".join(caught.value.message.split())
+    message = " ".join(str(caught.value).split())
     assert (
         f"Cannot assign a device to node 'b': Could not satisfy explicit device specification '{shown}'"
         in message

@@ -1,5 +1,6 @@
 """TensorFlow's sentences, and the facts and advice below them."""
 
+import numpy as np
 import pytest
 
 from gpuplace import errors
@@ -42,34 +43,134 @@ def test_a_missing_device():
     assert "\n  try " in str(found)
 
 
-@pytest.mark.parametrize(
-    ("release", "device"), [("1.0", "/gpu:2"), ("1.4", "/device:GPU:2")], ids=["1.0", "1.4"]
-)
-def test_a_missing_device_in_the_guides_words(release, device):
+def matrices(device="/device:GPU:2"):
+    """The guide's graph: two matrices and their product."""
     array = as_dtype("float32")
     builder = PlacementGraphBuilder()
-    import numpy as np
-
     value = TensorValue.of_array(np.arange(1, 7, dtype=np.float32).reshape(3, 2))
     attrs = {"dtype": array, "value": value}
     for name in "ab":
-        builder.add_node(name, "Const", attrs, device="/device:GPU:2")
-    builder.add_node("c", "MatMul", {"T": array}, ["a", "b"], device="/device:GPU:2")
+        builder.add_node(name, "Const", attrs, device=device)
+    builder.add_node("c", "MatMul", {"T": array}, ["a", "b"], device=device)
     every = [attrs, attrs, {"T": array, "transpose_a": False, "transpose_b": False}]
-    graph = builder.build(node_attrs=every.__getitem__)
-    catalogue = default_catalogue("1.15")
+    return builder.build(node_attrs=every.__getitem__)
+
+
+NODE_B = 'Const[dtype=DT_FLOAT, value=Tensor<type: float shape: [3,2] values: [1 2][3]...>, _device="/device:GPU:2"]()'
+
+
+@pytest.mark.parametrize(
+    ("release", "sentence"),
+    [
+        (
+            "1.0",
+            "Cannot assign a device to node 'b': Could not satisfy explicit device specification '/device:GPU:2' "
+            "because no devices matching that specification are registered in this process; available devices: "
+            "/job:localhost/replica:0/task:0/cpu:0, /job:localhost/replica:0/task:0/gpu:0",
+        ),
+        (
+            "1.4",
+            "Cannot assign a device for operation 'b': Operation was explicitly assigned to /device:GPU:2 but "
+            f"available devices are [ {LOCAL}CPU:0, {LOCAL}GPU:0 ]. Make sure the device specification refers to a "
+            "valid device.",
+        ),
+    ],
+)
+def test_a_missing_device_in_old_releases(release, sentence):
+    """As 1.0.1 and 1.4.1 answered; the guide's own sentence is a fact below."""
+    placer = Placer(matrices(), default_catalogue("1.15"), release=release)
     with pytest.raises(errors.InvalidArgumentError) as caught:
-        place_again(
-            Placer(graph, catalogue, release=release), Machine.parse("1x Tesla K40c").device_set(environ={})
-        )
-    assert caught.value.message == (
+        place_again(placer, Machine.parse("1x Tesla K40c").device_set(environ={}))
+    assert caught.value.message == f"{sentence}\n\t [[Node: b = {NODE_B}]]"
+    device = "/gpu:2" if release == "1.0" else "/device:GPU:2"
+    assert caught.value.facts["in the guide"] == (
         f"Cannot assign a device to node 'b': Could not satisfy explicit device specification '{device}'\n\t "
         "[[Node: b = Const[dtype=DT_FLOAT, value=Tensor<type: float shape: [3,2] values: 1 2 3...>, "
         f'_device="{device}"]()]]'
     )
-    assert node_text(graph, 2, "1.4") == (
+    assert node_text(matrices(), 2, "1.4") == (
         'c = MatMul[T=DT_FLOAT, transpose_a=false, transpose_b=false, _device="/device:GPU:2"](a, b)'
     )
+
+
+NO_KERNEL_FOR_GPU = "because no supported kernel for GPU devices is available."
+
+
+def colocated(*devices, op="NoOp"):
+    """Nodes a, b, ... that are tied to a, with these requests."""
+    names = "abcd"[: len(devices)]
+    return [
+        node(name, op, device=device, **({} if name == "a" else {"_class": (b"loc:@a",)}))
+        for name, device in zip(names, devices, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("specs", "in_1_0", "in_1_4"),
+    [
+        pytest.param(
+            [node("q", "FIFOQueueV2", device="/gpu:0")],
+            f"to node 'q': Could not satisfy explicit device specification '/gpu:0' {NO_KERNEL_FOR_GPU}",
+            f"for operation 'q': Could not satisfy explicit device specification '/gpu:0' {NO_KERNEL_FOR_GPU}",
+            id="no kernel",
+        ),
+        pytest.param(
+            [node("q", "FIFOQueueV2", device="/gpu:0"), node("s", "QueueSizeV2", "q", device="/gpu:0")],
+            "to node 'q': Could not satisfy explicit device specification '/gpu:0' "
+            f"{NO_KERNEL_FOR_GPU}\nColocation Debug Info:\nColocation group had the following types and devices: \n"
+            "FIFOQueueV2: CPU \nQueueSizeV2: GPU CPU ",
+            "for operation 'q': Could not satisfy explicit device specification '/gpu:0' "
+            f"{NO_KERNEL_FOR_GPU}\nColocation Debug Info:\nColocation group had the following types and devices: \n"
+            "FIFOQueueV2: CPU \nQueueSizeV2: GPU CPU ",
+            id="no kernel in a group",
+        ),
+        pytest.param(
+            colocated("/job:localhost/device:GPU:7", "/job:localhost"),
+            "to node 'b': Could not satisfy explicit device specification '/job:localhost' because the node was "
+            "colocated with a group of nodes that required incompatible device '/job:localhost/GPU:7'\n"
+            "Colocation Debug Info:\nColocation group had the following types and devices: \nNoOp: GPU CPU ",
+            "for operation 'b': Could not satisfy explicit device specification '/job:localhost' because the node was "
+            "colocated with a group of nodes that required incompatible device '/job:localhost/device:GPU:7'\n"
+            "Colocation Debug Info:\nColocation group had the following types and devices: \nNoOp: GPU CPU ",
+            id="another device in the group",
+        ),
+    ],
+)
+@pytest.mark.parametrize("release", ["1.0", "1.4"])
+def test_requests_that_old_releases_cannot_meet(release, specs, in_1_0, in_1_4):
+    found = error(specs, release=release)
+    wanted = in_1_0 if release == "1.0" else in_1_4
+    assert found.message.partition("\n\t [[Node: ")[0] == f"Cannot assign a device {wanted}"
+
+
+@pytest.mark.parametrize(
+    ("release", "devices", "conflict"),
+    [
+        ("1.0", ("/device:GPU:0", "/device:CPU:1"), "types: '/CPU:1' and '/GPU:0'"),
+        ("1.4", ("/device:GPU:0", "/device:CPU:1"), "types: '/device:CPU:1' and '/device:GPU:0'"),
+        ("1.0", ("/job:ps/gpu:0", "/job:w/gpu:0"), "jobs: '/job:w/GPU:0' and '/job:ps/GPU:0'"),
+        ("1.4", ("/job:ps/gpu:0", "/job:w/gpu:0"), "jobs: '/job:w/device:GPU:0' and '/job:ps/device:GPU:0'"),
+    ],
+)
+def test_a_colocation_conflict_in_old_releases(release, devices, conflict):
+    """Without the second quotation mark, as 1.0.1 and 1.4.1 print it."""
+    found = error(colocated(*devices), release=release)
+    assert found.message.partition("\n\t [[Node: ")[0] == (
+        f"Cannot colocate nodes 'b' and 'a: Cannot merge devices with incompatible {conflict}"
+    )
+    assert f'b = NoOp[_class=["loc:@a"], _device="{devices[1]}"]()]]' in found.message
+
+
+@pytest.mark.parametrize("release", ["1.0", "1.4"])
+def test_no_kernel_at_all_in_old_releases(release):
+    found = error(
+        [node("c", "Placeholder", dtype="string"), node("n", "Tan", "c", T="string")], release=release
+    )
+    assert found.message.startswith(
+        "No OpKernel was registered to support Op 'Tan' with these attrs.  Registered devices: [CPU,GPU], Registered "
+        "kernels:\n  device='"
+    )
+    assert found.message.endswith("\n\n\t [[Node: n = Tan[T=DT_STRING](c)]]")
 
 
 def test_no_kernel_on_the_requested_type():
@@ -142,15 +243,21 @@ def test_an_unknown_op_lists_similar_ones():
         ([1.5, 2.25, 1 / 3], "1.15", "1.5 2.25 0.333333343"),
         ([1, 2, 3, 4], "1.15", "1 2 3..."),
         ([[1, 2], [3, 4], [5, 6]], "1.15", "[1 2][3...]..."),
-        ([[1, 2], [3, 4], [5, 6]], "1.4", "1 2 3..."),
+        ([[1, 2], [3, 4], [5, 6]], "1.4", "[1 2][3]..."),
+        ([[1, 2], [3, 4], [5, 6]], "guide", "1 2 3..."),
+        ([[1, 2, 3, 4]], "1.4", "[1 2 3]..."),
+        ([[1], [2], [3], [4]], "1.0", "[1][2][3]..."),
+        ([[[1.5, 2], [3, 4]], [[5, 6], [7, 8]]], "1.4", "[[1.5 2][3]]..."),
+        ([[[1.5], [3]], [[5], [7]]], "1.0", "[[1.5][3]][[5]]..."),
+        ([["a", "b"], ["c", "d'e"]], "1.4", "a b c..."),
+        ([1 / 3, 123456789.0], "1.4", "0.333333343 123456792"),
+        ([1 / 3, 123456789.0], "1.0", "0.33333334 1.2345679e+08"),
         (1e-9, "1.15", "1e-09"),
         ([True, False], "1.15", "1 0"),
         ([], "1.15", ""),
     ],
 )
 def test_values_of_a_tensor(value, release, text):
-    import numpy as np
-
     array = np.array(value)
     array = array.astype({"f": np.float32, "i": np.int32}.get(array.dtype.kind, array.dtype))
     assert attr_text(TensorValue.of_array(array), release).partition("values: ")[2] == text + ">"

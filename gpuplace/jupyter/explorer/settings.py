@@ -117,11 +117,11 @@ class Settings:
         Raises:
             OpError: the settings are wrong; TensorFlow's sentence.
         """
-        return self.machine.device_set(self.gpu_settings, environ=self.environ)
+        return self.machine.device_set(self.gpu_settings, environ=self.environ, release=self.release)
 
     def mapping(self) -> tuple[MappingRow, ...]:
         """The chain from GPUs to devices; OpError if the settings are wrong."""
-        return self.machine.mapping(self.gpu_settings, environ=self.environ)
+        return self.machine.mapping(self.gpu_settings, environ=self.environ, release=self.release)
 
     @property
     def visibility(self) -> Visibility:

@@ -22,6 +22,10 @@ line           int64               line of the log, counted from 1
   ``session``, ``line``.
 - ``"sessions"``, one row a session: ``nodes``, ``events``, ``first_line`` (int64) and a column a device with its nodes.
 - ``"unparsed"``, one row a piece of text that was not understood: ``line``, ``column`` (int64), ``text`` (string).
+- ``"notes"``, one row a note of the reader: ``line`` (int64), ``kind`` (category: undone, cut, ambiguous, ignored),
+  ``text`` (string).
+
+``frame.attrs["notes"]`` has the notes as sentences, whatever the table.
 
 `log_diff_frame`, one row a node that differs, indexed by its name: ``type``, ``logged``, ``other``, ``rule``
 (category).
@@ -47,14 +51,16 @@ def logged_frame(log: LoggedPlacement, table: str = "nodes") -> pd.DataFrame:
 
     Args:
         log: what `gpuplace.parse_log` gave.
-        table: ``"nodes"``, ``"devices"``, ``"gpus"``, ``"events"``, ``"sessions"`` or ``"unparsed"``.
+        table: ``"nodes"``, ``"devices"``, ``"gpus"``, ``"events"``, ``"sessions"``, ``"unparsed"`` or ``"notes"``.
 
     Raises:
         ValueError: there is no such table.
     """
     if table not in _TABLES:
         raise ValueError(f"There is no table {table!r} of a log: choose one of {', '.join(_TABLES)}")
-    return _TABLES[table](log)
+    frame = _TABLES[table](log)
+    frame.attrs["notes"] = [f"line {note.line}, {note.kind}: {note.text}" for note in log.notes]
+    return frame
 
 
 def _nodes(log: LoggedPlacement) -> pd.DataFrame:
@@ -148,6 +154,17 @@ def _unparsed(log: LoggedPlacement) -> pd.DataFrame:
     )
 
 
+def _notes(log: LoggedPlacement) -> pd.DataFrame:
+    line, kind, text = _columns(log.notes, 3)
+    return pd.DataFrame(
+        {
+            "line": pd.array(line, dtype="int64"),
+            "kind": category(kind),
+            "text": pd.array(text, dtype="string"),
+        }
+    )
+
+
 _TABLES: dict[str, Callable[[LoggedPlacement], pd.DataFrame]] = {
     "nodes": _nodes,
     "devices": _devices,
@@ -155,6 +172,7 @@ _TABLES: dict[str, Callable[[LoggedPlacement], pd.DataFrame]] = {
     "events": _events,
     "sessions": _sessions,
     "unparsed": _unparsed,
+    "notes": _notes,
 }
 
 

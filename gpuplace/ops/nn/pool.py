@@ -9,20 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gpuplace.errors import UnimplementedError
 from gpuplace.graph.constant_value import constant_value_as_shape
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
-from gpuplace.kernels.compute import binder
+from gpuplace.kernels.compute import KernelContext, binder
 from gpuplace.ops.array import constant, reshaping
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.nn.conv import channels_of, four, image_sizes
-from gpuplace.ops.nn.pool_arithmetic import at_largest, largest, largest_gradient, means, means_gradient
+from gpuplace.ops.nn.pool_arithmetic import (
+    at_largest,
+    depthwise_largest,
+    largest,
+    largest_gradient,
+    means,
+    means_gradient,
+)
 from gpuplace.ops.nn.windows import (
     Window,
     format_of,
     from_nhwc,
     image_shape,
+    other_axes,
+    output_size,
     spatial,
     to_nhwc,
     window_of,
@@ -46,7 +56,7 @@ def max_pool(
     name: str | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:
-    """The largest element of each window, channel by channel.
+    """The largest element of each window, channel by channel, or of neighbouring channels.
 
     >>> import gpuplace as tf
     >>> tf.nn.max_pool(tf.zeros([8, 32, 32, 3]), ksize=2, strides=2, padding="VALID").shape
@@ -56,8 +66,9 @@ def max_pool(
         value: ``[batch, height, width, channels]``, or ``[batch, channels, height, width]`` for ``NCHW``, of float16,
             bfloat16, float32, float64, int8, int16, int32, int64, uint8, uint16 or qint8.
         ksize: size of the window in pixels: one number for both directions, two for height and width, or four, one for
-            each axis of ``data_format``, of which those of height and width are used: channels are not pooled.
-        strides: how far the window moves, in pixels, written as ``ksize``.
+            each axis of ``data_format``. A window over channels is one pixel, and can run on a CPU only.
+        strides: how far the window moves, in pixels, written as ``ksize``. For a window over channels, as far along
+            them as it is deep; then strides along height and width have no effect.
         padding: ``"SAME"`` (the border is left out of the windows) or ``"VALID"`` (no border).
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
         name: name of the operation.
@@ -69,6 +80,8 @@ def max_pool(
     Raises:
         TypeError: ``value`` has another dtype.
         ValueError: the rank is not 4, the window does not fit, or a list has a wrong length.
+        UnimplementedError: at run time, a window or strides over the batch, over pixels and channels at once, over
+            channels on a GPU, or over channels in windows that overlap or do not divide them.
     """
     return _pool("MaxPool", value if input is None else input, ksize, strides, padding, data_format, name)
 
@@ -88,7 +101,7 @@ def avg_pool(
         value: ``[batch, height, width, channels]``, or ``[batch, channels, height, width]`` for ``NCHW``, of float16,
             bfloat16, float32 or float64.
         ksize: size of the window in pixels: one number for both directions, two for height and width, or four, one for
-            each axis of ``data_format``, of which those of height and width are used: channels are not pooled.
+            each axis of ``data_format``, of which those of batch and channels are 1.
         strides: how far the window moves, in pixels, written as ``ksize``.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"`` or ``"NCHW"``; None: ``"NHWC"``.
@@ -101,6 +114,7 @@ def avg_pool(
     Raises:
         TypeError: ``value`` has another dtype.
         ValueError: the rank is not 4, the window does not fit, or a list has a wrong length.
+        UnimplementedError: at run time, a window over batch or channels, or strides over the batch.
     """
     return _pool("AvgPool", value if input is None else input, ksize, strides, padding, data_format, name)
 
@@ -180,12 +194,31 @@ def avg_pool2d(
     return avg_pool(input, ksize, strides, padding, data_format, name)
 
 
-@shape_function("MaxPool", "AvgPool")
-def _pool_shape(op: Operation) -> list[TensorShape]:
+@shape_function("AvgPool")
+def _avg_pool_shape(op: Operation) -> list[TensorShape]:
     images = require_rank(op.inputs[0].shape, 4)
     data_format = format_of(op.attrs)
     rows, columns = spatial(op.attrs["ksize"], data_format)
     return [image_shape(op, images, rows, columns, channels_of(images, data_format))]
+
+
+@shape_function("MaxPool")
+def _max_pool_shape(op: Operation) -> list[TensorShape]:
+    """As of ``AvgPool``, but for channels; sizes that TensorFlow's kernel makes others than it infers are unknown."""
+    images = require_rank(op.inputs[0].shape, 4)
+    data_format = format_of(op.attrs)
+    rows, columns = spatial(op.attrs["ksize"], data_format)
+    _, depth = other_axes(op.attrs["ksize"], data_format)
+    _, stride = other_axes(op.attrs["strides"], data_format)
+    channels, _, _ = output_size(
+        channels_of(images, data_format), depth, 1, stride, op.attrs["padding"].decode(), (0, 0)
+    )
+    inferred = image_shape(op, images, rows, columns, channels if depth > 1 or stride == 1 else None)
+    if depth > 1 and (rows, columns) == (1, 1) and spatial(op.attrs["strides"], data_format) != (1, 1):
+        batch, channels = other_axes(inferred.as_list(), data_format)
+        sizes = (batch, channels, None, None) if data_format == "NCHW" else (batch, None, None, channels)
+        return [TensorShape.of(sizes)]
+    return [inferred]
 
 
 @shape_function("MaxPoolGrad")
@@ -209,22 +242,92 @@ def _window(attrs: Mapping[str, Any]) -> tuple[Window, str]:
     return window_of(attrs, rows, columns), data_format
 
 
+class _Axes:
+    """Refuses the windows that TensorFlow's kernels do not have.
+
+    Args:
+        attrs: of the node.
+    """
+
+    def __init__(self, attrs: Mapping[str, Any]) -> None:
+        data_format = format_of(attrs)
+        batch, self.depth = other_axes(attrs["ksize"], data_format)
+        batch_stride, self.stride = other_axes(attrs["strides"], data_format)
+        self._has_batch = (batch, batch_stride) != (1, 1)
+        self._is_deep = (self.depth, self.stride) != (1, 1)
+        self._is_wide = self.depth > 1 and spatial(attrs["ksize"], data_format) != (1, 1)
+
+    def check_batch(self) -> None:
+        """UnimplementedError for a window or stride over the batch."""
+        if self._has_batch:
+            raise _unimplemented("Pooling is not yet supported on the batch dimension.", "1 along the batch")
+
+    def check_gradient(self, name: str, channels: int, device_type: str) -> None:
+        """UnimplementedError for what the gradients of a device type cannot do with so many channels."""
+        self.check_batch()
+        if device_type != "CPU":
+            self.check(channels, device_type)
+        elif self._is_deep:
+            raise _unimplemented(
+                f"{name} is not yet supported on the depth dimension.", "1 along the channels"
+            )
+
+    def check(self, channels: int, device_type: str) -> None:
+        """UnimplementedError for what the pooling kernels of a device type cannot do with so many channels."""
+        self.check_batch()
+        if self._is_wide:
+            raise _unimplemented(
+                "MaxPooling supports exactly one of pooling across depth or pooling across width/height.",
+                "two poolings, one after the other",
+            )
+        if self.depth == 1:
+            return
+        if channels % self.depth:
+            raise _unimplemented(
+                "Depthwise max pooling requires the depth window to evenly divide the input depth",
+                f"a window that divides {channels} channels",
+            )
+        if self.depth != self.stride:
+            raise _unimplemented(
+                "Depthwise max pooling requires the depth window to equal the depth stride",
+                f"a stride of {self.depth} along the channels",
+            )
+        if device_type != "CPU":
+            raise _unimplemented(
+                "Depthwise max pooling is currently only implemented for CPU devices.",
+                "with tf.device('/cpu:0'), or a maximum over a reshaped tensor (tf.reduce_max)",
+            )
+
+
+def _unimplemented(sentence: str, hint: str) -> UnimplementedError:
+    return UnimplementedError.of(sentence, hint=hint)
+
+
 @binder("MaxPool", fresh=True)
-def _max_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+def _max_pool(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Callable[..., Any]:
     window, data_format = _window(attrs)
+    axes = _Axes(attrs)
 
     def run(images: Any) -> Any:
-        return from_nhwc(xp, largest(xp, to_nhwc(images, data_format), window), data_format)
+        images = to_nhwc(images, data_format)
+        axes.check(images.shape[3], ctx.device_type)
+        if axes.depth > 1:
+            return from_nhwc(xp, depthwise_largest(xp, images, axes.depth), data_format)
+        return from_nhwc(xp, largest(xp, images, window), data_format)
 
     return run
 
 
 @binder("MaxPoolGrad", fresh=True)
-def _max_pool_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+def _max_pool_grad(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[..., Any]:
     window, data_format = _window(attrs)
+    axes = _Axes(attrs)
 
     def run(images: Any, pooled: Any, grad: Any) -> Any:
         images, pooled, grad = (to_nhwc(array, data_format) for array in (images, pooled, grad))
+        axes.check_gradient("MaxPoolingGrad", images.shape[3], ctx.device_type)
         found = largest_gradient(xp, images, pooled, grad, window)
         return from_nhwc(xp, found, data_format)
 
@@ -232,11 +335,15 @@ def _max_pool_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable
 
 
 @binder("MaxPoolGradGrad", fresh=True)
-def _max_pool_grad_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+def _max_pool_grad_grad(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[..., Any]:
     window, data_format = _window(attrs)
+    axes = _Axes(attrs)
 
     def run(images: Any, pooled: Any, grad: Any) -> Any:
         images, pooled, grad = (to_nhwc(array, data_format) for array in (images, pooled, grad))
+        axes.check_gradient("MaxPoolingGradGrad", images.shape[3], ctx.device_type)
         found = at_largest(xp, images, pooled, grad, window)
         return from_nhwc(xp, found, data_format)
 
@@ -244,24 +351,40 @@ def _max_pool_grad_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Cal
 
 
 @binder("AvgPool", fresh=True)
-def _avg_pool(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+def _avg_pool(xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext) -> Callable[..., Any]:
     window, data_format = _window(attrs)
+    axes = _Axes(attrs)
 
     def run(images: Any) -> Any:
-        return from_nhwc(xp, means(xp, to_nhwc(images, data_format), window), data_format)
+        images = to_nhwc(images, data_format)
+        _check_mean(axes, images.shape[3], ctx.device_type)
+        return from_nhwc(xp, means(xp, images, window), data_format)
 
     return run
 
 
 @binder("AvgPoolGrad", fresh=True)
-def _avg_pool_grad(xp: Any, attrs: Mapping[str, Any], op: Operation) -> Callable[..., Any]:
+def _avg_pool_grad(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[..., Any]:
     window, data_format = _window(attrs)
+    axes = _Axes(attrs)
 
     def run(sizes: Any, grad: Any) -> Any:
         shape = image_sizes(sizes, data_format)
+        _check_mean(axes, shape[3], ctx.device_type)
         return from_nhwc(xp, means_gradient(xp, shape, to_nhwc(grad, data_format), window), data_format)
 
     return run
+
+
+def _check_mean(axes: _Axes, channels: int, device_type: str) -> None:
+    """UnimplementedError for what a mean cannot be taken over."""
+    axes.check(channels, device_type)
+    if axes.depth > 1:
+        raise _unimplemented(
+            "Non-spatial pooling is not yet supported. Volunteers? :)", "1 along the channels"
+        )
 
 
 @gradient("MaxPool")

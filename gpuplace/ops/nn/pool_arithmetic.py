@@ -18,7 +18,15 @@ from gpuplace.numerics.pieces import over, scratch
 from gpuplace.ops.nn.conv_arithmetic import wide
 from gpuplace.ops.nn.windows import Window, padded
 
-__all__ = ["at_largest", "largest", "largest_gradient", "largest_of", "means", "means_gradient"]
+__all__ = [
+    "at_largest",
+    "depthwise_largest",
+    "largest",
+    "largest_gradient",
+    "largest_of",
+    "means",
+    "means_gradient",
+]
 
 _BOOL = np.dtype(bool)
 
@@ -34,6 +42,12 @@ def largest(xp: Any, images: Any, window: Window) -> Any:
 
     over(xp, batch, 2 * _image_bytes(images), piece)
     return result
+
+
+def depthwise_largest(xp: Any, images: Any, depth: int) -> Any:
+    """The largest of each ``depth`` neighbouring channels, which divides their number."""
+    *sizes, channels = images.shape
+    return images.reshape(*sizes, channels // depth, depth).max(axis=-1)
 
 
 def largest_of(xp: Any, images: Any, window: Window, target: Any) -> None:

@@ -189,6 +189,17 @@ def spatial(values: Sequence[Any], data_format: str) -> tuple[Any, Any]:
     return (values[2], values[3]) if data_format == "NCHW" else (values[1], values[2])
 
 
+def other_axes(values: Sequence[Any], data_format: str) -> tuple[Any, Any]:
+    """The items of a list in the data format that belong to batch and channels."""
+    return values[0], values[1] if data_format == "NCHW" else values[3]
+
+
+def is_only_spatial(attrs: Mapping[str, Any]) -> bool:
+    """Whether a pooling's window and strides are 1 along batch and channels."""
+    data_format = format_of(attrs)
+    return all(other_axes(attrs[name], data_format) == (1, 1) for name in ("ksize", "strides"))
+
+
 def window_of(attrs: Mapping[str, Any], rows: int, columns: int) -> Window:
     """The window of a node with these attributes."""
     data_format = format_of(attrs)

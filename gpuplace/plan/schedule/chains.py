@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from gpuplace.graph.operation import Operation
 from gpuplace.ops.nn.fused_conv import FOLLOWERS
+from gpuplace.ops.nn.windows import is_only_spatial
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
 __all__ = ["convolution_chains"]
@@ -60,9 +61,10 @@ def convolution_chains(
 
 
 def _is_plain(op: Operation | None) -> bool:
-    """Whether an op is on single or double precision, channels last."""
+    """Whether an op is on single or double precision, channels last; a pooling, over pixels alone."""
     return (
         op is not None
+        and (op.type != "MaxPool" or is_only_spatial(op.attrs))
         and op.outputs[0].dtype.base_dtype.name in ("float32", "float64")
         and op.attrs.get("data_format", b"NHWC") == b"NHWC"
     )

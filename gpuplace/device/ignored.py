@@ -1,0 +1,129 @@
+"""GPUs that TensorFlow sees and does not use: too old, or too slow beside the others.
+
+A GPU needs the compute capability that the release was built for, and as many multiprocessors as the best visible one,
+but no more than 8. TF_MIN_GPU_MULTIPROCESSOR_COUNT replaces that number. Ignored GPUs get no device, and those that
+follow have smaller numbers.
+
+>>> from gpuplace.device.machine import Machine
+>>> machine = Machine.parse("Quadro K4000 @ 0000:02:00.0, Tesla K40c @ 0000:03:00.0")
+>>> seen = machine.visibility({"CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
+>>> for gpu in ignored_gpus(seen, range(2), "1.4", {}):
+...     print(gpu.note)
+Ignoring gpu device (device: 0, name: Quadro K4000, pci bus id: 0000:02:00.0, compute capability: 3.0) with Cuda \
+multiprocessor count: 4. The minimum required count is 8. You can adjust this requirement with the env var \
+TF_MIN_GPU_MULTIPROCESSOR_COUNT.
+
+Source: GetValidDeviceIds and GetMinGPUMultiprocessorCount in tensorflow/core/common_runtime/gpu/gpu_device.cc, releases
+1.0, 1.4, 1.15 and 2.21. The capabilities are those of the packages on PyPI up to 1.15, and for 2.21 the lowest one that
+TensorFlow can be built for (configure.py); its package on PyPI is built for 6.0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gpuplace import release as releases
+from gpuplace.device.limits import number_of
+from gpuplace.device.physical_gpu import PhysicalGPU
+from gpuplace.device.visible import Visibility
+
+__all__ = ["IgnoredGPU", "ignored_gpus", "min_compute_capability", "min_multiprocessors"]
+
+MIN_MULTIPROCESSORS = "TF_MIN_GPU_MULTIPROCESSOR_COUNT"
+_DEFAULT_MIN = 8
+_MIN_CAPABILITY = {"1.0": (3, 0), "1.4": (3, 0), "1.15": (3, 5), "2.21": (3, 5)}
+_INT32 = re.compile(r"\s*([+-]?)([0-9]+)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredGPU:
+    """A visible GPU without a device."""
+
+    gpu: PhysicalGPU
+    """Which one."""
+    visible_id: int
+    """Its number after CUDA_VISIBLE_DEVICES."""
+    reason: str
+    """Why, in a few words."""
+    note: str
+    """TensorFlow's line about it."""
+
+
+def min_compute_capability(release: str | None = None) -> tuple[int, int]:
+    """Major and minor number that a release needs; None: the process's release."""
+    return _MIN_CAPABILITY[releases.resolve(release)]
+
+
+def min_multiprocessors(gpus: Iterable[PhysicalGPU], environ: Mapping[str, str]) -> tuple[int, str]:
+    """How many multiprocessors a GPU needs among these.
+
+    Args:
+        gpus: the visible ones.
+        environ: where TF_MIN_GPU_MULTIPROCESSOR_COUNT is read.
+
+    Returns:
+        The number, and TensorFlow's line about a setting that is no such number, or "".
+    """
+    default = min(max((gpu.model.sm_count for gpu in gpus), default=0), _DEFAULT_MIN)
+    setting = environ.get(MIN_MULTIPROCESSORS, "")
+    if not setting:
+        return default, ""
+    found = _INT32.fullmatch(setting)
+    if found is not None:
+        number = number_of(found[2])
+        if number < 1 << 31 and (number == 0 or found[1] != "-"):
+            return number, ""
+    return (
+        default,
+        f"Invalid minimum GPU multiprocessor count: [{setting}]. Using the default value: {default}",
+    )
+
+
+def ignored_gpus(
+    visibility: Visibility, order: Iterable[int], release: str | None, environ: Mapping[str, str]
+) -> list[IgnoredGPU]:
+    """The GPUs that TensorFlow does not use, in its order.
+
+    Args:
+        visibility: what CUDA shows the process.
+        order: visible ids in the order in which they would become devices.
+        release: which TensorFlow; None: the process's.
+        environ: where TF_MIN_GPU_MULTIPROCESSOR_COUNT is read.
+    """
+    release = releases.resolve(release)
+    visible_ids = list(order)
+    gpus = [visibility.visible[visible_id] for visible_id in visible_ids]
+    capability = min_compute_capability(release)
+    fewest, _ = min_multiprocessors(gpus, environ)
+    found = []
+    for visible_id, gpu in zip(visible_ids, gpus, strict=True):
+        model = gpu.model
+        if model.compute_capability < capability:
+            has, needed = _version(model.compute_capability), _version(capability)
+            reason = f"compute capability {has}, and TensorFlow {release} needs {needed}"
+            kind = "visible gpu device"
+            why = f"with Cuda compute capability {has}. The minimum required Cuda capability is {needed}."
+        elif model.sm_count < fewest:
+            is_old = release in ("1.0", "1.4")
+            reason = f"{model.sm_count} multiprocessors, and {fewest} are needed ({MIN_MULTIPROCESSORS})"
+            kind = "gpu device" if is_old else "visible gpu device"
+            why = (
+                f"with {'Cuda multiprocessor' if is_old else 'core'} count: {model.sm_count}. The minimum required "
+                f"count is {fewest}. You can adjust this requirement with the env var {MIN_MULTIPROCESSORS}."
+            )
+        else:
+            continue
+        note = f"Ignoring {kind} ({described(gpu.describe(visible_id), release)}) {why}"
+        found.append(IgnoredGPU(gpu, visible_id, reason, note))
+    return found
+
+
+def described(description: str, release: str) -> str:
+    """A GPU's description as a release writes it: 1.0 leaves out the compute capability."""
+    return description.partition(", compute capability")[0] if release == "1.0" else description
+
+
+def _version(capability: tuple[int, int]) -> str:
+    return f"{capability[0]}.{capability[1]}"

@@ -12,11 +12,11 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from gpuplace.cli.setup import UsageError
 from gpuplace.tables.text import table_text
+from gpuplace.writing import write_file
 
 
 def render(rows: Sequence[Mapping[str, Any]], form: str, columns: Sequence[str] | None = None) -> str:
@@ -48,8 +48,17 @@ def write(text: str, path: str) -> None:
     if path == "-":
         print(text)
         return
+    save(text, path)
+    print(path)
+
+
+def save(content: str | bytes, path: str) -> None:
+    """Writes a file that the command line names.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        write_file(path, content)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    print(path)

@@ -17,6 +17,7 @@ LAYERS: dict[str, set[str]] = {
     "release": set(),
     "progress": set(),
     "typing": set(),
+    "writing": set(),
     "display": {"typing"},
     "errors": {"display", "release", "typing"},
     "shapes": {"display", "errors", "release", "typing"},

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -111,6 +112,7 @@ class PlanMaker:
         self._measured: dict[Signature, Sequence[float]] = {}
         self._transfers = 0
         self._is_closed = False
+        self._codes: weakref.WeakSet[PlanCode] = weakref.WeakSet()
         self._most_lanes = most_lanes
         in_an_op = int(getattr(config, "intra_op_parallelism_threads", 0) or 0)
         threads.configure(in_an_op)
@@ -118,8 +120,10 @@ class PlanMaker:
         self._own_workers = Workers() if getattr(config, "use_per_session_threads", False) else None
 
     def close(self) -> None:
-        """Gives up all constants; threads of its own end."""
+        """Gives up all constants, and cancels what runs; threads of its own end."""
         self._is_closed = True
+        for code in list(self._codes):
+            code.cancel()
         self._constants, self._measured = {}, {}
         self._other_plans.clear()
         self._folder.clear()
@@ -206,7 +210,9 @@ class PlanMaker:
         )
 
     def _code(self, schedule: Schedule, backends: Mapping[str, Any], form: PlanForm) -> PlanCode:
-        return plan_code(schedule, Environment(backends, self._resources, self._constant), form)
+        code = plan_code(schedule, Environment(backends, self._resources, self._constant), form)
+        self._codes.add(code)
+        return code
 
     def _backends_of(self, schedule: Schedule) -> dict[str, Any]:
         used = {step.device for step in schedule.steps}

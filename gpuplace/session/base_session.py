@@ -265,7 +265,7 @@ class BaseSession:
         ]
 
     def close(self) -> None:
-        """Gives up the session's variables and plans; what runs in other threads comes to its end, loops at once."""
+        """Gives up the session's variables and plans; what runs in other threads is cancelled before its next node."""
         self._resources.is_closed = True
         with self._lock:
             self._closed = True

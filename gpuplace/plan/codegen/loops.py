@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -51,7 +51,7 @@ from gpuplace.plan.schedule.loop_facts import LoopFacts
 from gpuplace.plan.schedule.loop_frames import DECIDING, GOING_ON, LEAVING
 from gpuplace.plan.schedule.partition import Loop, Schedule, Slot, Step, retval_name
 
-__all__ = ["Loops"]
+__all__ = ["Loops", "stop"]
 
 _POSITIONS = tuple(np.asarray(position, np.int32) for position in range(2))
 """What a merge says about its input."""
@@ -187,7 +187,7 @@ class Loops:
             self._lower_flags(opened)
         source.emit(None, "while True:")
         source.indent += " "
-        source.namespace["session"], source.namespace["stop"] = self._session, _stop
+        source.namespace["session"], source.namespace["stop"] = self._session, stop
         source.emit(None, "if session.is_closed: stop()")
         self._device.forget()
         if not is_plain:
@@ -406,7 +406,15 @@ class Loops:
             self._names.of[slot], self._branches.guard_of[slot] = caught.name, caught.flag
 
 
-def _stop() -> None:
+def stop(*arguments: Any) -> NoReturn:
+    """What stands for kernels, and ends loops, when the session has been closed.
+
+    Args:
+        arguments: what a kernel would take.
+
+    Raises:
+        CancelledError: always.
+    """
     raise CancelledError(None, None, "Run call was cancelled")
 
 

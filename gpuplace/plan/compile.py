@@ -30,6 +30,7 @@ from gpuplace.backends.workers import Workers, process_workers
 from gpuplace.device.gpu_experiments import gpu_experiments
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.registry import KernelRegistry
+from gpuplace.memory.interrupts import accounted
 from gpuplace.memory.process_state import SessionDevices
 from gpuplace.numerics import blas_threads, threads
 from gpuplace.numerics.threads import available_cores
@@ -212,6 +213,8 @@ class PlanMaker:
     def _code(self, schedule: Schedule, backends: Mapping[str, Any], form: PlanForm) -> PlanCode:
         code = plan_code(schedule, Environment(backends, self._resources, self._constant), form)
         self._codes.add(code)
+        if form.lane is None and any(backend.memory is not None for backend in backends.values()):
+            code.function = accounted(code.function)
         return code
 
     def _backends_of(self, schedule: Schedule) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from typing import Any
 
 from gpuplace.backends.float_errors import restore, silence
 from gpuplace.backends.workers import Workers
+from gpuplace.memory.interrupts import ACCOUNTING
 from gpuplace.plan.codegen.functions import PlanCode
 from gpuplace.plan.executor import Plan
 from gpuplace.plan.schedule.lanes import Arrangement
@@ -146,11 +147,12 @@ class ParallelPlan(Plan):
 
         pending: list[Any] = []
         try:
-            for lane in range(1, len(self.codes)):
-                pending.append(self._workers.start(run_lane, lane))
-            fetched = run_lane(0)
-            for future in pending:
-                future.result()
+            with ACCOUNTING:
+                for lane in range(1, len(self.codes)):
+                    pending.append(self._workers.start(run_lane, lane))
+                fetched = run_lane(0)
+                for future in pending:
+                    future.result()
         except BaseException:  # the caller was interrupted, or no thread could be started
             exchange.fail()
             for future in pending:  # to the end of the node that each computes

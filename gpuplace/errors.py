@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpuplace.display import notebook_view
+from gpuplace.display import notebook_view, with_safe_text
 
 __all__ = [
     "ABORTED",
@@ -130,6 +130,7 @@ class OpError(Exception):
         """TensorFlow's numeric error code."""
         return self._error_code
 
+    @with_safe_text
     def __str__(self) -> str:
         rows = dict(self.facts)
         if self.hint:

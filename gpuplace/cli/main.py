@@ -11,6 +11,7 @@ from gpuplace.cli import commands, log_command, pages, timeline_command
 from gpuplace.cli.parser import RUN_OPTIONS, build_parser
 from gpuplace.cli.run_script import split_arguments
 from gpuplace.cli.setup import UsageError
+from gpuplace.display import safe_text
 from gpuplace.errors import OpError
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
@@ -76,5 +77,5 @@ def _close_output() -> None:
 
 
 def _fail(words: Sequence[str], message: str, code: int) -> int:
-    print(f"gpuplace {words[0]}: {message}", file=sys.stderr)
+    print(safe_text(f"gpuplace {words[0]}: {message}"), file=sys.stderr)
     return code

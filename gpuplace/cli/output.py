@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplace.cli.setup import UsageError
-from gpuplace.tables.text import table_text
+from gpuplace.tables.text import printable, table_text
 from gpuplace.writing import write_file
 
 
@@ -34,9 +34,25 @@ def render(rows: Sequence[Mapping[str, Any]], form: str, columns: Sequence[str] 
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(names)
-        writer.writerows([["" if row[name] is None else row[name] for name in names] for row in rows])
+        writer.writerows([[csv_cell(row[name]) for name in names] for row in rows])
         return stream.getvalue().rstrip("\n")
     return table_text(names, ([row[name] for name in names] for row in rows))
+
+
+def csv_cell(value: Any) -> Any:
+    r"""What a cell holds: None is empty, and a text stays a text, in a terminal and where a spreadsheet opens the file.
+
+    >>> csv_cell('=HYPERLINK("x")'), csv_cell("\tcmd"), csv_cell(-1), csv_cell("MatMul")
+    ('\'=HYPERLINK("x")', "'\\tcmd", -1, 'MatMul')
+
+    Source: OWASP, "CSV Injection" (the characters).
+    """
+    if not isinstance(value, str):
+        return "" if value is None else value
+    return ("'" if value.startswith(_FORMULA) else "") + printable(value)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def write(text: str, path: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpuplace.device.parsed_name import parse_name
-from gpuplace.display import above
+from gpuplace.display import above, with_safe_text
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.text import counted
 from gpuplace.typing import DataFrame
@@ -55,6 +55,7 @@ class LogDiff:
     def __bool__(self) -> bool:
         return bool(self.moves or self.only_logged or self.only_other)
 
+    @with_safe_text
     def __str__(self) -> str:
         lines = [
             f"{counted(self.same, 'node')} on the same device, {counted(len(self.moves), 'node')} on another"

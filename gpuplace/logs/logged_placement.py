@@ -21,7 +21,7 @@ import numpy as np
 
 from gpuplace.device.machine import Machine
 from gpuplace.device.parsed_name import parse_name
-from gpuplace.display import above, notebook_view
+from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.logs.log_diff import LogDiff, full_name, log_diff
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import NOWHERE, PlacementView
@@ -310,6 +310,7 @@ class LoggedNote:
     rule = None
     decided_by = because = held_by = ""
 
+    @with_safe_text
     def __str__(self) -> str:
         told = [
             f"{row.name}{f' ({row.type})' if row.type else ''} -> {row.device}, line {row.line}"

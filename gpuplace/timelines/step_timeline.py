@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.display import above
+from gpuplace.display import above, with_safe_text
 from gpuplace.graph.op_sets import RECEIVES, SENDS, TRANSFERS
 from gpuplace.tables.palette import device_label, device_style
 from gpuplace.tables.scale import time_text
@@ -340,6 +340,7 @@ class StepTimeline:
     def __repr__(self) -> str:
         return f"<StepTimeline of {self.text}>"
 
+    @with_safe_text
     def __str__(self) -> str:
         timeline_text = above("gpuplace.timelines.text", "timeline_text")
 

@@ -20,7 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gpuplace.display import above, notebook_view
+from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.dtypes import DType
 from gpuplace.placer.placed import Placed
 from gpuplace.typing import DataFrame
@@ -103,6 +103,7 @@ class Blame:
     def __iter__(self) -> Iterator[BlameRow]:
         return iter(self.rows)
 
+    @with_safe_text
     def __str__(self) -> str:
         if not self.rows:
             return f"every node is on a {self.device_type}" if self.total else "the graph has no nodes"

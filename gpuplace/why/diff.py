@@ -15,7 +15,7 @@ from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from gpuplace.display import above, notebook_view
+from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.placer.placed import Placed
 from gpuplace.progress import track
 from gpuplace.typing import DataFrame, Picture, PictureOptions
@@ -75,6 +75,7 @@ class PlacementDiff:
     def __iter__(self) -> Iterator[Move]:
         return iter(self.moves)
 
+    @with_safe_text
     def __str__(self) -> str:
         if not self.moves:
             return "no node moves"

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpuplace.display import above, notebook_view
+from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.typing import DataFrame
 from gpuplace.why.remedy import Remedy
 from gpuplace.why.rules import Rule
@@ -83,6 +83,7 @@ class Explanation:
         """`(device type, what would have to change)` for each other device type."""
         return tuple((remedy.device_type, remedy.text) for remedy in self.remedies)
 
+    @with_safe_text
     def __str__(self) -> str:
         rows = [("refused", self.refused)] if self.refused else []
         rows.append(("requested by", self._request_text()))

@@ -41,12 +41,12 @@ __all__ = [
     "PHYSICAL",
     "CAPABILITY",
     "PLAIN",
-    "PLACED_LATER",
     "PREFIX",
     "PROMPT",
     "PROPERTIES",
     "ROW",
     "Rule",
+    "placed_later",
 ]
 
 _NAME_CHARACTERS = r"""[^\s\x00-\x1f\x7f:,;'"`\[\]{}()]"""
@@ -195,8 +195,31 @@ PROPERTIES = re.compile(
 """What follows "Found device": keys of all releases."""
 
 _FILE = r"[^\s\]]++(?:(?<=:\d)|(?<=:\d\d)|(?<=:\d{3})|(?<=:\d{4})|(?<=:\d{5}))"
-PLACED_LATER = re.compile(rf"(?:(?<=\s)|(?<=>:)|(?<=\|)){PLACED.pattern}")
-"""A node's line after other text on the same line; a name holds no blanks."""
+_RUN = re.compile(
+    rf"{_NAME_CHARACTERS}++(?P<rest>{PLACED.pattern.removeprefix(_whole(PLACED.terminals[0]))})?"
+)
+"""All that may be a name at a place, and what follows where that is a node's line; runs do not overlap."""
+_LATER = re.compile(r"(?:(?<=\s)|(?<=>:)|(?<=\|))")
+
+
+def placed_later(text: str, start: int) -> tuple[int, int] | None:
+    """A node's line after other text on the same line: where its name begins and ends. A name holds no blanks.
+
+    Takes time in proportion to the text: what may be a name is looked at once, not at each of its characters.
+
+    Args:
+        text: the line.
+        start: where to begin.
+    """
+    for found in _RUN.finditer(text, start):
+        if found["rest"] is not None:
+            end = found.start("rest")
+            name = _LATER.search(text, found.start(), end)
+            if name is not None and name.start() < end:
+                return name.start(), end
+    return None
+
+
 PREFIX = re.compile(
     rf"(?:\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{1,9}}: )?[IWEF] (?P<file>{_FILE})\] ?"
     rf"|[IWEF]\d{{4}} \d\d:\d\d:\d[\d.]{{1,20}} {{1,8}}\d{{1,12}} (?P<file2>{_FILE})\] ?"

@@ -113,6 +113,7 @@ OWNERS: dict[str, set[str]] = {
     "threadpoolctl": {"gpuplace.numerics.blas_threads"},
     "IPython": {"gpuplace.jupyter"},
     "absl": {"gpuplace.api"},
+    "regex": {"gpuplace.ops.text", "gpuplace.tables.text"},
 }
 
 

@@ -81,7 +81,7 @@ NAME = Chars(rf"{_NAME_CHARACTERS}++")
 SIMPLE_NAME = Chars(r"[A-Za-z0-9._][\w.\\/>-]*+")
 WORD = Chars(r"[A-Za-z_]\w*+")
 OP = Chars(r"[^\s()]++")
-NUMBER = Chars(r"(?:0|[1-9]\d*+)")  # as it is printed: what follows a 0 is something else
+NUMBER = Chars(r"(?:0|[1-9]\d{0,18}+(?!\d))")  # as it is printed: what follows a 0 is something else
 KIND = Chars(r"(?:device:)?[A-Za-z_]\w*+", r"(?:d(?:e(?:v(?:i(?:c(?:e:?)?)?)?)?)?|(?:device:)?[A-Za-z_]\w*+)")
 REST = Chars(r"[^\n]*\S")
 GAP = Chars(r"[ \t]++")
@@ -179,7 +179,7 @@ PHYSICAL = Rule(_PHYSICAL)
 CAPABILITY = re.compile(r",[ \t]+compute[ \t]+capability:[ \t]+(\d+\.\d+)")
 CREATED = re.compile(
     r"(?:Creat(?:ed|ing) TensorFlow device|Created device)[ \t]+\(?(?P<device>/[^\s()]++)"
-    r"(?:[ \t]+with[ \t]+(?P<memory>\d++)[ \t]+MB[ \t]+memory:?)?\)?:?[ \t]*->[ \t]*"
+    r"(?:[ \t]+with[ \t]+(?P<memory>\d{1,19}+)[ \t]+MB[ \t]+memory:?)?\)?:?[ \t]*->[ \t]*"
     r"(?:physical (?:GPU|PluggableDevice)[ \t]+)?\(?"
     rf"(?P<description>{PHYSICAL.pattern}(?:{CAPABILITY.pattern})?)\)?"
 )

@@ -24,12 +24,16 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gpuplace.backends.cupy_backend import CupyBackend
 from gpuplace.backends.select import make_backend
 from gpuplace.backends.workers import Workers, process_workers
 from gpuplace.device.gpu_experiments import gpu_experiments
+from gpuplace.errors import ResourceExhaustedError
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.registry import KernelRegistry
+from gpuplace.memory.allocator_text import oom_message
 from gpuplace.memory.interrupts import accounted
 from gpuplace.memory.process_state import SessionDevices
 from gpuplace.numerics import blas_threads, threads
@@ -275,6 +279,8 @@ class PlanMaker:
         known = self._constants.get(key)
         if known is not None:
             return known
+        if isinstance(value, np.ndarray) and value.size and not any(value.strides):
+            _check_fits(value, tensor, backend.device)
         if not on_host:
             value = backend.from_host(value)
             if backend.memory is not None:
@@ -308,6 +314,19 @@ class PlanMaker:
             for key in [key for key in self._other_plans if key[0] == signature]:
                 del self._other_plans[key]
             return self._parallel(schedule, self._backends_of(schedule), arrangement, first, PLAIN)
+
+
+def _check_fits(value: Any, tensor: Tensor, device: str) -> None:
+    """A constant that repeats one value is written out in TensorFlow; here it takes no memory, but work on it would.
+
+    Raises:
+        ResourceExhaustedError: it would not fit.
+    """
+    try:
+        np.empty(value.shape, value.dtype)
+    except (MemoryError, ValueError) as error:
+        message = oom_message(value.shape, tensor.dtype.base_dtype, device, "cpu")
+        raise ResourceExhaustedError(None, tensor.op, message) from error
 
 
 class _MeasuringPlan(Plan):

@@ -55,12 +55,17 @@ class ScopeTree:
             found = index.get(path)
             if found is not None:
                 return found
-            above = scope(path.rpartition("/")[0])
-            found = index[path] = len(parents)
-            parents.append(above)
-            children.append([])
-            children[above].append(found)
-            return found
+            end, ends = len(path), []
+            while (above := index.get(path[:end])) is None:
+                ends.append(end)
+                end = max(path.rfind("/", 0, end), 0)
+            for end in reversed(ends):  # a name may have thousands of parts, deeper than Python calls itself
+                found = index[path[:end]] = len(parents)
+                parents.append(above)
+                children.append([])
+                children[above].append(found)
+                above = found
+            return above
 
         prefixes = [name.rpartition("/")[0] for name in names]
         scope_of = [scope(prefix) if prefix else ROOT for prefix in prefixes]
@@ -221,16 +226,21 @@ class ScopeTree:
         return self._structure(scope, *self._structures)
 
     def _structure(self, scope: int, op_type: np.ndarray, known: dict[int, int]) -> int:
-        if scope not in known:
-            parts = [
-                (_stem(self.name(child)), self._structure(child, op_type, known))
-                for child in self.children[scope]
-            ]
-            own = _stem(self.name(scope))
-            for node in self.direct[scope]:
-                last = _stem(self.names[node].rpartition("/")[2])
-                parts.append(("()" if last == own else last, int(op_type[node])))
-            known[scope] = hash(tuple(sorted(parts)))
+        waiting = [scope]
+        while waiting:
+            asked = waiting[-1]
+            if asked in known:
+                waiting.pop()
+            elif unknown := [child for child in self.children[asked] if child not in known]:
+                waiting += unknown
+            else:
+                waiting.pop()
+                parts = [(_stem(self.name(child)), known[child]) for child in self.children[asked]]
+                own = _stem(self.name(asked))
+                for node in self.direct[asked]:
+                    last = _stem(self.names[node].rpartition("/")[2])
+                    parts.append(("()" if last == own else last, int(op_type[node])))
+                known[asked] = hash(tuple(sorted(parts)))
         return known[scope]
 
     def repeats(self, scope: int, op_type: np.ndarray, least: int = 3) -> list[tuple[int, ...]]:

@@ -55,6 +55,7 @@ from gpuplace.api import (
     summary,
     test,
     train,
+    version,
 )
 from gpuplace.api.behavior import *
 from gpuplace.api.graph_functions import *
@@ -156,6 +157,9 @@ __all__ = [
     # Namespaces
     "app", "bitwise", "compat", "dtypes", "errors", "flags", "initializers", "layers", "linalg",
     "logging", "losses", "manip", "math", "nn", "random", "strings", "summary", "test", "train",
+    "version",
+    # The release, as a whole and of its graphs
+    "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
     # Ops: array
     "arg_max", "arg_min", "argmax", "argmin", "batch_gather", "bincount", "boolean_mask",
     "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "check_numerics", "concat",
@@ -229,6 +233,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from gpuplace.api import app, flags
+    from gpuplace.api.version import *
     from gpuplace.graphdef.messages import (
         AttrValue,
         ConfigProto,
@@ -256,11 +261,15 @@ else:
     )
 
     def __getattr__(name: str) -> Any:
-        """A message class, or a namespace that loads absl, when first asked for; AttributeError for other names."""
+        """A message class, a namespace that loads absl, or what depends on the release; else AttributeError."""
         if name in ("app", "flags"):
             from gpuplace.api import app, flags
 
             return app if name == "app" else flags
+        if name in version.__all__:
+            return getattr(version, name)
+        if name in ("__version__", "__git_version__"):  # asked for where the package stands in for TensorFlow
+            return getattr(version, name.strip("_").upper())
         if name not in _MESSAGES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from gpuplace.graphdef import messages

@@ -371,12 +371,32 @@ def as_dtype(type_value: DTypeLike) -> DType:
     raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.")
 
 
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _leaves(item)
-    else:
-        yield value
+_MOST_DIMENSIONS = 254
+"""Of a tensor; lists are nested no deeper. Source: tensorflow/core/framework/tensor_shape.h, release 1.15."""
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """What nested lists and tuples hold, in order.
+
+    Args:
+        value: the lists, or a leaf.
+
+    Raises:
+        ValueError: they are nested deeper than a tensor has dimensions, or hold themselves.
+    """
+    open_lists = [iter((value,))]
+    while open_lists:
+        for item in open_lists[-1]:
+            if isinstance(item, (list, tuple)):
+                if len(open_lists) > _MOST_DIMENSIONS:
+                    raise ValueError(
+                        f"Lists nested more than {_MOST_DIMENSIONS} deep cannot be a tensor: does a list hold itself?"
+                    )
+                open_lists.append(iter(item))
+                break
+            yield item
+        else:
+            open_lists.pop()
 
 
 def _infer(value: Any) -> DType:
@@ -386,7 +406,7 @@ def _infer(value: Any) -> DType:
     if hasattr(value, "__array__"):
         return as_dtype(np.asarray(value).dtype)
     found: DType | None = None
-    for leaf in _leaves(value):
+    for leaf in leaves(value):
         if isinstance(leaf, _python_bool):
             kind = bool
         elif isinstance(leaf, int):
@@ -438,7 +458,7 @@ def _check(value: Any, dtype: DType) -> None:
     accepted = _ACCEPTS.get(dtype._kind)
     if accepted is None:
         raise TypeError(f"{dtype} values cannot be made from Python values.")
-    for leaf in _leaves(value):
+    for leaf in leaves(value):
         if isinstance(leaf, np.ndarray) or type(leaf).__module__ == "ml_dtypes" or hasattr(leaf, "__array__"):
             continue
         wrong_bool = isinstance(leaf, _python_bool) and dtype._kind != "b"
@@ -607,7 +627,7 @@ def _string_array(value: Any) -> np.ndarray[Any, Any]:
     else:
         if not isinstance(value, np.ndarray):
             shape = tuple(_outer_shape(value))
-            flat = list(_leaves(value))
+            flat = list(leaves(value))
             if len(flat) != int(np.prod(shape)):
                 raise ValueError
         else:

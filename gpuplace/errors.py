@@ -21,7 +21,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Self
 
-from gpuplace.display import notebook_view
+from gpuplace.display import notebook_view, with_safe_text
 
 __all__ = [
     "ABORTED",
@@ -149,6 +149,7 @@ class OpError(Exception):
         """TensorFlow's numeric error code."""
         return self._error_code
 
+    @with_safe_text
     def __str__(self) -> str:
         rows = dict(self.facts)
         if self.hint:

@@ -15,6 +15,11 @@ from typing import Any
 RELEASES = ("1.0", "1.4", "1.15", "2.21")
 """The releases that can be asked for, oldest first."""
 
+TAGS = {"1.0": "v1.0.1", "1.4": "v1.4.1", "1.15": "v1.15.5", "2.21": "v2.21.0"}
+"""The last of each release, as its source is tagged."""
+NUMBERS = {release: tag.removeprefix("v") for release, tag in TAGS.items()}
+"""The same as TensorFlow says it."""
+
 DEFAULT_RELEASE = "1.15"
 ENVIRONMENT_VARIABLE = "GPUPLACE_RELEASE"
 

@@ -37,8 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with runs.measured():
             code = _run_script(arguments)
-    except UsageError:
-        runs.drop()
+    except UsageError:  # there is no such script
         raise
     except BaseException as error:  # a script may exit or be stopped, and what it ran is still of interest
         if runs.write() or not (isinstance(error, SystemExit) and not error.code):

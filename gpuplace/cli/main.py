@@ -11,6 +11,7 @@ from gpuplace.cli import commands, log_command, pages, timeline_command
 from gpuplace.cli.parser import RUN_OPTIONS, build_parser
 from gpuplace.cli.run_script import split_arguments
 from gpuplace.cli.setup import UsageError
+from gpuplace.display import safe_text
 from gpuplace.errors import OpError
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
@@ -34,6 +35,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         SystemExit: the command line is wrong (code 2), help was asked for (0), or a script exits.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        try:
+            return _run(words)
+        finally:
+            if sys.stdout is not None:  # it may have been closed before we were started
+                sys.stdout.flush()
+    except BrokenPipeError:  # whoever read our output has seen enough
+        _close_output()
+        return 1
+    except OSError as error:
+        if error.filename is None:  # not of a file, so of the stream that we print on
+            _close_output()
+            return _fail(words, f"cannot write the output: {error.strerror}", 1)
+        return _fail(words, f"{error.filename}: {error.strerror}", 1)
+
+
+def _run(words: list[str]) -> int:
     parser = build_parser()
     script_arguments: list[str] = []
     if words[:1] == ["run"]:
@@ -42,18 +60,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(words)
     arguments.script_arguments = script_arguments
     try:
-        code = _COMMANDS[arguments.command](arguments)
-        sys.stdout.flush()
-        return code
+        return _COMMANDS[arguments.command](arguments)
     except UsageError as error:
-        return _fail(arguments.command, str(error), 2)
+        return _fail(words, str(error), 2)
     except OpError as error:
-        return _fail(arguments.command, f"{type(error).__name__}: {error}", 1)
-    except BrokenPipeError:  # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return _fail(words, f"{type(error).__name__}: {error}", 1)
+    except KeyboardInterrupt:
+        if arguments.command == "run":  # the script's, and shown as Python shows it
+            raise
+        return _fail(words, "interrupted", 130)
 
 
-def _fail(command: str, message: str, code: int) -> int:
-    print(f"gpuplace {command}: {message}", file=sys.stderr)
+def _close_output() -> None:
+    """Nothing more is printed, also when Python ends: what waits in the buffer cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(words: Sequence[str], message: str, code: int) -> int:
+    print(safe_text(f"gpuplace {words[0]}: {message}"), file=sys.stderr)
     return code

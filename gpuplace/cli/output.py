@@ -14,12 +14,12 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from gpuplace.cli.setup import UsageError
 from gpuplace.tables.palette import device_label
-from gpuplace.tables.text import table_text
+from gpuplace.tables.text import printable, table_text
+from gpuplace.writing import write_file
 
 
 def render(
@@ -55,7 +55,7 @@ def render(
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows([["" if row[name] is None else row[name] for name in names] for row in rows])
+    writer.writerows([[csv_cell(row[name]) for name in names] for row in rows])
     return stream.getvalue().rstrip("\n")
 
 
@@ -68,6 +68,22 @@ def _short(cell: Any) -> Any:
     return device_label(cell) if isinstance(cell, str) and cell.startswith("/job:") else cell
 
 
+def csv_cell(value: Any) -> Any:
+    r"""What a cell holds: None is empty, and a text stays a text, in a terminal and where a spreadsheet opens the file.
+
+    >>> csv_cell('=HYPERLINK("x")'), csv_cell("\tcmd"), csv_cell(-1), csv_cell("MatMul")
+    ('\'=HYPERLINK("x")', "'\\tcmd", -1, 'MatMul')
+
+    Source: OWASP, "CSV Injection" (the characters).
+    """
+    if not isinstance(value, str):
+        return "" if value is None else value
+    return ("'" if value.startswith(_FORMULA) else "") + printable(value)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
 def write(text: str, path: str) -> None:
     """Writes a file and prints its path; ``-`` prints the text instead.
 
@@ -77,8 +93,17 @@ def write(text: str, path: str) -> None:
     if path == "-":
         print(text)
         return
+    save(text, path)
+    print(path)
+
+
+def save(content: str | bytes, path: str) -> None:
+    """Writes a file that the command line names.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        write_file(path, content)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    print(path)

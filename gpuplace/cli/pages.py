@@ -13,7 +13,7 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
-from gpuplace.cli.output import write
+from gpuplace.cli.output import save, write
 from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, release_of, step_of
 from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
@@ -67,10 +67,7 @@ def explore(arguments: argparse.Namespace) -> int:
     is_log = _log(arguments) is not None
     with tempfile.TemporaryDirectory(prefix="gpuplace-") as folder:
         path = Path(arguments.output or Path(folder) / "explorer.ipynb")
-        try:
-            path.write_text(json.dumps(_notebook(arguments, is_log=is_log), indent=1), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot write {path}: {error.strerror}") from None
+        save(json.dumps(_notebook(arguments, is_log=is_log), indent=1), str(path))
         with subprocess.Popen(_server(with_what, path.resolve(), arguments)) as server:
             try:
                 return server.wait()
@@ -183,7 +180,7 @@ def _open_page(arguments: argparse.Namespace) -> int:
     else:
         folder = tempfile.mkdtemp(prefix="gpuplace-")  # kept: the browser reads the file after we have ended
         path = Path(folder) / "report.html"
-    path.write_text(text, encoding="utf-8")
+    save(text, str(path))
     print(path)
     if not arguments.no_browser:
         webbrowser.open(path.resolve().as_uri())

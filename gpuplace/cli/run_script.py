@@ -13,7 +13,7 @@ import types
 from collections.abc import Sequence
 from types import TracebackType
 
-from gpuplace.cli import tensorflow_names
+from gpuplace.stand_in import names
 
 
 def split_arguments(arguments: Sequence[str], options: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -64,10 +64,11 @@ def run_script(path: str, arguments: Sequence[str]) -> int:
     """
     with tokenize.open(path) as stream:
         source = stream.read()
-    tensorflow_names.install()
     sys.argv = [path, *arguments]
     if not sys.flags.safe_path:  # else the first entry is not a script's folder, and none is wanted
         sys.path[0] = os.path.dirname(os.path.realpath(path))
+    names.install()
+    path = os.path.abspath(path)
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=path, __cached__=None, __builtins__=__builtins__)
     sys.modules["__main__"] = module

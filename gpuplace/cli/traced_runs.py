@@ -12,14 +12,15 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
+from gpuplace.cli.output import save
 from gpuplace.cli.setup import UsageError
 from gpuplace.session.base_session import BaseSession
 from gpuplace.tables.text import counted
 from gpuplace.timelines.reader import step_timeline
 from gpuplace.tracing.chrome_timeline import Timeline
+from gpuplace.writing import check_writable
 
 __all__ = ["TracedRuns"]
 
@@ -31,7 +32,7 @@ class TracedRuns:
 
     Args:
         path: file to write: a Chrome trace where its name ends in ``.json``, a ``RunMetadata`` as text (``.pbtxt``),
-            else a binary one; compressed where ``.gz`` follows.
+            else a binary one; compressed where ``.gz`` follows. A relative path is meant from the folder of now.
         number: of the run to keep, from 1; None for the last.
 
     Raises:
@@ -41,14 +42,13 @@ class TracedRuns:
     def __init__(self, path: str, number: int | None = None) -> None:
         if number is not None and number < 1:
             raise UsageError(f"--trace-step {number}: runs count from 1")
-        self.path, self.number = path, number
+        self.shown, self.path, self.number = path, os.path.abspath(path), number
         self.count = 0
         """How many there were."""
         self.kept: tuple[int, Any] | None = None
         """Number and ``RunMetadata`` of the run to write."""
         try:
-            with open(path, "ab"):  # known now, and not after hours
-                pass
+            check_writable(path)  # known now, and not after hours
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
@@ -82,9 +82,12 @@ class TracedRuns:
             BaseSession.run = plain  # type: ignore[method-assign]
 
     def write(self) -> bool:
-        """Writes the step that is kept and says which it is; returns whether there is one."""
+        """Writes the step that is kept and says which it is; returns whether there is one.
+
+        Raises:
+            UsageError: it cannot be written.
+        """
         if self.kept is None:
-            self.drop()
             told = "no step"
             if self.count:
                 others = f"is number {self.number:,}" if self.number else "came to its end"
@@ -92,15 +95,10 @@ class TracedRuns:
             print(f"gpuplace run: --trace: the script ran {told}", file=sys.stderr)
             return False
         number, step = self.kept
-        Path(self.path).write_bytes(_serialised(step, self.path.lower()))
+        save(_serialised(step, self.path.lower()), self.path)
         told = f"step {number:,} of {self.count:,}: {step_timeline(step).text}"
-        print(f"gpuplace run: {self.path}: {told}", file=sys.stderr)
+        print(f"gpuplace run: {self.shown}: {told}", file=sys.stderr)
         return True
-
-    def drop(self) -> None:
-        """Leaves no empty file behind."""
-        if not os.path.getsize(self.path):
-            os.remove(self.path)
 
 
 def _full(options: Any) -> tuple[Any, Any]:

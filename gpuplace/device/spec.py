@@ -102,7 +102,7 @@ class DeviceSpec:
 
     @replica.setter
     def replica(self, replica: Any) -> None:
-        self._replica: int | None = None if replica is None else int(replica)
+        self._replica: int | None = None if replica is None else _index(replica)
 
     @property
     def task(self) -> int | None:
@@ -111,7 +111,7 @@ class DeviceSpec:
 
     @task.setter
     def task(self, task: Any) -> None:
-        self._task: int | None = None if task is None else int(task)
+        self._task: int | None = None if task is None else _index(task)
 
     @property
     def device_type(self) -> str | None:
@@ -131,7 +131,7 @@ class DeviceSpec:
 
     @device_index.setter
     def device_index(self, device_index: Any) -> None:
-        self._device_index: int | None = None if device_index is None else int(device_index)
+        self._device_index: int | None = None if device_index is None else _index(device_index)
 
     @classmethod
     def from_string(cls, spec: str | None) -> DeviceSpec:
@@ -241,12 +241,12 @@ def _parse(spec: str, rules: str) -> _Parts:
                 _refuse_second_type(device_type, spec, rules)
                 device_type = short.upper()
                 if index and index[0] != "*":
-                    device_index = int(index[0])
+                    device_index = _index(index[0])
             case ["device", kind, index_text]:
                 _refuse_second_type(device_type, spec, rules)
                 device_type = kind
                 if index_text != "*":
-                    device_index = int(index_text)
+                    device_index = _index(index_text)
             case ["", *_]:
                 pass
             case [unknown, *_]:
@@ -256,6 +256,16 @@ def _parse(spec: str, rules: str) -> _Parts:
                     )
                 raise ValueError(f"Unknown attribute: '{unknown}' in '{spec}'")
     return job, replica, task, device_type, device_index
+
+
+_MOST_DIGITS = 4300
+"""More are not a number to Python."""
+
+
+def _index(value: Any) -> int:
+    if isinstance(value, str) and len(value) > _MOST_DIGITS:
+        raise ValueError(f"An index of {len(value)} digits is no device's: {value[:20]}...")
+    return int(value)
 
 
 def _refuse_second_type(device_type: str | None, spec: str, rules: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.display import safe_text
 from gpuplace.dtypes import DType, as_array, as_dtype, own_array
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, graph_of
@@ -58,7 +59,7 @@ def _add(graph: Graph, op_def: OpDef, name: str, arguments: dict[str, Any]) -> O
         if not scope:
             scope = graph.unique_name(op_def.name)
         if scope[0] not in _FIRST:
-            raise ValueError(f"'{scope}' is not a valid node name")
+            raise ValueError(f"'{safe_text(scope)}' is not a valid node name")
         if not call.references:
             return graph._add_op(scope, op_def.name, op_def, tuple(call.inputs), attrs)
         with ColocationBlock(graph, [tensor.op for tensor in call.references]):

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import DType, as_dtype, own_array
+from gpuplace.dtypes import DType, as_dtype, leaves, own_array
+from gpuplace.errors import ResourceExhaustedError
 from gpuplace.graph.attr_value import TensorValue
 from gpuplace.graph.graph import Graph, require_same_graph
 from gpuplace.graph.op_def import op_registry
@@ -70,7 +71,10 @@ def make_constant(
         verify_shape: refuse a value of another shape.
     """
     wanted = None if dtype is None else as_dtype(dtype)
-    array = own_array(value, wanted, shape, verify_shape)
+    try:
+        array = own_array(value, wanted, shape, verify_shape)
+    except MemoryError as error:
+        raise ResourceExhaustedError.of(f"OOM when allocating a constant: {error}") from error
     tensor = TensorValue.of_array(array, wanted.base_dtype if wanted is not None else None)
     attrs = {"value": tensor, "dtype": tensor.dtype}
     return (
@@ -139,7 +143,7 @@ def _is_tensor_like(value: Any) -> bool:
 
 
 def _holds_tensors(value: Sequence[Any]) -> bool:
-    return any(_holds_tensors(v) if isinstance(v, (list, tuple)) else _is_tensor_like(v) for v in value)
+    return any(map(_is_tensor_like, leaves(value)))
 
 
 def _common_dtype(value: Sequence[Any]) -> DType | None:

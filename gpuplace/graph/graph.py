@@ -19,7 +19,7 @@ from typing import Any
 
 from gpuplace.callers import warn
 from gpuplace.device.spec import canonical_name
-from gpuplace.display import above, notebook_view
+from gpuplace.display import above, notebook_view, safe_text
 from gpuplace.dtypes import DType
 from gpuplace.graph.collections import Collections
 from gpuplace.graph.op_def import OpDef, op_registry
@@ -144,7 +144,7 @@ class Graph(Collections):
                 name = op_type
             unique = name[:-1] if name[-1] == "/" else self.unique_name(name)
             if not VALID_OP_NAME.fullmatch(unique):
-                raise ValueError(f"'{unique}' is not a valid node name")
+                raise ValueError(f"'{safe_text(unique)}' is not a valid node name")
             values = dict(attrs) if attrs else {}
             for key, value in op_def.defaults.items():
                 if key not in values:
@@ -441,7 +441,7 @@ class Graph(Collections):
             if isinstance(name, bytes):
                 name = name.decode()
             if not pattern.fullmatch(name):
-                raise ValueError(f"'{name}' is not a valid scope name")
+                raise ValueError(f"'{safe_text(name)}' is not a valid scope name")
             inner = name[:-1] if name[-1] == "/" else self.unique_name(name)
         self._name_stack = inner
         return inner

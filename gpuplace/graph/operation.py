@@ -15,7 +15,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from gpuplace.callers import PACKAGE
-from gpuplace.display import above, notebook_view
+from gpuplace.display import above, notebook_view, safe_text
 from gpuplace.dtypes import DType
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.source_text import source_text
@@ -462,7 +462,7 @@ class Operation:
         self._control_outputs.append(operation)
 
     def __repr__(self) -> str:
-        return f"<tf.Operation '{self.name}' type={self.type}>"
+        return safe_text(f"<tf.Operation '{self.name}' type={self.type}>")
 
     @property
     def node_def(self) -> NodeDef:

@@ -15,6 +15,7 @@ from gpuplace.graph.operation import CLASS_ATTR, Operation
 from gpuplace.graphdef.attr_values import encode_attr
 from gpuplace.graphdef.messages import FunctionDef, GraphDef, NodeDef, VersionDef, text_format
 from gpuplace.shapes import TensorShape
+from gpuplace.writing import write_file
 
 
 def node_def(op: Operation, proto: Any = None) -> Any:
@@ -163,7 +164,7 @@ def write_graph(
         The path of the file, as text.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: the file cannot be written; one that is there already stays as it is.
     """
     message = (
         as_graph_def(graph_or_graph_def) if isinstance(graph_or_graph_def, Graph) else graph_or_graph_def
@@ -175,7 +176,4 @@ def write_graph(
         if as_text
         else message.SerializeToString(deterministic=True)
     )
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(data)
-    os.replace(temporary, path)
-    return str(path)
+    return write_file(path, data)

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplace.device.spec import DeviceSpec
+from gpuplace.display import safe_text
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
@@ -362,7 +363,8 @@ class _Import:
                     if rules() == "2.21":
                         continue
                     raise ValueError(
-                        f"Specified colocation to an op that does not exist during import: {name} in {op.name}"
+                        f"Specified colocation to an op that does not exist during import: {safe_text(name)} in"
+                        f" {op.name}"
                     )
                 if other.device:
                     op._device = other.device

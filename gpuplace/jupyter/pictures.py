@@ -24,6 +24,7 @@ from gpuplace.tables.dependency_trace import TRACES, trace_of
 from gpuplace.tables.palette import Theme, theme_named
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.text import placement_text, summary_text
+from gpuplace.writing import write_file
 
 _ROWS = 12
 
@@ -109,17 +110,18 @@ class Picture:
 
         Raises:
             ValueError: no ending.
+            OSError: the file cannot be written; one that is there already stays as it is.
             LayoutTimeout: it took too long to lay out.
             NoLayoutProgram: neither ``dot`` nor ``graphviz-pure`` is installed.
         """
         target = Path(path)
         form = target.suffix.lower().removeprefix(".")
         if form in ("dot", "gv"):
-            target.write_text(self.dot, encoding="utf-8")
+            write_file(target, self.dot)
         elif form == "svg":
-            target.write_text(f"{self.svg}\n", encoding="utf-8")
+            write_file(target, f"{self.svg}\n")
         elif form:
-            target.write_bytes(render.render(self.dot, form, time_limit_s=self._time_limit_s))
+            write_file(target, render.render(self.dot, form, time_limit_s=self._time_limit_s))
         else:
             raise ValueError(f"{target}: the ending says the format: .svg, .png, .pdf or .dot")
         return target

@@ -41,12 +41,12 @@ __all__ = [
     "PHYSICAL",
     "CAPABILITY",
     "PLAIN",
-    "PLACED_LATER",
     "PREFIX",
     "PROMPT",
     "PROPERTIES",
     "ROW",
     "Rule",
+    "placed_later",
 ]
 
 _NAME_CHARACTERS = r"""[^\s\x00-\x1f\x7f:,;'"`\[\]{}()]"""
@@ -81,7 +81,7 @@ NAME = Chars(rf"{_NAME_CHARACTERS}++")
 SIMPLE_NAME = Chars(r"[A-Za-z0-9._][\w.\\/>-]*+")
 WORD = Chars(r"[A-Za-z_]\w*+")
 OP = Chars(r"[^\s()]++")
-NUMBER = Chars(r"(?:0|[1-9]\d*+)")  # as it is printed: what follows a 0 is something else
+NUMBER = Chars(r"(?:0|[1-9]\d{0,18}+(?!\d))")  # as it is printed: what follows a 0 is something else
 KIND = Chars(r"(?:device:)?[A-Za-z_]\w*+", r"(?:d(?:e(?:v(?:i(?:c(?:e:?)?)?)?)?)?|(?:device:)?[A-Za-z_]\w*+)")
 REST = Chars(r"[^\n]*\S")
 GAP = Chars(r"[ \t]++")
@@ -179,7 +179,7 @@ PHYSICAL = Rule(_PHYSICAL)
 CAPABILITY = re.compile(r",[ \t]+compute[ \t]+capability:[ \t]+(\d+\.\d+)")
 CREATED = re.compile(
     r"(?:Creat(?:ed|ing) TensorFlow device|Created device)[ \t]+\(?(?P<device>/[^\s()]++)"
-    r"(?:[ \t]+with[ \t]+(?P<memory>\d++)[ \t]+MB[ \t]+memory:?)?\)?:?[ \t]*->[ \t]*"
+    r"(?:[ \t]+with[ \t]+(?P<memory>\d{1,19}+)[ \t]+MB[ \t]+memory:?)?\)?:?[ \t]*->[ \t]*"
     r"(?:physical (?:GPU|PluggableDevice)[ \t]+)?\(?"
     rf"(?P<description>{PHYSICAL.pattern}(?:{CAPABILITY.pattern})?)\)?"
 )
@@ -195,9 +195,34 @@ PROPERTIES = re.compile(
 """What follows "Found device": keys of all releases."""
 
 _FILE = r"[^\s\]]++(?:(?<=:\d)|(?<=:\d\d)|(?<=:\d{3})|(?<=:\d{4})|(?<=:\d{5}))"
-_BARE_NAME = r"""[^\s\x00-\x1f\x7f:,;'"`\[\]{}()|]++"""
-PLACED_LATER = re.compile(rf"(?:(?<=\s)|(?<=>:)|(?<=\|)(?={_BARE_NAME}:)){PLACED.pattern}")
-"""A node's line after other text on the same line; a name holds no blanks, and after a bar no other bar."""
+_RUN = re.compile(
+    rf"{_NAME_CHARACTERS}++(?P<rest>{PLACED.pattern.removeprefix(_whole(PLACED.terminals[0]))})?"
+)
+"""All that may be a name at a place, and what follows where that is a node's line; runs do not overlap."""
+_LATER = re.compile(r"(?:(?<=\s)|(?<=>:)|(?<=\|))")
+
+
+def placed_later(text: str, start: int) -> tuple[int, int] | None:
+    """A node's line after other text on the same line: where its name begins and ends. A name holds no blanks.
+
+    Takes time in proportion to the text: what may be a name is looked at once, not at each of its characters.
+
+    Args:
+        text: the line.
+        start: where to begin.
+    """
+    for found in _RUN.finditer(text, start):
+        if found["rest"] is not None:
+            end = found.start("rest")
+            name = _LATER.search(text, found.start(), end)
+            if name is not None and name.start() < end:
+                begin = name.start()
+                if text[begin - 1] == "|":  # after a bar a name holds no other
+                    begin = text.rfind("|", 0, end) + 1
+                return begin, end
+    return None
+
+
 PREFIX = re.compile(
     rf"(?:\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{1,9}}: )?[IWEF] (?P<file>{_FILE})\] ?"
     rf"|[IWEF]\d{{4}} \d\d:\d\d:\d[\d.]{{1,20}} {{1,8}}\d{{1,12}} (?P<file2>{_FILE})\] ?"

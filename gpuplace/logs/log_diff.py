@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpuplace.device.parsed_name import parse_name
-from gpuplace.display import above, notebook_view
+from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.text import counted
 from gpuplace.typing import DataFrame
@@ -63,6 +63,7 @@ class LogDiff:
 
     _repr_mimebundle_ = notebook_view
 
+    @with_safe_text
     def __str__(self) -> str:
         lines = [
             f"{counted(self.same, 'node')} on the same device, {counted(len(self.moves), 'node')} on another"

@@ -21,7 +21,7 @@ import numpy as np
 
 from gpuplace.device.machine import Machine
 from gpuplace.device.parsed_name import parse_name
-from gpuplace.display import above, notebook_view
+from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.logs.log_diff import LogDiff, full_name, log_diff
 from gpuplace.logs.statements import LogNote
 from gpuplace.tables.palette import device_label
@@ -341,6 +341,7 @@ class LoggedNote:
 
     _repr_mimebundle_ = notebook_view
 
+    @with_safe_text
     def __str__(self) -> str:
         told = [
             f"{row.name}{f' ({row.type})' if row.type else ''} -> {row.device}, line {row.line}"

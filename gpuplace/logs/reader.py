@@ -264,13 +264,13 @@ class _Reader:
                 if is_first and len(text) < _LONGEST_HELD and self._is_begun(text, position, file):
                     self.held = (line, position, is_stderr, file)
                     return
-                later = grammar.PLACED_LATER.search(text, position + 1)
-                if later is None or any(later.start() < at < later.end("name") for at in breaks):
+                later = grammar.placed_later(text, position + 1)
+                if later is None or any(later[0] < at < later[1] for at in breaks):
                     break
-                if self._sentence(line, later.start(), is_stderr, file) is None:
+                if self._sentence(line, later[0], is_stderr, file) is None:
                     break
-                yield from line.pieces(done, later.start(), None, False)
-                done = position = later.start()
+                yield from line.pieces(done, later[0], None, False)
+                done = position = later[0]
                 continue
             end, statement = found
             is_first = False

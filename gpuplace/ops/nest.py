@@ -44,11 +44,21 @@ def flatten(structure: Any, opens_slices: bool = False) -> list[Any]:
     Args:
         structure: the structure.
         opens_slices: whether ``IndexedSlices`` are opened too.
+
+    Raises:
+        ValueError: it is nested too deep, or holds itself.
     """
+    try:
+        return _flatten(structure, opens_slices)
+    except RecursionError:
+        raise ValueError("The structure is nested too deep: does a list or dict hold itself?") from None
+
+
+def _flatten(structure: Any, opens_slices: bool) -> list[Any]:
     parts = _parts(structure, opens_slices)
     if parts is None:
         return [structure]
-    return [leaf for part in parts for leaf in flatten(part, opens_slices)]
+    return [leaf for part in parts for leaf in _flatten(part, opens_slices)]
 
 
 def pack_sequence_as(structure: Any, flat: Sequence[Any], opens_slices: bool = False) -> Any:

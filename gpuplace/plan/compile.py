@@ -20,16 +20,22 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from gpuplace.backends.cupy_backend import CupyBackend
 from gpuplace.backends.select import make_backend
 from gpuplace.backends.workers import Workers, process_workers
 from gpuplace.device.gpu_experiments import gpu_experiments
+from gpuplace.errors import ResourceExhaustedError
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.kernels.registry import KernelRegistry
+from gpuplace.memory.allocator_text import oom_message
+from gpuplace.memory.interrupts import accounted
 from gpuplace.memory.process_state import SessionDevices
 from gpuplace.numerics import blas_threads, threads
 from gpuplace.numerics.threads import available_cores
@@ -110,6 +116,7 @@ class PlanMaker:
         self._measured: dict[Signature, Sequence[float]] = {}
         self._transfers = 0
         self._is_closed = False
+        self._codes: weakref.WeakSet[PlanCode] = weakref.WeakSet()
         self._most_lanes = most_lanes
         in_an_op = int(getattr(config, "intra_op_parallelism_threads", 0) or 0)
         threads.configure(in_an_op)
@@ -117,8 +124,10 @@ class PlanMaker:
         self._own_workers = Workers() if getattr(config, "use_per_session_threads", False) else None
 
     def close(self) -> None:
-        """Gives up all constants; threads of its own end."""
+        """Gives up all constants, and cancels what runs; threads of its own end."""
         self._is_closed = True
+        for code in list(self._codes):
+            code.cancel()
         self._constants, self._measured = {}, {}
         self._other_plans.clear()
         self._folder.clear()
@@ -200,7 +209,11 @@ class PlanMaker:
         )
 
     def _code(self, schedule: Schedule, backends: Mapping[str, Any], form: PlanForm) -> PlanCode:
-        return plan_code(schedule, Environment(backends, self._resources, self._constant), form)
+        code = plan_code(schedule, Environment(backends, self._resources, self._constant), form)
+        self._codes.add(code)
+        if form.lane is None and any(backend.memory is not None for backend in backends.values()):
+            code.function = accounted(code.function)
+        return code
 
     def _backends_of(self, schedule: Schedule) -> dict[str, Any]:
         used = {step.device for step in schedule.steps}
@@ -255,6 +268,8 @@ class PlanMaker:
         known = self._constants.get(key)
         if known is not None:
             return known
+        if isinstance(value, np.ndarray) and value.size and not any(value.strides):
+            _check_fits(value, tensor, backend.device)
         if not on_host:
             value = backend.from_host(value)
             if backend.memory is not None:
@@ -288,6 +303,19 @@ class PlanMaker:
             for key in [key for key in self._other_plans if key[0] == signature]:
                 del self._other_plans[key]
             return self._parallel(schedule, self._backends_of(schedule), arrangement, first, PLAIN)
+
+
+def _check_fits(value: Any, tensor: Tensor, device: str) -> None:
+    """A constant that repeats one value is written out in TensorFlow; here it takes no memory, but work on it would.
+
+    Raises:
+        ResourceExhaustedError: it would not fit.
+    """
+    try:
+        np.empty(value.shape, value.dtype)
+    except (MemoryError, ValueError) as error:
+        message = oom_message(value.shape, tensor.dtype.base_dtype, device, "cpu")
+        raise ResourceExhaustedError(None, tensor.op, message) from error
 
 
 class _MeasuringPlan(Plan):

@@ -2,19 +2,21 @@
 
 ::
 
-    def step(give, take, f0):            the calling thread: CPU:0
+    def step(give, take, stopped, f0):   the calling thread: CPU:0
      t0 = take(0)
      t1 = take(1)
+     if stopped: take(-1)
      t0 = k7(t0, t1)
      return [t0]
                                          another thread: GPU:0
-    def step(give, take, f0):
+    def step(give, take, stopped, f0):
+     if stopped: take(-1)
      t0 = k2(f0, c1)
      give(0, t0)
      del t0
 
-When a lane fails the others stop at their next handoff, the step fails with the error of the first node that
-failed in the order of the graph, and the session goes on.
+When a lane fails, or the caller is interrupted (Ctrl-C), the others stop before their next node: the step fails with
+the error of the first node that failed in the order of the graph, and the session goes on.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from typing import Any
 
 from gpuplace.backends.float_errors import restore, silence
 from gpuplace.backends.workers import Workers
+from gpuplace.memory.interrupts import ACCOUNTING
 from gpuplace.plan.codegen.functions import PlanCode
 from gpuplace.plan.executor import Plan
 from gpuplace.plan.schedule.lanes import Arrangement
@@ -42,14 +45,15 @@ class Exchange:
         count: how many there are.
     """
 
-    __slots__ = ("_is_failed", "_locks", "_values")
+    __slots__ = ("_locks", "_values", "stopped")
 
     def __init__(self, count: int) -> None:
         self._values: list[Any] = [None] * count
         self._locks = [threading.Lock() for _ in range(count)]
         for lock in self._locks:
             lock.acquire()
-        self._is_failed = False
+        self.stopped: list[bool] = []
+        """Not empty when all lanes are to stop: ``take`` of anything then ends them."""
 
     def give(self, number: int, value: Any = None) -> None:
         """Hands a value over."""
@@ -58,16 +62,17 @@ class Exchange:
 
     def take(self, number: int) -> Any:
         """Waits for a value; each can be taken once."""
-        self._locks[number].acquire()
-        if self._is_failed:
+        if not self.stopped:
+            self._locks[number].acquire()
+        if self.stopped:
             raise _Stopped
         values = self._values
         value, values[number] = values[number], None
         return value
 
     def fail(self) -> None:
-        """Stops everyone who waits."""
-        self._is_failed = True
+        """Stops everyone, who waits at once, who computes before the next node."""
+        self.stopped.append(True)
         for number in range(len(self._locks)):
             self._open(number)
 
@@ -79,7 +84,7 @@ class Exchange:
         try:
             self._locks[number].release()
         except RuntimeError:  # open already: given before the failure, or opened by it
-            if not self._is_failed:
+            if not self.stopped:
                 raise
 
 
@@ -125,7 +130,7 @@ class ParallelPlan(Plan):
             token = silence()
             try:
                 taken = [feeds[position] for position in self._lane_feeds[lane]]
-                return code.function(*given, exchange.give, exchange.take, *taken)
+                return code.function(*given, exchange.give, exchange.take, exchange.stopped, *taken)
             except _Stopped:
                 return None
             except Exception as error:
@@ -140,15 +145,18 @@ class ParallelPlan(Plan):
 
         pending: list[Any] = []
         try:
-            for lane in range(1, len(self.codes)):
-                pending.append(self._workers.start(run_lane, lane))
-            fetched = run_lane(0)
+            with ACCOUNTING:
+                for lane in range(1, len(self.codes)):
+                    pending.append(self._workers.start(run_lane, lane))
+                fetched = run_lane(0)
+                for future in pending:
+                    future.result()
         except BaseException:  # the caller was interrupted, or no thread could be started
             exchange.fail()
+            for future in pending:  # to the end of the node that each computes
+                future.exception()
             raise
         finally:
-            for future in pending:
-                future.result()
             exchange.clear()
         if failures:
             raise min(failures, key=lambda failure: failure[0])[1]

@@ -41,6 +41,7 @@ from gpuplace.graph.stacks import Pushed, session_stack
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources
 from gpuplace.memory.bfc_allocator import BFCAllocator
+from gpuplace.memory.interrupts import ACCOUNTING
 from gpuplace.memory.process_state import session_devices
 from gpuplace.ops.variables.resource_variables import ResourceVariable
 from gpuplace.ops.variables.variables import RefVariable
@@ -265,7 +266,7 @@ class BaseSession:
         ]
 
     def close(self) -> None:
-        """Gives up the session's variables and plans; what runs in other threads comes to its end, loops at once."""
+        """Gives up the session's variables and plans; what runs in other threads is cancelled before its next node."""
         self._resources.is_closed = True
         with self._lock:
             self._closed = True
@@ -419,7 +420,7 @@ class BaseSession:
             plan = plans.get(key)
             if plan is not None:
                 return plan
-        with self._lock, without_garbage_collection():
+        with self._lock, without_garbage_collection(), ACCOUNTING:
             self._check_open()
             version = self._graph._version
             if not self._placer.place_pruned:

@@ -140,7 +140,10 @@ class FetchStructure:
         self._words = _WORDS_2_21 if release == "2.21" else _WORDS
         self._positions: dict[Tensor, int] = {}
         self._operations: dict[Operation, None] = {}
-        self.build: Build = self._visit(fetches)
+        try:
+            self.build: Build = self._visit(fetches)
+        except RecursionError:
+            raise ValueError("The fetches are nested too deep: does a list or dict hold itself?") from None
         self.tensors: tuple[Tensor, ...] = tuple(self._positions)
         self.operations: tuple[Operation, ...] = tuple(self._operations)
 

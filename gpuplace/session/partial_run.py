@@ -19,6 +19,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from gpuplace.dtypes import resource
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.graph import Graph
@@ -111,13 +113,13 @@ class PartialRuns:
             if state is None:
                 raise self._error("Must run 'setup' before performing partial runs!")
             self._check(state, fetches, feeds)
-            state.known.update(feeds)
+            state.known.update((tensor, _own(value)) for tensor, value in feeds.items())
             state.feeds.difference_update(feeds)
             for tensor in fetches:
                 self._check_computable(state, tensor)
             self._advance(state, run_part)
             state.fetches.difference_update(fetches)
-            found = [state.known[tensor] for tensor in fetches]
+            found = [_own(state.known[tensor]) for tensor in fetches]
             if not state.fetches and not state.feeds:
                 del self._states[handle]
         return found
@@ -182,3 +184,8 @@ class PartialRuns:
             known.update(zip(kept, run_part(kept, list(new), feeds, frozenset(done)), strict=True))
         known.update((tensor, value) for tensor, value in feeds.items())
         done.update(op for op in new if op.type not in VARIABLE_OPS)
+
+
+def _own(value: Any) -> Any:
+    """A value that stays as it is between the calls, whatever the caller does to the array that was fed or fetched."""
+    return value.copy() if isinstance(value, np.ndarray) else value

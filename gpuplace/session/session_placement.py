@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuplace.display import safe_text
 from gpuplace.errors import OpError
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
@@ -187,5 +188,5 @@ class SessionPlacement:
 
 
 def _print(text: str) -> None:
-    sys.stdout.write(text)
+    sys.stdout.write(safe_text(text))
     sys.stdout.flush()

@@ -72,7 +72,7 @@ def _bounds(values: np.ndarray, ladder: Sequence[float]) -> tuple[float, ...]:
         return ()
     low = max(0, int(np.searchsorted(ladder, known.min(), side="right")) - 1)
     high = min(len(ladder) - 1, max(low + 1, int(np.searchsorted(ladder, known.max(), side="right"))))
-    apart = -(-(high - low) // MOST_STEPS)
+    apart = max(-(-(high - low) // MOST_STEPS), 1)  # all are above the ladder
     count = -(-(high - low) // apart)
     first = max(0, high - count * apart)
     return tuple(ladder[min(first + step * apart, len(ladder) - 1)] for step in range(count + 1))

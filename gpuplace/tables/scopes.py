@@ -237,16 +237,21 @@ class ScopeTree:
         return self._structure(scope, *self._structures)
 
     def _structure(self, scope: int, op_type: np.ndarray, known: dict[int, int]) -> int:
-        if scope not in known:
-            parts = [
-                (_stem(self.name(child)), self._structure(child, op_type, known))
-                for child in self.children[scope]
-            ]
-            own = _stem(self.name(scope))
-            for node in self.direct[scope]:
-                last = _stem(self.names[node].rpartition("/")[2])
-                parts.append(("()" if last == own else last, int(op_type[node])))
-            known[scope] = hash(tuple(sorted(parts)))
+        waiting = [scope]
+        while waiting:
+            asked = waiting[-1]
+            if asked in known:
+                waiting.pop()
+            elif unknown := [child for child in self.children[asked] if child not in known]:
+                waiting += unknown
+            else:
+                waiting.pop()
+                parts = [(_stem(self.name(child)), known[child]) for child in self.children[asked]]
+                own = _stem(self.name(asked))
+                for node in self.direct[asked]:
+                    last = _stem(self.names[node].rpartition("/")[2])
+                    parts.append(("()" if last == own else last, int(op_type[node])))
+                known[asked] = hash(tuple(sorted(parts)))
         return known[scope]
 
     def repeats(self, scope: int, op_type: np.ndarray, least: int = 3) -> list[tuple[int, ...]]:

@@ -11,6 +11,7 @@ MatMul  -
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -30,6 +31,11 @@ __all__ = [
 
 _MOST_PADDED = 80
 _LEAST_WIDTH = 8
+MOST_SEARCHING_S = 2
+"""Seconds that a search may take."""
+_LEAST_S = 1e-3
+"""For each text, also when the time is up: what is matched at once still is."""
+_WITHOUT_SPECIALS = re.compile(r"[\w/:, -]*")
 
 _UNITS: tuple[str, ...] = tuple(RULES["units"]["bytes"])
 
@@ -84,13 +90,34 @@ def shortened(text: str, width: int) -> str:
 def searcher(pattern: str) -> Callable[[str], Any]:
     """Search by regular expression; what is not one is searched for as it is.
 
+    All that one searcher does ends after `MOST_SEARCHING_S` seconds: ``(a+)+$`` would take years.
+
     >>> bool(searcher("Mat.*_1")("MatMul_1")), bool(searcher("a[")("a[0]"))
     (True, True)
+
+    Raises:
+        ValueError: by the function that is returned: the time is up.
     """
-    try:
+    if _WITHOUT_SPECIALS.fullmatch(pattern):
         return re.compile(pattern).search
-    except re.error:
+    import regex  # like `re`, with a limit of time
+
+    try:
+        compiled = regex.compile(pattern)
+    except regex.error:
         return re.compile(re.escape(pattern)).search
+    end = time.monotonic() + MOST_SEARCHING_S
+
+    def search(text: str) -> Any:
+        try:
+            return compiled.search(text, timeout=max(end - time.monotonic(), _LEAST_S))
+        except TimeoutError:
+            raise ValueError(
+                f"the search for {pattern!r} takes more than {MOST_SEARCHING_S} seconds: a repetition of repetitions, "
+                "such as (a+)+, can be matched in too many ways; leave one of them out"
+            ) from None
+
+    return search
 
 
 def table_text(

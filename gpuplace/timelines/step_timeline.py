@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.display import above
+from gpuplace.display import above, with_safe_text
 from gpuplace.graph.op_sets import RECEIVES, SENDS, TRANSFERS
 from gpuplace.tables.palette import device_label, device_style
 from gpuplace.tables.scale import time_text
@@ -30,6 +30,7 @@ from gpuplace.typing import DataFrame
 
 MOVING_OPS = TRANSFERS | {"RecvTensor"}
 """Op types of what moves a tensor."""
+_NO_EVENTS = np.zeros(0, dtype=np.int64)
 _MOST_GAPS = 20
 
 
@@ -203,16 +204,28 @@ class StepTimeline:
         share = f", {total / self.total_us:.0%} of the step" if self.total_us else ""
         return f"critical path: {' and '.join(kinds)}, {time_text(total)}{share}"
 
+    @cached_property
+    def _by_lane(self) -> list[np.ndarray]:
+        """For each lane the events other than copies, in their order."""
+        lanes = np.where(self.is_transfer, len(self.lanes), self.lane) if len(self) else _NO_EVENTS
+        order = np.argsort(lanes, kind="stable")
+        return np.split(order, np.searchsorted(lanes[order], np.arange(1, len(self.lanes) + 1)))[:-1]
+
+    @cached_property
+    def _computing(self) -> dict[str, np.ndarray]:
+        """For each device the events that keep it busy: of its streams, where it has any."""
+        kinds: dict[str, dict[str, list[int]]] = {}
+        for number, lane in enumerate(self.lanes):
+            kinds.setdefault(lane.device, {}).setdefault(lane.kind, []).append(number)
+        return {
+            device: np.sort(np.concatenate([_NO_EVENTS, *(self._by_lane[number] for number in numbers)]))
+            for device, lanes in kinds.items()
+            for numbers in [lanes.get("stream") or lanes.get("device", [])]
+        }
+
     def busy(self, device: str) -> np.ndarray:
         """[spans, 2] float64: begin and end of the times in which something other than a copy ran on a device."""
-        kinds = {lane.kind for lane in self.lanes if lane.device == device}
-        counts = [
-            lane.device == device and lane.kind == ("stream" if "stream" in kinds else "device")
-            for lane in self.lanes
-        ]
-        chosen = (
-            np.array(counts or [False])[self.lane] & ~self.is_transfer if len(self) else np.zeros(0, bool)
-        )
+        chosen = self._computing.get(device, _NO_EVENTS)
         spans = np.stack((self.start_us[chosen], self.end_us[chosen]), axis=1)
         if not len(spans):
             return spans
@@ -226,11 +239,17 @@ class StepTimeline:
     def uses(self) -> tuple[DeviceUse, ...]:
         """Every device, CPUs first."""
         found = []
+        counts: dict[str, int] = {}
+        for lane, events in zip(self.lanes, self._by_lane, strict=True):
+            if lane.kind == "device":
+                counts[lane.device] = counts.get(lane.device, 0) + len(events)
+        arriving: dict[str, list[Any]] = {}
+        for copy in self.copies:
+            arriving.setdefault(copy.target, []).append(copy)
         for device in self.devices:
             busy = self.busy(device)
-            here = np.array([lane.device == device and lane.kind == "device" for lane in self.lanes])
-            nodes = int((here[self.lane] & ~self.is_transfer).sum()) if len(self) else 0
-            copies = [copy for copy in self.copies if copy.target == device]
+            nodes = counts.get(device, 0)
+            copies = arriving.get(device, [])
             ends = np.concatenate(([0.0], busy.ravel(), [self.total_us])).reshape(-1, 2)
             total = float((busy[:, 1] - busy[:, 0]).sum())
             found.append(
@@ -338,6 +357,7 @@ class StepTimeline:
     def __repr__(self) -> str:
         return f"<StepTimeline of {self.text}>"
 
+    @with_safe_text
     def __str__(self) -> str:
         timeline_text = above("gpuplace.timelines.text", "timeline_text")
 

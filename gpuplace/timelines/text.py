@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpuplace.display import safe_text
 from gpuplace.tables.palette import device_label
 from gpuplace.tables.scale import time_text
 from gpuplace.tables.text import bytes_text, shortened, table_text
@@ -39,7 +40,7 @@ def timeline_text(timeline: StepTimeline) -> str:
         f"gap: {f'{gap.node}: ' if gap.node else ''}{gap_text(gap)}" for gap in timeline.gaps[:_MOST_GAPS]
     ]
     parts += [f"hint: {hint.text}" for hint in timeline.hints]
-    return "\n".join(parts)
+    return safe_text("\n".join(parts))
 
 
 def gap_text(gap: Gap) -> str:

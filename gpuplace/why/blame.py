@@ -20,7 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gpuplace.display import above, notebook_view
+from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.dtypes import DType
 from gpuplace.placer.placed import Placed
 from gpuplace.typing import DataFrame
@@ -129,6 +129,7 @@ class Blame:
         first = f", first {self.rows[0].rule.value}: {self.rows[0].cause}" if self.rows else ""
         return f"<Blame for {self.nodes:,} of {_counted(self.total)} not on a {self.device_type}: {causes}{first}>"
 
+    @with_safe_text
     def __str__(self) -> str:
         if not self.rows:
             return f"every node is on a {self.device_type}" if self.total else "the graph has no nodes"

@@ -16,7 +16,7 @@ from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from gpuplace.display import above, notebook_view
+from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.placer.placed import Placed
 from gpuplace.progress import track
 from gpuplace.typing import DataFrame, Picture, PictureOptions
@@ -88,6 +88,7 @@ class PlacementDiff:
                 told.append(f"{len(names):,} only {where}")
         return f"<PlacementDiff: {', '.join(told)}>"
 
+    @with_safe_text
     def __str__(self) -> str:
         if not self.moves:
             return "no node moves"

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpuplace.display import above, notebook_view
+from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.typing import DataFrame
 from gpuplace.why.node_text import short_device
 from gpuplace.why.remedy import Remedy
@@ -91,6 +91,7 @@ class Explanation:
         where = short_device(self.device)
         return f"<Explanation of {self.node} ({self.op_type}) on {where}: {self.rule.value}: {self.because}>"
 
+    @with_safe_text
     def __str__(self) -> str:
         rows = [("refused", self.refused)] if self.refused else []
         rows.append(("requested by", self._request_text()))

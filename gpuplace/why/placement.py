@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from gpuplace.display import above, notebook_view
+from gpuplace.display import above, notebook_view, safe_text
 from gpuplace.errors import OpError
 from gpuplace.kernels.listing import DeviceGap, never_on
 from gpuplace.placer.decide import NOWHERE
@@ -235,7 +235,7 @@ class Placement(Placed, Mapping[str, str]):
 
     def log(self, release: str | None = None) -> str:
         """What `log_device_placement` prints: device mapping and a line per node, as `release` writes them."""
-        return log(self, resolve(release or self.release))
+        return safe_text(log(self, resolve(release or self.release)))
 
     def frame(self, table: str = "nodes", *, depth: int | None = None) -> DataFrame:
         """A table of the placement as a pandas ``DataFrame``; see ``jupyter.frames.placement_frames`` for the columns.

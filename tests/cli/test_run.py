@@ -68,7 +68,7 @@ def test_a_traceback_shows_the_script_alone(gpuplace, script):
     result = gpuplace("run", script("def f():\n    return 1 / 0\n\nf()\n"))
     assert result.returncode == 1
     assert result.stderr.splitlines()[0] == "Traceback (most recent call last):"
-    assert 'File "script.py", line 4, in <module>' in result.stderr.splitlines()[1]
+    assert 'script.py", line 4, in <module>' in result.stderr.splitlines()[1]
     assert result.stderr.splitlines()[-1] == "ZeroDivisionError: division by zero"
     assert "gpuplace" not in result.stderr
 

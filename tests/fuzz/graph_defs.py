@@ -28,9 +28,10 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import gpuplace as tf
 from gpuplace.errors import OpError
@@ -183,16 +184,33 @@ class Tally:
         )
 
 
+class Inputs(NamedTuple):
+    """A kind of inputs."""
+
+    case: Callable[[int, int], tuple[Any, Random]]
+    """The input of a case, and what its further choices come from, by seed and number."""
+    attempt: Callable[[Any, Random], tuple[str, ...]]
+    """Reads the input and says how that ended; raises whatever is a finding."""
+    limit: Callable[[Any], float] = lambda source: TIME_LIMIT
+    """Seconds of processor time that an input may take."""
+
+
 def run_case(
-    seed: int, number: int, limit: float = TIME_LIMIT, tally: Tally | None = None
+    seed: int,
+    number: int,
+    limit: float = TIME_LIMIT,
+    tally: Tally | None = None,
+    inputs: Inputs | None = None,
 ) -> dict[str, str] | None:
     """One case under its time limit; None where nothing was found."""
-    source, random = case(seed, number)
+    inputs = inputs or GRAPH_DEFS
+    source, random = inputs.case(seed, number)
+    limit = min(limit, inputs.limit(source))
     started = time.process_time()
     ends: tuple[str, ...] = ("finding",)
     signal.setitimer(signal.ITIMER_PROF, limit)
     try:
-        ends = attempt(source, random)
+        ends = inputs.attempt(source, random)
     except (Exception, TooSlow) as error:
         signal.setitimer(signal.ITIMER_PROF, 0)
         return finding(error)
@@ -214,14 +232,19 @@ def limit_memory(extra: int = MEMORY_LIMIT) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
-def _work(arguments: argparse.Namespace, first: int, counter: mmap.mmap, slot: int, pipe: int) -> None:
+GRAPH_DEFS = Inputs(case, attempt)
+
+
+def _work(
+    arguments: argparse.Namespace, first: int, counter: mmap.mmap, slot: int, pipe: int, inputs: Inputs
+) -> None:
     """Runs every `processes`-th case; the counter says which one is under way."""
     signal.signal(signal.SIGPROF, _alarm)
     limit_memory()
     tally = Tally()
     for done, number in enumerate(range(first, arguments.executions, arguments.processes)):
         struct.pack_into("q", counter, 8 * slot, number)
-        found = run_case(arguments.seed, number, arguments.time_limit, tally)
+        found = run_case(arguments.seed, number, arguments.time_limit, tally, inputs)
         if found is not None:
             _tell(pipe, {"case": number, **found})
         if done % _REPORT_EVERY == 0:
@@ -237,8 +260,9 @@ def _tell(pipe: int, what: dict[str, Any]) -> None:
 class Campaign:
     """Processes that share the cases, and what they found."""
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
+    def __init__(self, arguments: argparse.Namespace, inputs: Inputs = GRAPH_DEFS) -> None:
         self.arguments = arguments
+        self.inputs = inputs
         self.counter = mmap.mmap(-1, 8 * arguments.processes)
         self.found: dict[str, dict[str, Any]] = {}
         self.times: dict[str, int] = {}
@@ -250,7 +274,7 @@ class Campaign:
     def run(self) -> int:
         """Runs all cases; returns how many findings there are."""
         started = time.monotonic()
-        seeds()
+        self.inputs.case(self.arguments.seed, 0)
         running = {self._start(slot, slot): [slot, -1, started] for slot in range(self.arguments.processes)}
         told = started
         while running:
@@ -302,7 +326,7 @@ class Campaign:
         if process:
             return process
         try:
-            _work(self.arguments, first, self.counter, slot, self.write)
+            _work(self.arguments, first, self.counter, slot, self.write, self.inputs)
         except BaseException:
             traceback.print_exc()
             os._exit(1)
@@ -332,7 +356,7 @@ class Campaign:
         if self.arguments.save:
             folder = Path(self.arguments.save)
             folder.mkdir(parents=True, exist_ok=True)
-            source, _ = case(self.arguments.seed, found["case"])
+            source, _ = self.inputs.case(self.arguments.seed, found["case"])
             if isinstance(source, Path):
                 source = next(source.iterdir()) if source.is_dir() else source
                 data, ending = source.read_bytes(), "".join(source.suffixes)
@@ -343,9 +367,13 @@ class Campaign:
 
 def main(argv: list[str] | None = None) -> int:
     """The command line; returns the number of findings."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.fuzz.graph_defs", description=__doc__.split("\n")[0]
-    )
+    parser = command_line("tests.fuzz.graph_defs", str(__doc__))
+    return run(parser.parse_args(argv), GRAPH_DEFS)
+
+
+def command_line(module: str, text: str) -> argparse.ArgumentParser:
+    """The options of a module that runs a campaign."""
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=text.split("\n")[0])
     parser.add_argument("--executions", type=int, default=10_000)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
@@ -355,13 +383,17 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=0, help="end after so long, however far it got")
     parser.add_argument("--save", metavar="FOLDER", help="where the first graph of each finding is written")
     parser.add_argument("--case", type=int, help="run this case only, without limits")
-    arguments = parser.parse_args(argv)
+    return parser
+
+
+def run(arguments: argparse.Namespace, inputs: Inputs) -> int:
+    """A campaign, or one case of it; returns the number of findings, at most 100."""
     if arguments.case is not None:
-        source, random = case(arguments.seed, arguments.case)
+        source, random = inputs.case(arguments.seed, arguments.case)
         print(str(source)[:3000])
-        print("; ".join(attempt(source, random)))
+        print("; ".join(inputs.attempt(source, random)))
         return 0
-    return min(Campaign(arguments).run(), 100)
+    return min(Campaign(arguments, inputs).run(), 100)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ LAYERS: dict[str, set[str]] = {
     "release": set(),
     "progress": set(),
     "typing": set(),
+    "writing": set(),
     "display": {"typing"},
     "errors": {"display", "release", "typing"},
     "shapes": {"display", "errors", "release", "typing"},
@@ -47,7 +48,7 @@ LAYERS["picture"] = LAYERS["logs"] | {"logs"}
 LAYERS["timelines"] = LAYERS["picture"] | {"picture"}
 LAYERS["page"] = LAYERS["timelines"] | {"timelines"}
 LAYERS["jupyter"] = LAYERS["page"] | {"page"}
-TOP = {"__init__", "__main__", "api", "cli", "python", "testing"}
+TOP = {"__init__", "__main__", "api", "cli", "python", "stand_in", "testing"}
 
 # What a class shows or writes by a layer above its own: a method of it imports that layer when it is called.
 UPWARDS: dict[str, set[str]] = {
@@ -103,7 +104,7 @@ OWNERS: dict[str, set[str]] = {
     "pynvml": {"gpuplace.device.local"},
     "cupy": {"gpuplace.backends.cupy_backend", "gpuplace.device.local"},
     "google": {"gpuplace.graphdef"},
-    "tensorboard": {"gpuplace.graphdef", "gpuplace.cli.tensorflow_names"},
+    "tensorboard": {"gpuplace.graphdef", "gpuplace.stand_in.names"},
     "graphviz": {"gpuplace.jupyter"},
     "pandas": {"gpuplace.jupyter"},
     "ipywidgets": {"gpuplace.jupyter"},
@@ -113,6 +114,7 @@ OWNERS: dict[str, set[str]] = {
     "threadpoolctl": {"gpuplace.numerics.blas_threads"},
     "IPython": {"gpuplace.jupyter"},
     "absl": {"gpuplace.api"},
+    "regex": {"gpuplace.ops.text", "gpuplace.tables.text"},
 }
 
 

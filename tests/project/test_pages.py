@@ -81,7 +81,7 @@ def namespaces() -> dict[str, types.ModuleType]:
     """`tf.nn` and the like: modules that programs reach as attributes, and that are TensorFlow's."""
     names = (
         "app bitwise compat dtypes errors flags initializers layers linalg logging losses manip math nn random strings "
-        "summary test train"
+        "summary test train version"
     )
     return {name: getattr(gpuplace, name) for name in names.split()}
 

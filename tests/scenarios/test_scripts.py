@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from gpuplace.cli import tensorflow_names
 from gpuplace.cli.main import main
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.errors import OpError
@@ -23,6 +22,7 @@ from gpuplace.graph.stacks import reset_default_graph
 from gpuplace.kernels.registry import default_catalogue
 from gpuplace.memory.process_state import reset_runtime
 from gpuplace.placer.from_graph import placement_graph_of
+from gpuplace.stand_in import names
 from gpuplace.why.place import place_graph
 from tests.ops.test_graphs_as_tensorflow import rows
 from tests.placer.test_recorded_placements import PREFIX, comparable
@@ -90,7 +90,7 @@ def run_script(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
         except SystemExit as leaving:
             code = leaving.code
         finally:
-            tensorflow_names.uninstall()
+            names.uninstall()
         captured = capsys.readouterr()
         assert not code, captured.err
         return Run(captured.out, [graph for graph in graphs if graph.get_operations()])

@@ -52,6 +52,68 @@ def test_a_constant_is_a_copy_of_an_array(session, make, count):
     assert session.run(tensor).ravel()[0] == 1
 
 
+def mapped(tmp_path):
+    array = np.memmap(tmp_path / "values", np.float32, "w+", shape=(3,))
+    array[:] = 1
+    return array, array
+
+
+def spread(tmp_path):
+    array = ones(1)
+    return np.broadcast_to(array, (3,)), array
+
+
+def watched(tmp_path):
+    array = ones()
+    seen = array.view()
+    seen.flags.writeable = False
+    return seen, array
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda tmp_path: (np.ones((4, 6), np.float32)[::2, ::-3],) * 2,
+        lambda tmp_path: (np.asfortranarray(np.ones((3, 2), np.float32)),) * 2,
+        lambda tmp_path: (np.ones((), np.float32),) * 2,
+        lambda tmp_path: (np.ones(3, bool),) * 2,
+        lambda tmp_path: (np.array([b"1", "1"], object)[::-1],) * 2,
+        lambda tmp_path: (np.array([b"1", b"1"]),) * 2,
+        lambda tmp_path: (np.ones(3, tf.bfloat16.as_numpy_dtype),) * 2,
+        mapped,
+        spread,
+        watched,
+    ],
+    ids="strided fortran scalar bool objects bytes bfloat16 mapped spread read-only".split(),
+)
+def test_arrays_of_every_kind_are_copied(session, tmp_path, make):
+    """By constants, variables, feeds that variables keep, and results of Python functions."""
+    array, memory = make(tmp_path)
+    constant, variable = tf.constant(array), tf.Variable(array)
+    fed = tf.placeholder(constant.dtype, array.shape)
+    stored = tf.Variable(constant)
+    session.run([variable.initializer, stored.initializer])
+    session.run(stored.assign(fed).op, {fed: array})
+    expected = session.run(constant).tolist()
+    memory[...] = b"9" if memory.dtype.kind in "OS" else 0
+    session.run(variable.initializer)
+    for tensor in (constant, variable, stored):
+        assert session.run(tensor).tolist() == expected
+    assert set(np.ravel(expected).tolist()) in ({1}, {b"1"})
+
+
+def test_calls_of_a_partial_run_keep_what_was_fed_and_fetched_as_it_was(session):
+    x, y = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.float32, [3])
+    for fetched in (x, tf.identity(x), x * 1):
+        later = [x + y, fetched + y]
+        handle = session.partial_run_setup([fetched, *later], [x, y])
+        array = ones()
+        found = session.partial_run(handle, fetched, {x: array})
+        array[:] = 99
+        found[:] = 98
+        assert [one.tolist() for one in session.partial_run(handle, later, {y: ones()})] == [[2, 2, 2]] * 2
+
+
 def graph_of(array):
     with tf.Graph().as_default() as graph:
         tf.constant(array, name="array")

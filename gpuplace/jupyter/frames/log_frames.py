@@ -65,11 +65,13 @@ def logged_frame(log: LoggedPlacement, table: str = "nodes") -> pd.DataFrame:
 
 def _nodes(log: LoggedPlacement) -> pd.DataFrame:
     names, types, devices, sessions, lines = _columns(log.rows, 5)
+    # A later session may have moved all of a device's.
+    known = dict.fromkeys([*log.placement_view.devices, *devices])
     return Table(
         {
             "type": category(types),
             "assigned": category(devices),
-            "device": device_category(devices, log.placement_view.devices),
+            "device": device_category(devices, list(known)),
             "scope": scope_category(names),
             "session": pd.array(sessions, dtype="int64"),
             "line": pd.array(lines, dtype="int64"),

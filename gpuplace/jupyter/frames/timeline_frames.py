@@ -54,6 +54,10 @@ def _numbers(values: Iterable[int | None]) -> pd.api.extensions.ExtensionArray:
 def _events(timeline: StepTimeline) -> pd.DataFrame:
     devices = [lane.device for lane in timeline.lanes]
     of_device = category(devices)
+    labels = {
+        label: number for number, label in enumerate(dict.fromkeys(lane.label for lane in timeline.lanes))
+    }
+    label_of = np.array([labels[lane.label] for lane in timeline.lanes], dtype=np.int64)
     thread, nbytes = timeline.thread, timeline.nbytes
     return Table(
         {
@@ -63,8 +67,8 @@ def _events(timeline: StepTimeline) -> pd.DataFrame:
                 np.asarray(of_device.codes)[timeline.lane], categories=of_device.categories
             ),
             "lane": pd.Categorical.from_codes(
-                timeline.lane,
-                categories=pd.Index([lane.label for lane in timeline.lanes], dtype="str"),
+                label_of[timeline.lane],
+                categories=pd.Index(list(labels), dtype="str"),
                 ordered=True,
             ),
             "thread": pd.arrays.IntegerArray(thread.copy(), thread == 0),

@@ -5,10 +5,10 @@ Source: tensorflow/python/ops/control_flow_ops.py, release 1.15.
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from gpuplace.dtypes import leaves
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
@@ -19,7 +19,6 @@ from gpuplace.ops.support import new
 
 __all__ = ["no_op", "group", "tuple", "with_dependencies"]
 
-_TUPLE = (list, builtins.tuple)
 """What nests: this module has a function named ``tuple``."""
 
 
@@ -48,14 +47,6 @@ def _no_outputs(op: Operation) -> Any:
 not_differentiable("NoOp")
 
 
-def _flat(inputs: Any) -> Iterator[Any]:
-    for item in inputs:
-        if isinstance(item, _TUPLE):
-            yield from _flat(item)
-        else:
-            yield item
-
-
 def group(*inputs: Any, **kwargs: Any) -> Operation:
     """Returns an operation that is done when all of ``inputs`` are.
 
@@ -75,7 +66,7 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
     name = kwargs.pop("name", None)
     if kwargs:
         raise ValueError(f"Unknown keyword arguments: {', '.join(kwargs)}")
-    items = list(_flat(inputs))
+    items = list(leaves(inputs))
     with name_scope(name, "group_deps", items) as scope:
         if not items:
             return no_op(name=scope)

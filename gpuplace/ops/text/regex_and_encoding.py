@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from gpuplace.errors import InvalidArgumentError
+from gpuplace.errors import DeadlineExceededError, InvalidArgumentError
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
@@ -153,18 +153,42 @@ def _each(xp: Any, x: Any, function: Callable[[bytes], Any], dtype: Any = object
     return result.reshape(x.shape)
 
 
-def _compiled(pattern: bytes) -> re.Pattern[bytes]:
+def _each_matched(
+    xp: Any, input: Any, pattern: bytes, function: Callable[[Any, bytes, float], Any], dtype: Any = object
+) -> Any:
+    """What a function makes of the compiled pattern, each text, and the seconds that are left.
+
+    RE2 takes time in proportion to the text; where Python's way would take years, the op fails.
+    """
+    import regex  # like `re`, with a limit of time
+
+    shown = pattern.decode(errors="replace")
     try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise InvalidArgumentError.of(
-            f"Invalid pattern: {pattern.decode(errors='replace')}, error: {error}"
+        compiled = regex.compile(pattern)
+    except regex.error as error:
+        raise InvalidArgumentError.of(f"Invalid pattern: {shown}, error: {error}") from None
+    end = time.monotonic() + _MOST_S
+    try:
+        return _each(
+            xp, input, lambda text: function(compiled, text, max(end - time.monotonic(), _LEAST_S)), dtype
+        )
+    except TimeoutError:
+        raise DeadlineExceededError.of(
+            f"Matching took longer than {_MOST_S} seconds: {shown}",
+            hint="a repetition of repetitions, such as (a+)+, can be matched in too many ways: leave one of them out",
         ) from None
 
 
+_MOST_S = 10
+"""Seconds that the matches of one op may take."""
+_LEAST_S = 1e-3
+
+
 def _replaced(xp: Any, input: Any, pattern: bytes, rewrite: bytes, replace_global: bool) -> Any:
-    regex = _compiled(pattern)
-    return _each(xp, input, lambda text: regex.sub(rewrite, text, 0 if replace_global else 1))
+    count = 0 if replace_global else 1
+    return _each_matched(
+        xp, input, pattern, lambda regex, text, left: regex.sub(rewrite, text, count, timeout=left)
+    )
 
 
 @compute("StaticRegexReplace")
@@ -181,14 +205,18 @@ def _regex_replace(xp: Any, input: Any, pattern: Any, rewrite: Any, *, replace_g
 
 @compute("StaticRegexFullMatch")
 def _static_regex_full_match(xp: Any, input: Any, *, pattern: bytes) -> Any:
-    regex = _compiled(pattern)
-    return _each(xp, input, lambda text: regex.fullmatch(text) is not None, bool)
+    return _full_matches(xp, input, pattern)
 
 
 @compute("RegexFullMatch")
 def _regex_full_match(xp: Any, input: Any, pattern: Any) -> Any:
-    regex = _compiled(pattern.item())
-    return _each(xp, input, lambda text: regex.fullmatch(text) is not None, bool)
+    return _full_matches(xp, input, pattern.item())
+
+
+def _full_matches(xp: Any, input: Any, pattern: bytes) -> Any:
+    return _each_matched(
+        xp, input, pattern, lambda regex, text, left: regex.fullmatch(text, timeout=left) is not None, bool
+    )
 
 
 @compute("EncodeBase64")

@@ -31,7 +31,7 @@ from gpuplace.dtypes import resource
 from gpuplace.graph.op_sets import MERGES, SWITCHES
 from gpuplace.plan.codegen.branches import Branches
 from gpuplace.plan.codegen.kernel_calls import CurrentDevice, Environment, KernelCalls, plain_copier
-from gpuplace.plan.codegen.loops import Loops
+from gpuplace.plan.codegen.loops import Loops, stop
 from gpuplace.plan.codegen.pieces import Compiler, Crossings, piece_starts
 from gpuplace.plan.codegen.source import Source
 from gpuplace.plan.codegen.value_names import ValueNames
@@ -41,7 +41,7 @@ from gpuplace.plan.schedule.liveness import Liveness, find_liveness, makes_new_m
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step, retval_name
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class PlanCode:
     """A compiled plan."""
 
@@ -57,11 +57,23 @@ class PlanCode:
     """Line number to the node that errors name, where it is not the step's."""
     texts: Sequence[str]
     """The text of each function."""
+    namespaces: Sequence[dict[str, Any]]
+    """The globals of each function."""
 
     @property
     def source(self) -> str:
         """The text."""
         return "".join(self.texts)
+
+    def cancel(self) -> None:
+        """Makes the next kernel of every call that is under way raise CancelledError, and that of all later ones.
+
+        It takes the kernels' places in the functions' globals, so that nothing has to be asked between kernels.
+        """
+        for namespace in self.namespaces:
+            for name in list(namespace):
+                if name[0] == "k":
+                    namespace[name] = stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +95,8 @@ class PlanForm:
     is_traced: bool = False
     """Whether it calls ``record`` after every step, with position, start in nanoseconds, and outputs."""
     lane: LanePart | None = None
-    """Its part in a plan of several lanes: it calls ``give`` and ``take``, with the number of a handoff."""
+    """Its part in a plan of several lanes: it calls ``give`` and ``take``, with the number of a handoff, and ``take``
+    before every step when there is something in ``stopped``."""
     queues_copies: bool = False
     """Whether copies are queued beside kernels, and waited for where their values are used."""
     stays_on_device: bool = False
@@ -95,7 +108,7 @@ class PlanForm:
         return [
             *(["check"] if self.is_timed else []),
             *(["record"] if self.is_traced else []),
-            *(["give", "take"] if self.lane is not None else []),
+            *(["give", "take", "stopped"] if self.lane is not None else []),
         ]
 
 
@@ -172,7 +185,13 @@ class _Writer:
         function = self._function([*parameters, *(self._names.of[slot] for slot in schedule.feeds)])
         compiler = self._compiler
         return PlanCode(
-            function, compiler.codes, source.owners, source.arguments, source.blamed, compiler.texts
+            function,
+            compiler.codes,
+            source.owners,
+            source.arguments,
+            source.blamed,
+            compiler.texts,
+            compiler.namespaces,
         )
 
     def _begin_function(self) -> None:
@@ -208,6 +227,8 @@ class _Writer:
     def _add_guarded(self, number: int, step: Step) -> None:
         """Adds the lines of a step, in a branch of a conditional below an ``if``."""
         branches, loops = self._branches, self._loops
+        if self._form.lane is not None and self._position(number) >= 0 and not self._kernels.is_silent(step):
+            self._source.emit(None, "if stopped: take(-1)")
         if self._form.is_timed and (position := self._position(number)) >= 0:
             self._source.emit(None, f"check({position})")
         if loops is not None and loops.is_header(step):

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -185,7 +185,7 @@ class Loops:
             self._lower_flags(opened)
         source.emit(None, "while True:")
         source.indent += " "
-        source.namespace["session"], source.namespace["stop"] = self._session, _stop
+        source.namespace["session"], source.namespace["stop"] = self._session, stop
         source.emit(None, "if session.is_closed: stop()")
         self._device.forget()
         if not is_plain:
@@ -404,7 +404,15 @@ class Loops:
             self._names.of[slot], self._branches.guard_of[slot] = caught.name, caught.flag
 
 
-def _stop() -> None:
+def stop(*arguments: Any) -> NoReturn:
+    """What stands for kernels, and ends loops, when the session has been closed.
+
+    Args:
+        arguments: what a kernel would take.
+
+    Raises:
+        CancelledError: always.
+    """
     raise CancelledError.of("Run call was cancelled")
 
 

@@ -120,6 +120,8 @@ class Compiler:
         """The text of every function."""
         self.codes: list[CodeType] = []
         """The code of every function, whose line numbers go on where the last one's ended."""
+        self.namespaces: list[dict[str, Any]] = []
+        """The globals of every function."""
         self._known: dict[str, tuple[str, CodeType]] = {}
         self._line = 1
 
@@ -134,4 +136,5 @@ class Compiler:
         self._line += 1 + len(lines)
         self.texts.append(text)
         self.codes.append(code)
+        self.namespaces.append(namespace)
         return FunctionType(code, namespace, "step")

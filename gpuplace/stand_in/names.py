@@ -6,19 +6,24 @@ A finder at the head of ``sys.meta_path`` answers for ``tensorflow`` and everyth
 - modules that scripts import from TensorFlow's insides (``tensorflow.python.client.device_lib``,
   ``tensorflow.core.framework.graph_pb2``) are the modules of ``MODULES``;
 - ``tensorflow.python.framework.ops`` and its like are modules that hold gpuplace's public names;
-- ``tensorflow.train`` and other namespaces of gpuplace are those namespaces.
+- ``tensorflow.train`` and other namespaces of gpuplace are those namespaces;
+- what lies below a folder ``tensorflow`` beside the script, or elsewhere on the path, is found there
+  (``tensorflow/examples/tutorials/mnist/input_data.py``), unless it is an installed TensorFlow.
 
-Anything else is a ``ModuleNotFoundError`` that says so. ``google.protobuf`` is not touched.
+Anything else is a ``ModuleNotFoundError`` that says so. ``google.protobuf`` is not touched. TensorBoard is told to go
+without TensorFlow, of which it would need more than gpuplace has: it has a stub of what it needs.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -26,6 +31,15 @@ from gpuplace.api.missing import sentence
 from gpuplace.callers import OwnFramesHidden
 
 ROOT = "tensorflow"
+
+WITHOUT_TENSORFLOW = "tensorboard.compat.notf"
+"""Where this module exists, TensorBoard uses its stub; source: tensorboard/compat/__init__.py."""
+
+CHILDREN = str(Path(__file__).resolve().parent / "children")
+"""A folder whose ``tensorflow`` is gpuplace, for the paths of other Python processes."""
+
+_INSTALLED = os.path.join("python", "pywrap_tensorflow.py")
+"""A file that every TensorFlow has."""
 
 GPUPLACE_ITSELF = {"tensorflow", "tensorflow.compat.v1", "tensorflow._api.v1.v1"}
 """Names that are gpuplace itself."""
@@ -141,6 +155,8 @@ class _Loader(Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
+        if module.__name__ == WITHOUT_TENSORFLOW:
+            return
         with OwnFramesHidden(ImportError):
             found = resolve(module.__name__)
         if not hasattr(found, "__path__"):  # without it nothing below the name could be imported
@@ -155,19 +171,52 @@ class Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname.rpartition(".")[0] == "gpuplace" and PathFinder.find_spec(fullname, path, target) is None:
-            with OwnFramesHidden(
-                ImportError
-            ):  # for `from tensorflow import keras` Python looks below the module
+            # For `from tensorflow import keras` Python looks below the module.
+            with OwnFramesHidden(ImportError):
                 raise _missing(fullname)
-        if fullname != ROOT and not fullname.startswith(ROOT + "."):
+        ours = ModuleSpec(fullname, _Loader(), origin="gpuplace", is_package=True)
+        if fullname in (ROOT, WITHOUT_TENSORFLOW):
+            return ours
+        if not fullname.startswith(ROOT + "."):
             return None
-        return ModuleSpec(fullname, _Loader(), origin="gpuplace", is_package=True)
+        try:
+            resolve(fullname)
+        except ModuleNotFoundError:
+            return _on_the_path(fullname) or ours
+        return ours
+
+
+def _on_the_path(fullname: str) -> ModuleSpec | None:
+    """A module of somebody else's below a folder ``tensorflow``; that of an installed TensorFlow is not looked into."""
+    parents = fullname.split(".")[1:-1]
+    roots = [os.path.join(entry, ROOT) for entry in sys.path]
+    folders = [
+        os.path.join(root, *parents)
+        for root in roots
+        if os.path.isdir(root) and not os.path.exists(os.path.join(root, _INSTALLED))
+    ]
+    return PathFinder.find_spec(fullname, folders)
 
 
 def install() -> None:
-    """Puts the finder in front of all others; a second call changes nothing."""
-    if not any(isinstance(finder, Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, Finder())
+    """Puts the finder in front of all others, here and in processes started from now on; again, it changes nothing.
+
+    ``__version__`` of the package becomes that of the release chosen, as scripts ask for it.
+    """
+    if any(isinstance(finder, Finder) for finder in sys.meta_path):
+        return
+    sys.meta_path.insert(0, Finder())
+    if CHILDREN not in sys.path:
+        sys.path.insert(1, CHILDREN)
+    entries = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    if CHILDREN not in entries:
+        os.environ["PYTHONPATH"] = os.pathsep.join([CHILDREN, *entries])
+    package = importlib.import_module("gpuplace")
+    _kept.setdefault("__version__", package.__dict__.pop("__version__"))
+
+
+_kept: dict[str, Any] = {}
+"""What the package has of its own while it stands in for TensorFlow."""
 
 
 def uninstall() -> None:
@@ -175,3 +224,10 @@ def uninstall() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
     for name in [name for name in sys.modules if name == ROOT or name.startswith(ROOT + ".")]:
         del sys.modules[name]
+    sys.modules.pop(WITHOUT_TENSORFLOW, None)
+    sys.path[:] = [entry for entry in sys.path if entry != CHILDREN]
+    entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join(entry for entry in entries if entry != CHILDREN)
+    if not os.environ["PYTHONPATH"]:
+        del os.environ["PYTHONPATH"]
+    importlib.import_module("gpuplace").__dict__.update(_kept)

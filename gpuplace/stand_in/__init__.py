@@ -1,0 +1,1 @@
+"""gpuplace in the place of TensorFlow: for scripts under ``gpuplace run``, and for the processes that they start."""

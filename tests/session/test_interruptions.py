@@ -1,0 +1,134 @@
+"""Ctrl-C and ``Session.close()`` end a step before its next nodes, on one device and on several at once."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import gpuplace as tf
+from gpuplace.numerics.threads import available_cores
+from gpuplace.plan.parallel_plan import ParallelPlan
+
+OPS = 4000
+"""Products of 256 by 256 in a row: far more than anyone waits for."""
+
+
+class Endless:
+    """A step that says when it has begun, and on each device, in a variable, when it has come to its end.
+
+    Args:
+        devices: the devices.
+        fails: whether the last one fails soon.
+    """
+
+    def __init__(self, devices, fails=False):
+        self.begun = threading.Event()
+        with tf.device("/cpu:0"):
+            self.start = tf.py_func(self._begin, [], tf.float32)
+            self.start.set_shape([256, 256])
+        self.ends, assigns = [], []
+        for device in devices:
+            with tf.device(device):
+                end = tf.Variable(0.0, name="end")
+                value = self.start
+                if fails and device == devices[-1]:
+                    value = tf.check_numerics(value / 0.0, "no number")
+                for _ in range(OPS):
+                    value = tf.matmul(value, self.start)
+                with tf.control_dependencies([value]):
+                    assigns.append(end.assign(1.0).op)
+                self.ends.append(end)
+        self.op = tf.group(*assigns)
+        self.short = tf.matmul(self.start, self.start)[0, 0]
+
+    def _begin(self):
+        self.begun.set()
+        return np.eye(256, dtype=np.float32)
+
+
+def plans(session):
+    return [type(plan) for plan in session._plans.values()]
+
+
+CASES = pytest.mark.parametrize(
+    "devices",
+    [
+        ["/gpu:0"],
+        ["/cpu:0"],
+        pytest.param(
+            ["/gpu:0", "/gpu:1"], marks=pytest.mark.skipif(available_cores() < 2, reason="one core: no lanes")
+        ),
+    ],
+    ids="gpu cpu gpus".split(),
+)
+
+
+@CASES
+def test_ctrl_c(devices, monkeypatch):
+    tf.use_machine("2x Tesla K20m")
+    step = Endless(devices)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    session = tf.Session()
+    try:
+        session.run(tf.global_variables_initializer())
+
+        def interrupt():
+            step.begun.wait()
+            os.kill(os.getpid(), signal.SIGINT)
+
+        for _ in range(2):
+            step.begun.clear()
+            helper = threading.Thread(target=interrupt)
+            helper.start()
+            with pytest.raises(KeyboardInterrupt):
+                session.run(step.op)
+            helper.join()
+            assert (ParallelPlan in plans(session)) == (len(devices) > 1)
+            assert session.run(step.ends) == [0.0] * len(devices)
+            assert session.run(step.short) == 1
+    finally:
+        signal.signal(signal.SIGINT, before)
+        session.close()
+
+
+@CASES
+@pytest.mark.parametrize("form", ["run", "callable", "traced"])
+def test_close(devices, form):
+    tf.use_machine("2x Tesla K20m")
+    step = Endless(devices)
+    session = tf.Session()
+    session.run(tf.global_variables_initializer())
+    runs = {
+        "run": lambda: session.run(step.op),
+        "callable": session.make_callable(step.op),
+        "traced": lambda: session.run(
+            step.op, options=tf.RunOptions(trace_level=3), run_metadata=tf.RunMetadata()
+        ),
+    }
+
+    def close():
+        step.begun.wait()
+        session.close()
+
+    helper = threading.Thread(target=close)
+    helper.start()
+    with pytest.raises(tf.errors.CancelledError, match="cancelled"):
+        runs[form]()
+    helper.join()
+    with pytest.raises(RuntimeError, match="Attempted to use a closed Session"):
+        session.run(step.op)
+
+
+@pytest.mark.skipif(available_cores() < 2, reason="one core: no lanes")
+def test_lanes_stop_before_their_next_node_when_one_fails():
+    """Not only where they wait for each other."""
+    tf.use_machine("2x Tesla K20m")
+    step = Endless(["/gpu:0", "/gpu:1"], fails=True)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError, match="no number"):
+            session.run(step.op)
+        assert ParallelPlan in plans(session)
+        assert session.run(step.ends) == [0.0, 0.0]

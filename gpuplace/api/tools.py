@@ -6,6 +6,7 @@ Each loads what it needs when it is called: ``import gpuplace`` loads no noteboo
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from gpuplace.graph.convert import get_default_graph
@@ -43,6 +44,11 @@ def explore(
     machine: MachineLike | None = None,
     config: ConfigLike | None = None,
     release: str | None = None,
+    *,
+    tags: str | Iterable[str] | None = None,
+    signature: str | None = None,
+    function: str | None = None,
+    clear_devices: bool = False,
 ) -> Explorer:
     """The interactive explorer of a graph, session, placement, GraphDef, file or log.
 
@@ -51,12 +57,21 @@ def explore(
         machine: a ``Machine`` or its text; None: the current one.
         config: a ``ConfigProto`` with the settings to begin with.
         release: which TensorFlow to behave as, such as ``"1.15"``; None: the process's, see ``gpuplace.release``.
+        tags: which graph of a SavedModel to begin with, by all its tags; None: that of ``serve``.
+        signature: which signature of a SavedModel or MetaGraphDef to begin with: the nodes that it needs, with the
+            functions that they call inlined; ``""``: the whole graph; None: ``serving_default``, else the first by name
+            (the explorer says which), and the whole graph of what has none.
+        function: name of a function of the graph's library to begin with: its body alone.
+        clear_devices: whether the nodes lose the devices that they ask for.
 
     Returns:
         A widget that a notebook shows.
 
     Raises:
-        OpError: the file cannot be read, or the machine's text is not understood.
+        OpError: the file cannot be read, the machine's text is not understood, or there are no such tags, signature or
+            function.
+        TypeError: ``x`` is nothing of the kind; the sentence says how to get a graph of an object of TensorFlow's.
+        ValueError: ``tags`` or ``signature`` of a graph that has none.
     """
     from gpuplace.jupyter.explorer.explorer import explore as make_explorer
 
@@ -66,7 +81,14 @@ def explore(
         found = log_in_file(x)
         x = x if found is None else found
     return make_explorer(
-        get_default_graph() if x is None else x, machine=machine, config=config, release=release
+        get_default_graph() if x is None else x,
+        machine=machine,
+        config=config,
+        release=release,
+        tags=tags,
+        signature=signature,
+        function=function,
+        clear_devices=clear_devices,
     )
 
 

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from gpuplace.cli.output import render
-from gpuplace.cli.setup import UsageError, config_of, machine_of, release_of
+from gpuplace.cli.setup import UsageError, config_of, machine_of, part_of, release_of
 from gpuplace.logs.log_diff import LogMove
 from gpuplace.logs.logged_placement import (
     LoggedDevice,
@@ -85,9 +85,9 @@ def _compare(found: LoggedPlacement, arguments: argparse.Namespace) -> int:
     machine = machine_of(arguments.machine) if arguments.machine else None
     if machine is None and not found.device_names:
         raise UsageError("the log names no device; give a --machine")
-    differences = found.compare(
-        arguments.against, machine=machine, config=config_of(arguments), release=release_of(arguments)
-    )
+    release = release_of(arguments)
+    graph = part_of(arguments, arguments.against, release)
+    differences = found.compare(graph, machine=machine, config=config_of(arguments), release=release)
     if arguments.format == "table":
         print(differences)
     else:

@@ -36,6 +36,7 @@ _OF_GRAPHS = (
     "soft",
     "tags",
     "signature",
+    "function",
     "clear_devices",
 )
 """Options that say how a graph is read and placed."""
@@ -89,7 +90,7 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
         return log, _log_page(log, arguments)
     release = release_of(arguments)
     machine = machine_of(arguments.machine)
-    placement = placement_of(arguments, machine, release, on_error="keep")
+    placement = placement_of(arguments, machine, release, on_error="keep", shown=True)
     settings = [("machine", str(machine)), ("TensorFlow", release)]
     if placement.soft:
         settings.append(("placed", "softly"))
@@ -153,7 +154,7 @@ def _against(
     if not there and not other_release:
         return None, ""
     other = machine_of(there) if there else machine
-    found = placement_of(arguments, other, other_release or release, on_error="keep")
+    found = placement_of(arguments, other, other_release or release, on_error="keep", shown=True)
     told = [str(other)] if there else []
     if other_release:
         told.append(f"TensorFlow {other_release}")
@@ -206,17 +207,11 @@ def _notebook(arguments: argparse.Namespace, *, is_log: bool = False) -> dict[st
         words.append("config=config")
     elif arguments.soft:
         words.append("config=tf.ConfigProto(allow_soft_placement=True)")
-    chosen = {
-        "tags": arguments.tags,
-        "signature": arguments.signature,
-        "clear_devices": arguments.clear_devices,
-    }
-    chosen = {name: value for name, value in chosen.items() if value}
+    part = {name: getattr(arguments, name) for name in ("tags", "signature", "function")}
+    words += [f"{name}={value!r}" for name, value in part.items() if value is not None]
+    words += ["clear_devices=True"] if arguments.clear_devices else []
     if is_log:
         lines.append(f"tf.explore(tf.parse_log({words[0]}))")
-    elif chosen:
-        words += [f"{name}={value!r}" for name, value in chosen.items()] + ["on_error='keep'"]
-        lines.append(f"tf.explore(tf.place({', '.join(words)}))")
     else:
         lines.append(f"tf.explore({', '.join(words)})")
     source = "\n".join(lines)

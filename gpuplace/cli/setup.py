@@ -9,6 +9,9 @@ from typing import Any
 from gpuplace import release as releases
 from gpuplace.device.machine import Machine, default_machine
 from gpuplace.errors import InvalidArgumentError
+from gpuplace.graphdef.load import load_placement_graph, open_model
+from gpuplace.graphdef.model import Model, Part
+from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.session.place import place as place_graph
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.step_times import measured_us
@@ -56,24 +59,44 @@ def config_of(arguments: argparse.Namespace) -> Any:
     return config
 
 
-def placement_of(arguments: argparse.Namespace, machine: Machine, release: str, on_error: str) -> Placement:
-    """The placement of the graph that the command names."""
+def placement_of(
+    arguments: argparse.Namespace, machine: Machine, release: str, on_error: str, *, shown: bool = False
+) -> Placement:
+    """The placement of the graph that the command names.
+
+    Args:
+        arguments: the command's.
+        machine: where.
+        release: as which TensorFlow.
+        on_error: as for `gpuplace.place`.
+        shown: whether it is for a picture, which of a model shows what it is asked by, where nothing else is named.
+    """
     if not os.path.exists(arguments.graph):
         raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
+    model = open_model(arguments.graph)
+    return place_graph(
+        model,
+        machine=machine,
+        config=config_of(arguments),
+        release=release,
+        on_error=on_error,
+        **_part(arguments, model, shown=shown).options(),
+    )
+
+
+def part_of(arguments: argparse.Namespace, path: str, release: str) -> PlacementGraph:
+    """The part of a graph's file that the command's options name, not placed yet."""
+    model = open_model(path)
+    return load_placement_graph(model, release=release, **_part(arguments, model).options())
+
+
+def _part(arguments: argparse.Namespace, model: Model, *, shown: bool = False) -> Part:
+    choose = model.part_to_show if shown else model.part
     try:
-        return place_graph(
-            arguments.graph,
-            machine=machine,
-            config=config_of(arguments),
-            release=release,
-            on_error=on_error,
-            tags=arguments.tags,
-            signature=arguments.signature,
-            clear_devices=arguments.clear_devices,
+        return choose(
+            arguments.tags, arguments.signature, arguments.function, clear_devices=arguments.clear_devices
         )
     except ValueError as error:
-        if arguments.tags is None and arguments.signature is None:
-            raise
         raise UsageError(str(error)) from None
 
 

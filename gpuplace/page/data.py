@@ -64,6 +64,8 @@ def page_data(
         ValueError: the step holds none of the graph's nodes.
     """
     view = view_of(placement)
+    if view.part:
+        settings = [("graph", view.part), *settings]
     reasons = reasons_of(placement, exact_nodes=exact_nodes)
     return {
         "summary": printable(summary_text(view)),

@@ -41,6 +41,7 @@ def place(
     *,
     tags: str | Iterable[str] | None = None,
     signature: str | None = None,
+    function: str | None = None,
     clear_devices: bool = False,
 ) -> Placement:
     """Says on which device TensorFlow would run every node, and why.
@@ -59,7 +60,9 @@ def place(
         default_local_device: full name of the device that goes before equally good ones.
         tags: which graph of a SavedModel, by all its tags; that of `serve` if None.
         signature: key of a signature of a SavedModel or MetaGraphDef: only the nodes that it needs are placed, with the
-            functions that they call inlined. A session places the whole graph, as is done where this is None.
+            functions that they call inlined. A session places the whole graph, as is done where this is None or `""`.
+        function: name of a function of the graph's library: its body alone is placed, between `_Arg` and `_Retval`
+            nodes, as where it is called and not inlined; what a caller would pin to a device is not pinned.
         clear_devices: whether the nodes lose the devices that they ask for, as with `import_meta_graph`.
 
     Returns:
@@ -67,17 +70,17 @@ def place(
 
     Raises:
         InvalidArgumentError: the graph cannot be placed, or is not sound; TensorFlow's sentence, then facts.
-        NotFoundError: an op is not registered, or there is no such file, tag set or signature.
+        NotFoundError: an op is not registered, or there is no such file, tag set, signature or function.
         DataLossError: the file is not a graph.
         FailedPreconditionError: the machine has no devices.
         InternalError: a device of `assigned` is none, or has no kernel for its node.
-        ValueError: an unknown release, an `on_error` that is neither of the two, `tags` or `signature` for a graph that
-            has none.
+        ValueError: an unknown release, an `on_error` that is neither of the two, `tags`, `signature` or `function` for
+            a graph that has none.
         KeyError: `assigned` names no node of the graph.
     """
     name = releases.resolve(release)
     known = catalogue or default_catalogue(name)
-    choice = _Choice(tags, signature, clear_devices, _inlines_all(config))
+    choice = _Choice(tags, signature, function, clear_devices, _inlines_all(config))
     if (
         isinstance(graph, Placement)
         and graph.release == name
@@ -104,6 +107,7 @@ class _Choice(NamedTuple):
 
     tags: str | Iterable[str] | None
     signature: str | None
+    function: str | None
     clear_devices: bool
     inline_all: bool
 
@@ -119,15 +123,34 @@ def _placement_graph(graph: Any, catalogue: Catalogue, release: str, choice: _Ch
     if not isinstance(graph, Graph | PlacementGraph) and isinstance(inner, Graph | PlacementGraph):
         graph = inner
     if isinstance(graph, Graph | PlacementGraph):
-        if choice.tags is not None or choice.signature is not None:
+        if choice.tags is not None or choice.signature:
             what = type(graph).__name__
             raise ValueError(f"tags and signature choose a part of a SavedModel: this is a {what}")
+        if choice.function:
+            return _placement_graph_of_function(graph, catalogue, release, choice)
         if isinstance(graph, Graph):
             return _lowered(graph, catalogue, releases.rules(release), choice)
         return _without_devices(graph) if choice.clear_devices else graph
     from gpuplace.graphdef.load import load_placement_graph
 
     return load_placement_graph(graph, catalogue, release, **choice._asdict())
+
+
+def _placement_graph_of_function(
+    graph: Graph | PlacementGraph, catalogue: Catalogue, release: str, choice: _Choice
+) -> PlacementGraph:
+    """The body of a function of a graph's library."""
+    from gpuplace.graphdef.load import load_placement_graph
+    from gpuplace.graphdef.model import Model, PlacedPart, library_of
+
+    source = graph.source if isinstance(graph, PlacementGraph) else graph
+    if isinstance(source, PlacedPart):
+        return load_placement_graph(
+            source.model, catalogue, release, **choice._replace(tags=source.part.tags)._asdict()
+        )
+    if not isinstance(source, Graph):
+        raise ValueError("function names a function of a graph's library: this graph keeps none")
+    return load_placement_graph(Model(library_of(source)), catalogue, release, **choice._asdict())
 
 
 def _without_devices(graph: PlacementGraph) -> PlacementGraph:

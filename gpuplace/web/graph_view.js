@@ -1,7 +1,7 @@
 // The picture of a placement and the card that says why. State comes from Python as traits:
 //   svg, selected_box, legend, notes, detail, summary, notice, and what lights.js reads
 // and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text},
-// {type: "fold", how}. Nothing is fetched from anywhere.
+// {type: "fold", how}, {type: "open", id} and {type: "open", function}. Nothing is fetched from anywhere.
 
 import { chip, element, svgElement } from "gpuplace/dom.js";
 import { lightControls } from "gpuplace/lights.js";
@@ -301,6 +301,28 @@ function render({ model, el }) {
           ),
         ]
         : [];
+    const calls = (list) =>
+      list.length
+        ? [
+          element("h4", {}, "Calls"),
+          element(
+            "ul",
+            { class: "gp-code gp-calls" },
+            ...list.map(([attr, name]) =>
+              element(
+                "li",
+                {},
+                attr ? `${attr}: ` : "",
+                element("button", {
+                  type: "button",
+                  title: `Open function ${name}`,
+                  onclick: () => model.send({ type: "open", function: name }),
+                }, name),
+              )
+            ),
+          ),
+        ]
+        : [];
     const attributes = (list) =>
       list.length
         ? [
@@ -341,6 +363,7 @@ function render({ model, el }) {
         ...row("requested", asked),
         ...row("made at", detail.source || null),
       ),
+      ...calls(detail.calls ?? []),
       lights.buttons(),
       element("h4", {}, "Why is this op here?"),
       ...verdict(detail),
@@ -393,7 +416,9 @@ function render({ model, el }) {
   });
   canvas.addEventListener("dblclick", (event) => {
     const group = nodeOf(event) ?? event.target.closest("g.cluster");
-    if (group && !group.classList.contains("op")) toggle(group.id);
+    if (!group) return;
+    if (group.classList.contains("op")) model.send({ type: "open", id: group.id }); // a call shows its function
+    else toggle(group.id);
   });
   canvas.addEventListener(
     "wheel",

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,6 +103,32 @@ def place(
     )
 
 
+def place_function(placement: Placement, name: str) -> Placement:
+    """The body of a function of a placement's graph, placed as the graph was: on the same devices, by the same rules.
+
+    Args:
+        placement: of a graph whose library has the function.
+        name: the function.
+
+    Returns:
+        A `Placement`, partial where nodes cannot be placed.
+
+    Raises:
+        NotFoundError: no such function, or it has attributes that only a call gives it.
+        InvalidArgumentError: the function is not sound.
+        ValueError: the graph keeps no functions.
+    """
+    return place(
+        placement.graph,
+        machine=placement.device_set,
+        config=SimpleNamespace(allow_soft_placement=placement.soft),
+        release=placement.release,
+        on_error="keep",
+        catalogue=placement.placer.catalogue,
+        function=name,
+    )
+
+
 class _Choice(NamedTuple):
     """What of a model is placed."""
 
@@ -145,9 +172,9 @@ def _placement_graph_of_function(
 
     source = graph.source if isinstance(graph, PlacementGraph) else graph
     if isinstance(source, PlacedPart):
-        return load_placement_graph(
-            source.model, catalogue, release, **choice._replace(tags=source.part.tags)._asdict()
-        )
+        cleared = choice.clear_devices or source.part.clear_devices
+        wanted = choice._replace(tags=source.part.tags, clear_devices=cleared)
+        return load_placement_graph(source.model, catalogue, release, **wanted._asdict())
     if not isinstance(source, Graph):
         raise ValueError("function names a function of a graph's library: this graph keeps none")
     return load_placement_graph(Model(library_of(source)), catalogue, release, **choice._asdict())

@@ -88,8 +88,10 @@ def how_to_save(value: Any) -> str:
         return ": give its graph, fn.graph.as_graph_def()"
     if hasattr(value, "as_graph_def"):
         return ": give its GraphDef, graph.as_graph_def()"
-    if hasattr(value, "trainable_weights") or hasattr(value, "trainable_variables"):
-        return f": save it, {_EXPORT}"
     if hasattr(value, "signatures"):
-        return ": give the folder that it was loaded from, or that of tf.saved_model.save"
+        return ": give the folder that it was loaded from"
+    if hasattr(value, "export") and hasattr(value, "trainable_variables"):
+        return f": save it, {_EXPORT}"
+    if hasattr(value, "trainable_variables"):
+        return ": save it with tf.saved_model.save and give the folder"
     return ""

@@ -73,9 +73,9 @@ class Comparison:
         elif isinstance(other, PlacementView | Placement):
             self._set(other, "another placement")
         else:
-            settings = self.what_if.settings
+            now = self.what_if.settings
             other, part = self._like_ours(other)
-            state = WhatIf(other, machine=settings.machine, config=settings.config, **part)
+            state = WhatIf(other, machine=now.machine, config=now.config, **part)
             if state.placement is None:
                 assert state.error is not None
                 raise state.error

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from gpuplace.cli.output import render
-from gpuplace.cli.setup import UsageError, config_of, machine_of, part_of, release_of
+from gpuplace.cli.setup import UsageError, config_of, machine_of, opened, release_of
 from gpuplace.logs.log_diff import LogMove
 from gpuplace.logs.logged_placement import (
     LoggedDevice,
@@ -86,7 +86,10 @@ def _compare(found: LoggedPlacement, arguments: argparse.Namespace) -> int:
     if machine is None and not found.device_names:
         raise UsageError("the log names no device; give a --machine")
     release = release_of(arguments)
-    graph = part_of(arguments, arguments.against, release)
+    from gpuplace.graphdef.load import load_placement_graph
+
+    model, part = opened(arguments, arguments.against)
+    graph = load_placement_graph(model, release=release, **part.options())
     differences = found.compare(graph, machine=machine, config=config_of(arguments), release=release)
     if arguments.format == "table":
         print(differences)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuplace.cli.output import write
-from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, release_of, step_of
+from gpuplace.cli.setup import UsageError, config_of, machine_of, opened, placement_of, release_of, step_of
 from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.logs.graph_or_log import log_in_file
@@ -66,6 +66,8 @@ def explore(arguments: argparse.Namespace) -> int:
     machine_of(arguments.machine)
     release_of(arguments)
     is_log = _log(arguments) is not None
+    if not is_log:
+        opened(arguments, arguments.graph, shown=True)  # what is wrong is told here, not in the notebook
     with tempfile.TemporaryDirectory(prefix="gpuplace-") as folder:
         path = Path(arguments.output or Path(folder) / "explorer.ipynb")
         try:

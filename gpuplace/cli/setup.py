@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpuplace import release as releases
 from gpuplace.device.machine import Machine, default_machine
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graphdef.load import load_placement_graph, open_model
-from gpuplace.graphdef.model import Model, Part
-from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.session.place import place as place_graph
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.step_times import measured_us
 from gpuplace.why.placement import Placement
+
+if TYPE_CHECKING:
+    from gpuplace.graphdef.model import Model, Part
 
 
 class UsageError(Exception):
@@ -73,27 +73,35 @@ def placement_of(
     """
     if not os.path.exists(arguments.graph):
         raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
-    model = open_model(arguments.graph)
+    model, part = opened(arguments, arguments.graph, shown=shown)
     return place_graph(
         model,
         machine=machine,
         config=config_of(arguments),
         release=release,
         on_error=on_error,
-        **_part(arguments, model, shown=shown).options(),
+        **part.options(),
     )
 
 
-def part_of(arguments: argparse.Namespace, path: str, release: str) -> PlacementGraph:
-    """The part of a graph's file that the command's options name, not placed yet."""
+def opened(arguments: argparse.Namespace, path: str, *, shown: bool = False) -> tuple[Model, Part]:
+    """What a graph's file holds, and the part of it that the command's options name.
+
+    Args:
+        arguments: the command's.
+        path: the file.
+        shown: as for `placement_of`.
+
+    Raises:
+        UsageError: the options name a part of what has none.
+        OpError: the file cannot be read, or has no such part.
+    """
+    from gpuplace.graphdef.load import open_model
+
     model = open_model(path)
-    return load_placement_graph(model, release=release, **_part(arguments, model).options())
-
-
-def _part(arguments: argparse.Namespace, model: Model, *, shown: bool = False) -> Part:
     choose = model.part_to_show if shown else model.part
     try:
-        return choose(
+        return model, choose(
             arguments.tags, arguments.signature, arguments.function, clear_devices=arguments.clear_devices
         )
     except ValueError as error:

@@ -44,6 +44,9 @@ SAVED_MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt")
 _SAVED_MODEL = b"\x08\x01\x12"
 """How a SavedModel begins: its schema version, 1, and a MetaGraphDef."""
 
+_MOST_NEARBY = 5
+"""Folders that are named."""
+
 _SHOWN = 500
 """Characters of a parser's complaint."""
 
@@ -168,7 +171,10 @@ def read_file(path: Path) -> tuple[bytes, str, Path]:
             found = [path / name for name in SAVED_MODEL_FILES if (path / name).exists()]
             if not found:
                 raise NotFoundError(
-                    None, None, f"SavedModel file does not exist at: {path}/{{{'|'.join(SAVED_MODEL_FILES)}}}"
+                    None,
+                    None,
+                    f"SavedModel file does not exist at: {path}/{{{'|'.join(SAVED_MODEL_FILES)}}}",
+                    hint=_nearby(path),
                 )
             path = found[0]
         data = read_bytes(path)
@@ -179,6 +185,12 @@ def read_file(path: Path) -> tuple[bytes, str, Path]:
         names = names[: -len(".gz")]
         data = decompressed(data, str(path))
     return data, names, path
+
+
+def _nearby(folder: Path) -> str | None:
+    """What to try where a folder is no SavedModel: those in it, such as the versions of a model that is served."""
+    found = {file.parent.name for name in SAVED_MODEL_FILES for file in folder.glob(f"*/{name}")}
+    return f"the folder holds SavedModels: {', '.join(sorted(found)[:_MOST_NEARBY])}" if found else None
 
 
 def _parse(kind: Any, data: bytes, what: str) -> Any:

@@ -434,7 +434,7 @@ function render({ model, el }) {
     { passive: false },
   );
 
-  // ---- keyboard: arrows move between boxes, Enter selects and unfolds, Space selects, Escape clears
+  // ---- keyboard: arrows move between boxes, Enter selects and unfolds, and on what is selected opens, Space selects, Escape clears
   const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   canvas.addEventListener("keydown", (event) => {
     const group = nodeOf(event);
@@ -443,7 +443,9 @@ function render({ model, el }) {
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       if (event.key === "Enter" && !group.classList.contains("op")) toggle(group.id);
-      else select(group.id);
+      else if (event.key === "Enter" && group.id === model.get("selected_box")) {
+        model.send({ type: "open", id: group.id });
+      } else select(group.id);
     } else if (lights.key(event, () => group.id === model.get("selected_box") || select(group.id))) {
       event.preventDefault();
     } else if (event.key === "Escape") {

@@ -298,6 +298,21 @@ def test_a_report_of_a_model_is_of_what_it_is_asked_by(gpuplace, graph, tmp_path
     assert result.returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("model.h5",), 1, "is an HDF5 file"),
+        (("graph.pbtxt", "--signature", "s"), 2, "signature chooses a part of a SavedModel"),
+        (("graph.pbtxt", "--function", "f"), 1, "Function f is not defined."),
+    ],
+)
+def test_what_cannot_be_explored_starts_no_server(here, monkeypatch, capsys, words, code, message):
+    monkeypatch.setattr(subprocess, "Popen", None)
+    (here / "model.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(50))
+    assert main(["explore", *words, *TWO]) == code
+    assert message in capsys.readouterr().err
+
+
 def test_the_notebook_of_a_part(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder(tmp_path / "net", saved_model("serving_default", "a"))

@@ -186,6 +186,17 @@ def test_other_objects_have_no_way_out():
         gpuplace.place(np.zeros(3))
 
 
+def test_a_folder_of_models_says_so(tmp_path):
+    for name in ("2", "1"):
+        folder(tmp_path / name, saved_model("s"))
+    with pytest.raises(NotFoundError, match="SavedModel file does not exist at") as caught:
+        gpuplace.explore(tmp_path)
+    assert caught.value.hint == "the folder holds SavedModels: 1, 2"
+    with pytest.raises(NotFoundError) as caught:
+        gpuplace.place(folder(tmp_path / "a" / "b" / "c", saved_model()).parent.parent)
+    assert caught.value.hint is None
+
+
 def test_an_empty_model():
     with pytest.raises(InvalidArgumentError, match="holds no MetaGraphDef"):
         gpuplace.explore(type(saved_model())())

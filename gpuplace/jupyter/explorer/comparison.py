@@ -104,9 +104,12 @@ class Comparison:
         if before is not None:
             self.label = f"{label}: {summary_text(view_of(before))}"
 
-    @staticmethod
-    def _words(settings: Settings) -> str:
-        parts = [str(settings.machine), f"release {settings.release}"]
+    def _words(self, settings: Settings) -> str:
+        known = self.what_if.parts
+        parts = [known.label(settings)] if len(known.labels(settings)) > 1 else []
+        parts += [str(settings.machine), f"release {settings.release}"]
+        if settings.clear_devices:
+            parts.append("devices cleared")
         if settings.soft_placement:
             parts.append("soft placement")
         if settings.cuda_visible_devices is not None:

@@ -274,6 +274,7 @@ def test_parts_are_compared(path):
     explorer = tf.explore(path, machine=TWO, signature="a")
     explorer.compare(signature="")
     assert set(explorer.moves.only_before) == {"choose", "go", "saver"}
+    assert explorer._comparison.label.startswith("whole graph, 2x Tesla K40c, release 1.15: 5 nodes")
     explorer.compare(path)
     assert not explorer.moves.only_before and not explorer.moves.only_after
     explorer.signature = ""

@@ -86,7 +86,7 @@ def place(
         isinstance(graph, Placement)
         and graph.release == name
         and graph.placer.catalogue is known
-        and not any(choice)
+        and choice == _Choice(None, None, None, False, False)
     ):
         placer = graph.placer
     else:
@@ -150,11 +150,9 @@ def _placement_graph(graph: Any, catalogue: Catalogue, release: str, choice: _Ch
     if not isinstance(graph, Graph | PlacementGraph) and isinstance(inner, Graph | PlacementGraph):
         graph = inner
     if isinstance(graph, Graph | PlacementGraph):
-        if choice.tags is not None or choice.signature:
-            what = type(graph).__name__
-            raise ValueError(f"tags and signature choose a part of a SavedModel: this is a {what}")
-        if choice.function:
-            return _placement_graph_of_function(graph, catalogue, release, choice)
+        is_whole = choice.signature == "" and not getattr(graph, "part", "")
+        if choice.tags is not None or choice.function or (choice.signature is not None and not is_whole):
+            return _placement_graph_of_part(graph, catalogue, release, choice)
         if isinstance(graph, Graph):
             return _lowered(graph, catalogue, releases.rules(release), choice)
         return _without_devices(graph) if choice.clear_devices else graph
@@ -163,18 +161,22 @@ def _placement_graph(graph: Any, catalogue: Catalogue, release: str, choice: _Ch
     return load_placement_graph(graph, catalogue, release, **choice._asdict())
 
 
-def _placement_graph_of_function(
+def _placement_graph_of_part(
     graph: Graph | PlacementGraph, catalogue: Catalogue, release: str, choice: _Choice
 ) -> PlacementGraph:
-    """The body of a function of a graph's library."""
+    """Another part of the model that a graph was made from; of a graph of ours, the body of one of its functions."""
     from gpuplace.graphdef.load import load_placement_graph
     from gpuplace.graphdef.model import Model, PlacedPart, library_of
 
     source = graph.source if isinstance(graph, PlacementGraph) else graph
     if isinstance(source, PlacedPart):
+        tags = source.part.tags if choice.tags is None else choice.tags
         cleared = choice.clear_devices or source.part.clear_devices
-        wanted = choice._replace(tags=source.part.tags, clear_devices=cleared)
+        wanted = choice._replace(tags=tags, clear_devices=cleared)
         return load_placement_graph(source.model, catalogue, release, **wanted._asdict())
+    if choice.tags is not None or choice.signature:
+        what = type(graph).__name__
+        raise ValueError(f"tags and signature choose a part of a SavedModel: this is a {what}")
     if not isinstance(source, Graph):
         raise ValueError("function names a function of a graph's library: this graph keeps none")
     return load_placement_graph(Model(library_of(source)), catalogue, release, **choice._asdict())

@@ -124,6 +124,28 @@ def test_a_function_of_a_graph_and_of_a_placed_graph():
     assert dict(gpuplace.place(load_placement_graph(graph_def()), TWO, function="outer")) == expected
 
 
+def test_another_part_of_what_is_placed(tmp_path):
+    path = folder(tmp_path, with_tags(saved_model("a", "b"), "gpu", "serve"))
+    placement = gpuplace.place(path, TWO, signature="a")
+    for part in ({"signature": ""}, {"signature": "b"}, {"tags": "serve,gpu"}, {"function": "add"}):
+        expected = gpuplace.place(path, TWO, **part)
+        for known in (placement, placement.graph):
+            found = gpuplace.place(known, TWO, **part)
+            assert dict(found) == dict(expected) and found.graph.part == expected.graph.part
+    with gpuplace.Graph().as_default() as graph:
+        gpuplace.constant(1.0, name="a")
+    for known in (
+        graph,
+        gpuplace.place(graph, TWO),
+        gpuplace.place(graph.as_graph_def(), TWO),
+        graph.as_graph_def(),
+    ):
+        assert list(gpuplace.place(known, TWO, signature="")) == ["a"]
+        assert list(gpuplace.place(known, TWO, function="")) == ["a"]
+    with pytest.raises(ValueError, match="this is a PlacementGraph"):
+        gpuplace.place(gpuplace.place(graph, TWO), TWO, signature="s")
+
+
 def test_bytes_of_a_saved_model():
     data = saved_model("s").SerializeToString(deterministic=True)
     assert list(gpuplace.place(data, TWO, signature="s")) == list(

@@ -135,6 +135,21 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         return self._views.graph.svg
 
     @property
+    def tag_sets(self) -> tuple[str, ...]:
+        """What `tags` can be: one text for each graph of a SavedModel; none for what is no SavedModel."""
+        return self._what_if.parts.tag_sets
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """What `signature` can be beside the whole graph; those that the model has for itself come last."""
+        return self._what_if.parts.signatures(self.tags)
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """What `function` can be: the functions of the graph's library."""
+        return self._what_if.parts.functions(self.tags)
+
+    @property
     def colours(self) -> tuple[str, ...]:
         """What the picture can be coloured by: `time` once there is `run_metadata`, `moved` while comparing."""
         return self._views.colours()

@@ -103,6 +103,7 @@ def test_parts_of_what_has_none():
             tf.explore(source, machine=TWO, signature="s")
         explorer = tf.explore(source, machine=TWO, signature="")
         assert field(explorer, "part") is None and field(explorer, "tags") is None
+        assert explorer.tag_sets == explorer.signatures == explorer.functions == ()
         with pytest.raises(ValueError, match="signature"):
             explorer.signature = "s"
         assert "tf.place" not in explorer.as_python()
@@ -119,6 +120,9 @@ def test_the_picker(path):
         *("signature a", "signature serving_default", "signature __saved_model_init_op"),
         *("function add", "function add_on_gpu_1", "function outer", "function template"),
     ]
+    assert explorer.tag_sets == ("serve", "gpu,serve")
+    assert explorer.signatures == ("a", "serving_default", "__saved_model_init_op")
+    assert explorer.functions == ("add", "add_on_gpu_1", "outer", "template")
     sets(explorer, "part", "whole graph")
     assert nodes(explorer) == WHOLE and explorer.signature == ""
     sets(explorer, "part", "function add")

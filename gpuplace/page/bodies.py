@@ -9,7 +9,7 @@ from collections import deque
 from typing import Any
 
 from gpuplace.errors import OpError
-from gpuplace.session.place import place_function
+from gpuplace.session.called import place_function
 from gpuplace.tables.calls import all_calls
 from gpuplace.why.placement import Placement
 
@@ -24,7 +24,7 @@ MOST_NODES = 10_000
 def bodies_of(
     placement: Any, *, most_bodies: int = MOST_BODIES, most_nodes: int = MOST_NODES
 ) -> dict[str, Placement]:
-    """Function -> its body, placed as the graph was; those that the graph itself calls come first.
+    """Function -> its body, placed as the first node that calls it needs it; those that the graph calls come first.
 
     One that cannot be placed alone, since only a call gives it its attributes, and one for which there is no room are
     left out.
@@ -37,24 +37,28 @@ def bodies_of(
     found: dict[str, Placement] = {}
     if not isinstance(placement, Placement):
         return found
-    waiting = deque(_called(placement))
-    seen = set(waiting)
+    waiting = deque((placement, call, name) for name, call in _called(placement).items())
+    seen = {name for _, _, name in waiting}
     while waiting and len(found) < most_bodies:
-        name = waiting.popleft()
+        outer, call, name = waiting.popleft()
         try:
-            body = place_function(placement, name)
+            body = place_function(outer, name, call)
         except (OpError, ValueError):
             continue
         if len(body) > most_nodes:
             continue
         most_nodes -= len(body)
         found[name] = body
-        new = [other for other in _called(body) if other not in seen]
+        new = {other: by for other, by in _called(body).items() if other not in seen}
         seen.update(new)
-        waiting.extend(new)
+        waiting.extend((body, by, other) for other, by in new.items())
     return found
 
 
-def _called(placement: Placement) -> list[str]:
-    calls = all_calls(placement).values()
-    return list(dict.fromkeys(call.function for of_node in calls for call in of_node))
+def _called(placement: Placement) -> dict[str, str]:
+    """Function -> the first node that calls it."""
+    found: dict[str, str] = {}
+    for node, calls in all_calls(placement).items():
+        for call in calls:
+            found.setdefault(call.function, placement.graph.names[node])
+    return found

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,32 +99,6 @@ def place(
         assigned=assigned,
         default_local_device=default_local_device,
         on_error=on_error,
-    )
-
-
-def place_function(placement: Placement, name: str) -> Placement:
-    """The body of a function of a placement's graph, placed as the graph was: on the same devices, by the same rules.
-
-    Args:
-        placement: of a graph whose library has the function.
-        name: the function.
-
-    Returns:
-        A `Placement`, partial where nodes cannot be placed.
-
-    Raises:
-        NotFoundError: no such function, or it has attributes that only a call gives it.
-        InvalidArgumentError: the function is not sound.
-        ValueError: the graph keeps no functions.
-    """
-    return place(
-        placement.graph,
-        machine=placement.device_set,
-        config=SimpleNamespace(allow_soft_placement=placement.soft),
-        release=placement.release,
-        on_error="keep",
-        catalogue=placement.placer.catalogue,
-        function=name,
     )
 
 

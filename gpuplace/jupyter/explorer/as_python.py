@@ -15,6 +15,7 @@ config = tf.ConfigProto(allow_soft_placement=True, device_count={"GPU": 1})
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,15 @@ __all__ = ["device_rules", "placement_code", "settings_code"]
 LOCAL = "/job:localhost/replica:0/task:0"
 
 
-def settings_code(settings: Settings, parts: Parts | None = None) -> str:
+def settings_code(
+    settings: Settings, parts: Parts | None = None, pins: Mapping[str, Any] | None = None
+) -> str:
     """The program that makes a session with these settings (without its last newline).
 
     Args:
         settings: the settings.
         parts: what of a graph can be chosen; the program places what is chosen, if it is not all there is.
+        pins: what else `gpuplace.place` is to be told.
     """
     lines = ["import os", "", "import gpuplace as tf", ""]
     for name in (DEVICE_ORDER, VISIBLE_DEVICES):
@@ -49,7 +53,7 @@ def settings_code(settings: Settings, parts: Parts | None = None) -> str:
     lines.append(f"tf.set_release({_quoted(settings.release)})")
     lines.append(f"tf.use_machine({_quoted(str(settings.machine))})")
     lines.append(f"config = {config_code(settings)}")
-    options = {} if parts is None else parts.options(settings)
+    options = {} if parts is None else {**parts.options(settings), **(pins or {})}
     if parts is not None and options:
         path = parts.model.path if parts.model is not None else ""
         graph = _quoted(path) if path else "graph"
@@ -144,7 +148,9 @@ def _short(device: str) -> str:
     return parsed.local_name if parsed is not None and device.startswith(f"{LOCAL}/") else device
 
 
-def _literal(value: str | bool) -> str:
+def _literal(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_quoted(key)}: {_literal(item)}' for key, item in value.items())}}}"
     return _quoted(value) if isinstance(value, str) else str(value)
 
 

@@ -183,7 +183,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         """The settings as a program; with a device function that asks for the current placement, if ``devices``."""
         if self._what_if.is_fixed:
             return f"{placement_code(self.placement)}\n"
-        code = settings_code(self._what_if.settings, self._what_if.parts)
+        code = settings_code(self._what_if.settings, self._what_if.parts, self._what_if.pins())
         if devices and self.placement is not None:
             code += f"\n\n{placement_code(self.placement)}"
         return f"{code}\n"
@@ -302,16 +302,16 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
             calls = calls_of(self.placement, view_of(self.placement).index[node])
         if not 0 <= number < len(calls):
             raise ValueError(f"{node!r} calls {counted(len(calls), 'function')} that can be opened")
-        self._open(calls[number].function)
+        self._open(calls[number].function, node)
 
-    def _open(self, function: str) -> None:
+    def _open(self, function: str, node: str) -> None:
         """Opens a function's body from where we are; what cannot be opened is said beside the picker."""
-        known = self._what_if.settings.functions
+        known, calls = self._what_if.settings.functions, self._what_if.settings.calls
+        wanted: dict[str, Any] = {"functions": (*known, function), "calls": (*calls, node)}
         try:
-            if function in known:
-                self._step(lambda: self._what_if.change(function=function))
-            else:
-                self._step(lambda: self._what_if.change(functions=(*known, function)))
+            self._step(
+                lambda: self._what_if.change(**({"function": function} if function in known else wanted))
+            )
         except (OpError, ValueError) as error:
             self._refused = {"part": (f"function {function}", error)}
             self._show_fields()
@@ -371,12 +371,13 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                 case {"type": "toggle", "id": str(box)}:
                     self.toggle(box)
                 case {"type": "open", "function": str(function)}:
-                    self._open(function)
+                    self._open(function, self.selected)
                 case {"type": "open", "id": str(box)}:
                     name = self._name_of_box(box)
-                    calls = calls_of(self.placement, view_of(self.placement).index[name]) if name else []
+                    node = view_of(self.placement).index.get(name) if name else None
+                    calls = [] if node is None else calls_of(self.placement, node)
                     if calls:
-                        self._open(calls[0].function)
+                        self._open(calls[0].function, name)
                 case {"type": "fold", "how": how}:
                     self.opened = () if how == "all" else None
                 case {"type": "find", "text": str(text)}:

@@ -98,7 +98,8 @@ class Parts:
 
         Args:
             settings: the settings until now.
-            wanted: `tags`, `signature`, `function` (one of those that were opened goes back to it) or `functions`.
+            wanted: `tags`, `signature`, `function` (one of those that were opened goes back to it), or `functions` and
+                `calls`.
 
         Raises:
             NotFoundError: no such tags, signature or function.
@@ -112,6 +113,8 @@ class Parts:
             functions = known if name else ()
         elif "functions" not in wanted:
             functions = ()
+        calls = wanted.get("calls", settings.calls if functions[:1] == settings.functions[:1] else ())
+        calls = (*calls, *[""] * len(functions))[: len(functions)]
         if self.model is not None:
             if "signature" not in wanted and tags != settings.tags:
                 there = self.signatures(self.model.part(tags).tags)
@@ -121,7 +124,7 @@ class Parts:
             raise ValueError("tags and signature choose a part of a SavedModel: this is none")
         for name in functions:
             check_function(self.functions(tags), name)
-        return {"tags": tags, "signature": signature or "", "functions": tuple(functions)}
+        return {"tags": tags, "signature": signature or "", "functions": tuple(functions), "calls": calls}
 
     def options(self, settings: Settings) -> dict[str, Any]:
         """The part as keyword arguments of `gpuplace.place`; only what is not as by default."""
@@ -132,8 +135,10 @@ class Parts:
     def text(self, settings: Settings) -> str:
         """The part in words, with what else there is; `""` for a graph that is all there is."""
         if self.model is not None:
-            return self.model.text(Part(*settings.part))
-        return f"function {settings.function}, as a graph of its own" if settings.function else ""
+            found = self.model.text(Part(*settings.part))
+        else:
+            found = f"function {settings.function}, as a graph of its own" if settings.function else ""
+        return f"{found}, as {settings.call} calls it" if settings.call else found
 
     def labels(self, settings: Settings) -> list[str]:
         """The entries of the picker."""

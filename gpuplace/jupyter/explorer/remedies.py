@@ -75,7 +75,9 @@ def _candidates(what_if: WhatIf) -> Iterator[tuple[str, Settings]]:
     """``(label, settings)`` of what is worth a try, the least change first."""
     now, good = what_if.settings, what_if.last_good
     if good is not None and good.part != now.part and not _PARTS.isdisjoint(what_if.blamed):
-        known = {name: getattr(good, name) for name in ("tags", "signature", "functions", "clear_devices")}
+        known = {
+            name: getattr(good, name) for name in ("tags", "signature", "functions", "calls", "clear_devices")
+        }
         yield f"Back to the {what_if.parts.label(good)}", replace(now, **known)
     for name in set(what_if.blamed) - _PARTS:
         default = getattr(Settings(now.machine, now.release), name)

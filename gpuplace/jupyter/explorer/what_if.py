@@ -32,6 +32,7 @@ from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.memory.process_state import current_machine, process_state
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.placer import Placer
+from gpuplace.session.called import pins_of_call, place_called
 from gpuplace.session.place import place
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.text import counted
@@ -41,7 +42,7 @@ from gpuplace.why.placement import Placement
 
 __all__ = ["WhatIf"]
 
-_PARTS = frozenset({"tags", "signature", "function", "functions"})
+_PARTS = frozenset({"tags", "signature", "function", "functions", "calls"})
 """Settings that say what of the graph is placed, one following from the other."""
 
 
@@ -261,13 +262,22 @@ class WhatIf:
         """
         devices, soft, release = settings.device_set(), settings.soft_placement, settings.release
         placer = self._placers.get((release, *settings.part))
+        if placer is not None and settings.call:
+            return place_called(placer, self.attempt(settings.outside()), settings.call)
         if placer is not None:
             return place_again(placer, devices, soft=soft, on_error="keep")
         config = SimpleNamespace(allow_soft_placement=soft)
         options = self.parts.options(settings)
         made = place(self.graph, machine=devices, config=config, release=release, on_error="keep", **options)
         self._placers[(release, *settings.part)] = made.placer
-        return made
+        return self.attempt(settings) if settings.call else made
+
+    def pins(self) -> dict[str, Any]:
+        """What the node from which the function was opened pins to devices, as arguments of `gpuplace.place`."""
+        if self._good is None or not self._good.call:
+            return {}
+        outer = self.attempt(self._good.outside())
+        return pins_of_call(self.placement.graph, outer, self._good.call)
 
     def _place(self) -> None:
         """Asks the placer; what it finds wrong is kept as `error`."""

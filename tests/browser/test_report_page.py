@@ -424,6 +424,13 @@ def test_a_call_opens_the_function_that_it_calls(opened):
     page.go_back()
     expect(trail).to_have_count(0)
     expect(heading).to_contain_text("whole graph of a SavedModel")
+    page.wait_for_selector("html[data-ready=yes]")
+    boxes(page).filter(has_text="choose").focus()
+    page.keyboard.press("Enter")  # selects
+    expect(page.locator(".gp-why h3")).to_have_text("choose")
+    expect(trail).to_have_count(0)
+    page.keyboard.press("Enter")  # opens what is selected
+    expect(trail).to_contain_text("add")
 
 
 def test_a_node_of_a_function_has_an_address(opened):

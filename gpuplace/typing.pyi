@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gpuplace.dtypes import DType
     from gpuplace.graph.operation import Operation, Tensor
     from gpuplace.graphdef import messages
+    from gpuplace.graphdef.model import Model
     from gpuplace.ops.flow.tensor_arrays import TensorArray
     from gpuplace.ops.gradients.indexed_slices import IndexedSlices
     from gpuplace.ops.variables.variables import Variable
@@ -109,8 +110,10 @@ class ConfigLike(Protocol):
 Graph: TypeAlias = "gpuplace.graph.graph.Graph"
 """A graph, for what it is made of: operations, scopes, stacks."""
 
-GraphLike: TypeAlias = "Graph | PlacementGraph | HasGraph | SerializedBy | bytes | str | os.PathLike[str]"
-"""What holds a graph: a `Graph`, a ``GraphDef``, its bytes, a path, a session, a placement."""
+GraphLike: TypeAlias = (
+    "Graph | PlacementGraph | HasGraph | SerializedBy | Model | bytes | str | os.PathLike[str]"
+)
+"""What holds a graph: a `Graph`, a ``GraphDef``, its bytes, a path, an opened model, a session, a placement."""
 
 MachineLike: TypeAlias = "Machine | DeviceSet | str"
 """What names a machine: a `Machine` or its text."""

@@ -6,6 +6,7 @@ Each loads what it needs when it is called: ``import gpuplace`` loads no noteboo
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from gpuplace.callers import OwnFramesHidden
@@ -57,6 +58,10 @@ def explore(
     *,
     soft_placement: bool | None = None,
     visible_devices: VisibleDevices | None = None,
+    tags: str | Iterable[str] | None = None,
+    signature: str | None = None,
+    function: str | None = None,
+    clear_devices: bool = False,
 ) -> Explorer:
     """The interactive explorer of a graph, session, placement, GraphDef, file or log.
 
@@ -68,15 +73,23 @@ def explore(
         soft_placement: whether soft placement is on to begin with; None: what ``config`` says, over which this goes.
         visible_devices: the GPUs of the machine that TensorFlow sees to begin with, as for ``place``: numbers such as
             ``[2, 0]``, or CUDA_VISIBLE_DEVICES, such as ``"2,0"``; None: as the machine has them.
+        tags: which graph of a SavedModel to begin with, by all its tags; None: that of ``serve``.
+        signature: which signature of a SavedModel or MetaGraphDef to begin with: the nodes that it needs, with the
+            functions that they call inlined; ``""``: the whole graph; None: ``serving_default``, else the first by name
+            (the explorer says which), and the whole graph of what has none.
+        function: name of a function of the graph's library to begin with: its body alone.
+        clear_devices: whether the nodes lose the devices that they ask for.
 
     Returns:
         A widget that a notebook shows.
 
     Raises:
-        OpError: the file cannot be read, the machine's text is not understood, or a log is given switches: it is not
-            placed again.
-        TypeError: ``x``, ``machine``, ``soft_placement`` or ``visible_devices`` is nothing of the kind.
-        ValueError: ``visible_devices`` that the machine does not have.
+        OpError: the file cannot be read, the machine's text is not understood, there are no such tags, signature or
+            function, or a log is given switches: it is not placed again.
+        TypeError: ``x``, ``machine``, ``soft_placement`` or ``visible_devices`` is nothing of the kind; of an object of
+            TensorFlow's the sentence says how to get a graph.
+        ValueError: ``tags`` or ``signature`` of a graph that has none, or ``visible_devices`` that the machine does not
+            have.
     """
     from gpuplace.jupyter.explorer.explorer import explore as make_explorer
 
@@ -93,6 +106,10 @@ def explore(
         release=release,
         soft_placement=soft_placement,
         visible_devices=visible_devices,
+        tags=tags,
+        signature=signature,
+        function=function,
+        clear_devices=clear_devices,
     )
 
 

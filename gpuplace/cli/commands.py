@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import difflib
 import os
+import sys
 
 from gpuplace import release as releases
 from gpuplace.cli.output import render, terminal_width
@@ -68,6 +69,8 @@ def place(arguments: argparse.Namespace) -> int:
         return 0
     columns = (*RULES["tables"]["nodes"], "rule", "decided_by")
     rows = [{column: getattr(row, column) for column in columns} for row in node_rows(placement)]
+    if placement.graph.part and arguments.format == "table":
+        print(placement.graph.part, file=sys.stderr)
     if arguments.format == "table" and terminal_width() is not None:
         print(summary_text(placement))
     print(render(rows, arguments.format, columns, limit=arguments.limit, full_names=arguments.full_names))

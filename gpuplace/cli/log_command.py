@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from gpuplace.cli.output import render
-from gpuplace.cli.setup import UsageError, config_of, machine_of, release_of
+from gpuplace.cli.setup import UsageError, config_of, machine_of, opened, release_of
 from gpuplace.graphdef.file_kinds import kind_of
 from gpuplace.graphdef.files import GZIP, decompressed
 from gpuplace.logs.graph_or_log import no_log
@@ -109,9 +109,12 @@ def _compare(found: LoggedPlacement, arguments: argparse.Namespace) -> int:
     machine = machine_of(arguments.machine) if arguments.machine else None
     if machine is None and not found.device_names:
         raise UsageError("the log names no device; give a --machine")
-    differences = found.compare(
-        arguments.against, machine=machine, config=config_of(arguments), release=release_of(arguments)
-    )
+    release = release_of(arguments)
+    from gpuplace.graphdef.load import load_placement_graph
+
+    model, part = opened(arguments, arguments.against)
+    graph = load_placement_graph(model, release=release, **part.options())
+    differences = found.compare(graph, machine=machine, config=config_of(arguments), release=release)
     if arguments.format == "table":
         print(differences)
     else:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuplace.cli.output import save, write
-from gpuplace.cli.setup import UsageError, config_of, machine_of, placement_of, release_of, step_of
+from gpuplace.cli.setup import UsageError, config_of, machine_of, opened, placement_of, release_of, step_of
 from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.logs.graph_or_log import log_in_file
@@ -36,6 +36,7 @@ _OF_GRAPHS = (
     "soft",
     "tags",
     "signature",
+    "function",
     "clear_devices",
 )
 """Options that say how a graph is read and placed."""
@@ -65,6 +66,8 @@ def explore(arguments: argparse.Namespace) -> int:
     machine_of(arguments.machine)
     release_of(arguments)
     is_log = _log(arguments) is not None
+    if not is_log:
+        opened(arguments, arguments.graph, shown=True)  # what is wrong is told here, not in the notebook
     with tempfile.TemporaryDirectory(prefix="gpuplace-") as folder:
         path = Path(arguments.output or Path(folder) / "explorer.ipynb")
         save(json.dumps(_notebook(arguments, is_log=is_log), indent=1), str(path))
@@ -86,7 +89,7 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
         return log, _log_page(log, arguments)
     release = release_of(arguments)
     machine = machine_of(arguments.machine)
-    placement = placement_of(arguments, machine, release, on_error="keep")
+    placement = placement_of(arguments, machine, release, on_error="keep", shown=True)
     settings = [("machine", str(machine)), ("TensorFlow", release)]
     if placement.soft:
         settings.append(("placed", "softly"))
@@ -150,7 +153,7 @@ def _against(
     if not there and not other_release:
         return None, ""
     other = machine_of(there) if there else machine
-    found = placement_of(arguments, other, other_release or release, on_error="keep")
+    found = placement_of(arguments, other, other_release or release, on_error="keep", shown=True)
     told = [str(other)] if there else []
     if other_release:
         told.append(f"TensorFlow {other_release}")
@@ -203,17 +206,11 @@ def _notebook(arguments: argparse.Namespace, *, is_log: bool = False) -> dict[st
         words.append("config=config")
     elif arguments.soft:
         words.append("config=tf.ConfigProto(allow_soft_placement=True)")
-    chosen = {
-        "tags": arguments.tags,
-        "signature": arguments.signature,
-        "clear_devices": arguments.clear_devices,
-    }
-    chosen = {name: value for name, value in chosen.items() if value}
+    part = {name: getattr(arguments, name) for name in ("tags", "signature", "function")}
+    words += [f"{name}={value!r}" for name, value in part.items() if value is not None]
+    words += ["clear_devices=True"] if arguments.clear_devices else []
     if is_log:
         lines.append(f"tf.explore(tf.parse_log({words[0]}))")
-    elif chosen:
-        words += [f"{name}={value!r}" for name, value in chosen.items()] + ["on_error='keep'"]
-        lines.append(f"tf.explore(tf.place({', '.join(words)}))")
     else:
         lines.append(f"tf.explore({', '.join(words)})")
     source = "\n".join(lines)

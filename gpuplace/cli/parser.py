@@ -126,6 +126,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     log.add_argument("--session", type=int, metavar="N", help="only the session of this number, from 0")
     log.add_argument("--against", metavar="GRAPH", help=f"compare with {GRAPH_HELP}")
+    _add_part(log)
     _add_machine(log)
     _add_release(log)
     _add_session_options(log)
@@ -157,7 +158,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_session_options(timeline)
 
     report = _command(commands, "report")
-    _add_graph(report, LOG_HELP)
+    _add_graph(report, LOG_HELP, shown=True)
     report.add_argument(
         "-o", "--output", metavar="FILE", default="report.html", help="default: report.html, here"
     )
@@ -179,7 +180,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_session_options(report)
 
     explore = _command(commands, "explore")
-    _add_graph(explore, LOG_HELP)
+    _add_graph(explore, LOG_HELP, shown=True)
     _add_machine(explore)
     _add_release(explore)
     _add_session_options(explore)
@@ -210,13 +211,26 @@ def _command(
     )
 
 
-def _add_graph(parser: argparse.ArgumentParser, or_else: str = "", option: bool = False) -> None:
+def _add_graph(
+    parser: argparse.ArgumentParser, or_else: str = "", *, option: bool = False, shown: bool = False
+) -> None:
     parser.add_argument("--graph" if option else "graph", metavar="GRAPH", help=GRAPH_HELP + or_else)
+    _add_part(parser, shown=shown)
+
+
+def _add_part(parser: argparse.ArgumentParser, *, shown: bool = False) -> None:
+    """What of a model is placed; where it is shown, that is what the model is asked by, if nothing is named."""
+    default = "serving_default, else the first by name; '' is the whole graph" if shown else "the whole graph"
     parser.add_argument(
         "--tags", metavar="TAGS", help="tags of the graph in a SavedModel, such as serve,gpu; default: serve"
     )
     parser.add_argument(
-        "--signature", metavar="KEY", help="place only what this signature of the model needs"
+        "--signature",
+        metavar="KEY",
+        help=f"place only what this signature of the model needs; default: {default}",
+    )
+    parser.add_argument(
+        "--function", metavar="NAME", help="place only the body of this function of the graph's library"
     )
     parser.add_argument(
         "--clear-devices", action="store_true", help="ignore the devices that the nodes ask for"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpuplace import release as releases
 from gpuplace.device.machine import Machine, default_machine
@@ -13,6 +13,9 @@ from gpuplace.session.place import SOFT_OPTION, place_for
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.step_times import measured_us
 from gpuplace.why.placement import Placement
+
+if TYPE_CHECKING:
+    from gpuplace.graphdef.model import Model, Part
 
 
 class UsageError(Exception):
@@ -56,25 +59,53 @@ def config_of(arguments: argparse.Namespace) -> Any:
     return config
 
 
-def placement_of(arguments: argparse.Namespace, machine: Machine, release: str, on_error: str) -> Placement:
-    """The placement of the graph that the command names."""
+def placement_of(
+    arguments: argparse.Namespace, machine: Machine, release: str, on_error: str, *, shown: bool = False
+) -> Placement:
+    """The placement of the graph that the command names.
+
+    Args:
+        arguments: the command's.
+        machine: where.
+        release: as which TensorFlow.
+        on_error: as for `gpuplace.place`.
+        shown: whether it is for a picture, which of a model shows what it is asked by, where nothing else is named.
+    """
     if not os.path.exists(arguments.graph):
         raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
+    model, part = opened(arguments, arguments.graph, shown=shown)
+    return place_for(
+        SOFT_OPTION,
+        model,
+        machine=machine,
+        config=config_of(arguments),
+        release=release,
+        on_error=on_error,
+        **part.options(),
+    )
+
+
+def opened(arguments: argparse.Namespace, path: str, *, shown: bool = False) -> tuple[Model, Part]:
+    """What a graph's file holds, and the part of it that the command's options name.
+
+    Args:
+        arguments: the command's.
+        path: the file.
+        shown: as for `placement_of`.
+
+    Raises:
+        UsageError: the options name a part of what has none.
+        OpError: the file cannot be read, or has no such part.
+    """
+    from gpuplace.graphdef.load import open_model
+
+    model = open_model(path)
+    choose = model.part_to_show if shown else model.part
     try:
-        return place_for(
-            SOFT_OPTION,
-            arguments.graph,
-            machine=machine,
-            config=config_of(arguments),
-            release=release,
-            on_error=on_error,
-            tags=arguments.tags,
-            signature=arguments.signature,
-            clear_devices=arguments.clear_devices,
+        return model, choose(
+            arguments.tags, arguments.signature, arguments.function, clear_devices=arguments.clear_devices
         )
     except ValueError as error:
-        if arguments.tags is None and arguments.signature is None:
-            raise
         raise UsageError(str(error)) from None
 
 

@@ -16,7 +16,7 @@ from gpuplace.tracing.chrome_timeline import Timeline
 
 __all__ = ["timeline"]
 
-_OF_GRAPHS = ("machine", "release", "config", "soft", "tags", "signature", "clear_devices")
+_OF_GRAPHS = ("machine", "release", "config", "soft", "tags", "signature", "function", "clear_devices")
 """Options that say how a graph is read and placed."""
 
 

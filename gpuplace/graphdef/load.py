@@ -24,14 +24,14 @@ from gpuplace.graphdef.files import MAX_BYTES, decompressed, file_error, read_by
 from gpuplace.graphdef.functions import function_bodies, functions_by_name
 from gpuplace.graphdef.messages import (
     DecodeError,
-    EncodeError,
     GraphDef,
     Message,
     MetaGraphDef,
     SavedModel,
     text_format,
 )
-from gpuplace.graphdef.saved_model import choose_meta_graph, signature_graph, without_devices
+from gpuplace.graphdef.model import Model, Part, PlacedPart
+from gpuplace.graphdef.other_formats import check_format, how_to_save
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.lowering import lower
 from gpuplace.placer.node_facts import declared_types
@@ -42,8 +42,34 @@ from gpuplace.shapes import TensorShape
 
 SAVED_MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt")
 
+_SAVED_MODEL = b"\x08\x01\x12"
+"""How a SavedModel begins: its schema version, 1, and a MetaGraphDef."""
+
+_MOST_NEARBY = 5
+"""Folders that are named."""
+
 _SHOWN = 500
 """Characters of a parser's complaint."""
+
+
+def open_model(source: Any) -> Model:
+    """What a message, bytes, file or SavedModel folder holds, with all its parts.
+
+    Args:
+        source: ``GraphDef``, ``MetaGraphDef`` or ``SavedModel`` message (TensorFlow's own too), serialised
+            bytes, or a path; a `Model` is given back as it is.
+
+    Raises:
+        NotFoundError: no such file, or a folder without a SavedModel.
+        PermissionDeniedError, FailedPreconditionError: the file cannot be read.
+        ResourceExhaustedError: more than a message can hold, or compressed out of all proportion.
+        DataLossError: the content is no such message: truncated, corrupt, or something else.
+        TypeError: ``source`` is nothing of the kind.
+    """
+    try:
+        return _opened(source)
+    except MemoryError:
+        raise _out_of_memory() from None
 
 
 def load_graph_def(
@@ -51,85 +77,71 @@ def load_graph_def(
     *,
     tags: str | Iterable[str] | None = None,
     signature: str | None = None,
+    function: str | None = None,
     clear_devices: bool = False,
+    catalogue: Catalogue | None = None,
 ) -> Any:
     """The ``GraphDef`` in a message, bytes, file or SavedModel folder.
 
     Args:
-        source: ``GraphDef``, ``MetaGraphDef`` or ``SavedModel`` message (TensorFlow's own too), serialised
-            bytes, or a path.
+        source: as for ``open_model``.
         tags: which MetaGraphDef of a SavedModel, by all its tags; None: that of ``serve``.
-        signature: key of a signature: only what it needs, its calls marked to be inlined; None: the whole graph.
+        signature: key of a signature: only what it needs, its calls marked to be inlined; None or ``""``: the whole
+            graph.
+        function: name of a function of the library: its body alone, between ``_Arg`` and ``_Retval`` nodes, its calls
+            marked to be inlined; None or ``""``: none.
         clear_devices: whether the nodes lose the devices that they ask for.
+        catalogue: the ops, which ``function`` needs; the process's release's if None.
 
     Returns:
         A ``GraphDef``.
 
     Raises:
-        NotFoundError: no such file, no such tags or signature, or a folder without a SavedModel.
-        PermissionDeniedError, FailedPreconditionError: the file cannot be read.
-        ResourceExhaustedError: more than a message can hold, or compressed out of all proportion.
-        DataLossError: the content is no such message: truncated, corrupt, or something else.
-        TypeError: ``source`` is nothing of the kind.
+        NotFoundError: no such file, no such tags, signature or function, or a folder without a SavedModel.
+        InvalidArgumentError: the signature or the function is not sound.
         ValueError: ``tags`` or ``signature`` for what has none.
+        Other errors: as for ``open_model``.
     """
+    model = open_model(source)
+    return _graph_def(
+        model,
+        model.part(tags, signature, function, clear_devices=clear_devices),
+        catalogue or default_catalogue(),
+    )
+
+
+def _graph_def(model: Model, part: Part, catalogue: Catalogue) -> Any:
     try:
-        return _chosen(_message(source), tags, signature, clear_devices=clear_devices)
+        return model.graph_def(part, catalogue)
     except MemoryError:
-        raise ResourceExhaustedError.of(
-            "Out of memory while reading a graph", hint="is it a graph at all?"
-        ) from None
+        raise _out_of_memory() from None
 
 
-def _chosen(
-    message: Any, tags: str | Iterable[str] | None, signature: str | None, *, clear_devices: bool
-) -> Any:
-    kind = message.DESCRIPTOR.name
-    if kind == "SavedModel":
-        message = choose_meta_graph(message, tags)
-    elif tags is not None:
-        raise ValueError(f"tags choose a MetaGraphDef of a SavedModel: this is a {kind}")
-    if signature is None:
-        graph_def = _graph_of(message)
-    elif kind == "GraphDef":
-        raise ValueError("signature chooses a part of a SavedModel or a MetaGraphDef: this is a GraphDef")
-    else:
-        graph_def = signature_graph(_own(message, MetaGraphDef), signature)
-    return without_devices(graph_def) if clear_devices else graph_def
+def _out_of_memory() -> ResourceExhaustedError:
+    return ResourceExhaustedError.of("Out of memory while reading a graph", hint="is it a graph at all?")
 
 
-def _message(source: Any) -> Any:
-    """The message that ``source`` is or holds."""
+def _opened(source: Any) -> Model:
+    """The model that ``source`` is or holds."""
+    if isinstance(source, Model):
+        return source
     if isinstance(source, Message):
         if source.DESCRIPTOR.name not in ("GraphDef", "MetaGraphDef", "SavedModel"):
             name = source.DESCRIPTOR.name
             raise TypeError(f"Expected a GraphDef, MetaGraphDef or SavedModel message, not {name}")
-        return source
+        return Model(source)
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return _parse(GraphDef, bytes(source), "the given bytes")
+        data = bytes(source)
+        return Model(_parse(_binary_kind(data, GraphDef), data, "the given bytes"))
     if isinstance(source, (str, os.PathLike)):
         return _load_path(Path(source))
-    raise TypeError(f"Expected a Graph, GraphDef, bytes or a path, not {type(source).__name__}")
+    raise TypeError(
+        f"Expected a Graph, GraphDef, bytes or a path, not {type(source).__name__}{how_to_save(source)}"
+    )
 
 
-def _graph_of(message: Any) -> Any:
-    return _own(message.graph_def if message.DESCRIPTOR.name == "MetaGraphDef" else message, GraphDef)
-
-
-def _own(message: Any, kind: Any) -> Any:
-    """A message of somebody else's class as one of ours."""
-    if isinstance(message, kind):
-        return message
-    try:
-        return kind.FromString(message.SerializeToString())
-    except (DecodeError, EncodeError) as error:
-        raise DataLossError.of(
-            f"Can't copy the given {kind.DESCRIPTOR.name}", facts={"because": str(error)}
-        ) from None
-
-
-def _load_path(path: Path) -> Any:
-    data, names, path = read_file(path)
+def _load_path(given: Path) -> Model:
+    data, names, path = read_file(given)
     other = kind_of(path, data)
     if other is not None:
         raise DataLossError.of(f"{path} is {other.what}, not a graph", hint=other.advice)
@@ -143,7 +155,14 @@ def _load_path(path: Path) -> Any:
     elif names.endswith(".meta"):
         kind = MetaGraphDef
     as_text = names.endswith((".pbtxt", ".txt", ".prototxt"))
-    return (_parse_text if as_text else _parse)(kind, data, str(path))
+    if as_text:
+        return Model(_parse_text(kind, data, str(path)), path.name, str(given))
+    return Model(_parse(_binary_kind(data, kind), data, str(path)), path.name, str(given))
+
+
+def _binary_kind(data: bytes, kind: Any) -> Any:
+    """The message that data are: a SavedModel begins with its version, where a GraphDef has a node."""
+    return SavedModel if kind is GraphDef and data.startswith(_SAVED_MODEL) else kind
 
 
 def read_file(path: Path) -> tuple[bytes, str, Path]:
@@ -175,6 +194,7 @@ def read_file(path: Path) -> tuple[bytes, str, Path]:
 def _parse(kind: Any, data: bytes, what: str) -> Any:
     if len(data) > MAX_BYTES:
         raise too_large(what, f"{len(data)} bytes")
+    check_format(data, what)
     message = kind()
     try:
         message.ParseFromString(data)
@@ -239,6 +259,7 @@ def load_placement_graph(
     *,
     tags: str | Iterable[str] | None = None,
     signature: str | None = None,
+    function: str | None = None,
     clear_devices: bool = False,
     inline_all: bool = False,
 ) -> PlacementGraph:
@@ -248,15 +269,17 @@ def load_placement_graph(
         source: as for ``load_graph_def``.
         catalogue: where signatures are looked up; that of ``release`` if None.
         release: see ``gpuplace.release``.
-        tags, signature, clear_devices: as for ``load_graph_def``.
+        tags, signature, function, clear_devices: as for ``load_graph_def``.
         inline_all: whether all calls are inlined, as ``do_function_inlining`` wants it.
 
     Raises:
         InvalidArgumentError: the graph is invalid: a name twice, an unknown input, an attribute of no known type.
         Other errors: as for ``load_graph_def``.
     """
-    graph_def = load_graph_def(source, tags=tags, signature=signature, clear_devices=clear_devices)
     catalogue = catalogue or default_catalogue(release)
+    model = open_model(source)
+    part = model.part(tags, signature, function, clear_devices=clear_devices)
+    graph_def = _graph_def(model, part, catalogue)
     library = functions_by_name(graph_def.library.function, catalogue.ops)
     functions = {name: decode_op_def(function.signature) for name, function in library.items()}
     builder = PlacementGraphBuilder(catalogue)
@@ -268,6 +291,8 @@ def load_placement_graph(
         functions=functions,
         node_attrs=lambda index: readable_attrs(nodes[index].attr),
         tensor_info=_TensorInfos(nodes, catalogue, functions),
+        source=PlacedPart(model, part),
+        part=model.text(part),
     )
     return lower(graph, function_bodies(library), catalogue, rules(release), inline_all=inline_all)
 

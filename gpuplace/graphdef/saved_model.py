@@ -19,11 +19,16 @@ from typing import Any
 from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.graph.op_sets import CALL_OPS
 from gpuplace.graphdef.messages import GraphDef
+from gpuplace.placer.lowering.bodies import CALL_ATTR
 
 SERVE = "serve"
 """The tag of what is there to be served, chosen where nobody says otherwise."""
 
-_INLINE_ATTR = "_lower_as_multi_device_function"
+SERVING = "serving_default"
+"""The signature that a model is asked by where nobody names one."""
+
+_OWN_SIGNATURES = ("__saved_model_init_op", "__saved_model_train_op")
+"""The signatures that a model has for itself: to set it up, and to train it."""
 
 
 def choose_meta_graph(model: Any, tags: str | Iterable[str] | None) -> Any:
@@ -65,6 +70,37 @@ def tag_set(tags: str | Iterable[str]) -> set[str]:
     return {part.strip() for part in parts if part.strip()}
 
 
+def tags_text(meta_graph: Any) -> str:
+    """The tags of a MetaGraphDef, sorted, with commas between them."""
+    return ",".join(sorted(set(meta_graph.meta_info_def.tags)))
+
+
+def signature_keys(meta_graph: Any) -> tuple[str, ...]:
+    """The keys of a MetaGraphDef's signatures, sorted; those that the model has for itself come last."""
+    return tuple(sorted(meta_graph.signature_def, key=lambda key: (is_own_signature(key), key)))
+
+
+def is_own_signature(key: str) -> bool:
+    """Whether a signature is one that a model has for itself, and nobody asks it by."""
+    return key in _OWN_SIGNATURES
+
+
+def serving_signature(meta_graph: Any) -> str:
+    """The signature that a model is asked by where nobody names one: `serving_default`, else the first by name.
+
+    Those that the model has for itself do not count: `""` where there are no others.
+    """
+    keys = [key for key in signature_keys(meta_graph) if not is_own_signature(key)]
+    return SERVING if SERVING in keys else keys[0] if keys else ""
+
+
+def check_signature(meta_graph: Any, key: str) -> None:
+    """NotFoundError, which lists those that there are, if a MetaGraphDef has no signature of this key."""
+    if key not in meta_graph.signature_def:
+        listed = ", ".join(sorted(meta_graph.signature_def)) or "none"
+        raise NotFoundError.of(f'Could not find signature "{key}". Please choose from: {listed}')
+
+
 def signature_graph(meta_graph: Any, key: str) -> Any:
     """What a signature's outputs need, as a `GraphDef` whose calls are to be inlined.
 
@@ -76,11 +112,8 @@ def signature_graph(meta_graph: Any, key: str) -> Any:
         NotFoundError: no such signature.
         InvalidArgumentError: the signature names a node that the graph does not have.
     """
-    signatures = meta_graph.signature_def
-    if key not in signatures:
-        listed = ", ".join(sorted(signatures)) or "none"
-        raise NotFoundError.of(f'Could not find signature "{key}". Please choose from: {listed}')
-    signature = signatures[key]
+    check_signature(meta_graph, key)
+    signature = meta_graph.signature_def[key]
     infos = [*signature.outputs.values(), *signature.inputs.values()]
     roots = [name.partition(":")[0] for info in infos for name in _tensor_names(info)]
     source = meta_graph.graph_def
@@ -100,10 +133,15 @@ def signature_graph(meta_graph: Any, key: str) -> Any:
     made.versions.CopyFrom(source.versions)
     made.library.CopyFrom(source.library)
     made.node.extend(node for node in source.node if node.name in kept)
-    for node in _all_nodes(made):
+    return with_calls_inlined(made)
+
+
+def with_calls_inlined(graph_def: Any) -> Any:
+    """The same message, with all calls in it and in its functions marked to be inlined."""
+    for node in _all_nodes(graph_def):
         if node.op in CALL_OPS:
-            node.attr[_INLINE_ATTR].b = True
-    return made
+            node.attr[CALL_ATTR].b = True
+    return graph_def
 
 
 def without_devices(graph_def: Any) -> Any:

@@ -29,6 +29,7 @@ from gpuplace.device.machine import Machine
 from gpuplace.device.visible import VISIBLE_DEVICES
 from gpuplace.errors import InvalidArgumentError, OpError
 from gpuplace.graph.convert import get_default_graph
+from gpuplace.graphdef.load import open_model
 from gpuplace.jupyter.cell_run import run_body, with_traceback_of
 from gpuplace.jupyter.placement_page import PlacementPage
 from gpuplace.memory.process_state import current_machine
@@ -41,6 +42,8 @@ from gpuplace.why.placement import Placement
 _COUNTS = ("1x", "2x", "4x", "8x")
 _FILES = (".pb", ".pbtxt")
 _THEMES = ("light", "dark")
+_PARTS = ("tags", "signature", "function", "clear_devices")
+"""Options that say what of a graph is placed."""
 
 
 @magics_class
@@ -58,6 +61,17 @@ class PlacementMagics(Magics):
         help='such as "4x Tesla K20m", "2 CPU, 1x V100 + 2x K40c" or cpu; the process\'s machine by default',
     )
     @argument("--release", "-r", choices=RELEASES, help="which TensorFlow to behave like")
+    @argument("--tags", metavar="TAGS", help="tags of the graph in a SavedModel, such as serve,gpu")
+    @argument(
+        "--signature",
+        metavar="KEY",
+        help="place only what this signature of a model needs; default: serving_default, else the first by name; "
+        "'' is the whole graph",
+    )
+    @argument(
+        "--function", metavar="NAME", help="place only the body of this function of the graph's library"
+    )
+    @argument("--clear-devices", action="store_true", help="ignore the devices that the nodes ask for")
     @argument("--soft", "-s", action="store_true", help="allow soft placement (allow_soft_placement)")
     @argument(
         "--visible-devices", metavar="IDS", help="CUDA_VISIBLE_DEVICES while the cell runs, such as 2,0"
@@ -140,8 +154,9 @@ class PlacementMagics(Magics):
             if isinstance(source, Placement) and _says_nothing(options):
                 found = source
             else:
+                source, part = _part_of(source, options)
                 found = place_for(
-                    SOFT_OPTION, source, config=settings, release=options.release, on_error="keep"
+                    SOFT_OPTION, source, config=settings, release=options.release, on_error="keep", **part
                 )
         except OpError as error:
             if failed is not None:
@@ -208,6 +223,22 @@ def _machine_text(placement: Placement) -> str:
     return f"{current_machine()} ({len(gpus)} GPU device{seen})"
 
 
+def _part_of(source: Any, options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    """What is placed, and which part of it as keyword arguments; of a model, what it is asked by if none is named."""
+    asked = {name: getattr(options, name) for name in _PARTS}
+    try:
+        if isinstance(source, str | os.PathLike | bytes) or hasattr(source, "DESCRIPTOR"):
+            model = open_model(source)
+            return model, model.part_to_show(**asked).options()
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if options.tags is not None or options.signature:
+        raise UsageError(
+            f"--tags and --signature choose a part of a SavedModel: this is a {type(source).__name__}"
+        )
+    return source, asked
+
+
 def _config_of(source: Any, options: argparse.Namespace) -> Any:
     """The options of a session as far as placement reads them, with ``--soft`` on top."""
     known = getattr(source, "_config", None)
@@ -219,7 +250,13 @@ def _config_of(source: Any, options: argparse.Namespace) -> Any:
 
 
 def _says_nothing(options: argparse.Namespace) -> bool:
-    return not (options.machine or options.release or options.soft or options.visible_devices is not None)
+    return not (
+        options.machine
+        or options.release
+        or options.soft
+        or options.visible_devices is not None
+        or any(getattr(options, name) for name in _PARTS)
+    )
 
 
 def complete(shell: Any, event: Any) -> list[str]:

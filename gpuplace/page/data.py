@@ -18,6 +18,7 @@ from gpuplace.picture.outline import outline
 from gpuplace.placer.edge_order import EDGE_ORDERED_RELEASES
 from gpuplace.progress import track
 from gpuplace.tables.attr_text import attr_columns
+from gpuplace.tables.calls import all_calls
 from gpuplace.tables.interner import Interner
 from gpuplace.tables.palette import chip_look, device_style
 from gpuplace.tables.placement_view import PlacementView, view_of
@@ -66,6 +67,8 @@ def page_data(
         ValueError: the step holds none of the graph's nodes.
     """
     view = view_of(placement)
+    if view.part:
+        settings = [("graph", view.part), *settings]
     reasons = reasons_of(placement, exact_nodes=exact_nodes)
     return {
         "summary": printable(summary_text(view)),
@@ -80,6 +83,10 @@ def page_data(
         "copyText": printable(summary_text(view).partition("; ")[2].partition("; ")[0]),
         "sources": _sources(view),
         "verdicts": _verdicts(view),
+        "calls": [
+            [node, [list(map(printable, call)) for call in calls]]
+            for node, calls in all_calls(placement).items()
+        ],
         "reasons": None if reasons is None else _safe(reasons.as_json()),
         "groups": (groups := _groups(placement, view))[:_GROUPS],
         "groupCount": len(groups),

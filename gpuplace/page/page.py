@@ -21,9 +21,10 @@ executed, with every ``<`` written as an escape, and become text nodes there; th
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gpuplace.page.bodies import bodies_of
 from gpuplace.page.data import page_data
 from gpuplace.tables.html import error_html, escape, summary, table
 from gpuplace.tables.placement_view import view_of
@@ -56,13 +57,17 @@ def page_html(placement: Any, *, title: str = "Placement", run_metadata: Any = N
         **options: for `gpuplace.page.data.page_data`.
     """
     data = page_data(placement, run_metadata=run_metadata, **options)
+    shared = {name: options[name] for name in ("settings", "mapping") if name in options}
+    bodies = {name: page_data(body, **shared) for name, body in bodies_of(placement).items()}
     timeline = None if run_metadata is None else step_timeline(run_metadata, placement)
     if timeline is not None:
         data["step"] = timeline_page(timeline).as_json()
     body = f"""<section id="graph" aria-label="Graph"></section>
 {_timeline_section(timeline)}<section id="tables" aria-label="Tables"></section>
 <noscript>{_without_scripts(placement)}</noscript>"""
-    return _document(title, data["summary"], data["settings"], body, data, "gpuplace/page/placement.js")
+    return _document(
+        title, data["summary"], data["settings"], body, data, "gpuplace/page/placement.js", bodies
+    )
 
 
 def timeline_page_html(
@@ -98,8 +103,13 @@ def _document(
     body: str,
     data: dict[str, Any],
     script: str,
+    bodies: Mapping[str, dict[str, Any]] | None = None,
 ) -> str:
     """What all pages have: the policy that forbids requests, sheets, a heading, data and their first module."""
+    more = "".join(
+        f'\n<script type="application/json" class="body" data-function="{escape(name)}">{_json(body)}</script>'
+        for name, body in (bodies or {}).items()
+    )
     rows = "".join(f"<div><dt>{escape(label)}</dt><dd>{escape(text)}</dd></div>" for label, text in settings)
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -123,7 +133,7 @@ def _document(
 <main>
 {body}
 </main>
-<script type="application/json" id="data">{_json(data)}</script>
+<script type="application/json" id="data">{_json(data)}</script>{more}
 <script type="importmap" id="modules">{import_map(script)}</script>
 <script type="module" id="start">import "{script}";</script>
 </body>

@@ -142,6 +142,8 @@ class PlacementGraph:
     """`file:line` that made a node, where known."""
     source: Any = None
     """The object that this was made from."""
+    part: str = ""
+    """What of a model this is, in words; `""` for a graph that is all there is."""
     origin: Callable[[int], str | None] | None = None
     """For a node that was added before placing: what it was made from, in words."""
     edge_turn: np.ndarray | None = None

@@ -51,6 +51,7 @@ def place(
     *,
     tags: str | Iterable[str] | None = None,
     signature: str | None = None,
+    function: str | None = None,
     clear_devices: bool = False,
     soft_placement: bool | None = None,
     visible_devices: VisibleDevices | None = None,
@@ -71,7 +72,9 @@ def place(
         default_local_device: full name of the device that goes before equally good ones.
         tags: which graph of a SavedModel, by all its tags; that of `serve` if None.
         signature: key of a signature of a SavedModel or MetaGraphDef: only the nodes that it needs are placed, with the
-            functions that they call inlined. A session places the whole graph, as is done where this is None.
+            functions that they call inlined. A session places the whole graph, as is done where this is None or `""`.
+        function: name of a function of the graph's library: its body alone is placed, between `_Arg` and `_Retval`
+            nodes, as where it is called and not inlined; what a caller would pin to a device is not pinned.
         clear_devices: whether the nodes lose the devices that they ask for, as with `import_meta_graph`.
         soft_placement: whether a request that cannot be met is dropped; what `config` says in `allow_soft_placement` if
             None, over which this goes.
@@ -84,12 +87,12 @@ def place(
 
     Raises:
         InvalidArgumentError: the graph cannot be placed, or is not sound; TensorFlow's sentence, then facts.
-        NotFoundError: an op is not registered, or there is no such file, tag set or signature.
+        NotFoundError: an op is not registered, or there is no such file, tag set, signature or function.
         DataLossError: the file is not a graph.
         FailedPreconditionError: the machine has no devices.
         InternalError: a device of `assigned` is none, or has no kernel for its node.
-        ValueError: an unknown release, an `on_error` that is neither of the two, `tags` or `signature` for a graph that
-            has none, `visible_devices` that the machine does not have, or any for a `DeviceSet`.
+        ValueError: an unknown release, an `on_error` that is neither of the two, `tags`, `signature` or `function` for
+            a graph that has none, `visible_devices` that the machine does not have, or any for a `DeviceSet`.
         TypeError: `graph`, `machine`, `soft_placement` or `visible_devices` is nothing of the kind.
         KeyError: `assigned` names no node of the graph.
     """
@@ -106,6 +109,7 @@ def place(
             default_local_device,
             tags=tags,
             signature=signature,
+            function=function,
             clear_devices=clear_devices,
             soft_placement=soft_placement,
             visible_devices=visible_devices,
@@ -125,6 +129,7 @@ def place_for(
     *,
     tags: str | Iterable[str] | None = None,
     signature: str | None = None,
+    function: str | None = None,
     clear_devices: bool = False,
     soft_placement: bool | None = None,
     visible_devices: VisibleDevices | None = None,
@@ -134,16 +139,16 @@ def place_for(
     Args:
         soft_switch: what turns on soft placement there, for advice: a keyword argument, an option of a command.
         graph, machine, config, release, on_error, catalogue, assigned, default_local_device: as of `place`.
-        tags, signature, clear_devices, soft_placement, visible_devices: as of `place`.
+        tags, signature, function, clear_devices, soft_placement, visible_devices: as of `place`.
     """
     name = releases.resolve(release)
     known = catalogue or default_catalogue(name)
-    choice = _Choice(tags, signature, clear_devices, _inlines_all(config))
+    choice = _Choice(tags, signature, function, clear_devices, _inlines_all(config))
     if (
         isinstance(graph, Placement)
         and graph.release == name
         and graph.placer.catalogue is known
-        and not any(choice)
+        and choice == _Choice(None, None, None, False, False)
     ):
         placer = graph.placer
     else:
@@ -182,6 +187,7 @@ class _Choice(NamedTuple):
 
     tags: str | Iterable[str] | None
     signature: str | None
+    function: str | None
     clear_devices: bool
     inline_all: bool
 
@@ -197,15 +203,36 @@ def _placement_graph(graph: Any, catalogue: Catalogue, release: str, choice: _Ch
     if not isinstance(graph, Graph | PlacementGraph) and isinstance(inner, Graph | PlacementGraph):
         graph = inner
     if isinstance(graph, Graph | PlacementGraph):
-        if choice.tags is not None or choice.signature is not None:
-            what = type(graph).__name__
-            raise ValueError(f"tags and signature choose a part of a SavedModel: this is a {what}")
+        is_whole = choice.signature == "" and not getattr(graph, "part", "")
+        if choice.tags is not None or choice.function or (choice.signature is not None and not is_whole):
+            return _placement_graph_of_part(graph, catalogue, release, choice)
         if isinstance(graph, Graph):
             return _lowered(graph, catalogue, releases.rules(release), choice)
         return _without_devices(graph) if choice.clear_devices else graph
     from gpuplace.graphdef.load import load_placement_graph
 
     return load_placement_graph(graph, catalogue, release, **choice._asdict())
+
+
+def _placement_graph_of_part(
+    graph: Graph | PlacementGraph, catalogue: Catalogue, release: str, choice: _Choice
+) -> PlacementGraph:
+    """Another part of the model that a graph was made from; of a graph of ours, the body of one of its functions."""
+    from gpuplace.graphdef.load import load_placement_graph
+    from gpuplace.graphdef.model import Model, PlacedPart, library_of
+
+    source = graph.source if isinstance(graph, PlacementGraph) else graph
+    if isinstance(source, PlacedPart):
+        tags = source.part.tags if choice.tags is None else choice.tags
+        cleared = choice.clear_devices or source.part.clear_devices
+        wanted = choice._replace(tags=tags, clear_devices=cleared)
+        return load_placement_graph(source.model, catalogue, release, **wanted._asdict())
+    if choice.tags is not None or choice.signature:
+        what = type(graph).__name__
+        raise ValueError(f"tags and signature choose a part of a SavedModel: this is a {what}")
+    if not isinstance(source, Graph):
+        raise ValueError("function names a function of a graph's library: this graph keeps none")
+    return load_placement_graph(Model(library_of(source)), catalogue, release, **choice._asdict())
 
 
 def _without_devices(graph: PlacementGraph) -> PlacementGraph:

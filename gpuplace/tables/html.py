@@ -107,7 +107,8 @@ def summary(placement: Any) -> str:
     )
     _, _, told = summary_text(view).partition("; ")
     errors = "".join(error_html(error) for error in view.errors[:1])
-    return f"<p>{counted(len(view), 'node')} &nbsp; {chips} &nbsp; {escape(told)}</p>{errors}"
+    part = f"<p>{escape(view.part)}</p>" if view.part else ""
+    return f"{part}<p>{counted(len(view), 'node')} &nbsp; {chips} &nbsp; {escape(told)}</p>{errors}"
 
 
 def error_html(error: BaseException) -> str:

@@ -101,6 +101,8 @@ class PlacementView:
     """Gives [nodes] a number that is equal for nodes that have to share a device; None if unknown."""
     knows_edges: bool = True
     """False for a log, which names nodes only."""
+    part: str = ""
+    """What of a model this is, in words; ``""`` for a graph that is all there is."""
     _tensors: dict[tuple[int, int], TensorFact] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -280,6 +282,7 @@ def _view_of_placement(placement: Any) -> PlacementView:
         guilty=frozenset(guilty),
         errors=tuple(error_of(placement, fault) for fault in placement.faults[:_ERRORS]),
         release=placement.release,
+        part=graph.part,
         output_counts=outputs[graph.signature] if len(graph) else np.zeros(0, dtype=np.int64),
         verdicts=lambda: verdicts_of(placement),
         groups=(lambda: partition.root) if partition is not None else None,

@@ -187,8 +187,10 @@ def placement_text(placement: Any, limit: int = 30) -> str:
     )
     more = max(0, len(view) - limit)
     parts = [summary_text(view), table_text(RULES["tables"]["nodes"], rows, more=more)]
+    if view.part:
+        parts.insert(0, view.part)
     if view.errors:
-        parts.insert(1, "\n".join(f"{type(error).__name__}: {error}" for error in view.errors[:3]))
+        parts.insert(-1, "\n".join(f"{type(error).__name__}: {error}" for error in view.errors[:3]))
     return "\n".join(parts)
 
 

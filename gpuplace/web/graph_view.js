@@ -1,7 +1,7 @@
 // The picture of a placement and the card that says why. State comes from Python as traits:
 //   svg, selected_box, legend, notes, detail, summary, notice, and what lights.js reads
 // and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text},
-// {type: "fold", how}. Nothing is fetched from anywhere.
+// {type: "fold", how}, {type: "open", id} and {type: "open", function}. Nothing is fetched from anywhere.
 
 import { chip, element, svgElement } from "gpuplace/dom.js";
 import { lightControls } from "gpuplace/lights.js";
@@ -389,6 +389,28 @@ function render({ model, el }) {
           ),
         ]
         : [];
+    const calls = (list) =>
+      list.length
+        ? [
+          element("h4", {}, "Calls"),
+          element(
+            "ul",
+            { class: "gp-code gp-calls" },
+            ...list.map(([attr, name]) =>
+              element(
+                "li",
+                {},
+                attr ? `${attr}: ` : "",
+                element("button", {
+                  type: "button",
+                  title: `Open function ${name}`,
+                  onclick: () => model.send({ type: "open", function: name }),
+                }, name),
+              )
+            ),
+          ),
+        ]
+        : [];
     const attributes = (list) =>
       list.length
         ? [
@@ -429,6 +451,7 @@ function render({ model, el }) {
         ...row("requested", asked),
         ...row("made at", detail.source || null),
       ),
+      ...calls(detail.calls ?? []),
       lights.buttons(),
       element("h4", {}, "Why is this op here?"),
       ...verdict(detail),
@@ -481,7 +504,9 @@ function render({ model, el }) {
   });
   canvas.addEventListener("dblclick", (event) => {
     const group = nodeOf(event) ?? event.target.closest("g.cluster");
-    if (group && !group.classList.contains("op")) toggle(group.id, event);
+    if (!group) return;
+    if (group.classList.contains("op")) model.send({ type: "open", id: group.id }); // a call shows its function
+    else toggle(group.id, event);
   });
   canvas.addEventListener(
     "wheel",
@@ -497,7 +522,7 @@ function render({ model, el }) {
     { passive: false },
   );
 
-  // ---- keyboard: arrows move between boxes, Enter selects and unfolds, Space selects, Escape clears
+  // ---- keyboard: arrows move between boxes, Enter selects and unfolds, and on what is selected opens, Space selects, Escape clears
   const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   canvas.addEventListener("keydown", (event) => {
     const group = nodeOf(event);
@@ -506,7 +531,9 @@ function render({ model, el }) {
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       if (event.key === "Enter" && !group.classList.contains("op")) toggle(group.id);
-      else select(group.id);
+      else if (event.key === "Enter" && group.id === model.get("selected_box")) {
+        model.send({ type: "open", id: group.id });
+      } else select(group.id);
     } else if (lights.key(event, () => group.id === model.get("selected_box") || select(group.id))) {
       event.preventDefault();
     } else if (event.key === "Escape") {

@@ -79,6 +79,17 @@ function render({ model, el }) {
           { class: "gp-buttons", role: "group", "aria-label": block.label ?? "What can be done" },
           ...buttonsOf(block.buttons),
         );
+      case "trail":
+        return element(
+          "nav",
+          { class: "gp-trail", "aria-label": block.label },
+          ...block.steps.flatMap(({ label, action }, i) => [
+            i ? element("span", { "aria-hidden": "true" }, " › ") : null,
+            i + 1 < block.steps.length
+              ? element("button", { type: "button", onclick: () => tell(model, el, { type: "act", action }) }, label)
+              : element("b", { "aria-current": "page" }, label),
+          ]),
+        );
       case "nodes":
         return element(
           "div",

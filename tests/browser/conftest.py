@@ -28,6 +28,13 @@ with tf.Graph().as_default() as graph:
 tf.explore(graph, machine="4x Tesla K20m")
 """
 """A graph of 9,000 operations."""
+MODEL = """
+import gpuplace as tf
+from tests.graphdef.function_libraries import saved_model
+
+tf.explore(saved_model("serving_default", "other"), machine="2x Tesla K40c")
+"""
+"""A model with two signatures and functions."""
 VIEWPORT = {"width": 1400, "height": 1400}
 
 
@@ -57,10 +64,10 @@ def lab(request, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str
     root = tmp_path_factory.mktemp("notebooks")
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         shutil.copy(path, root)
-    cell = nbformat.v4.new_code_cell(TRAINING)
-    nbformat.write(
-        nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": KERNEL}), root / "training.ipynb"
-    )
+    for name, source in (("training", TRAINING), ("model", MODEL)):
+        cell = nbformat.v4.new_code_cell(source)
+        notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": KERNEL})
+        nbformat.write(notebook, root / f"{name}.ipynb")
     with jupyterlab(root, tmp_path_factory.mktemp("jupyter"), request.param) as base:
         yield base, request.param
 

@@ -12,6 +12,7 @@ import gpuplace as tf
 from gpuplace.page.page import page_html, timeline_page_html
 from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import Watch
+from tests.graphdef.function_libraries import saved_model
 from tests.jupyter.programs import towers
 from tests.page.test_page import HOSTILE, hostile_view
 
@@ -393,3 +394,54 @@ def test_the_timeline_alone(browser, tmp_path, screenshots):
     page.goto(path.as_uri())
     assert "critical path:" in page.locator("noscript").inner_text()
     page.close()
+
+
+def test_a_call_opens_the_function_that_it_calls(opened):
+    from playwright.sync_api import expect
+
+    page = opened(tf.place(saved_model("serving_default"), "2x Tesla K40c"), "calls")
+    heading = page.locator("header")
+    expect(heading).to_contain_text("whole graph of a SavedModel, tags serve; 1 signature")
+    expect(page.locator(".gp-trail")).to_have_count(0)
+    boxes(page).filter(has_text="choose").click()
+    expect(page.locator(".gp-calls")).to_have_text("then_branch: addelse_branch: add_on_gpu_1")
+    page.shoot("calls")
+    boxes(page).filter(has_text="saver").dblclick()  # calls nothing
+    expect(page.locator(".gp-why h3")).to_have_text("saver")
+    boxes(page).filter(has_text="choose").click()
+    page.get_by_role("button", name="add_on_gpu_1").click()
+    trail = page.get_by_role("navigation", name="Where this function is called")
+    expect(trail).to_contain_text("add_on_gpu_1")
+    page.wait_for_selector("html[data-ready=yes]")
+    expect(heading).to_contain_text(
+        "function add_on_gpu_1 of a SavedModel, tags serve, as a graph of its own"
+    )
+    expect(heading).to_contain_text("4 nodes: 3 on GPU:0, 1 on GPU:1; 1 copy between devices")
+    boxes(page).filter(has_text="one").click()
+    assert page.url.endswith("#/add_on_gpu_1/one")
+    page.shoot("function")
+    trail.get_by_role("button", name="graph").click()
+    expect(trail).to_have_count(0)
+    boxes(page).filter(has_text="call").first.dblclick()
+    expect(trail).to_contain_text("outer")
+    page.go_back()
+    expect(trail).to_have_count(0)
+    expect(heading).to_contain_text("whole graph of a SavedModel")
+    page.wait_for_selector("html[data-ready=yes]")
+    boxes(page).filter(has_text="choose").focus()
+    page.keyboard.press("Enter")  # selects
+    expect(page.locator(".gp-why h3")).to_have_text("choose")
+    expect(trail).to_have_count(0)
+    page.keyboard.press("Enter")  # opens what is selected
+    expect(trail).to_contain_text("add")
+
+
+def test_a_node_of_a_function_has_an_address(opened):
+    from playwright.sync_api import expect
+
+    page = opened(tf.place(saved_model(), "2x Tesla K40c"), "address", "#/outer/twice")
+    expect(page.locator(".gp-why h3")).to_have_text("twice")
+    expect(page.locator(".gp-trail")).to_contain_text("outer")
+    page = opened(tf.place(saved_model(), "2x Tesla K40c"), "no-function", "#/nowhere/twice")
+    expect(page.locator(".gp-trail")).to_have_count(0)
+    expect(boxes(page).filter(has_text="saver")).to_have_count(1)

@@ -3,6 +3,7 @@
 import gzip
 import importlib.util
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import gpuplace as tf
 from gpuplace.cli import pages
 from gpuplace.cli.main import main
 from gpuplace.cli.parser import build_parser
+from tests.graphdef.function_libraries import folder, saved_model
 
 TWO = ("--machine", "2x Tesla K20m")
 
@@ -272,3 +274,62 @@ def test_report_with_a_file_that_is_no_step_of_the_graph(gpuplace, graph, tmp_pa
         assert (result.returncode, "Traceback" in result.stderr) == (code, False), result.stderr
         assert message in result.stderr
         assert not (tmp_path / "report.html").exists()
+
+
+def test_a_report_of_a_model_is_of_what_it_is_asked_by(gpuplace, graph, tmp_path):
+    folder(tmp_path / "net", saved_model("serving_default", "a"))
+
+    def page(*words):
+        result = gpuplace("report", "net", *TWO, *words)
+        assert (result.returncode, result.stderr) == (0, "")
+        text = (tmp_path / "report.html").read_text(encoding="utf-8")
+        return re.search("<dt>graph</dt><dd>(.*?)</dd>", text)[1]
+
+    assert page() == "signature serving_default of saved_model.pb, tags serve; 1 other"
+    assert page("--signature", "a") == "signature a of saved_model.pb, tags serve; 1 other"
+    assert page("--signature", "") == "whole graph of saved_model.pb, tags serve; 2 signatures"
+    assert page("--function", "add").startswith("function add of saved_model.pb, tags serve")
+    assert (
+        page("--against", "cpu", "--soft")
+        == "signature serving_default of saved_model.pb, tags serve; 1 other"
+    )
+    assert gpuplace("report", "net", *TWO, "--signature", "b").returncode == 1
+    result = gpuplace("report", "graph.pbtxt", *TWO, "--signature", "b")
+    assert result.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("model.h5",), 1, "is an HDF5 file"),
+        (("graph.pbtxt", "--signature", "s"), 2, "signature chooses a part of a SavedModel"),
+        (("graph.pbtxt", "--function", "f"), 1, "Function f is not defined."),
+    ],
+)
+def test_what_cannot_be_explored_starts_no_server(here, monkeypatch, capsys, words, code, message):
+    monkeypatch.setattr(subprocess, "Popen", None)
+    (here / "model.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(50))
+    assert main(["explore", *words, *TWO]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_the_notebook_of_a_part(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder(tmp_path / "net", saved_model("serving_default", "a"))
+
+    def explored(*words):
+        arguments = build_parser().parse_args(["explore", "net", *TWO, *words])
+        source = "".join(pages._notebook(arguments)["cells"][0]["source"])
+        shown = {}
+        exec(source.replace("tf.explore(", "shown = tf.explore("), shown)
+        return shown["shown"]
+
+    assert explored().signature == "serving_default"
+    assert explored("--signature", "").signature == ""
+    explorer = explored("--function", "add", "--tags", "serve", "--clear-devices", "--signature", "a")
+    assert (explorer.function, explorer.tags, explorer.signature, explorer.clear_devices) == (
+        "add",
+        "serve",
+        "a",
+        True,
+    )

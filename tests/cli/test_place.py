@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from tests.graphdef.function_libraries import folder, saved_model
+
 GPU = "/job:localhost/replica:0/task:0/device:GPU"
 CPU = "/job:localhost/replica:0/task:0/device:CPU"
 TWO = ("--machine", "2x Tesla K20m")
@@ -262,3 +264,40 @@ def test_tags_of_a_plain_graph_are_a_wrong_command_line(gpuplace, graph):
     result = gpuplace("place", graph, *TWO, "--tags", "serve")
     assert result.returncode == 2
     assert "tags choose a MetaGraphDef of a SavedModel" in result.stderr
+
+
+def test_what_of_a_model_is_placed(gpuplace, tmp_path):
+    folder(tmp_path / "net", saved_model("serving_default", "a"))
+
+    def placed(*words):
+        result = gpuplace("place", "net", *TWO, *words)
+        assert result.returncode == 0
+        return result.stderr, {line.split()[0] for line in result.stdout.splitlines()[1:]}
+
+    told, nodes = placed()
+    assert told == "whole graph of saved_model.pb, tags serve; 2 signatures\n" and "saver" in nodes
+    assert placed("--signature", "") == (told, nodes)
+    told, nodes = placed("--signature", "a")
+    assert told == "signature a of saved_model.pb, tags serve; 1 other\n"
+    assert "saver" not in nodes and "call/twice" in nodes
+    told, nodes = placed("--function", "add")
+    assert told.startswith("function add of saved_model.pb") and "sum_RetVal" in nodes
+    assert gpuplace("place", "net", *TWO, "--format", "json").stderr == ""
+    result = gpuplace("explain", "net", "one", *TWO, "--function", "add_on_gpu_1", "--clear-devices")
+    assert result.returncode == 0 and "asked for" not in result.stdout
+    result = gpuplace("blame", "net", *TWO, "--function", "ad")
+    assert result.returncode == 1 and "Function ad is not defined." in result.stderr
+
+
+def test_a_log_is_compared_with_a_part_of_a_model(gpuplace, tmp_path):
+    folder(tmp_path / "net", saved_model("serving_default"))
+    log = gpuplace("place", "net", *TWO, "--signature", "serving_default", "--format", "log").stdout
+    (tmp_path / "run.log").write_text(log)
+    words = ("log", "run.log", "--against", "net", *TWO)
+    same = gpuplace(*words, "--signature", "serving_default")
+    assert (same.returncode, same.stderr) == (0, "")
+    assert (
+        gpuplace(*words, "--format", "json").stdout
+        != gpuplace(*words, "--format", "json", "--signature", "serving_default").stdout
+    )
+    assert gpuplace(*words, "--tags", "tpu").returncode == 1

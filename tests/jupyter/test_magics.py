@@ -9,6 +9,7 @@ from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
 import gpuplace as tf
+from tests.graphdef.function_libraries import folder, saved_model
 from tests.jupyter.programs import towers
 
 CELL = """%%placement --machine "2x Tesla K40c"
@@ -207,3 +208,23 @@ def test_help(shell):
 def test_unload(run, shell):
     shell.run_line_magic("unload_ext", "gpuplace")
     assert "not found" in run("%%placement\n1")[2]
+
+
+def test_parts_of_a_model(run, shell, tmp_path):
+    path = folder(tmp_path / "net", saved_model("serving_default", "a"))
+
+    def placed(words=""):
+        _, (shown,), _ = run(f"%placement {path} -m 'Tesla K40c' --into found {words}")
+        told = shell.user_ns["found"].graph.part
+        assert told in shown["text/html"] and told in shown["text/plain"]
+        return told, set(shell.user_ns["found"])
+
+    told, nodes = placed()
+    assert (
+        told == "signature serving_default of saved_model.pb, tags serve; 1 other" and "call/twice" in nodes
+    )
+    assert "saver" in placed("--signature ''")[1]
+    assert placed("--signature a --tags serve --clear-devices")[0].startswith("signature a of")
+    assert "sum_RetVal" in placed("--function add")[1]
+    assert "tags choose a MetaGraphDef" in run("%placement tf.GraphDef() --tags serve")[2]
+    assert "this is a Graph" in run("%placement tf.Graph() --signature a")[2]

@@ -7,9 +7,12 @@ import re
 import pytest
 
 import gpuplace as tf
+from gpuplace.page.bodies import bodies_of
 from gpuplace.page.data import page_data
 from gpuplace.page.page import page_html
+from gpuplace.tables.calls import all_calls
 from gpuplace.tables.placement_view import PlacementView
+from tests.graphdef.function_libraries import folder, graph_def, saved_model
 from tests.jupyter.programs import layered, towers
 
 HOSTILE = [
@@ -125,3 +128,74 @@ def test_ten_thousand_nodes_in_a_megabyte():
     nodes = [(name, "MatMul", f"/gpu:{i % 4}", f"/device:GPU:{i % 4}") for i, name in enumerate(names)]
     edges = [(nodes[i][0], 0, nodes[i + 1][0], 0) for i in range(9_999)]
     assert len(page_html(PlacementView.of_columns(nodes, edges))) < 1_500_000
+
+
+def test_the_page_says_which_part_of_a_model_it_shows(tmp_path):
+    path = folder(tmp_path, saved_model("serving_default", "a"))
+    page = page_html(tf.place(path, "2x Tesla K40c", signature="a"), settings=[("machine", "two")])
+    told = "<dt>graph</dt><dd>signature a of saved_model.pb, tags serve; 1 other</dd>"
+    assert page.index(told) < page.index("<dt>machine</dt>")
+    assert 'class="body"' not in page  # all calls are inlined
+    assert "<dt>graph</dt>" not in page_html(tf.place(towers(), "4x Tesla K20m"))
+
+
+def bodies_in(page):
+    """Function -> its data, of a page."""
+    found = re.findall(
+        r'<script type="application/json" class="body" data-function="([^"]*)">(.*?)</script>', page
+    )
+    return {name: json.loads(text) for name, text in found}
+
+
+def test_the_page_holds_the_bodies_of_what_is_called(tmp_path):
+    path = folder(tmp_path, saved_model("serving_default"))
+    placement = tf.place(path, "2x Tesla K40c")
+    data = page_data(placement)
+    names = placement.graph.names
+    assert {names[node]: calls for node, calls in data["calls"]} == {
+        "call": [["f", "outer"]],
+        "choose": [["then_branch", "add"], ["else_branch", "add_on_gpu_1"]],
+    }
+    bodies = bodies_in(page_html(placement, settings=[("machine", "two")]))
+    assert list(bodies) == ["outer", "add", "add_on_gpu_1"]
+    assert bodies["add_on_gpu_1"]["settings"] == [
+        ["graph", "function add_on_gpu_1 of saved_model.pb, tags serve, as a graph of its own"],
+        ["machine", "two"],
+    ]
+    devices = bodies["add_on_gpu_1"]["devices"]
+    one = bodies["add_on_gpu_1"]["nodes"]["name"].index("one")
+    assert devices[bodies["add_on_gpu_1"]["nodes"]["device"][one]]["name"].endswith("GPU:1")
+
+
+def test_bodies_are_placed_as_their_graph_was():
+    soft = tf.ConfigProto(allow_soft_placement=True)
+    placement = tf.place(graph_def(), "1x Tesla K40c", soft, release="2.21")
+    body = bodies_of(placement)["add_on_gpu_1"]
+    assert (body.soft, body.release, body.device_set.names) == (True, "2.21", placement.device_set.names)
+    assert body["one"].endswith("GPU:0")
+    failed = bodies_of(tf.place(graph_def(), "1x Tesla K40c"))["add_on_gpu_1"]
+    assert "was explicitly assigned to /gpu:1" in str(failed.errors[0])
+
+
+def test_bodies_have_a_limit_and_follow_calls_in_them():
+    message = graph_def()
+    inner = message.library.function[2].node_def[0]
+    inner.attr["f"].func.name = "kept"
+    kept = message.library.function.add()
+    kept.CopyFrom(message.library.function[0])
+    kept.signature.name = "kept"
+    kept.attr["_noinline"].b = True
+    placement = tf.place(message, "2x Tesla K40c")
+    found = bodies_of(placement)
+    assert list(found) == ["outer", "add", "add_on_gpu_1", "kept"]
+    assert found["outer"].graph.op_type(found["outer"].graph.index["call"]) == "PartitionedCall"
+    assert list(bodies_of(placement, most_bodies=2)) == ["outer", "add"]
+    least = len(found["outer"]) + len(found["add"])
+    assert list(bodies_of(placement, most_nodes=least)) == ["outer", "add"]
+    assert list(bodies_of(placement, most_nodes=len(found["add"]))) == ["outer"]
+    assert bodies_of(hostile_view()) == {}
+    made = message.node.add(name="same", op="template", input=["x"])
+    made.attr["T"].type = 1  # only a call says of which type it is: no graph of its own
+    placement = tf.place(message, "2x Tesla K40c")
+    assert [placement.graph.names[node] for node in all_calls(placement)] == ["call", "choose", "same"]
+    assert "template" not in bodies_of(placement)

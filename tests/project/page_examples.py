@@ -76,6 +76,8 @@ def commands(path: Path) -> list[list[str]]:
 def folder_with_files() -> Iterator[Path]:
     """A folder with what the examples read, which is the working directory meanwhile."""
     import gpuplace as tf
+    from tests.graphdef.function_libraries import folder as saved_model_folder
+    from tests.graphdef.function_libraries import saved_model
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -86,6 +88,7 @@ def folder_with_files() -> Iterator[Path]:
             tf.Variable(0, name="global_step")
             y = tf.matmul(x, x, name="y")
         (folder / "graph.pb").write_bytes(graph.as_graph_def().SerializeToString())
+        saved_model_folder(folder / "model", saved_model("serving_default", "train"))
         metadata = tf.RunMetadata()
         with tf.Session(graph=graph) as session:
             session.run(y, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), run_metadata=metadata)

@@ -15,12 +15,14 @@ config = tf.ConfigProto(allow_soft_placement=True, device_count={"GPU": 1})
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
+from gpuplace.jupyter.explorer.parts import Parts
 from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scopes import ROOT, scope_tree
@@ -30,8 +32,16 @@ __all__ = ["device_rules", "placement_code", "settings_code"]
 LOCAL = "/job:localhost/replica:0/task:0"
 
 
-def settings_code(settings: Settings) -> str:
-    """The program that makes a session with these settings (without its last newline)."""
+def settings_code(
+    settings: Settings, parts: Parts | None = None, pins: Mapping[str, Any] | None = None
+) -> str:
+    """The program that makes a session with these settings (without its last newline).
+
+    Args:
+        settings: the settings.
+        parts: what of a graph can be chosen; the program places what is chosen, if it is not all there is.
+        pins: what else `gpuplace.place` is to be told.
+    """
     lines = ["import os", "", "import gpuplace as tf", ""]
     for name in (DEVICE_ORDER, VISIBLE_DEVICES):
         if name in settings.environ:
@@ -42,7 +52,15 @@ def settings_code(settings: Settings) -> str:
             lines.append(f"os.environ.pop({_quoted(name)}, None)")
     lines.append(f"tf.set_release({_quoted(settings.release)})")
     lines.append(f"tf.use_machine({_quoted(str(settings.machine))})")
-    return "\n".join([*lines, f"config = {config_code(settings)}"])
+    lines.append(f"config = {config_code(settings)}")
+    options = {} if parts is None else {**parts.options(settings), **(pins or {})}
+    if parts is not None and options:
+        path = parts.model.path if parts.model is not None else ""
+        graph = _quoted(path) if path else "graph"
+        words = [graph, "config=config", *(f"{name}={_literal(value)}" for name, value in options.items())]
+        note = "" if path else "  # graph: what is explored"
+        lines.append(f"placement = tf.place({', '.join(words)}){note}")
+    return "\n".join(lines)
 
 
 def config_code(settings: Settings) -> str:
@@ -128,6 +146,12 @@ def _short(device: str) -> str:
     """``/device:GPU:2`` for the process's own devices, else the full name."""
     parsed = parse_name(device)
     return parsed.local_name if parsed is not None and device.startswith(f"{LOCAL}/") else device
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_quoted(key)}: {_literal(item)}' for key, item in value.items())}}}"
+    return _quoted(value) if isinstance(value, str) else str(value)
 
 
 def _quoted(text: str) -> str:

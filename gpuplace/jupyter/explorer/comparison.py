@@ -16,9 +16,12 @@ from dataclasses import replace
 from typing import Any
 
 from gpuplace import release as releases
+from gpuplace.graph.graph import Graph
+from gpuplace.graphdef.load import open_model
 from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.jupyter.explorer.what_if import WhatIf
 from gpuplace.logs.logged_placement import LoggedPlacement
+from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.tables.moves import Moves, moves_between
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.text import summary_text
@@ -70,11 +73,28 @@ class Comparison:
         elif isinstance(other, PlacementView | Placement):
             self._set(other, "another placement")
         else:
-            state = WhatIf(other, machine=self.what_if.settings.machine, config=self.what_if.settings.config)
+            now = self.what_if.settings
+            other, part = self._like_ours(other)
+            state = WhatIf(other, machine=now.machine, config=now.config, **part)
             if state.placement is None:
                 assert state.error is not None
                 raise state.error
             self._set(state.placement, "another graph")
+
+    def _like_ours(self, other: Any) -> tuple[Any, dict[str, Any]]:
+        """Another model, and the part of it that is called as the one that is shown, as far as it has that."""
+        ours, settings = self.what_if.parts.model, self.what_if.settings
+        is_graph = isinstance(other, Graph | PlacementGraph) or hasattr(other, "graph")
+        if ours is None or ours.kind == "GraphDef" or is_graph:
+            return other, {}
+        model = open_model(other)
+        part: dict[str, Any] = {"tags": settings.tags} if settings.tags in model.tag_sets else {}
+        tags = model.part(**part).tags
+        if not settings.signature or settings.signature in model.signatures(tags):
+            part["signature"] = settings.signature
+        if settings.function in model.functions(tags):
+            part["function"] = settings.function
+        return model, part
 
     def _with(self, settings: Settings) -> None:
         self._set(self.what_if.attempt(settings), self._words(settings))
@@ -84,9 +104,12 @@ class Comparison:
         if before is not None:
             self.label = f"{label}: {summary_text(view_of(before))}"
 
-    @staticmethod
-    def _words(settings: Settings) -> str:
-        parts = [str(settings.machine), f"release {settings.release}"]
+    def _words(self, settings: Settings) -> str:
+        known = self.what_if.parts
+        parts = [known.label(settings)] if len(known.labels(settings)) > 1 else []
+        parts += [str(settings.machine), f"release {settings.release}"]
+        if settings.clear_devices:
+            parts.append("devices cleared")
         if settings.soft_placement:
             parts.append("soft placement")
         if settings.cuda_visible_devices is not None:

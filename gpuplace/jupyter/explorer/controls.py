@@ -17,6 +17,7 @@ from typing import Any
 from gpuplace import release as releases
 from gpuplace.device.mapping import MappingRow
 from gpuplace.errors import OpError
+from gpuplace.jupyter.explorer.parts import Parts, setting_of_label
 from gpuplace.jupyter.explorer.settings import ORDERS, Settings, checked_fraction
 
 __all__ = ["COUNTED_TYPES", "PRESETS", "fields_of", "setting_of"]
@@ -45,6 +46,7 @@ def fields_of(
     colour: str = "",
     errors: dict[str, BaseException] | None = None,
     typed: dict[str, Any] | None = None,
+    parts: Parts | None = None,
 ) -> list[dict[str, Any]]:
     """The fields for some settings.
 
@@ -56,6 +58,7 @@ def fields_of(
         colour: the chosen one.
         errors: field name -> what is wrong with it.
         typed: field name -> a value that was refused, shown as it was typed.
+        parts: what of the graph can be chosen.
     """
     made = [
         _field(
@@ -74,6 +77,7 @@ def fields_of(
     ]
     if len(colours) > 1:
         made.append(_field("colour", "choice", "Colour by", colour, options=list(colours)))
+    made[:0] = _part_fields(settings, parts)
     made += _gpu_fields(settings, visible, mapping)
     made += _more_fields(settings)
     for field in made:
@@ -82,6 +86,21 @@ def fields_of(
             field["error"] = error_card(error)
         if field["name"] in (typed or {}):
             field["value"] = (typed or {})[field["name"]]
+    return made
+
+
+def _part_fields(settings: Settings, parts: Parts | None) -> list[dict[str, Any]]:
+    """What of the graph is placed; nothing where there is nothing to choose."""
+    if parts is None:
+        return []
+    made = []
+    if len(parts.tag_sets) > 1:
+        tip = "Tags of the SavedModel's graph"
+        made.append(_field("tags", "choice", "Tags", settings.tags, options=list(parts.tag_sets), tip=tip))
+    labels = parts.labels(settings)
+    if len(labels) > 1:
+        tip = "What is placed: the whole graph, what a signature needs, or the body of a function alone"
+        made.append(_field("part", "choice", "Graph", parts.label(settings), options=labels, tip=tip))
     return made
 
 
@@ -173,6 +192,14 @@ def _more_fields(settings: Settings) -> list[dict[str, Any]]:
             is_set=settings.allow_growth,
             tip="Take GPU memory as it is needed, not all at once",
         ),
+        _field(
+            "clear_devices",
+            "check",
+            "clear_devices",
+            settings.clear_devices,
+            is_set=settings.clear_devices,
+            tip="Ignore the devices that the nodes ask for",
+        ),
     ]
     for field in made:
         field["place"] = "more"
@@ -190,6 +217,8 @@ def setting_of(name: str, value: Any, settings: Settings) -> tuple[str, Any]:
         ValueError: there is no such field.
     """
     base, _, part = name.partition(":")
+    if base == "part":
+        return setting_of_label(str(value), settings)
     if base == "gpu" and part.isdigit():
         now = set(settings.visible)
         now = now | {int(part)} if value else now - {int(part)}
@@ -202,7 +231,7 @@ def setting_of(name: str, value: Any, settings: Settings) -> tuple[str, Any]:
         return base, checked_fraction(value)
     if base in (
         *("soft_placement", "machine", "release", "colour", "cuda_visible_devices", "cuda_device_order"),
-        *("visible_device_list", "allow_growth"),
+        *("visible_device_list", "allow_growth", "tags", "clear_devices"),
     ):
         return base, value
     raise ValueError(f"There is no control {name!r}")

@@ -9,6 +9,7 @@ import numpy as np
 from gpuplace.picture.drawing import Box, Drawing
 from gpuplace.picture.outline import outline
 from gpuplace.tables.attr_text import attr_rows
+from gpuplace.tables.calls import calls_of
 from gpuplace.tables.palette import chip_look
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.text import counted
@@ -57,6 +58,7 @@ def _op_detail(placement: Any, view: PlacementView, node: int) -> dict[str, Any]
         "met": None if not request else bool(device) and not bool(view.is_unmet[node]),
         "source": view.source_line(node) or "",
         "attrs": [list(row) for row in attr_rows(placement, node)],
+        "calls": [list(call) for call in calls_of(placement, node)],
         "reason": words("card_logged"),
         "steps": [],
         "remedies": [],

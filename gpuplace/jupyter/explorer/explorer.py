@@ -11,6 +11,8 @@
     print(explorer.reason)
     explorer.light = "inputs"                    # all that it depends on; explorer.lit names it
     explorer.compare(release="2.21")
+    explorer.signature = ""                      # of a SavedModel: the whole graph, not what a signature needs
+    explorer.function = "__inference_call_12"    # the body of a function alone; explorer.open_call("node") opens one
     explorer.frame
     print(explorer.as_python())
 
@@ -21,6 +23,7 @@ sight, marked as stale. In a saved notebook the explorer is a still picture and 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import ipywidgets
@@ -42,11 +45,15 @@ from gpuplace.jupyter.frames.placement_frames import placement_frame
 from gpuplace.jupyter.pictures import placement_picture
 from gpuplace.picture.outline import outline
 from gpuplace.tables import html
+from gpuplace.tables.calls import calls_of
 from gpuplace.tables.placement_view import view_of
-from gpuplace.tables.text import placement_text, searcher, summary_text
+from gpuplace.tables.text import counted, placement_text, searcher, summary_text
 from gpuplace.typing import VisibleDevices
 
 __all__ = ["PRESETS", "Explorer", "explore"]
+
+_CONTROLS = {"device_count": "device_count:CPU", "signature": "part", "functions": "part"}
+"""Setting -> the control beside which its error is said, where that has another name."""
 
 
 class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
@@ -72,6 +79,8 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         self._what_if = what_if
         self._settling = True
         self._refused: dict[str, tuple[Any, BaseException]] = {}
+        self._part = None if what_if.last_good is None else what_if.last_good.part
+        self._looks: dict[Any, tuple[Any, str, str]] = {}
         self._controls = ControlsView(is_fixed=what_if.is_fixed)
         self._controls.page = self._controls.model_id[:8]
         self._comparison = Comparison(what_if)
@@ -129,6 +138,21 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         return self._views.graph.svg
 
     @property
+    def tag_sets(self) -> tuple[str, ...]:
+        """What `tags` can be: one text for each graph of a SavedModel; none for what is no SavedModel."""
+        return self._what_if.parts.tag_sets
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """What `signature` can be beside the whole graph; those that the model has for itself come last."""
+        return self._what_if.parts.signatures(self.tags)
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """What `function` can be: the functions of the graph's library."""
+        return self._what_if.parts.functions(self.tags)
+
+    @property
     def colours(self) -> tuple[str, ...]:
         """What the picture can be coloured by: `time` once there is `run_metadata`, `moved` while comparing."""
         return self._views.colours()
@@ -162,7 +186,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         """The settings as a program; with a device function that asks for the current placement, if ``devices``."""
         if self._what_if.is_fixed:
             return f"{placement_code(self.placement)}\n"
-        code = settings_code(self._what_if.settings)
+        code = settings_code(self._what_if.settings, self._what_if.parts, self._what_if.pins())
         if devices and self.placement is not None:
             code += f"\n\n{placement_code(self.placement)}"
         return f"{code}\n"
@@ -170,7 +194,8 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
     def __repr__(self) -> str:
         told = self.error.splitlines()[0] if self.error else summary_text(self.placement)
         where = "" if self._what_if.is_fixed else f" on {self.machine!r}"
-        return f"<Explorer of {told}{where}>"
+        part = "" if self._what_if.is_fixed else self._what_if.parts.text(self._what_if.settings)
+        return f"<Explorer of {f'{part}: ' if part else ''}{told}{where}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """The live widget, and for readers without a kernel a still picture, a table and text."""
@@ -271,6 +296,37 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         if self._views.drawing is not None:
             self.opened = unfolded(self._views.drawing)
 
+    def open_call(self, node: str, number: int = 0) -> None:
+        """Shows the body of a function that a node calls, as a graph of its own; `function` says which it is.
+
+        A function that placement copies into its caller is there already: unfold the name scope of the call.
+
+        Args:
+            node: name of the node.
+            number: which of its functions, counted from 0: a loop's body comes before its condition.
+
+        Raises:
+            ValueError: there is no such node, or it calls no such function.
+        """
+        calls = []
+        if self.placement is not None and node in view_of(self.placement).index:
+            calls = calls_of(self.placement, view_of(self.placement).index[node])
+        if not 0 <= number < len(calls):
+            raise ValueError(f"{node!r} calls {counted(len(calls), 'function')} that can be opened")
+        self._open(calls[number].function, node)
+
+    def _open(self, function: str, node: str) -> None:
+        """Opens a function's body from where we are; what cannot be opened is said beside the picker."""
+        known, calls = self._what_if.settings.functions, self._what_if.settings.calls
+        wanted: dict[str, Any] = {"functions": (*known, function), "calls": (*calls, node)}
+        try:
+            self._step(
+                lambda: self._what_if.change(**({"function": function} if function in known else wanted))
+            )
+        except (OpError, ValueError) as error:
+            self._refused = {"part": (f"function {function}", error)}
+            self._show_fields()
+
     # --------------------------------------------------------------------------------------------------- what is set
 
     @traitlets.validate("opened")
@@ -290,6 +346,8 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
 
     @traitlets.observe("opened", "colour")
     def _look_changed(self, change: Any) -> None:
+        if self._settling:
+            return
         with self._what_if.lock:
             self._show_fields()
             self._views.show_picture(self.opened, self.colour)
@@ -307,6 +365,8 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
 
     @traitlets.observe("selected")
     def _selected_changed(self, change: Any) -> None:
+        if self._settling:
+            return
         with self._what_if.lock:
             self._show_selection()
 
@@ -321,6 +381,14 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                     self._reveal(name)
                 case {"type": "toggle", "id": str(box)}:
                     self.toggle(box)
+                case {"type": "open", "function": str(function)}:
+                    self._open(function, self.selected)
+                case {"type": "open", "id": str(box)}:
+                    name = self._name_of_box(box)
+                    node = view_of(self.placement).index.get(name) if name else None
+                    calls = [] if node is None else calls_of(self.placement, node)
+                    if calls:
+                        self._open(calls[0].function, name)
                 case {"type": "fold", "how": "all"}:
                     self.opened = ()
                 case {"type": "fold", "how": "auto"}:
@@ -357,6 +425,9 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         kind, _, rest = action.partition(":")
         if kind == "remedy" and rest.isdigit() and int(rest) < len(self._views.remedies):
             self.apply_remedy(int(rest))
+        elif kind == "trail" and rest.isdigit():
+            functions = self._what_if.settings.functions[: int(rest)]
+            self._step(lambda: self._what_if.change(functions=functions))
         elif kind == "compare":
             try:
                 self._compare(lambda: self._comparison.act(action))
@@ -389,7 +460,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         errors: dict[str, BaseException] = {name: error for name, (_, error) in self._refused.items()}
         if state.error is not None and not errors:
             for name in state.blamed:
-                errors["device_count:CPU" if name == "device_count" else name] = state.error
+                errors[_CONTROLS.get(name, name)] = state.error
         with self._controls.hold_sync():
             self._controls.can_undo, self._controls.can_redo = state.can_undo, state.can_redo
             fields = fields_of(
@@ -399,7 +470,8 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                 self.colours,
                 self.colour,
                 errors=errors,
-                typed={name: value for name, (value, _) in self._refused.items()},
+                typed={name: value for name, (value, _) in self._refused.items() if name != "part"},
+                parts=state.parts,
             )
             if state.is_fixed:
                 fields = [field for field in fields if field["name"] == "colour"]
@@ -411,6 +483,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         self.set_trait("stale", state.is_stale)
         self._show_fields()
         self._views.show_status(remedies(state))
+        self._restore_look()
         if self.placement is not None and self.selected:
             view = view_of(self.placement)
             if self.selected not in view.index and outline(view).position(self.selected) is None:
@@ -419,6 +492,21 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         self._views.fill()
         self._views.show_tab()
         self._show_selection()
+
+    def _restore_look(self) -> None:
+        """Of another part of the graph: what was open and selected when it was last shown."""
+        part = None if self._what_if.last_good is None else self._what_if.last_good.part
+        if part == self._part:
+            return
+        self._looks[self._part] = (self.opened, self.selected, self.colour)
+        self._part = part
+        opened, selected, colour = self._looks.get(part, (None, "", self.colour))
+        self._settling = True  # all is shown once, and by whoever asked for this part
+        try:
+            self.opened, self.selected = opened, selected
+            self.colour = "assigned" if colour == "time" else colour
+        finally:
+            self._settling = False
 
     def _show_selection(self) -> None:
         self.set_trait("reason", self._views.show_selection(self.selected))
@@ -433,6 +521,10 @@ def explore(
     *,
     soft_placement: bool | None = None,
     visible_devices: VisibleDevices | None = None,
+    tags: str | Iterable[str] | None = None,
+    signature: str | None = None,
+    function: str | None = None,
+    clear_devices: bool = False,
 ) -> Explorer:
     """The explorer of a graph, session, placement, GraphDef, file or parsed log.
 
@@ -441,6 +533,7 @@ def explore(
         machine: a `Machine` or its text; the session's, or the current one, if None.
         config: ``ConfigProto`` with the settings to begin with.
         release: which TensorFlow; the process's if None.
+        tags, signature, function, clear_devices: as for `gpuplace.explore`.
         soft_placement: as for `gpuplace.explore`.
         visible_devices: as for `gpuplace.explore`.
     """
@@ -453,5 +546,9 @@ def explore(
                 release=release,
                 soft_placement=soft_placement,
                 visible_devices=visible_devices,
+                tags=tags,
+                signature=signature,
+                function=function,
+                clear_devices=clear_devices,
             )
         )

@@ -176,7 +176,13 @@ class Views:
         state = self.what_if
         self.remedies = remedies
         self.status.blocks = panels.status_blocks(
-            state.placement, state.error, state.blamed, remedies, state.is_stale
+            state.placement,
+            state.error,
+            state.blamed,
+            remedies,
+            state.is_stale,
+            part=state.parts.text(state.settings),
+            trail=state.parts.trail(state.settings),
         )
 
     def fill(self) -> None:

@@ -35,6 +35,10 @@ __all__ = [
 
 _NAMES = 12
 _KINDS = 40
+_OF_PARTS = (("tags",), ("signature",), ("functions",), ("clear_devices",))
+"""Settings that choose what of the graph is placed, alone to blame."""
+_WITHOUT = ("No devices can be made with these settings", "This part of the graph cannot be placed")
+"""What came of other settings, and of these."""
 _FIRST = 2
 """Remedies that are offered beside the error; all of them are among the errors."""
 
@@ -61,6 +65,9 @@ def status_blocks(
     blamed: Sequence[str],
     remedies: Sequence[Remedy],
     is_stale: bool,
+    *,
+    part: str = "",
+    trail: Sequence[str] = (),
 ) -> list[Block]:
     """How it stands: counts, or what is wrong and what fixes it.
 
@@ -70,18 +77,26 @@ def status_blocks(
         blamed: settings beside which the error is said already.
         remedies: tried changes.
         is_stale: whether what is shown is of earlier settings.
+        part: what of a model is placed, in words; `""` for a graph that is all there is.
+        trail: where the function that is shown was opened from, and it.
     """
+    blocks: list[Block] = [text_block(part, "part")] if part else []
+    if trail:
+        blocks.append(
+            {
+                "kind": "trail",
+                "label": "Where this function is called",
+                "steps": [{"label": label, "action": f"trail:{i}"} for i, label in enumerate(trail)],
+            }
+        )
     if error is None:
-        return [text_block(summary_text(placement), "status")]
-    blocks: list[Block] = []
+        return [*blocks, text_block(summary_text(placement), "status")]
     if not blamed:
         blocks.append({"kind": "error", **error_card(error)})
     if is_stale:
         where = f": see {blamed[0]}" if blamed else ""
         blocks.append(
-            text_block(
-                f"No devices can be made with these settings{where}. The last placement is shown.", "stale"
-            )
+            text_block(f"{_WITHOUT[blamed[:1] in _OF_PARTS]}{where}. The last placement is shown.", "stale")
         )
     more = len(getattr(placement, "faults", ())) - 1
     if more > 0 and not is_stale:

@@ -29,6 +29,8 @@ from gpuplace.tables.text import counted
 __all__ = ["Remedy", "remedies"]
 
 _MOST_GPUS = 64
+_PARTS = frozenset({"tags", "signature", "functions", "clear_devices"})
+"""Settings that choose what of the graph is placed."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,12 @@ def remedies(what_if: WhatIf) -> list[Remedy]:
 def _candidates(what_if: WhatIf) -> Iterator[tuple[str, Settings]]:
     """``(label, settings)`` of what is worth a try, the least change first."""
     now, good = what_if.settings, what_if.last_good
-    for name in what_if.blamed:
+    if good is not None and good.part != now.part and not _PARTS.isdisjoint(what_if.blamed):
+        known = {
+            name: getattr(good, name) for name in ("tags", "signature", "functions", "calls", "clear_devices")
+        }
+        yield f"Back to the {what_if.parts.label(good)}", replace(now, **known)
+    for name in set(what_if.blamed) - _PARTS:
         default = getattr(Settings(now.machine, now.release), name)
         if good is not None and getattr(good, name) not in (default, getattr(now, name)):
             yield f"Back to {_text(name, getattr(good, name))}", replace(now, **{name: getattr(good, name)})

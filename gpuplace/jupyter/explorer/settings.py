@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpuplace.device.device_set import DeviceSet
@@ -50,6 +50,16 @@ class Settings:
     device_count: Mapping[str, int] = field(default_factory=dict)
     allow_growth: bool = False
     per_process_gpu_memory_fraction: float = 0.0
+    tags: str | None = None
+    """Tags of the SavedModel's graph, with commas between them; None for what is no SavedModel."""
+    signature: str = ""
+    """Key of the signature that is placed, with the functions it calls; `""` for the whole graph."""
+    functions: tuple[str, ...] = ()
+    """Functions that were opened one from another, of which the last is placed alone; none for the graph itself."""
+    calls: tuple[str, ...] = ()
+    """For each of them, the node from which it was opened, `""` for none: where its arguments are follows from it."""
+    clear_devices: bool = False
+    """Whether the nodes lose the devices that they ask for."""
     base: Any = field(default=None, compare=False, repr=False)
     """The ``ConfigProto`` that everything else is taken from."""
 
@@ -68,8 +78,27 @@ class Settings:
             dict(known.device_count),
             known.allow_growth,
             known.per_process_gpu_memory_fraction,
-            config,
+            base=config,
         )
+
+    @property
+    def function(self) -> str:
+        """The function whose body is placed alone, `""` for none."""
+        return self.functions[-1] if self.functions else ""
+
+    @property
+    def call(self) -> str:
+        """The node from which the function was opened, `""` for none."""
+        return self.calls[-1] if self.calls else ""
+
+    @property
+    def part(self) -> tuple[str | None, str, str, bool]:
+        """What of the model is placed: tags, signature, function, and whether devices are cleared."""
+        return self.tags, "" if self.functions else self.signature, self.function, self.clear_devices
+
+    def outside(self) -> Settings:
+        """The settings of the graph from which the function was opened."""
+        return replace(self, functions=self.functions[:-1], calls=self.calls[:-1])
 
     @property
     def environ(self) -> dict[str, str]:

@@ -30,6 +30,10 @@ _SETTINGS = {
     "device_count": "device_count",
     "allow_growth": "allow_growth",
     "per_process_gpu_memory_fraction": "per_process_gpu_memory_fraction",
+    "tags": "tags",
+    "signature": "signature",
+    "function": "function",
+    "clear_devices": "clear_devices",
 }
 """Trait -> setting of `WhatIf`."""
 
@@ -56,6 +60,14 @@ class Switches(traitlets.HasTraits):
     per_process_gpu_memory_fraction = traitlets.Float(0.0, help="gpu_options.per_process_gpu_memory_fraction")
     machine = traitlets.Unicode(help="The machine's text, for example '4x Tesla K20m'.")
     release = traitlets.Unicode(help="Which TensorFlow decides and speaks.")
+    tags = traitlets.Unicode(
+        None,
+        allow_none=True,
+        help="Tags of the SavedModel's graph, such as 'gpu,serve'; None for other graphs.",
+    )
+    signature = traitlets.Unicode("", help="The signature that is placed; empty for the whole graph.")
+    function = traitlets.Unicode("", help="The function whose body is placed alone; empty for none.")
+    clear_devices = traitlets.Bool(False, help="Whether the nodes lose the devices that they ask for.")
 
     def undo(self) -> bool:
         """Takes the last change of a setting back; says whether there was one."""
@@ -81,8 +93,8 @@ class Switches(traitlets.HasTraits):
             return checked_count(value)
         if name == "per_process_gpu_memory_fraction":
             return checked_fraction(value)
-        self._what_if.changed(**{_SETTINGS[name]: value})
-        return value
+        made = self._what_if.changed(**{_SETTINGS[name]: value})
+        return getattr(made, name) if name in ("tags", "signature", "function") else value
 
     @traitlets.observe(*_SETTINGS)
     def _setting_changed(self, change: Any) -> None:

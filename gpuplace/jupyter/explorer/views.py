@@ -23,7 +23,8 @@ class GraphView(anywidget.AnyWidget):
     """A picture whose boxes can be selected, folded and searched, beside a card about the selected one.
 
     Messages to Python: ``select`` with ``id`` or ``name``, ``toggle`` with ``id``, ``find`` with ``text``, ``fold``
-    with ``how`` (``"all"`` or ``"auto"``), ``light`` with ``what`` or ``only``.
+    with ``how`` (``"all"`` or ``"auto"``), ``light`` with ``what`` or ``only``, ``open`` with ``id`` of a box or
+    ``function``.
     """
 
     _esm = widget_module("gpuplace/graph_view.js")

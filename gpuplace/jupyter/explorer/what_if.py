@@ -13,20 +13,25 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any
 
 from gpuplace import release as releases
-from gpuplace.device.device_set import DeviceSet
 from gpuplace.device.machine import Machine, as_machine
 from gpuplace.device.mapping import MappingRow
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES
 from gpuplace.errors import FailedPreconditionError, OpError
 from gpuplace.graph.graph import Graph
+from gpuplace.graphdef.load import open_model
+from gpuplace.graphdef.model import Part, PlacedPart
+from gpuplace.jupyter.explorer.parts import Parts
 from gpuplace.jupyter.explorer.settings import ORDERS, Settings, checked_count, checked_fraction
 from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.memory.process_state import current_machine, process_state
+from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.placer import Placer
+from gpuplace.session.called import pins_of_call, place_called
 from gpuplace.session.place import SOFT_KEYWORD, is_soft, place
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.text import counted
@@ -36,6 +41,9 @@ from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 
 __all__ = ["WhatIf"]
+
+_PARTS = frozenset({"tags", "signature", "function", "functions", "calls"})
+"""Settings that say what of the graph is placed, one following from the other."""
 
 
 class WhatIf:
@@ -49,9 +57,13 @@ class WhatIf:
         release: which TensorFlow; the process's by default.
         soft_placement: to begin with; what `config` says, or as the `Placement` was made, by default.
         visible_devices: to begin with, as for `gpuplace.place`.
+        tags, signature, function, clear_devices: what of the graph to begin with, as for `gpuplace.place`; but a model
+            of which nothing is asked for begins with the signature that it is asked by, and a `Placement` with what it
+            is of.
 
     Attributes:
         settings: the current settings.
+        parts: what of the graph can be chosen.
         placement: what they lead to; complete, or partial where there is an `error`. Where not even devices could be
             made it is the last good one, and `is_stale` says so; None if there is none.
         error: what is wrong with the current settings, None if all is well.
@@ -60,8 +72,10 @@ class WhatIf:
     Raises:
         InvalidArgumentError: the machine's text is not understood.
         TypeError: `machine`, `soft_placement` or `visible_devices` is nothing of the kind.
-        ValueError: `visible_devices` that the machine does not have.
-        FailedPreconditionError: `soft_placement` or `visible_devices` for a log, which is not placed again.
+        NotFoundError: no such tags, signature or function.
+        FailedPreconditionError: `soft_placement`, `visible_devices` or a part of a log, which is not placed again.
+        ValueError: tags or a signature of what has none, or `visible_devices` that the machine does not have.
+        Other errors: as of `gpuplace.graphdef.load.open_model`.
     """
 
     def __init__(
@@ -73,21 +87,25 @@ class WhatIf:
         *,
         soft_placement: bool | None = None,
         visible_devices: VisibleDevices | None = None,
+        tags: str | Iterable[str] | None = None,
+        signature: str | None = None,
+        function: str | None = None,
+        clear_devices: bool = False,
     ) -> None:
         self.source = source
         self.session: Any = None
         self.lock = threading.RLock()
-        self._placers: dict[str, Placer] = {}
+        self._placers: dict[tuple[Any, ...], Placer] = {}
+        known_part: Part | None = None
         given, soft, environ = source, None, dict(os.environ)
         if isinstance(source, Placement):
             release = release or source.release
-            given = source.graph.source if isinstance(source.graph.source, Graph) else source.graph
+            given, known_part = _source_of(source)
             soft = source.soft if config is None else None
             if machine is None:
                 machine = _machine_of(source)
                 environ = _environ_of_process() if hasattr(source.device_set, "machine") else {}
                 config = getattr(source.device_set, "settings", None) if config is None else config
-            self._placers[source.release] = source.placer
         elif not isinstance(source, Graph | PlacementView | LoggedPlacement) and isinstance(
             getattr(source, "graph", None), Graph
         ):
@@ -95,8 +113,11 @@ class WhatIf:
             config = getattr(source, "_config", None) if config is None else config
             if machine is None:
                 environ = _environ_of_process()
-        self.graph = given
         self.is_fixed = isinstance(source, PlacementView | LoggedPlacement)
+        self.graph = (
+            given if self.is_fixed or isinstance(given, Graph | PlacementGraph) else open_model(given)
+        )
+        self.parts = Parts(self.graph)
         known = None if machine is None else as_machine(machine)
         if known is None:
             known = Machine() if self.is_fixed else current_machine()
@@ -110,6 +131,13 @@ class WhatIf:
         if visible_devices is not None:
             text = self.settings.text_for_visible_devices(visible_devices)
             self.settings = replace(self.settings, cuda_visible_devices=text)
+        if not self.is_fixed:
+            asked = self.parts.begin(
+                tags, signature, function, clear_devices=clear_devices, otherwise=known_part
+            )
+            self.settings = replace(self.settings, **asked)
+        if isinstance(source, Placement) and (known_part is None or known_part == Part(*self.settings.part)):
+            self._placers[(source.release, *self.settings.part)] = source.placer
         self.placement: Any = source if self.is_fixed else None
         self.error: Exception | None = None
         self.blamed: tuple[str, ...] = ()
@@ -118,6 +146,8 @@ class WhatIf:
         self._future: list[Settings] = []
         if not self.is_fixed:
             self._place()
+        elif tags is not None or signature or function or clear_devices:
+            self.changed(tags=tags, signature=signature, function=function, clear_devices=clear_devices)
 
     @property
     def is_stale(self) -> bool:
@@ -142,7 +172,8 @@ class WhatIf:
         Raises:
             InvalidArgumentError: the machine's text is not understood.
             FailedPreconditionError: what is explored is not a graph but a log.
-            ValueError: an unknown release, GPU or order, or a number that is none.
+            NotFoundError: no such tags, signature or function.
+            ValueError: an unknown release, GPU or order, a number that is none, or a part of what has none.
             TypeError: there is no such setting.
         """
         if self.is_fixed:
@@ -169,6 +200,9 @@ class WhatIf:
             )
         if "device_count" in wanted:
             wanted["device_count"] = checked_count(wanted["device_count"])
+        if not _PARTS.isdisjoint(wanted):
+            asked = {name: wanted.pop(name) for name in _PARTS & wanted.keys()}
+            wanted |= self.parts.changed(made, **asked)
         if "visible" in wanted:
             wanted["cuda_visible_devices"] = made.text_for_visible(
                 self.checked_visible(wanted.pop("visible"))
@@ -235,16 +269,25 @@ class WhatIf:
         Raises:
             OpError: not even devices can be made, or the graph is not sound.
         """
-        return self.place_on(settings.device_set(), settings.soft_placement, settings.release)
-
-    def place_on(self, devices: DeviceSet, soft: bool, release: str) -> Placement:
-        """The graph on some devices, partial where nodes cannot be placed; OpError if the graph is not sound."""
-        placer = self._placers.get(release)
+        devices, soft, release = settings.device_set(), settings.soft_placement, settings.release
+        placer = self._placers.get((release, *settings.part))
+        if placer is not None and settings.call:
+            return place_called(placer, self.attempt(settings.outside()), settings.call)
         if placer is not None:
             return place_again(placer, devices, soft=soft, on_error="keep", soft_switch=SOFT_KEYWORD)
-        made = place(self.graph, devices, release=release, on_error="keep", soft_placement=soft)
-        self._placers[release] = made.placer
-        return made
+        options = self.parts.options(settings)
+        made = place(
+            self.graph, machine=devices, release=release, on_error="keep", soft_placement=soft, **options
+        )
+        self._placers[(release, *settings.part)] = made.placer
+        return self.attempt(settings) if settings.call else made
+
+    def pins(self) -> dict[str, Any]:
+        """What the node from which the function was opened pins to devices, as arguments of `gpuplace.place`."""
+        if self._good is None or not self._good.call:
+            return {}
+        outer = self.attempt(self._good.outside())
+        return pins_of_call(self.placement.graph, outer, self._good.call)
 
     def _place(self) -> None:
         """Asks the placer; what it finds wrong is kept as `error`."""
@@ -259,7 +302,15 @@ class WhatIf:
         self.error = error_of(placement, placement.faults[0]) if placement.faults else None
 
     def _guilty_settings(self) -> tuple[str, ...]:
-        """The settings without which there would be devices: of those changed since it went well, or of all."""
+        """The settings without which there would be devices: of those changed since it went well, or of all.
+
+        Where there are devices, and another part of the graph went well: what chose this part.
+        """
+        if self._good is not None and self._good.part != self.settings.part and self.mapping is not None:
+            names = ("functions", "signature", "tags", "clear_devices")
+            return tuple(name for name in names if getattr(self._good, name) != getattr(self.settings, name))[
+                :1
+            ]
         default = Settings(self.settings.machine, self.settings.release)
         for reference in (self._good, default):
             if reference is None or reference == self.settings:
@@ -292,6 +343,14 @@ class WhatIf:
         if self.placement is None or self.error is not None or self.is_fixed:
             return ""
         return self.placement.log(self.settings.release)
+
+
+def _source_of(placement: Placement) -> tuple[Any, Part | None]:
+    """What a placement is of, as it can be placed again; and which part of it."""
+    source = placement.graph.source
+    if isinstance(source, PlacedPart):
+        return source.model, source.part
+    return (source if isinstance(source, Graph) else placement.graph), None
 
 
 def _environ_of_process() -> dict[str, str]:

@@ -118,6 +118,12 @@ class Bodies:
         op_def = self._op_defs[name]
         return declared_types(op_def, _complete(op_def, attrs))
 
+    def result_counts(self, name: str, attrs: Mapping[str, Any]) -> list[tuple[str, int]]:
+        """`(name, how many results)` of each of a function's result arguments."""
+        op_def = self._op_defs[name]
+        given = _complete(op_def, attrs)
+        return [(arg.name, len(arg.types(given)) if arg.is_list else 1) for arg in op_def.outputs]
+
     def least_size(self, name: str) -> int:
         """At least so many nodes come from a call, those of the calls within included: told without making them."""
         stack = [name]

@@ -212,6 +212,7 @@ class _Lowering:
             source_line=source_line if source.source_line is not None else None,
             origin=origin,
             source=source.source,
+            part=source.part,
         )
         vars(lowered)["order"] = np.arange(len(lowered))  # added nodes come last, also those that feed others
         inspector = Inspector(self.bodies, self.catalogue, source.functions)

@@ -3,6 +3,7 @@
 
 import {
   attrsOf,
+  callsOf,
   DATA,
   deviceAt,
   E,
@@ -72,6 +73,7 @@ export function cardOf(n) {
     met: requestOf(n) ? N.device[n] >= 0 && !unmet.has(n) : null,
     source: sourceOf(n),
     attrs: attrsOf(n),
+    calls: callsOf(n),
     reason: reason ? "" : words("card_logged"),
     steps,
     remedies: reason?.remedies ?? [],

@@ -34,6 +34,9 @@ export const requestOf = (n) => DATA.requests[N.request[n]];
 export const deviceAt = (d) => DATA.devices[d < 0 ? DATA.devices.length - 1 : d];
 export const lookOf = (n) => deviceAt(N.device[n]);
 export const sourceOf = (n) => (DATA.sources.of.length ? DATA.sources.texts[DATA.sources.of[n]] : "");
+const callsAt = new Map(DATA.calls);
+/** `[attribute, function]` of the functions that a node calls. */
+export const callsOf = (n) => callsAt.get(n) ?? [];
 export const copySet = new Set(DATA.copies);
 
 function sorted(keys) {

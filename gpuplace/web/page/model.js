@@ -2,8 +2,9 @@
 
 import { boxCard, cardOf } from "gpuplace/page/cards.js";
 import { colour, setColour } from "gpuplace/page/colours.js";
-import { children, COUNT, DATA, direct, guilty, N, nameOf, nodeAt, S, unmet } from "gpuplace/page/columns.js";
+import { callsOf, children, COUNT, DATA, direct, guilty, N, nameOf, nodeAt, S, unmet } from "gpuplace/page/columns.js";
 import { lightChoices, litBoxes, litBy } from "gpuplace/page/lights.js";
+import { addressOf, hasBody, open, trail } from "gpuplace/page/data.js";
 import { drawing } from "gpuplace/page/picture.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, searcher, words } from "gpuplace/text.js";
@@ -124,7 +125,7 @@ export class Model {
     this.set({ selected_box: box?.id ?? "", detail: n >= 0 ? cardOf(n) : box ? boxCard(box) : {} });
     for (const listener of this.heard.selected ?? []) listener(n);
     this.shine();
-    if (chosen) history.replaceState(null, "", `#${encodeURIComponent(this.selected)}`);
+    if (chosen) history.replaceState(null, "", addressOf(trail, this.selected));
   }
 
   /** Lights what is chosen; boxes, edges and tables follow. */
@@ -216,6 +217,8 @@ export class Model {
       if (sameSet(this.opened, this.start)) this.begin(message);
     } else if (message.type === "toggle") {
       this.toggle(message.id);
+    } else if (message.type === "open") {
+      this.openCall(message);
     } else if (message.type === "find") {
       this.find(message.text);
     } else if (message.type === "light") {
@@ -252,6 +255,16 @@ export class Model {
     };
     for (const open of [...this.opened]) if (within(open)) this.opened.delete(open);
     this.paint(this.drawn.boxes);
+  }
+
+  /** Shows the body of a function, or of the first one that an op's box calls. */
+  openCall({ function: named, id }) {
+    const box = this.drawn.byId.get(id ?? "");
+    const name = named ?? (box?.kind === "op" ? callsOf(box.nodes[0])[0]?.[1] : undefined);
+    if (name === undefined) return;
+    const before = trail.indexOf(name);
+    if (hasBody(name)) open(before < 0 ? [...trail, name] : trail.slice(0, before + 1));
+    else this.set({ detail: { hint: words("no_body", { function: name }) } });
   }
 
   /** The next match behind the last one. */

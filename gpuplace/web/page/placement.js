@@ -4,9 +4,11 @@ import "gpuplace/page/theme.js";
 import view from "gpuplace/graph_view.js";
 import { element } from "gpuplace/dom.js";
 import { DATA, nameOf, nodeAt } from "gpuplace/page/columns.js";
+import { selected } from "gpuplace/page/data.js";
 import { Model } from "gpuplace/page/model.js";
 import { showStep } from "gpuplace/page/step.js";
 import { showTables } from "gpuplace/page/tables.js";
+import { showTrail } from "gpuplace/page/trail.js";
 
 const model = new Model();
 globalThis.gpuplacePage = model; // for programs that drive the page
@@ -14,8 +16,8 @@ showTables(model, document.getElementById("tables"));
 const graph = document.getElementById("graph");
 view.render({ model, el: graph });
 if (DATA.colours.length) offerColours();
-const wanted = decodeURIComponent(location.hash.slice(1));
-if (wanted && nodeAt(wanted) >= 0) model.reveal(nodeAt(wanted));
+showTrail(graph);
+if (selected && nodeAt(selected) >= 0) model.reveal(nodeAt(selected));
 if (DATA.step) {
   const mark = showStep(DATA.step, document.getElementById("lanes"), (name) => {
     const n = nodeAt(name); // sends, receives and kernels of streams are none

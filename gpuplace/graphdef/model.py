@@ -1,0 +1,217 @@
+"""What a file or a message holds: one graph, or several with signatures; and functions. A `Part` is one of them.
+
+>>> model = Model(GraphDef(), "net.pb")
+>>> model.signatures(), model.part().signature, model.text(model.part())
+((), '', '')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from gpuplace.errors import DataLossError
+from gpuplace.graph.graph import Graph
+from gpuplace.graphdef.function_graph import check_function, function_graph
+from gpuplace.graphdef.messages import DecodeError, EncodeError, FunctionDef, GraphDef, MetaGraphDef
+from gpuplace.graphdef.saved_model import (
+    check_signature,
+    choose_meta_graph,
+    is_own_signature,
+    serving_signature,
+    signature_graph,
+    signature_keys,
+    tags_text,
+    with_calls_inlined,
+    without_devices,
+)
+from gpuplace.kernels.registry import Catalogue
+
+
+@dataclass(frozen=True)
+class Part:
+    """What of a model is looked at."""
+
+    tags: str | None = None
+    """Tags of a SavedModel's MetaGraphDef, sorted, with commas between them; None for what is no SavedModel."""
+    signature: str = ""
+    """Key of a signature; `""` for the whole graph."""
+    function: str = ""
+    """Name of a function whose body alone is looked at; `""` for none."""
+    clear_devices: bool = False
+    """Whether the nodes lose the devices that they ask for."""
+
+    def options(self) -> dict[str, Any]:
+        """It as keyword arguments of `gpuplace.place`; only what is not as by default."""
+        found: dict[str, Any] = {"tags": self.tags} if self.tags is not None else {}
+        if self.function:
+            found["function"] = self.function
+        elif self.signature:
+            found["signature"] = self.signature
+        return {**found, "clear_devices": True} if self.clear_devices else found
+
+
+class Model:
+    """A `GraphDef`, `MetaGraphDef` or `SavedModel` with its parts.
+
+    Args:
+        message: the message.
+        name: name of the file that it comes from, `""` if none.
+        path: what the user called the file, or its folder.
+    """
+
+    def __init__(self, message: Any, name: str = "", path: str = "") -> None:
+        self.message = message
+        self.kind: str = message.DESCRIPTOR.name
+        self.name = name
+        self.path = path
+
+    @property
+    def tag_sets(self) -> tuple[str, ...]:
+        """The tags of each graph of a SavedModel, as `Part.tags` has them; none for another message."""
+        if self.kind != "SavedModel":
+            return ()
+        return tuple(dict.fromkeys(map(tags_text, self.message.meta_graphs)))
+
+    def signatures(self, tags: str | None = None) -> tuple[str, ...]:
+        """The signatures of a graph; those that the model has for itself come last."""
+        found = self._meta_graph(tags)
+        return () if found is None else signature_keys(found)
+
+    def serving_signature(self, tags: str | Iterable[str] | None = None) -> str:
+        """The signature that a model is asked by where nobody names one; `""` where there is none.
+
+        Raises:
+            NotFoundError, ValueError: as `part` does.
+        """
+        found = self._meta_graph(self.part(tags).tags)
+        return "" if found is None else serving_signature(found)
+
+    def functions(self, tags: str | None = None) -> tuple[str, ...]:
+        """Names of the functions of a graph's library, sorted."""
+        return tuple(sorted({function.signature.name for function in self._graph(tags).library.function}))
+
+    def part(
+        self,
+        tags: str | Iterable[str] | None = None,
+        signature: str | None = None,
+        function: str | None = None,
+        *,
+        clear_devices: bool = False,
+    ) -> Part:
+        """The part that is named, with its tags as they are.
+
+        Args:
+            tags: all tags of a graph of a SavedModel; None: that of `serve`.
+            signature: key of a signature; None or `""` for the whole graph.
+            function: name of a function; None or `""` for none.
+            clear_devices: whether the nodes lose the devices that they ask for.
+
+        Raises:
+            NotFoundError: no such tags, signature or function.
+            InvalidArgumentError: a SavedModel that holds nothing.
+            ValueError: `tags`, or `signature`, of what has none.
+        """
+        found = None
+        if self.kind == "SavedModel":
+            found = tags_text(choose_meta_graph(self.message, tags))
+        elif tags is not None:
+            raise ValueError(f"tags choose a MetaGraphDef of a SavedModel: this is a {self.kind}")
+        if signature and self.kind == "GraphDef":
+            raise ValueError("signature chooses a part of a SavedModel or a MetaGraphDef: this is a GraphDef")
+        if signature:
+            check_signature(self._meta_graph(found), signature)
+        if function:
+            check_function(self.functions(found), function)
+        return Part(found, signature or "", function or "", clear_devices)
+
+    def part_to_show(
+        self,
+        tags: str | Iterable[str] | None = None,
+        signature: str | None = None,
+        function: str | None = None,
+        *,
+        clear_devices: bool = False,
+    ) -> Part:
+        """The same; but where no signature is named, the one that the model is asked by: that is what runs."""
+        if signature is None:
+            signature = self.serving_signature(tags)
+        return self.part(tags, signature, function, clear_devices=clear_devices)
+
+    def graph_def(self, part: Part, catalogue: Catalogue) -> Any:
+        """A part as a `GraphDef`; calls in a signature and in a function are marked to be inlined.
+
+        Raises:
+            InvalidArgumentError: the signature or the function is not sound.
+        """
+        if part.function:
+            whole = own_message(self._graph(part.tags), GraphDef)
+            made = with_calls_inlined(function_graph(whole, part.function, catalogue))
+        elif part.signature:
+            made = signature_graph(own_message(self._meta_graph(part.tags), MetaGraphDef), part.signature)
+        else:
+            made = own_message(self._graph(part.tags), GraphDef)
+        return without_devices(made) if part.clear_devices else made
+
+    def text(self, part: Part) -> str:
+        """A part in words, with what else there is; `""` for a plain graph, which is all there is."""
+        of = f" of {self.name or f'a {self.kind}'}"
+        where = f"{of}, tags {part.tags.replace(',', ', ') or 'none'}" if part.tags is not None else of
+        signatures = self.signatures(part.tags)
+        others = len([key for key in signatures if key != part.signature and not is_own_signature(key)])
+        if part.function:
+            told = f"function {part.function}{where}, as a graph of its own"
+        elif part.signature:
+            told = f"signature {part.signature}{where}" + (f"; {_counted(others, 'other')}" if others else "")
+        elif self.kind == "GraphDef" and not part.clear_devices:
+            return ""
+        else:
+            told = f"whole graph{where}" + (f"; {_counted(others, 'signature')}" if others else "")
+        sets = len(self.tag_sets) - 1
+        told += f"; {_counted(sets, 'other tag set')}" if sets > 0 else ""
+        return told + ("; devices that nodes ask for are cleared" if part.clear_devices else "")
+
+    def _meta_graph(self, tags: str | None) -> Any:
+        if self.kind == "SavedModel":
+            return choose_meta_graph(self.message, tags)
+        return self.message if self.kind == "MetaGraphDef" else None
+
+    def _graph(self, tags: str | None) -> Any:
+        found = self._meta_graph(tags)
+        return self.message if found is None else found.graph_def
+
+
+def library_of(graph: Graph) -> Any:
+    """The functions of a graph, in a `GraphDef` without nodes."""
+    made = GraphDef()
+    made.library.function.extend(map(FunctionDef.FromString, graph.functions.values()))
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedPart:
+    """What a graph to be placed was made from."""
+
+    model: Model
+    part: Part
+
+
+def own_message(message: Any, kind: Any) -> Any:
+    """A message of somebody else's class, TensorFlow's for instance, as one of ours.
+
+    Raises:
+        DataLossError: it cannot be copied.
+    """
+    if isinstance(message, kind):
+        return message
+    try:
+        return kind.FromString(message.SerializeToString())
+    except (DecodeError, EncodeError) as error:
+        raise DataLossError.of(
+            f"Can't copy the given {kind.DESCRIPTOR.name}", facts={"because": str(error)}
+        ) from None
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what if number == 1 else what + 's'}"

@@ -1,6 +1,6 @@
 // The picture of a placement and the card that says why. State comes from Python as traits:
-//   svg, selected_box, legend, notes, detail, summary, notice, and what lights.js reads
-// and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text},
+//   svg, selected_box, legend, notes, detail, summary, notice, found, and what lights.js reads
+// and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text, back},
 // {type: "fold", how}. Nothing is fetched from anywhere.
 
 import { chip, element, svgElement } from "gpuplace/dom.js";
@@ -40,15 +40,21 @@ function render({ model, el }) {
     "aria-label": "Find an op by regular expression",
     onkeydown: (event) => {
       event.stopPropagation();
-      if (event.key === "Enter") model.send({ type: "find", text: find.value });
+      if (event.key === "Enter") search(event.shiftKey);
     },
+    oninput: () => find.value || search(false),
   });
+  const search = (back) => model.send({ type: "find", text: find.value, back });
+  const found = element("span", { class: "gp-found", role: "status", "aria-live": "polite" });
   const button = (text, label, action) =>
     element("button", { type: "button", title: label, "aria-label": label, onclick: action }, text);
   const tools = element(
     "div",
     { class: "gp-tools", role: "toolbar", "aria-label": "Picture" },
     find,
+    button("‹", "Previous match (Shift+Enter)", () => search(true)),
+    button("›", "Next match (Enter)", () => search(false)),
+    found,
     button("−", "Zoom out", () => zoom(1.25)),
     button("+", "Zoom in", () => zoom(0.8)),
     button("Fit", "Fit the whole picture", () => fit()),
@@ -179,7 +185,11 @@ function render({ model, el }) {
       if (group.classList.contains("node") && !group.classList.contains("stub")) {
         group.setAttribute("tabindex", "-1");
         group.setAttribute("role", "button");
-        group.setAttribute("aria-label", (tip ?? group.id).replaceAll("\n", ", "));
+        const lines = [...group.querySelectorAll("text")];
+        const written = lines.map((line) => line.textContent.replace(/^▸ /, ""));
+        for (const line of lines) line.after(" "); // between the lines, for what reads them as one text
+        group.dataset.written = written.join(" ");
+        group.dataset.tip = (tip ?? group.id).replaceAll("\n", ", ");
       }
     }
     svg.querySelector("g.graph > title")?.remove();
@@ -279,6 +289,20 @@ function render({ model, el }) {
     box.x = whole.width > box.width ? whole.x : whole.x - (box.width - whole.width) / 2;
     box.y = whole.height > box.height ? whole.y : whole.y - (box.height - whole.height) / 2;
     showFrame();
+  }
+
+  // Says which match is shown, or that there is none, and brings it into sight as large as it can be read.
+  function showFound() {
+    const { text = "", isNone = false } = model.get("found") || {};
+    found.textContent = text;
+    found.classList.toggle("gp-note-alarm", isNone);
+    find.setAttribute("aria-invalid", String(isNone));
+    const hit = svg && text && !isNone ? nodes().find((group) => group.id === model.get("selected_box")) : null;
+    if (!hit || !canvas.clientWidth || !canvas.clientHeight) return;
+    const part = shown();
+    const most = canvas.clientWidth / SMALLEST;
+    if (part.width > most) zoom(canvas.clientWidth / READABLE / part.width);
+    reveal(hit);
   }
 
   // Brings a box into sight.
@@ -436,8 +460,11 @@ function render({ model, el }) {
       ...names("Consumers", detail.outputs, detail.more_outputs),
       ...(detail.toggle
         ? [
-          element("h4", {}, ""),
-          element("button", { type: "button", onclick: () => toggle(detail.toggle) }, detail.toggle_text),
+          element(
+            "p",
+            { class: "gp-last" },
+            element("button", { type: "button", onclick: () => toggle(detail.toggle) }, detail.toggle_text),
+          ),
         ]
         : []),
     );
@@ -547,6 +574,7 @@ function render({ model, el }) {
   model.on("change:svg", draw);
   model.on("change:notice", draw);
   model.on("change:selected_box", mark);
+  model.on("change:found", showFound);
   model.on("change:stale", markStale);
   model.on("change:legend", showLegend);
   model.on("change:notes", showLegend);

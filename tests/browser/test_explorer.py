@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.browser.accessibility import violations
 from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import open_notebook, run_all
 
@@ -195,6 +196,7 @@ def test_all_words_of_every_view_stand_out(explorer, page, screenshots, lab):
     def look(name):
         shoot(explorer, screenshots, lab, f"view-{name}")
         assert faint_words(page, ".gp-explorer") == []
+        assert violations(page, ".gp-explorer") == [], name
 
     assert faint_words(page, ".gp-explorer", 22)  # the measure measures: nothing has as much
     explorer.locator("summary", has_text="More settings").click()

@@ -10,6 +10,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.page.page import page_html, timeline_page_html
+from tests.browser.accessibility import violations
 from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import Watch
 from tests.jupyter.programs import towers
@@ -123,6 +124,69 @@ def test_ten_thousand_nodes(opened):
     expect(page.get_by_role("tab", name="Moves")).to_be_visible()
     page.get_by_role("tab", name="Moves").click()
     expect(page.get_by_role("region", name="Moves")).to_contain_text("soft placement")
+
+
+def test_search(opened):
+    from playwright.sync_api import expect
+
+    page = opened(tf.place(training(2, 30), "2x Tesla K20m"), "search")
+    find = page.get_by_label("Find an op by regular expression")
+    told = page.locator(".gp-found")
+    name = page.locator(".gp-why h3")
+
+    def is_seen():
+        """The hit lies in the canvas, and can be read."""
+        hit = page.locator("#graph g.node.gp-selected").bounding_box()
+        view = page.locator("#graph .gp-canvas").bounding_box()
+        assert view["x"] <= hit["x"] and hit["x"] + hit["width"] <= view["x"] + view["width"]
+        assert view["y"] <= hit["y"] and hit["y"] + hit["height"] <= view["y"] + view["height"]
+        assert hit["height"] > 18
+
+    find.fill("layer_1./out$")
+    find.press("Enter")
+    expect(told).to_have_text("1 of 20")
+    expect(name).to_have_text("tower_0/layer_10/out")
+    is_seen()
+    find.press("Enter")
+    expect(told).to_have_text("2 of 20")
+    page.get_by_role("button", name="Next match").click()
+    expect(name).to_have_text("tower_0/layer_12/out")
+    is_seen()
+    find.press("Shift+Enter")
+    expect(told).to_have_text("2 of 20")
+    page.get_by_role("button", name="Previous match").click()
+    page.get_by_role("button", name="Previous match").click()
+    expect(told).to_have_text("20 of 20")
+    expect(name).to_have_text("tower_1/layer_19/out")
+    is_seen()
+    # What is selected already comes into sight too, and large enough.
+    find.fill("tower_1/layer_19/out$")
+    for _ in range(12):
+        page.get_by_role("button", name="Zoom out").click()
+    find.press("Enter")
+    expect(told).to_have_text("1 of 1")
+    is_seen()
+    for _ in range(8):
+        page.get_by_role("button", name="Zoom in").click()
+    page.mouse.move(*[page.locator("#graph .gp-canvas").bounding_box()[key] + 20 for key in ("x", "y")])
+    find.press("Enter")
+    expect(page.locator("#graph g.node.gp-selected")).to_be_in_viewport()
+    find.fill("nowhere")
+    find.press("Enter")
+    expect(told).to_have_text("No op's name matches nowhere")
+    expect(find).to_have_attribute("aria-invalid", "true")
+    expect(told).to_have_attribute("aria-live", "polite")
+    find.fill("layer_(")
+    find.press("Enter")
+    expect(told).to_contain_text("; not a regular expression: searched for as it is")
+    find.fill("(([a-z_0-9])+)+!")
+    find.press("Enter")
+    expect(told).to_contain_text("; could take too long")
+    find.fill("")
+    expect(told).to_have_text("")
+    rows = page.get_by_label("Filter Nodes by regular expression")
+    rows.fill("(([a-z_0-9/])+)+!")
+    expect(page.locator(".gp-table-head:visible")).to_contain_text("could take too long")
 
 
 def test_what_an_op_depends_on_is_lit(opened):
@@ -291,6 +355,32 @@ def test_keyboard_and_labels(opened):
     assert page.evaluate(f"{unlabelled}.length") == 0
 
 
+@pytest.mark.parametrize("kind", ["placed", "failed", "measured", "folded"])
+def test_accessibility(opened, kind):
+    """Of every tab, with an op, a scope and nothing selected."""
+    if kind == "measured":
+        tf.use_machine("2x Tesla K20m")
+        graph, metadata = measured()
+        page = opened(tf.place(graph, "2x Tesla K20m"), kind, run_metadata=metadata)
+        page.locator("#step summary").click()
+    elif kind == "folded":
+        other = tf.place(training(3, 30), "2x Tesla K20m", tf.ConfigProto(allow_soft_placement=True))
+        page = opened(tf.place(training(3, 30), "4x Tesla K20m"), kind, against=other, against_text="2 GPUs")
+    elif kind == "failed":
+        page = opened(tf.place(towers(), "1x Tesla K40c", on_error="keep"), kind)
+    else:
+        page = opened(tf.place(towers(), "4x Tesla K20m"), kind)
+    assert violations(page) == []
+    boxes(page).first.dispatch_event("click")
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        assert violations(page) == [], tab.inner_text()
+    for _ in range(2):
+        page.get_by_role("button", name="Zoom in").first.click()
+    page.evaluate("void window.gpuplacePage.send({ type: 'light', what: 'inputs' })")
+    assert violations(page) == []
+
+
 def test_print(opened, tmp_path):
     page = opened(tf.place(towers(), "4x Tesla K20m"), "print")
     page.emulate_media(media="print")
@@ -383,7 +473,7 @@ def test_the_timeline_alone(browser, tmp_path, screenshots):
         page.keyboard.press("ArrowDown")
         assert "on CPU:0" in page.locator(".gp-timeline-said").inner_text()
         assert page.locator("h1").inner_text() == "a<b" and page.locator("header dd").inner_text() == "x&y"
-        assert faint_words(page, "body") == []
+        assert faint_words(page, "body") == [] and violations(page) == []
         page.screenshot(path=screenshots / f"step-{theme}.png")
         page.close()
         assert watch.errors == [] and watch.elsewhere == []

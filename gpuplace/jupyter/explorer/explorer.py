@@ -21,6 +21,8 @@ sight, marked as stale. In a saved notebook the explorer is a still picture and 
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left, bisect_right
 from typing import Any
 
 import ipywidgets
@@ -43,8 +45,18 @@ from gpuplace.tables import html
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import placement_text, searcher, summary_text
+from gpuplace.web.rules import words
 
 __all__ = ["PRESETS", "Explorer", "explore"]
+
+
+def is_expression(pattern: str) -> bool:
+    """Whether a text is a regular expression."""
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    return True
 
 
 class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
@@ -229,20 +241,30 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
             self._views.show_tab()
             self._show_selection()
 
-    def find(self, pattern: str) -> bool:
-        """Selects the next op whose name has a match for a regular expression; says whether there is one."""
+    def find(self, pattern: str, back: bool = False) -> bool:
+        """Selects the next op whose name has a match for a regular expression; says whether there is one.
+
+        Args:
+            pattern: what is not a regular expression is searched for as it is.
+            back: whether it is the one before that is wanted.
+        """
         if self.placement is None or not pattern:
+            self._views.show_found("")
             return False
         self._searched(pattern)
-        names = view_of(self.placement).names
+        view = view_of(self.placement)
         search = searcher(pattern)
-        start = view_of(self.placement).index.get(self.selected, -1) + 1
-        for offset in range(len(names)):
-            name = names[(start + offset) % len(names)]
-            if search(name):
-                self._reveal(name)
-                return True
-        return False
+        matches = [node for node, name in enumerate(view.names) if search(name)]
+        note = "" if is_expression(pattern) else f"; {words('wrong_pattern')}"
+        if not matches:
+            self._views.show_found(words("no_match", pattern=pattern) + note, is_none=True)
+            return False
+        here = view.index.get(self.selected, -1)
+        at = bisect_left(matches, here) - 1 if back else bisect_right(matches, here) % len(matches)
+        self._reveal(view.names[matches[at]])
+        number = f"{at % len(matches) + 1:,}"
+        self._views.show_found(words("found", number=number, total=f"{len(matches):,}") + note)
+        return True
 
     def toggle(self, box_id: str) -> None:
         """Unfolds a box (``s3``: scope 3), which only adds boxes, or folds an open scope (``c3``)."""
@@ -324,7 +346,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                 case {"type": "fold", "how": "auto"}:
                     self.unfold()
                 case {"type": "find", "text": str(text)}:
-                    self.find(text)
+                    self.find(text, back=content.get("back") is True)
                 case {"type": "light"}:
                     self._light_heard(content)
                 case {"type": "set", "name": str(name), "value": value}:

@@ -22,7 +22,8 @@ STYLE = sheet(EXPLORER_SHEETS)
 class GraphView(anywidget.AnyWidget):
     """A picture whose boxes can be selected, folded and searched, beside a card about the selected one.
 
-    Messages to Python: ``select`` with ``id`` or ``name``, ``toggle`` with ``id``, ``find`` with ``text``, ``fold``
+    Messages to Python: ``select`` with ``id`` or ``name``, ``toggle`` with ``id``, ``find`` with ``text`` and ``back``,
+    ``fold``
     with ``how`` (``"all"`` or ``"auto"``), ``light`` with ``what`` or ``only``.
     """
 
@@ -41,6 +42,8 @@ class GraphView(anywidget.AnyWidget):
     """``[kind, text]`` after the legend; kind is ``"copy"``, ``"alarm"`` or ``"plain"``."""
     detail = traitlets.Dict().tag(sync=True)
     """The card."""
+    found = traitlets.Dict().tag(sync=True)
+    """What a search found, in words: ``text``, ``isNone``, and ``search``, its number."""
     stale = traitlets.Bool(False).tag(sync=True)
     """Whether the picture is of earlier settings."""
     lights: Any = traitlets.List().tag(sync=True)

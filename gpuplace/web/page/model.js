@@ -6,10 +6,10 @@ import { children, COUNT, DATA, direct, guilty, N, nameOf, nodeAt, paths, S, unm
 import { lightChoices, litBoxes, litBy } from "gpuplace/page/lights.js";
 import { drawing } from "gpuplace/page/picture.js";
 import { RULES } from "gpuplace/rules.js";
-import { counted, searcher, words } from "gpuplace/text.js";
+import { counted, grouped, searcher, words } from "gpuplace/text.js";
 
 const { bundle_from: ROOMY } = RULES.folding;
-const UNSET = { detail: {}, legend: [], notes: [], lights: [], lit: {} };
+const UNSET = { detail: {}, legend: [], notes: [], lights: [], lit: {}, found: {} };
 
 /** What opens the bundle that an op is in. */
 const bundleKey = (n) => `m${N.scope[n]}_${N.type[n]}_${N.device[n]}`;
@@ -30,6 +30,8 @@ export class Model {
     this.unbundled = new Set();
     this.selected = "";
     this.last = "";
+    this.matches = null;
+    this.note = "";
     this.light = "";
     this.state.lights = lightChoices();
     this.start = new Set(S.open);
@@ -178,7 +180,7 @@ export class Model {
     } else if (message.type === "toggle") {
       this.toggle(message.id);
     } else if (message.type === "find") {
-      this.find(message.text);
+      this.find(message.text, message.back);
     } else if (message.type === "light") {
       if (message.only === undefined) this.light = message.what;
       else {
@@ -213,17 +215,28 @@ export class Model {
     this.paint(this.drawn.boxes);
   }
 
-  /** The next match behind the last one. */
-  find(text) {
-    if (!text) return;
-    const pattern = searcher(text);
-    const from = this.last === text && this.selected ? nodeAt(this.selected) + 1 : 0;
+  /** Selects the next op, or the one before, whose name matches, and says which of how many it is. */
+  find(text, isBack) {
+    if (!text) return void this.set({ found: { text: "" } });
+    if (this.last !== text || !this.matches) {
+      const pattern = searcher(text);
+      this.matches = [];
+      for (let n = 0; n < COUNT; n += 1) if (pattern.test(nameOf(n))) this.matches.push(n);
+      this.note = pattern.note;
+    }
+    const found = this.matches;
+    const here = this.selected ? nodeAt(this.selected) : -1;
+    const isSame = this.last === text;
     this.last = text;
     if (this.light === "matches") this.shine();
-    for (let k = 0; k < COUNT; k += 1) {
-      const n = (from + k) % COUNT;
-      if (pattern.test(nameOf(n))) return void this.reveal(n);
+    const note = this.note ? `; ${this.note}` : "";
+    if (!found.length) {
+      return void this.set({ found: { text: words("no_match", { pattern: text }) + note, isNone: true } });
     }
-    this.set({ detail: { hint: words("no_match", { pattern: text }) }, selected_box: "" });
+    let at = isBack ? found.findLastIndex((n) => n < here) : isSame ? found.findIndex((n) => n > here) : 0;
+    if (at < 0) at = isBack ? found.length - 1 : 0;
+    this.reveal(found[at]);
+    const told = words("found", { number: grouped(at + 1), total: grouped(found.length) });
+    this.set({ found: { text: told + note, isNone: false } });
   }
 }

@@ -515,8 +515,21 @@ def test_search(explorer):
     assert explorer.find("MatMul") and explorer.selected == "MatMul"
     assert explorer.find("MatMul") and explorer.selected == "MatMul_1"
     assert explorer.find("MatMul") and explorer.selected == "MatMul"
+    found = explorer._views.graph
+    assert found.found["text"] == "1 of 2"
+    says(explorer, type="find", text="MatMul", back=True)
+    assert explorer.selected == "MatMul_1" and found.found["text"] == "2 of 2"
+    number = found.found["search"]
+    says(explorer, type="find", text="MatMul_1")
+    assert found.found == {"text": "1 of 1", "isNone": False, "search": number + 1}
     says(explorer, type="find", text="(")
-    assert explorer.selected == "MatMul"
+    assert explorer.selected == "MatMul_1"
+    assert found.found["text"] == "No op's name matches (; not a regular expression: searched for as it is"
+    assert found.found["isNone"]
+    says(explorer, type="find", text="nowhere")
+    assert found.found["text"] == "No op's name matches nowhere"
+    says(explorer, type="find", text="")
+    assert found.found["text"] == ""
 
 
 def test_scopes_fold_and_unfold():

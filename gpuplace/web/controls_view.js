@@ -3,7 +3,7 @@
 //
 // Every message to Python is followed by a numbered `ping`; a kernel that is busy answers late, one that is gone never.
 
-import { element, tell } from "gpuplace/dom.js";
+import { copyText, element, tell } from "gpuplace/dom.js";
 
 const BUSY_MS = 2000;
 const SOON_MS = 350;
@@ -168,12 +168,9 @@ function render({ model, el }) {
 
   // ---- program text
   async function showCode(text) {
-    let told = "Copied.";
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      told = "The browser does not allow copying from here: select the text and copy it.";
-    }
+    const told = await copyText(text)
+      ? "Copied."
+      : "The browser does not allow copying from here: select the text and copy it.";
     const area = element("pre", { class: "gp-source", tabindex: "0", "aria-label": "Settings as Python" }, text);
     const close = button("×", "Close the program text", () => {
       shown.hidden = true;

@@ -3,7 +3,7 @@
 // and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text, back},
 // {type: "fold", how}. Nothing is fetched from anywhere.
 
-import { chip, element, svgElement } from "gpuplace/dom.js";
+import { chip, copyText, element, remember, remembered, svgElement } from "gpuplace/dom.js";
 import { lightControls } from "gpuplace/lights.js";
 import { RULES } from "gpuplace/rules.js";
 import { dots, download, standalone } from "gpuplace/save_picture.js";
@@ -13,6 +13,8 @@ const DRAG_PX = 4;
 // Pixels a point of the picture: below the first little can be read, at the second everything.
 const SMALLEST = 0.65;
 const READABLE = 0.8;
+const [MAP_WIDTH, MAP_HEIGHT] = [170, 64];
+const COPIED_MS = 1500;
 const HELD_MS = 10000; // for which a picture may take to come after a click
 
 function copyOf(box) {
@@ -48,6 +50,17 @@ function render({ model, el }) {
   const found = element("span", { class: "gp-found", role: "status", "aria-live": "polite" });
   const button = (text, label, action) =>
     element("button", { type: "button", title: label, "aria-label": label, onclick: action }, text);
+  const full = button("Full screen", "Full screen", () => {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else body.requestFullscreen();
+  });
+  full.hidden = !document.fullscreenEnabled;
+  const panel = button("Why", "Why: the panel beside the picture", () => showPanel(why.hidden));
+  const showPanel = (isOpen) => {
+    why.hidden = !isOpen;
+    panel.setAttribute("aria-expanded", String(isOpen));
+    remember("why", isOpen ? "open" : "closed");
+  };
   const tools = element(
     "div",
     { class: "gp-tools", role: "toolbar", "aria-label": "Picture" },
@@ -60,12 +73,28 @@ function render({ model, el }) {
     button("Fit", "Fit the whole picture", () => fit()),
     button("Fold all", "Fold all name scopes", () => model.send({ type: "fold", how: "all" })),
     button("Unfold", "Unfold as many name scopes as fit", () => model.send({ type: "fold", how: "auto" })),
+    full,
+    panel,
     button("SVG", "Download the picture as SVG", () => save("svg")),
     button("PNG", "Download the picture as PNG", () => save("png")),
   );
   const lights = lightControls(model);
-  const picture = element("div", { class: "gp-picture" }, tools, lights.bar, canvas, legend);
-  el.append(element("div", { class: "gp-body" }, picture, why));
+  const map = svgElement("svg", {
+    class: "gp-map",
+    role: "img",
+    "aria-label": "Overview: the part of the picture that is shown",
+  });
+  const frame = svgElement("rect", { class: "gp-map-frame" });
+  const foot = element("div", { class: "gp-foot" }, legend, map);
+  const picture = element("div", { class: "gp-picture" }, tools, lights.bar, canvas, foot);
+  const body = element("div", { class: "gp-body" }, picture, why);
+  el.append(body);
+  showPanel(remembered("why") !== "closed");
+  const fullChanged = () => {
+    const isFull = document.fullscreenElement === body;
+    full.setAttribute("aria-pressed", String(isFull));
+  };
+  document.addEventListener("fullscreenchange", fullChanged);
 
   /** @type {SVGSVGElement | null} */
   let svg = null;
@@ -73,13 +102,6 @@ function render({ model, el }) {
   let ownHeight = "";
   let wasWhole = false;
   let seen = { width: 0, height: 0 }; // of the canvas, when the picture was last fitted into it
-  const map = svgElement("svg", {
-    class: "gp-map",
-    role: "img",
-    "aria-label": "Overview: the part of the picture that is shown",
-  });
-  const frame = svgElement("rect", { class: "gp-map-frame" });
-
   async function save(form) {
     if (!svg) return;
     let ground = getComputedStyle(picture).backgroundColor;
@@ -98,11 +120,10 @@ function render({ model, el }) {
       return svgElement("rect", { x, y, width, height, fill: getComputedStyle(outline).fill, class: dim });
     });
     map.setAttribute("viewBox", `${whole.x} ${whole.y} ${whole.width} ${whole.height}`);
-    const scale = Math.min(160 / whole.width, 110 / whole.height);
+    const scale = Math.min(MAP_WIDTH / whole.width, MAP_HEIGHT / whole.height);
     map.style.width = `${Math.max(24, whole.width * scale)}px`;
     map.style.height = `${Math.max(24, whole.height * scale)}px`;
     map.replaceChildren(...boxes, frame);
-    canvas.append(map);
     showFrame();
   }
 
@@ -167,6 +188,7 @@ function render({ model, el }) {
     canvas.replaceChildren();
     svg = null;
     if (!text) {
+      map.classList.add("gp-hidden");
       canvas.append(element("div", { class: "gp-notice" }, model.get("notice")));
       return;
     }
@@ -375,6 +397,15 @@ function render({ model, el }) {
     legend.replaceChildren(...chips, ...notes);
   }
 
+  function copyButton(name) {
+    const told = element("span", { class: "gp-copied", role: "status" });
+    const copy = async () => {
+      told.textContent = await copyText(name) ? "Copied" : "The browser does not allow copying";
+      setTimeout(() => (told.textContent = ""), COPIED_MS);
+    };
+    return element("span", { class: "gp-copy-name" }, button("Copy name", `Copy name: ${name}`, copy), told);
+  }
+
   function showDetail() {
     const detail = model.get("detail");
     if (!detail.name) {
@@ -439,7 +470,7 @@ function render({ model, el }) {
     if (asked && detail.met === false) asked.append(element("span", { class: "gp-note-alarm" }, "  ≠ not met"));
     why.replaceChildren(
       element("h3", {}, detail.name),
-      element("p", { class: "gp-hint" }, detail.kind),
+      element("p", { class: "gp-hint gp-kind" }, detail.kind, copyButton(detail.name)),
       element(
         "dl",
         {},
@@ -586,7 +617,10 @@ function render({ model, el }) {
   draw();
   showLegend();
   showDetail();
-  return () => resized.disconnect();
+  return () => {
+    resized.disconnect();
+    document.removeEventListener("fullscreenchange", fullChanged);
+  };
 }
 
 export default { render };

@@ -355,6 +355,96 @@ def test_keyboard_and_labels(opened):
     assert page.evaluate(f"{unlabelled}.length") == 0
 
 
+def test_full_screen_and_the_panel(opened):
+    from playwright.sync_api import expect
+
+    page = opened(tf.place(towers(), "4x Tesla K20m"), "room")
+    canvas, why = page.locator("#graph .gp-canvas"), page.locator(".gp-why")
+    before = canvas.bounding_box()
+    full = page.get_by_role("button", name="Full screen")
+    full.click()
+    expect(full).to_have_attribute("aria-pressed", "true")
+    now = canvas.bounding_box()
+    assert now["height"] > before["height"] + 200 and now["width"] > before["width"]
+    expect(boxes(page).last).to_be_in_viewport(ratio=1)
+    page.shoot("full")
+    full.click()
+    expect(full).to_have_attribute("aria-pressed", "false")
+    panel = page.get_by_role("button", name="Why", exact=False)
+    expect(panel).to_have_attribute("aria-expanded", "true")
+    panel.click()
+    expect(why).to_be_hidden()
+    assert canvas.bounding_box()["width"] > before["width"] + 300
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    expect(why).to_be_hidden()
+    panel.click()
+    expect(why).to_be_visible()
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    expect(why).to_be_visible()
+
+
+def test_a_name_can_be_copied(opened):
+    from playwright.sync_api import expect
+
+    page = opened(tf.place(training(1, 2), "1x Tesla K20m"), "copied", "#tower_0%2Flayer_1%2Fout")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy name").click()
+    expect(page.locator(".gp-copied")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == "tower_0/layer_1/out"
+    expect(page.locator(".gp-copied")).to_have_text("")
+
+
+def test_the_overview_covers_nothing(opened):
+    page = opened(tf.place(training(2, 30), "2x Tesla K20m"), "overview")
+    overview = page.locator(".gp-map")
+    assert overview.is_hidden()
+    page.get_by_role("button", name="Unfold", exact=False).first.click()
+    for _ in range(4):
+        page.get_by_role("button", name="Zoom in").click()
+    assert overview.is_visible()
+    inner = overview.bounding_box()
+    for selector in (".gp-canvas", ".gp-tools", ".gp-lights", ".gp-legend > *", ".gp-why"):
+        for element in page.locator(f"#graph {selector}").all():
+            outer = element.bounding_box()
+            assert (
+                inner["x"] >= outer["x"] + outer["width"]
+                or inner["x"] + inner["width"] <= outer["x"]
+                or inner["y"] >= outer["y"] + outer["height"]
+                or inner["y"] + inner["height"] <= outer["y"]
+            ), selector
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_narrow_pages(opened, width):
+    """Nothing is wider than the page, tables scroll in their frames, and the picture can be used."""
+    from playwright.sync_api import expect
+
+    other = tf.place(training(2, 8), "1x Tesla K20m", tf.ConfigProto(allow_soft_placement=True))
+    page = opened(tf.place(training(2, 8), "2x Tesla K20m"), "narrow", against=other, against_text="one GPU")
+    page.set_viewport_size({"width": width, "height": 844})
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        wide = page.evaluate(
+            """() => [...document.querySelectorAll('[role=tabpanel]:not([hidden]) .gp-rows')].filter((rows) =>
+                rows.scrollWidth > rows.clientWidth + 1 && getComputedStyle(rows).overflowX !== 'auto').length"""
+        )
+        assert wide == 0
+    for control in page.locator("#graph .gp-tools :is(button, input), #graph select").all():
+        box = control.bounding_box()
+        assert 0 <= box["x"] and box["x"] + box["width"] <= width
+    page.shoot(f"{width}")
+    find = page.get_by_label("Find an op by regular expression")
+    find.fill("layer_3/out")
+    find.press("Enter")
+    expect(page.locator("#graph g.node.gp-selected")).to_be_in_viewport()
+    expect(page.locator(".gp-why h3")).to_have_text("tower_0/layer_3/out")
+    canvas = page.locator("#graph .gp-canvas").bounding_box()
+    assert canvas["width"] > 0.6 * width and canvas["height"] > 240
+
+
 @pytest.mark.parametrize("kind", ["placed", "failed", "measured", "folded"])
 def test_accessibility(opened, kind):
     """Of every tab, with an op, a scope and nothing selected."""

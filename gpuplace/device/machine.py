@@ -28,12 +28,12 @@ from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.limits import MAX_DEVICES, MAX_GPUS, check_count, number_of
 from gpuplace.device.mapping import MappingRow, VirtualGPU, gpu_devices, map_gpus, mapping_rows
 from gpuplace.device.physical_gpu import PhysicalGPU
-from gpuplace.device.visible import Visibility, visible_gpus
+from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility, visible_gpus
 from gpuplace.display import above, notebook_view
 from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.typing import ConfigLike, DataFrame
 
-__all__ = ["ENVIRONMENT_VARIABLE", "Machine", "default_machine"]
+__all__ = ["ENVIRONMENT_VARIABLE", "Machine", "Origin", "default_machine"]
 
 ENVIRONMENT_VARIABLE = "GPUPLACE_MACHINE"
 """Environment variable with the text of the default machine."""
@@ -194,9 +194,10 @@ class Machine:
             )
         check_count(cpus, "CPU", MAX_DEVICES)
         devices = [DeviceAttributes(f"{PREFIX}/device:CPU:{index}", "CPU") for index in range(cpus)]
-        devices += gpu_devices(self.virtual_gpus(settings, environ, visibility), PREFIX)
+        seen = visibility or self.visibility(environ)
+        devices += gpu_devices(map_gpus(seen, settings), PREFIX)
         devices += [DeviceAttributes(name) for name in self.extra_devices]
-        return DeviceSet(devices, self.type_priority)
+        return DeviceSet(devices, self.type_priority, Origin(self, settings, seen.order, seen.setting))
 
     def mapping(
         self,
@@ -257,6 +258,28 @@ class Machine:
         return mapping_frame(self.mapping(config, environ, visibility))
 
     _repr_mimebundle_ = notebook_view
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What the devices of a session are made of."""
+
+    machine: Machine
+    """The machine."""
+    settings: GPUSettings
+    """The part of ``ConfigProto`` that decides about devices."""
+    cuda_device_order: str
+    """CUDA_DEVICE_ORDER as CUDA read it."""
+    cuda_visible_devices: str | None
+    """CUDA_VISIBLE_DEVICES as CUDA read it; None if it was not set."""
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The environment variables that are set."""
+        found = {DEVICE_ORDER: self.cuda_device_order}
+        if self.cuda_visible_devices is not None:
+            found[VISIBLE_DEVICES] = self.cuda_visible_devices
+        return found
 
 
 def default_machine(environ: Mapping[str, str] | None = None) -> Machine:

@@ -44,6 +44,14 @@ export function tell(model, el, message) {
   el.dispatchEvent(new CustomEvent("gp-sent", { bubbles: true }));
 }
 
+/** Gives the user a file. */
+export function download(blob, name) {
+  const link = element("a", { download: name });
+  link.href = URL.createObjectURL(blob);
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
 /** Copies a text; says whether the browser let it. */
 export async function copyText(text) {
   try {

@@ -3,10 +3,10 @@
 // and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text, back},
 // {type: "fold", how}. Nothing is fetched from anywhere.
 
-import { chip, copyText, element, remember, remembered, svgElement } from "gpuplace/dom.js";
+import { chip, copyText, download, element, remember, remembered, svgElement } from "gpuplace/dom.js";
 import { lightControls } from "gpuplace/lights.js";
 import { RULES } from "gpuplace/rules.js";
-import { dots, download, standalone } from "gpuplace/save_picture.js";
+import { dots, standalone } from "gpuplace/save_picture.js";
 import { grouped } from "gpuplace/text.js";
 
 const DRAG_PX = 4;

@@ -13,6 +13,7 @@
     explorer.compare(release="2.21")
     explorer.frame
     print(explorer.as_python())
+    explorer.save_settings("four.json")          # explorer.open_settings("four.json")
 
 A placement that fails shows TensorFlow's error with its facts, marks the nodes in the picture, offers what fixes it as
 buttons, and leaves every switch usable. Settings with which there are no devices at all leave the last placement in
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from pathlib import Path
 from typing import Any
 
 import ipywidgets
@@ -36,6 +38,7 @@ from gpuplace.jupyter.explorer.explorer_views import TABS, Views
 from gpuplace.jupyter.explorer.folding import unfolded
 from gpuplace.jupyter.explorer.lights import Lights
 from gpuplace.jupyter.explorer.remedies import remedies
+from gpuplace.jupyter.explorer.saved_settings import LOOK, parsed, parts_text, read_parts
 from gpuplace.jupyter.explorer.switches import Switches
 from gpuplace.jupyter.explorer.views import ControlsView
 from gpuplace.jupyter.explorer.what_if import WhatIf
@@ -214,6 +217,52 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         settings = self._views.remedies[number].settings
         self._step(lambda: self._what_if.go_to(settings))
 
+    def save_settings(self, path: Any) -> Path:
+        """Writes the settings and the look (scopes, colour, light, selection, tab) as JSON; returns the path.
+
+        Args:
+            path: the file.
+        """
+        target = Path(path)
+        target.write_text(self._saved(), encoding="utf-8")
+        return target
+
+    def open_settings(self, source: Any) -> None:
+        """Sets what `save_settings` wrote, as one change; what is left out stays, and so do names of another graph.
+
+        Args:
+            source: the path of the file, or the value of its JSON.
+
+        Raises:
+            ValueError: it is nothing that was saved, or has settings that there are not.
+            OpError: the machine's text is not understood, or a log is explored, which has no settings.
+            OSError: there is no such file.
+        """
+        parts = read_parts(source)
+        with self._what_if.lock:
+            if parts.settings and not self._what_if.is_fixed:
+                settings = self._what_if.changed(**parts.settings)
+                self._step(lambda: self._what_if.go_to(settings))
+            self._set_look(parts.look)
+
+    def _saved(self) -> str:
+        return parts_text(self._what_if.settings, {name: getattr(self, name) for name in LOOK})
+
+    def _set_look(self, look: dict[str, Any]) -> None:
+        """Sets what there is of a look in this graph."""
+        view = None if self.placement is None else view_of(self.placement)
+        scopes = {} if view is None else scope_tree(view).index
+        opened = look.get("opened", self.opened)
+        if opened is not None:
+            opened = tuple(name for name in map(str, opened) if name in scopes or "*" in name or "/:" in name)
+        self.opened = opened
+        selected = look.get("selected", self.selected)
+        if view is not None and (selected in view.index or selected in scopes or not selected):
+            self.selected = selected
+        for name, known in (("colour", self.colours), ("light", self.lights), ("tab", TABS)):
+            if look.get(name) in known:
+                setattr(self, name, look[name])
+
     def pin(self) -> None:
         """Compares what comes with the placement that is shown now."""
         self._compare(self._comparison.pin)
@@ -357,6 +406,14 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                     self.redo()
                 case {"type": "act", "action": str(action)}:
                     self._act(action)
+                case {"type": "save"}:
+                    widget.send({"type": "saved", "text": self._saved()})
+                case {"type": "open", "text": str(text)}:
+                    try:
+                        self.open_settings(parsed(text))
+                        widget.send({"type": "opened", "error": ""})
+                    except (OpError, ValueError, TypeError, OSError) as error:
+                        widget.send({"type": "opened", "error": getattr(error, "message", str(error))})
                 case {"type": "code"}:
                     widget.send({"type": "code", "text": self.as_python()})
                 case {"type": "ping", "number": number}:

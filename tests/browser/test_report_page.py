@@ -355,6 +355,53 @@ def test_keyboard_and_labels(opened):
     assert page.evaluate(f"{unlabelled}.length") == 0
 
 
+def test_a_view_is_kept(opened, tmp_path):
+    """In the address, and in a file; also on a page made anew, where other scopes may be."""
+    from playwright.sync_api import expect
+
+    placement = tf.place(training(3, 60), "4x Tesla K20m")
+    page = opened(placement, "view")
+    fresh = page.url
+    page.evaluate("void window.gpuplacePage.send({ type: 'fold', how: 'all' })")
+    boxes(page).filter(has_text="tower_1").dblclick()
+    find = page.get_by_label("Find an op by regular expression")
+    find.fill("tower_1/layer_33/out$")
+    find.press("Enter")
+    page.get_by_label("Colour by").select_option("type")
+    page.get_by_label("Light up", exact=True).select_option("inputs")
+    page.wait_for_timeout(400)
+    seen = """() => [[...document.querySelectorAll('#graph g.node, #graph g.cluster')].map((group) => group.id).sort(),
+        document.querySelector('.gp-lit-text').textContent, document.querySelector('.gp-legend').textContent,
+        document.querySelector('.gp-why h3').textContent]"""
+    before = page.evaluate(seen)
+    assert before[3] == "tower_1/layer_33/out" and "depends on" in before[1]
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    assert page.evaluate(seen) == before
+    expect(page.get_by_label("Colour by")).to_have_value("type")
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Save view").click()
+    path = tmp_path / started.value.suggested_filename
+    started.value.save_as(path)
+    assert path.name == "view.json"
+    page.goto("about:blank")
+    page.goto(fresh)
+    page.wait_for_selector("html[data-ready=yes]")
+    assert page.evaluate(seen) != before
+    page.get_by_label("File with a view").set_input_files(path)
+    expect(page.locator(".gp-why h3")).to_have_text("tower_1/layer_33/out")
+    assert page.evaluate(seen) == before
+    path.write_text(
+        '{"gpuplace": "page", "opened": ["nowhere", 3], "selected": "gone", "colour": "x", "light": 7}'
+    )
+    page.get_by_label("File with a view").set_input_files(path)
+    expect(boxes(page)).to_have_count(3)
+    expect(page.locator(".gp-why h3")).to_have_text("Why is this op here?")
+    path.write_text("[1]")
+    page.get_by_label("File with a view").set_input_files(path)
+    expect(page.locator(".gp-tools")).to_contain_text("Cannot be opened: this is no saved view")
+
+
 def test_full_screen_and_the_panel(opened):
     from playwright.sync_api import expect
 

@@ -9,6 +9,7 @@ import { RULES } from "gpuplace/rules.js";
 import { counted, grouped, searcher, words } from "gpuplace/text.js";
 
 const { bundle_from: ROOMY } = RULES.folding;
+const TOLD_MS = 150;
 const UNSET = { detail: {}, legend: [], notes: [], lights: [], lit: {}, found: {} };
 
 /** What opens the bundle that an op is in. */
@@ -35,6 +36,7 @@ export class Model {
     this.light = "";
     this.state.lights = lightChoices();
     this.start = new Set(S.open);
+    this.telling = 0;
     this.paint();
   }
 
@@ -85,11 +87,10 @@ export class Model {
   mark() {
     const n = this.selected ? nodeAt(this.selected) : -1;
     const box = n >= 0 ? this.drawn.boxes[this.drawn.boxOf[n]] : this.drawn.byId.get(this.selectedBox ?? "");
-    const chosen = n >= 0 ? `n${n}` : "";
     this.set({ selected_box: box?.id ?? "", detail: n >= 0 ? cardOf(n) : box ? boxCard(box) : {} });
     for (const listener of this.heard.selected ?? []) listener(n);
     this.shine();
-    if (chosen) history.replaceState(null, "", `#${encodeURIComponent(this.selected)}`);
+    this.tell();
   }
 
   /** Lights what is chosen; boxes, edges and tables follow. */
@@ -101,6 +102,13 @@ export class Model {
       for (const listener of this.heard.lit ?? []) listener();
     }
     this.set({ lit: litBoxes(this.lit, this.drawn) });
+    this.tell();
+  }
+
+  /** Tells who keeps the view, once for changes that come together. */
+  tell() {
+    clearTimeout(this.telling);
+    this.telling = setTimeout(() => (this.heard.view ?? []).forEach((listener) => listener()), TOLD_MS);
   }
 
   /** Nodes that are selected: an op, or those of a folded box. */
@@ -190,6 +198,7 @@ export class Model {
       this.shine();
     } else if (message.type === "colour") {
       setColour(message.name);
+      this.set({ colour: message.name });
       this.paint();
     } else if (message.type === "fold") {
       if (message.how === "auto") return this.unfold();

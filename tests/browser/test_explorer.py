@@ -1,5 +1,6 @@
 """The notebook of the whole guide in JupyterLab: run it all, then use the explorer as a person does."""
 
+import base64
 import re
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from tests.browser.accessibility import violations
 from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import open_notebook, run_all
+from tests.browser.test_still_pictures import LIGHTS
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -58,6 +60,11 @@ def row(explorer, name):
 def test_the_notebook_shows_pictures_tables_and_the_explorer(explorer, page, screenshots, lab):
     assert page.locator(".jp-OutputArea-output img[src^='data:image/svg+xml']").count() >= 5
     assert page.locator(".jp-OutputArea-output table.dataframe").count() >= 2
+    picture = page.locator(".jp-OutputArea-output img.gp-still").first
+    picture.scroll_into_view_if_needed()
+    most, _, _ = page.evaluate(LIGHTS, [base64.b64encode(picture.screenshot()).decode()])
+    assert (most < 60) == (lab[1] == "JupyterLab Dark")
+    explorer.scroll_into_view_if_needed()
     assert fill_of(explorer, MATMUL_1) == GPU_FILL["GPU:3"]
     assert explorer.locator(".gp-legend").inner_text().replace("\n", " ").startswith("CPU:0: 1")
     assert explorer.locator("g.edge.copy").count() == 2

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 from gpuplace.device.parsed_name import ParsedName, parse_name
 from gpuplace.errors import InvalidArgumentError
@@ -141,14 +142,20 @@ class DeviceSet:
     Args:
         devices: At least none; the first one is the client device, as in a local session.
         type_priority: Priorities that replace or add to TensorFlow's.
+        origin: The machine and settings that they are made of, an `Origin`; None where only the devices are known.
+            Sets of equal devices are equal, whatever they are made of.
 
     Raises:
         InvalidArgumentError: two devices of one name.
     """
 
     def __init__(
-        self, devices: Iterable[DeviceAttributes], type_priority: Mapping[str, int] | None = None
+        self,
+        devices: Iterable[DeviceAttributes],
+        type_priority: Mapping[str, int] | None = None,
+        origin: Any = None,
     ) -> None:
+        self.origin = origin
         self.devices: tuple[DeviceAttributes, ...] = tuple(devices)
         self.type_priority: dict[str, int] = {
             device.device_type: device_type_priority(device.device_type, type_priority)

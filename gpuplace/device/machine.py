@@ -28,7 +28,7 @@ from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.limits import MAX_DEVICES, MAX_GPUS, check_count, number_of
 from gpuplace.device.mapping import MappingRow, VirtualGPU, gpu_devices, ignored_by, map_gpus, mapping_rows
 from gpuplace.device.physical_gpu import PhysicalGPU
-from gpuplace.device.visible import Visibility, visible_gpus
+from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility, visible_gpus
 from gpuplace.display import above, notebook_view
 from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.typing import ConfigLike, DataFrame
@@ -198,9 +198,10 @@ class Machine:
             )
         check_count(cpus, "CPU", MAX_DEVICES)
         devices = [DeviceAttributes(f"{PREFIX}/device:CPU:{index}", "CPU") for index in range(cpus)]
-        devices += gpu_devices(self.virtual_gpus(settings, environ, visibility, release), PREFIX)
+        seen = visibility or self.visibility(environ)
+        devices += gpu_devices(self.virtual_gpus(settings, environ, seen, release), PREFIX)
         devices += [DeviceAttributes(name) for name in self.extra_devices]
-        return DeviceSet(devices, self.type_priority)
+        return DeviceSet(devices, self.type_priority, Origin(self, settings, seen.order, seen.setting))
 
     def mapping(
         self,
@@ -286,6 +287,28 @@ def _no_machine(given: object) -> str:
         written = f"'{given}x Tesla K20m'" if given > 0 else "'cpu'"
         told += f": write {written}"
     return told
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What the devices of a session are made of."""
+
+    machine: Machine
+    """The machine."""
+    settings: GPUSettings
+    """The part of ``ConfigProto`` that decides about devices."""
+    cuda_device_order: str
+    """CUDA_DEVICE_ORDER as CUDA read it."""
+    cuda_visible_devices: str | None
+    """CUDA_VISIBLE_DEVICES as CUDA read it; None if it was not set."""
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The environment variables that are set."""
+        found = {DEVICE_ORDER: self.cuda_device_order}
+        if self.cuda_visible_devices is not None:
+            found[VISIBLE_DEVICES] = self.cuda_visible_devices
+        return found
 
 
 def default_machine(environ: Mapping[str, str] | None = None) -> Machine:

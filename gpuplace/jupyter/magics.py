@@ -41,7 +41,7 @@ from gpuplace.why.placement import Placement
 
 _COUNTS = ("1x", "2x", "4x", "8x")
 _FILES = (".pb", ".pbtxt")
-_THEMES = ("light", "dark")
+_THEMES = ("auto", "light", "dark")
 _PARTS = ("tags", "signature", "function", "clear_devices")
 """Options that say what of a graph is placed."""
 
@@ -77,7 +77,7 @@ class PlacementMagics(Magics):
         "--visible-devices", metavar="IDS", help="CUDA_VISIBLE_DEVICES while the cell runs, such as 2,0"
     )
     @argument("--open", metavar="SCOPE", action="append", help="a name scope to unfold; may be repeated")
-    @argument("--theme", choices=_THEMES, default="light", help="of the picture")
+    @argument("--theme", choices=_THEMES, default="auto", help="of the picture")
     @argument(
         "--rows", type=int, default=30, metavar="N", help="maximum number of rows in the table; default: 30"
     )

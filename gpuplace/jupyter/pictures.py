@@ -21,7 +21,7 @@ from gpuplace.picture.outline import outline
 from gpuplace.picture.sheet import Sheet, legend_text, sheet_of
 from gpuplace.tables import html
 from gpuplace.tables.dependency_trace import TRACES, trace_of
-from gpuplace.tables.palette import Theme, theme_named
+from gpuplace.tables.palette import DARK, Theme, theme_named
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.text import placement_text, summary_text
 from gpuplace.writing import write_file
@@ -35,6 +35,7 @@ class Picture:
     Attributes:
         sheet: what is shown, as records.
         theme: colours around the boxes.
+        follows: whether a notebook shows the picture in its own theme.
         direction: ``"TB"``, ``"LR"``, ``"BT"`` or ``"RL"``.
         legend: whether there is one.
         patterns: whether fills are hatched.
@@ -46,6 +47,7 @@ class Picture:
         sheet: Sheet,
         *,
         theme: Theme,
+        follows: bool,
         direction: str,
         legend: bool,
         patterns: bool,
@@ -57,6 +59,7 @@ class Picture:
         self._time_limit_s = time_limit_s
         self.sheet = sheet
         self.theme = theme
+        self.follows = follows
         self.direction = checked_direction(direction)
         self.legend = legend
         self.patterns = patterns
@@ -95,9 +98,12 @@ class Picture:
             LayoutTimeout: it took too long to lay out.
             NoLayoutProgram: neither ``dot`` nor ``graphviz-pure`` is installed.
         """
+        return self._svg(self.theme)
+
+    def _svg(self, theme: Theme) -> str:
         return render.sheet_svg(
             self.sheet,
-            theme=self.theme,
+            theme=theme,
             direction=self.direction,
             legend=self.legend,
             patterns=self.patterns,
@@ -133,7 +139,7 @@ class Picture:
         """An ``<img>`` with the picture inside and a table, and the same as text: both survive saving."""
         description = f"Placement graph. {summary_text(self._placement)}"
         try:
-            shown = html.image(self.svg, description)
+            shown = html.image(self.svg, description, self._svg(DARK) if self.follows else "")
         except (render.LayoutTimeout, render.NoLayoutProgram) as error:
             shown = f"<p>{html.escape(error)}</p>"
         if self._table:
@@ -159,7 +165,7 @@ def placement_picture(
     trace: str | None = None,
     of: Any = None,
     patterns: bool = False,
-    theme: str = "light",
+    theme: str = "auto",
     direction: str = "TB",
     legend: bool = True,
     cap: int = AUTO_CAP,
@@ -183,7 +189,7 @@ def placement_picture(
         of: the op of the trace, or a name scope.
         find: regular expression; ops whose name has a match are marked, and scopes opened around them.
         patterns: hatches, so that print without colour tells categories apart.
-        theme: ``"light"`` or ``"dark"``.
+        theme: ``"light"``, ``"dark"``, or ``"auto"``: light, and in a notebook as the notebook is.
         direction: ``"TB"`` (downwards) or ``"LR"`` (to the right).
         legend: whether to draw the legend.
         cap: boxes to show where ``open`` is not given; never more than a few hundred are drawn.
@@ -195,7 +201,7 @@ def placement_picture(
             ``run_metadata``.
         KeyError: the trace is of an op that does not exist.
     """
-    look = theme_named(theme)
+    look = theme_named("light" if theme == "auto" else theme)
     if open is not None:
         open = _checked_scopes(view_of(placement), [open] if isinstance(open, str) else open)
     sheet = picture_sheet(
@@ -214,6 +220,7 @@ def placement_picture(
         placement,
         sheet,
         theme=look,
+        follows=theme == "auto",
         direction=direction,
         legend=legend,
         patterns=patterns,

@@ -308,7 +308,9 @@ def _run_metadata(metadata: Any) -> tuple[str, str]:
     shown = f"<p><b>{title}</b></p>"
     if ops:
         timeline = step_timeline(metadata)
-        shown += html.image(timeline_svg(timeline), f"Timeline. {timeline.text}")
+        shown += html.image(
+            timeline_svg(timeline), f"Timeline. {timeline.text}", timeline_svg(timeline, "dark")
+        )
         shown += html.table(columns, [(html.chip(row[0]), *row[1:]) for row in rows], limit=_MOST_ROWS)
         top = html.table(("op", "device", "µs"), [(name, html.chip(dev), us) for name, dev, us in slowest])
         shown += f"<details><summary>The slowest ops</summary>{top}</details>"

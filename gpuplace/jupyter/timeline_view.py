@@ -104,7 +104,8 @@ def timeline_bundle(timeline: StepTimeline, **kwargs: Any) -> dict[str, Any]:
 
 def timeline_html(timeline: StepTimeline) -> str:
     """The still picture as an image, devices, copies and hints as tables: all of it survives saving."""
-    picture = html.image(timeline_svg(timeline), f"Timeline. {timeline.text}. {timeline.path_text}")
+    told = f"Timeline. {timeline.text}. {timeline.path_text}"
+    picture = html.image(timeline_svg(timeline), told, timeline_svg(timeline, "dark"))
     parts = [picture, html.table(USE_COLUMNS, use_rows(timeline))]
     if timeline.copies:
         copies = html.table(COPY_COLUMNS, copy_rows(timeline), limit=_MOST_ROWS)

@@ -34,7 +34,7 @@ from gpuplace.callers import warn
 from gpuplace.device.device_set import DeviceAttributes, DeviceSet
 from gpuplace.device.gpu_settings import GPUSettings
 from gpuplace.device.ignored import described, min_multiprocessors
-from gpuplace.device.machine import PREFIX, Machine, as_machine, default_machine
+from gpuplace.device.machine import PREFIX, Machine, Origin, as_machine, default_machine
 from gpuplace.device.mapping import MappingRow, VirtualGPU, ignored_by
 from gpuplace.device.visible import DEVICE_ORDER, VISIBLE_DEVICES, Visibility
 from gpuplace.errors import AlreadyExistsError, InternalError
@@ -60,10 +60,9 @@ class SessionDevices(DeviceSet):
     Args:
         devices: The devices.
         type_priority: As for ``DeviceSet``.
-        machine: The machine they are of.
+        origin: The machine they are of, and what the session asked for.
         allocators: Full name to allocator, for the simulated GPUs.
         mapping: The chain from the machine's GPUs to these devices.
-        settings: What the session asked for.
         memory_settings: Full name to the settings that made a GPU device's memory: the first session's that had it.
     """
 
@@ -71,17 +70,16 @@ class SessionDevices(DeviceSet):
         self,
         devices: Iterable[DeviceAttributes],
         type_priority: Mapping[str, int] | None,
-        machine: Machine,
+        origin: Origin,
         allocators: Mapping[str, BFCAllocator],
         mapping: tuple[MappingRow, ...],
-        settings: GPUSettings,
         memory_settings: Mapping[str, GPUSettings],
     ) -> None:
-        super().__init__(devices, type_priority)
-        self.machine = machine
+        super().__init__(devices, type_priority, origin)
+        self.machine = origin.machine
         self.allocators = dict(allocators)
         self.mapping = mapping
-        self.settings = settings
+        self.settings = origin.settings
         self.memory_settings = dict(memory_settings)
 
 
@@ -203,10 +201,9 @@ class ProcessState:
             return SessionDevices(
                 devices,
                 machine.type_priority,
-                machine,
+                device_set.origin,
                 allocators,
                 machine.mapping(settings, self._environ, visibility),
-                settings,
                 made,
             )
 

@@ -62,8 +62,12 @@ def page_html(placement: Any, *, title: str = "Placement", run_metadata: Any = N
     timeline = None if run_metadata is None else step_timeline(run_metadata, placement)
     if timeline is not None:
         data["step"] = timeline_page(timeline).as_json()
-    body = f"""<section id="graph" aria-label="Graph"></section>
-{_timeline_section(timeline)}<section id="tables" aria-label="Tables"></section>
+    body = f"""<section id="graph" aria-labelledby="graph-title">
+<h2 class="gp-unseen" id="graph-title">Graph</h2>
+</section>
+{_timeline_section(timeline)}<section id="tables" aria-labelledby="tables-title">
+<h2 class="gp-unseen" id="tables-title">Tables</h2>
+</section>
 <noscript>{_without_scripts(placement)}</noscript>"""
     return _document(
         title, data["summary"], data["settings"], body, data, "gpuplace/page/placement.js", bodies
@@ -89,7 +93,8 @@ def _timeline_section(timeline: StepTimeline | None) -> str:
     """Where the timeline goes, and its tables."""
     if timeline is None:
         return ""
-    return f"""<section id="step" aria-label="Measured step">
+    return f"""<section id="step" aria-labelledby="step-title">
+<h2 class="gp-unseen" id="step-title">Measured step</h2>
 <div id="lanes"></div>
 <div class="gp-step-tables">{timeline_tables(timeline)}</div>
 </section>

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpuplace.tables import html
-from gpuplace.tables.palette import GPU_FILLS, INK, LIGHT
+from gpuplace.tables.palette import CPU_FILL, GPU_FILLS, INK, LIGHT, Theme, theme_named
 from gpuplace.tables.text import bytes_text, counted, shortened, table_text
 
 __all__ = ["chunks_text", "memory_html", "memory_svg", "memory_text", "memory_title"]
@@ -92,7 +92,8 @@ def memory_html(allocator: Any) -> str:
     table = html.table(_COLUMNS, map(_row, chunks), limit=_MOST_CHUNKS)
     title = memory_title(allocator)
     folded = f"<details><summary>{counted(len(chunks), 'chunk')}</summary>{table}</details>" if chunks else ""
-    return f"<p>{html.escape(title)}</p>{html.image(memory_svg(allocator), f'GPU memory. {title}')}{folded}"
+    picture = html.image(memory_svg(allocator), f"GPU memory. {title}", memory_svg(allocator, "dark"))
+    return f"<p>{html.escape(title)}</p>{picture}{folded}"
 
 
 def _row(chunk: Any) -> tuple[str, str, str, str]:
@@ -104,8 +105,17 @@ def _state(chunk: Any) -> str:
     return "in use" if chunk.in_use else "free"
 
 
-def memory_svg(allocator: Any) -> str:
-    """One bar for the limit, and one for each region, as wide as the region is large beside the largest."""
+def memory_svg(allocator: Any, theme: str = "light") -> str:
+    """One bar for the limit, and one for each region, as wide as the region is large beside the largest.
+
+    Args:
+        allocator: whose memory.
+        theme: ``"light"`` or ``"dark"``.
+
+    Raises:
+        ValueError: an unknown theme.
+    """
+    look_around = theme_named(theme)
     stats, regions, chunks = allocator.stats(), allocator.regions(), allocator.chunks()
     taken = sum(region.size for region in regions)
     limit = max(stats.bytes_limit or 0, taken, 1)
@@ -128,7 +138,7 @@ def memory_svg(allocator: Any) -> str:
         )
         fits = int((width - 8) / _LETTER)
         if label and fits >= min(len(label), 6):
-            kind = ' class="on-hatch"' if look == "free" else ""
+            kind = {"free": ' class="on-hatch"', "used": ' class="on-used"'}.get(look, "")
             shown = html.escape(shortened(label, fits))
             parts.append(f'<text{kind} x="{x + 4:.2f}" y="{top + 15}">{shown}</text>')
 
@@ -154,10 +164,10 @@ def memory_svg(allocator: Any) -> str:
         top = row("")
         more = counted(len(regions) - _MOST_REGIONS, "more region")
         parts.append(f'<text x="{_LEFT}" y="{top + 15}">and {more}</text>')
-    return _svg(30 + rows * _ROW, parts)
+    return _svg(30 + rows * _ROW, parts, look_around)
 
 
-def _svg(height: int, parts: Sequence[str]) -> str:
+def _svg(height: int, parts: Sequence[str], theme: Theme) -> str:
     legend = []
     x = _LEFT
     for look, name in (
@@ -171,12 +181,14 @@ def _svg(height: int, parts: Sequence[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
         'font-family="Helvetica,Arial,DejaVu Sans,sans-serif" font-size="12">'
-        f"<style>text{{fill:{INK}}}.on-hatch{{stroke:{LIGHT.background};stroke-width:3;paint-order:stroke}}"
-        f".used{{fill:{GPU_FILLS[0]};stroke:{INK};stroke-width:.6}}"
-        f".free{{fill:url(#hatch);stroke:{INK};stroke-width:.6}}"
-        f".none{{fill:none;stroke:{INK};stroke-width:.8;stroke-dasharray:3 3}}</style>"
+        f"<style>text{{fill:{theme.ink}}}.on-used{{fill:{INK}}}"
+        f".on-hatch{{stroke:{theme.background};stroke-width:3;paint-order:stroke}}"
+        f".used{{fill:{GPU_FILLS[0]};stroke:{theme.ink};stroke-width:.6}}"
+        f".free{{fill:url(#hatch);stroke:{theme.ink};stroke-width:.6}}"
+        f".none{{fill:none;stroke:{theme.ink};stroke-width:.8;stroke-dasharray:3 3}}</style>"
         '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-        '<rect width="6" height="6" fill="#ffffff"/><rect width="2" height="6" fill="#c8ccd2"/></pattern></defs>'
-        f'<rect width="{_WIDTH}" height="{height}" fill="{LIGHT.background}"/>'
+        f'<rect width="6" height="6" fill="{theme.background}"/>'
+        f'<rect width="2" height="6" fill="{CPU_FILL if theme is LIGHT else theme.faint}"/></pattern></defs>'
+        f'<rect width="{_WIDTH}" height="{height}" fill="{theme.background}"/>'
         f"{''.join(legend)}{''.join(parts)}</svg>"
     )

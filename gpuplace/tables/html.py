@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -166,11 +167,64 @@ def mapping_table(rows: Iterable[Any]) -> str:
     return table(RULES["tables"]["mapping"], shown)
 
 
-def image(svg: str, description: str) -> str:
-    """A picture inside the page: an ``<img>`` with the SVG in it, which an untrusted notebook keeps."""
-    data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
+def image(svg: str, description: str, dark: str = "") -> str:
+    """A picture inside the page: an ``<img>`` with the SVG in it, which an untrusted notebook keeps.
+
+    Args:
+        svg: the picture.
+        description: what it shows, for who does not see it.
+        dark: the same picture in the dark theme, for pages that are dark.
+    """
+    data = base64.b64encode((both_themes(svg, dark) if dark else svg).encode("utf-8")).decode("ascii")
     style = "max-width:100%;height:auto;border-radius:6px"
-    return f'<img style="{style}" alt="{escape(description)}" src="data:image/svg+xml;base64,{data}">'
+    about = f'alt="{escape(description)}" src="data:image/svg+xml;base64,{data}"'
+    if not dark:
+        return f'<img style="{style}" {about}>'
+    return f'{_SCHEMES}<img style="{style};color-scheme:light" class="gp-still" {about}>'
+
+
+_SCHEMES = (
+    '<style>:is([data-jp-theme-light="false"],.vscode-dark,[data-theme="dark"],[theme="dark"]) .gp-still'
+    '{color-scheme:dark!important}@media (prefers-color-scheme:dark){[data-theme="auto"] .gp-still'
+    "{color-scheme:dark!important}}</style>"
+)
+"""Tells pictures that the page around them is dark: JupyterLab, VS Code, Sphinx's pages."""
+_TAG = re.compile(r"<[a-zA-Z][^<>]*>")
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}\b")
+_ATTRIBUTE = re.compile(r'\b(fill|stroke)="(#[0-9a-fA-F]{6})"')
+_SHEET = re.compile(r"<style>(.*?)</style>", re.DOTALL)
+
+
+def both_themes(light: str, dark: str) -> str:
+    """One SVG of two that differ in colours alone: light, and dark where the page around it is.
+
+    Colours stay attributes for readers that know no ``light-dark()``; those that know it take the style.
+
+    >>> both_themes('<svg><path fill="#ffffff"/></svg>', '<svg><path fill="#000000"/></svg>')
+    '<svg style="color-scheme:light dark"><path fill="#ffffff" style="fill:light-dark(#ffffff,#000000)"/></svg>'
+    """
+    others = _TAG.finditer(dark)
+    sheets = _SHEET.finditer(dark)
+
+    def tag(match: re.Match[str]) -> str:
+        here, there = match[0], next(others)[0]
+        if here.startswith("<svg"):
+            return f'{here[:-1]} style="color-scheme:light dark">'
+        pairs = zip(_ATTRIBUTE.findall(here), _ATTRIBUTE.findall(there), strict=True)
+        style = ";".join(
+            f"{name}:light-dark({colour},{other})" for (name, colour), (_, other) in pairs if colour != other
+        )
+        if not style:
+            return here
+        end = "/>" if here.endswith("/>") else ">"
+        return f'{here[: -len(end)]} style="{style}"{end}'
+
+    def rules(match: re.Match[str]) -> str:
+        theirs = iter(_COLOUR.findall(next(sheets)[1]))
+        both = _COLOUR.sub(lambda found: f"light-dark({found[0]},{next(theirs)})", match[1])
+        return f"{match[0]}<style>{both}</style>"
+
+    return _SHEET.sub(rules, _TAG.sub(tag, light))
 
 
 def scrolling(shown: str) -> str:

@@ -3,7 +3,7 @@
 //
 // Every message to Python is followed by a numbered `ping`; a kernel that is busy answers late, one that is gone never.
 
-import { element, tell } from "gpuplace/dom.js";
+import { copyText, download, element, tell } from "gpuplace/dom.js";
 
 const BUSY_MS = 2000;
 const SOON_MS = 350;
@@ -32,6 +32,18 @@ function render({ model, el }) {
   const undo = button("↶ Undo", "Undo the last change (Ctrl+Z)", () => say({ type: "undo" }));
   const redo = button("↷ Redo", "Redo (Ctrl+Shift+Z)", () => say({ type: "redo" }));
   const code = button("Copy as Python", "Copy the settings as Python", () => say({ type: "code" }));
+  const keep = button("Save settings", "Save settings and look as a file", () => say({ type: "save" }));
+  const file = element("input", {
+    type: "file",
+    accept: ".json,application/json",
+    hidden: true,
+    "aria-label": "File with settings",
+    onchange: async () => {
+      if (file.files.length) say({ type: "open", text: await file.files[0].text() });
+      file.value = "";
+    },
+  });
+  const open = button("Open settings", "Open settings that were saved", () => file.click());
   const working = element("span", { class: "gp-working", role: "status" });
   const tools = element(
     "div",
@@ -40,6 +52,9 @@ function render({ model, el }) {
     undo,
     redo,
     code,
+    keep,
+    open,
+    file,
   );
   const shown = element("div", { class: "gp-shown", hidden: true });
   el.append(banner, element("div", { class: "gp-top" }, main, tools), gpus, details, shown);
@@ -167,13 +182,25 @@ function render({ model, el }) {
   }
 
   // ---- program text
+  function showOpened(error) {
+    const told = error ? `These settings cannot be opened: ${error}` : "The settings were opened.";
+    const close = button("×", "Close the message", () => {
+      shown.hidden = true;
+      open.focus();
+    });
+    const message = element(
+      "span",
+      { class: error ? "gp-note-alarm" : "gp-hint", role: error ? "alert" : "status" },
+      told,
+    );
+    shown.replaceChildren(element("div", { class: "gp-row" }, message, close));
+    shown.hidden = false;
+  }
+
   async function showCode(text) {
-    let told = "Copied.";
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      told = "The browser does not allow copying from here: select the text and copy it.";
-    }
+    const told = await copyText(text)
+      ? "Copied."
+      : "The browser does not allow copying from here: select the text and copy it.";
     const area = element("pre", { class: "gp-source", tabindex: "0", "aria-label": "Settings as Python" }, text);
     const close = button("×", "Close the program text", () => {
       shown.hidden = true;
@@ -278,6 +305,10 @@ function render({ model, el }) {
   model.on("msg:custom", (message) => {
     if (message.type === "pong") pong(message.number);
     else if (message.type === "code") showCode(message.text);
+    else if (message.type === "opened") showOpened(message.error);
+    else if (message.type === "saved") {
+      download(new Blob([message.text], { type: "application/json" }), "settings.json");
+    }
   });
   // The manager of the widgets marks every model when the kernel restarts or ends.
   model.on("comm_live_update", lost);

@@ -43,3 +43,47 @@ export function tell(model, el, message) {
   }
   el.dispatchEvent(new CustomEvent("gp-sent", { bubbles: true }));
 }
+
+/** Gives the user a file. */
+export function download(blob, name) {
+  const link = element("a", { download: name });
+  link.href = URL.createObjectURL(blob);
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+/** Copies a text; says whether the browser let it. */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Pages of other origins and insecure ones may only copy what is selected.
+    const area = element("textarea", { "aria-hidden": "true", style: "position:fixed;opacity:0" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const isCopied = document.execCommand("copy");
+    area.remove();
+    return isCopied;
+  }
+}
+
+const KEY = "gpuplace";
+
+/** What a browser remembers of how pages were used, where it lets pages remember. */
+export function remembered(name) {
+  try {
+    return localStorage.getItem(`${KEY}.${name}`);
+  } catch {
+    return null; // no storage for this page
+  }
+}
+
+export function remember(name, value) {
+  try {
+    localStorage.setItem(`${KEY}.${name}`, value);
+  } catch {
+    // no storage for this page
+  }
+}

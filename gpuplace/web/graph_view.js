@@ -1,12 +1,13 @@
 // The picture of a placement and the card that says why. State comes from Python as traits:
-//   svg, selected_box, legend, notes, detail, summary, notice, and what lights.js reads
-// and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text},
-// {type: "fold", how}, {type: "open", id} and {type: "open", function}. Nothing is fetched from anywhere.
+//   svg, selected_box, legend, notes, detail, summary, notice, found, and what lights.js reads
+// and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text, back},
+// {type: "fold", how}, {type: "open", id}, {type: "open", function} and {type: "canvas", width, height}. Nothing is fetched
+// from anywhere.
 
-import { chip, element, svgElement } from "gpuplace/dom.js";
+import { chip, copyText, download, element, remember, remembered, svgElement } from "gpuplace/dom.js";
 import { lightControls } from "gpuplace/lights.js";
 import { RULES } from "gpuplace/rules.js";
-import { dots, download, standalone } from "gpuplace/save_picture.js";
+import { dots, standalone } from "gpuplace/save_picture.js";
 import { grouped } from "gpuplace/text.js";
 
 const DRAG_PX = 4;
@@ -15,6 +16,8 @@ const SMALLEST = 0.65;
 const READABLE = 0.8;
 const TOLD_PX = 24; // change of size from which the picture is fitted anew
 const mostHeight = () => Math.max(540, innerHeight - 300);
+const [MAP_WIDTH, MAP_HEIGHT] = [170, 64];
+const COPIED_MS = 1500;
 const HELD_MS = 10000; // for which a picture may take to come after a click
 
 function copyOf(box) {
@@ -42,26 +45,59 @@ function render({ model, el }) {
     "aria-label": "Find an op by regular expression",
     onkeydown: (event) => {
       event.stopPropagation();
-      if (event.key === "Enter") model.send({ type: "find", text: find.value });
+      if (event.key === "Enter") search(event.shiftKey);
     },
+    oninput: () => find.value || search(false),
   });
+  const search = (back) => model.send({ type: "find", text: find.value, back });
+  const found = element("span", { class: "gp-found", role: "status", "aria-live": "polite" });
   const button = (text, label, action) =>
     element("button", { type: "button", title: label, "aria-label": label, onclick: action }, text);
+  const full = button("Full screen", "Full screen", () => {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else body.requestFullscreen();
+  });
+  full.hidden = !document.fullscreenEnabled;
+  const panel = button("Why", "Why: the panel beside the picture", () => showPanel(why.hidden));
+  const showPanel = (isOpen) => {
+    why.hidden = !isOpen;
+    panel.setAttribute("aria-expanded", String(isOpen));
+    remember("why", isOpen ? "open" : "closed");
+  };
   const tools = element(
     "div",
     { class: "gp-tools", role: "toolbar", "aria-label": "Picture" },
     find,
+    button("‹", "Previous match (Shift+Enter)", () => search(true)),
+    button("›", "Next match (Enter)", () => search(false)),
+    found,
     button("−", "Zoom out", () => zoom(1.25)),
     button("+", "Zoom in", () => zoom(0.8)),
     button("Fit", "Fit the whole picture", () => fit()),
     button("Fold all", "Fold all name scopes", () => model.send({ type: "fold", how: "all" })),
     button("Unfold", "Unfold as many name scopes as fit", () => model.send({ type: "fold", how: "auto" })),
+    full,
+    panel,
     button("SVG", "Download the picture as SVG", () => save("svg")),
     button("PNG", "Download the picture as PNG", () => save("png")),
   );
   const lights = lightControls(model);
-  const picture = element("div", { class: "gp-picture" }, tools, lights.bar, canvas, legend);
-  el.append(element("div", { class: "gp-body" }, picture, why));
+  const map = svgElement("svg", {
+    class: "gp-map",
+    role: "img",
+    "aria-label": "Overview: the part of the picture that is shown",
+  });
+  const frame = svgElement("rect", { class: "gp-map-frame" });
+  const foot = element("div", { class: "gp-foot" }, legend, map);
+  const picture = element("div", { class: "gp-picture" }, tools, lights.bar, canvas, foot);
+  const body = element("div", { class: "gp-body" }, picture, why);
+  el.append(body);
+  showPanel(remembered("why") !== "closed");
+  const fullChanged = () => {
+    const isFull = document.fullscreenElement === body;
+    full.setAttribute("aria-pressed", String(isFull));
+  };
+  document.addEventListener("fullscreenchange", fullChanged);
 
   /** @type {SVGSVGElement | null} */
   let svg = null;
@@ -71,13 +107,6 @@ function render({ model, el }) {
   let told = [0, 0]; // size of the canvas that the model knows
   let fittedUntil = 0;
   let seen = { width: 0, height: 0 }; // of the canvas, when the picture was last fitted into it
-  const map = svgElement("svg", {
-    class: "gp-map",
-    role: "img",
-    "aria-label": "Overview: the part of the picture that is shown",
-  });
-  const frame = svgElement("rect", { class: "gp-map-frame" });
-
   async function save(form) {
     if (!svg) return;
     let ground = getComputedStyle(picture).backgroundColor;
@@ -96,11 +125,10 @@ function render({ model, el }) {
       return svgElement("rect", { x, y, width, height, fill: getComputedStyle(outline).fill, class: dim });
     });
     map.setAttribute("viewBox", `${whole.x} ${whole.y} ${whole.width} ${whole.height}`);
-    const scale = Math.min(160 / whole.width, 110 / whole.height);
+    const scale = Math.min(MAP_WIDTH / whole.width, MAP_HEIGHT / whole.height);
     map.style.width = `${Math.max(24, whole.width * scale)}px`;
     map.style.height = `${Math.max(24, whole.height * scale)}px`;
     map.replaceChildren(...boxes, frame);
-    canvas.append(map);
     showFrame();
   }
 
@@ -165,6 +193,7 @@ function render({ model, el }) {
     canvas.replaceChildren();
     svg = null;
     if (!text) {
+      map.classList.add("gp-hidden");
       canvas.append(element("div", { class: "gp-notice" }, model.get("notice")));
       return;
     }
@@ -183,7 +212,11 @@ function render({ model, el }) {
       if (group.classList.contains("node") && !group.classList.contains("stub")) {
         group.setAttribute("tabindex", "-1");
         group.setAttribute("role", "button");
-        group.setAttribute("aria-label", (tip ?? group.id).replaceAll("\n", ", "));
+        const lines = [...group.querySelectorAll("text")];
+        const written = lines.map((line) => line.textContent.replace(/^▸ /, ""));
+        for (const line of lines) line.after(" "); // between the lines, for what reads them as one text
+        group.dataset.written = written.join(" ");
+        group.dataset.tip = (tip ?? group.id).replaceAll("\n", ", ");
       }
     }
     svg.querySelector("g.graph > title")?.remove();
@@ -287,6 +320,20 @@ function render({ model, el }) {
     showFrame();
   }
 
+  // Says which match is shown, or that there is none, and brings it into sight as large as it can be read.
+  function showFound() {
+    const { text = "", isNone = false } = model.get("found") || {};
+    found.textContent = text;
+    found.classList.toggle("gp-note-alarm", isNone);
+    find.setAttribute("aria-invalid", String(isNone));
+    const hit = svg && text && !isNone ? nodes().find((group) => group.id === model.get("selected_box")) : null;
+    if (!hit || !canvas.clientWidth || !canvas.clientHeight) return;
+    const part = shown();
+    const most = canvas.clientWidth / SMALLEST;
+    if (part.width > most) zoom(canvas.clientWidth / READABLE / part.width);
+    reveal(hit);
+  }
+
   // Brings a box into sight.
   function reveal(group) {
     const part = shown();
@@ -355,6 +402,15 @@ function render({ model, el }) {
     const chips = model.get("legend").map((look) => chip(look, `${look.label}: ${grouped(look.count)}`));
     const notes = model.get("notes").map(([kind, text]) => element("span", { class: `gp-note-${kind}` }, text));
     legend.replaceChildren(...chips, ...notes);
+  }
+
+  function copyButton(name) {
+    const told = element("span", { class: "gp-copied", role: "status" });
+    const copy = async () => {
+      told.textContent = await copyText(name) ? "Copied" : "The browser does not allow copying";
+      setTimeout(() => (told.textContent = ""), COPIED_MS);
+    };
+    return element("span", { class: "gp-copy-name" }, button("Copy name", `Copy name: ${name}`, copy), told);
   }
 
   function showDetail() {
@@ -443,7 +499,7 @@ function render({ model, el }) {
     if (asked && detail.met === false) asked.append(element("span", { class: "gp-note-alarm" }, "  ≠ not met"));
     why.replaceChildren(
       element("h3", {}, detail.name),
-      element("p", { class: "gp-hint" }, detail.kind),
+      element("p", { class: "gp-hint gp-kind" }, detail.kind, copyButton(detail.name)),
       element(
         "dl",
         {},
@@ -465,8 +521,11 @@ function render({ model, el }) {
       ...names("Consumers", detail.outputs, detail.more_outputs),
       ...(detail.toggle
         ? [
-          element("h4", {}, ""),
-          element("button", { type: "button", onclick: () => toggle(detail.toggle) }, detail.toggle_text),
+          element(
+            "p",
+            { class: "gp-last" },
+            element("button", { type: "button", onclick: () => toggle(detail.toggle) }, detail.toggle_text),
+          ),
         ]
         : []),
     );
@@ -586,6 +645,7 @@ function render({ model, el }) {
   model.on("change:svg", draw);
   model.on("change:notice", draw);
   model.on("change:selected_box", mark);
+  model.on("change:found", showFound);
   model.on("change:stale", markStale);
   model.on("change:legend", showLegend);
   model.on("change:notes", showLegend);
@@ -597,7 +657,10 @@ function render({ model, el }) {
   draw();
   showLegend();
   showDetail();
-  return () => resized.disconnect();
+  return () => {
+    resized.disconnect();
+    document.removeEventListener("fullscreenchange", fullChanged);
+  };
 }
 
 export default { render };

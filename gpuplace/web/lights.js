@@ -87,10 +87,10 @@ export function lightControls(model) {
       group.classList.toggle("gp-off", isOn && !number);
       group.classList.toggle("gp-start", isOn && starts.has(of));
       if (isStub) continue;
-      group.dataset.label ??= group.getAttribute("aria-label") ?? "";
       const isOp = group.classList.contains("op");
-      const more = !isOn ? "" : !number ? ", not lit" : isOp ? ", lit" : `, ${number[0]} of ${number[1]} lit`;
-      group.setAttribute("aria-label", group.dataset.label + more);
+      const badged = number && !isOp ? ` ${grouped(number[0])} of ${grouped(number[1])} lit` : "";
+      const more = !isOn || badged ? "" : number ? ", lit" : ", not lit";
+      group.setAttribute("aria-label", `${group.dataset.written}${badged}, ${group.dataset.tip}${more}`);
       if (number && !isOp) badge(group, number);
     }
     const links = new Set(lit.links ?? []);
@@ -106,8 +106,8 @@ export function lightControls(model) {
     const row = element("div", { class: "gp-light-buttons" });
     for (
       const [what, text, label] of [
-        ["inputs", "◉ All inputs", "Light up all that it depends on"],
-        ["consumers", "◉ All consumers", "Light up all that depends on it"],
+        ["inputs", "◉ All inputs", "All inputs: light up all that it depends on"],
+        ["consumers", "◉ All consumers", "All consumers: light up all that depends on it"],
       ]
     ) {
       if (!known().some(([value]) => value === what)) return null;

@@ -90,13 +90,6 @@ export function standalone(svg, whole, ground, legend, notes) {
   return { text: new XMLSerializer().serializeToString(copy), width: room, height };
 }
 
-export function download(blob, name) {
-  const link = element("a", { download: name });
-  link.href = URL.createObjectURL(blob);
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
-
 /** A picture in dots, two for a point where that is not too many; made by the browser from the same text. */
 export async function dots(file) {
   const picture = new Image();

@@ -44,11 +44,74 @@ export function timeText(us) {
   return us ? `${Number((us / found.us).toPrecision(3))} ${found.unit}` : "0 µs";
 }
 
-/** A search by regular expression; what is not one is searched for as it is. */
+const PATTERN_MS = 1500; // after which a search goes on as one for plain text
+const MOST_STEPS = 3e8; // that a pattern may take on one text
+const LENGTH = 120; // of a text that patterns are judged by
+
+/**
+ * A search by regular expression. What is none is searched for as it is, and so is what could take for ever.
+ *
+ * @returns {{test: (text: string) => boolean, note: string}} `note` says why a pattern is searched for as it is.
+ */
 export function searcher(pattern) {
+  const lower = pattern.toLowerCase();
+  const plain = (text) => text.toLowerCase().includes(lower);
+  let expression;
   try {
-    return new RegExp(pattern, "i");
+    expression = new RegExp(pattern, "i");
   } catch {
-    return new RegExp(pattern.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i");
+    return { test: plain, note: words("wrong_pattern") };
   }
+  const power = backtracking(pattern);
+  if (LENGTH ** power > MOST_STEPS) return { test: plain, note: words("slow_pattern") };
+  const end = performance.now() + PATTERN_MS;
+  let calls = 0;
+  const found = {
+    note: "",
+    test: (text) => {
+      const isLate = ((calls += 1) % 16 === 0 || power > 2) && performance.now() > end;
+      if (isLate) Object.assign(found, { test: plain, note: words("slow_pattern") });
+      return isLate || text.length ** power > MOST_STEPS ? plain(text) : expression.test(text);
+    },
+  };
+  return found;
+}
+
+/**
+ * How the steps of a pattern grow with the length of a text: so many times as its power, at the most. Infinity where
+ * repeated groups repeat or choose, and where there are references back.
+ */
+function backtracking(pattern) {
+  const tokens = pattern.matchAll(
+    /\\(?:k<[^>]*>|.)|\[(?:\\.|[^\]\\])*\]|\((?:\?(?:<?[=!]|:|<[^>]*>))?|\)|\||[*+?]\??|\{\d+(?:,\d*)?\}\??/gs,
+  );
+  const open = [{ loops: 0, choices: 0 }];
+  let last = null;
+  let end = 0;
+  for (const match of tokens) {
+    const [token] = match;
+    if (match.index !== end) last = null;
+    end = match.index + token.length;
+    const top = open.at(-1);
+    const isRepeat = /^[*+?{]/.test(token);
+    if (/^\\(?:[1-9]|k<)/.test(token)) return Infinity;
+    if (token[0] === "(") open.push({ loops: 0, choices: 0 });
+    else if (token === ")" && open.length > 1) last = open.pop();
+    else if (token === "|") top.choices += 1;
+    else if (isRepeat && token[0] !== "?") {
+      const [, low, comma, high] = /^\{(\d+)(,?)(\d*)/.exec(token) ?? [];
+      const isEndless = low === undefined || (comma && !high);
+      if (last && last.loops + last.choices && (isEndless || Number(high || low) > 1)) return Infinity;
+      top.loops += isEndless || Number(high || low) > 3 ? 1 : 0.25;
+    } else if (isRepeat) {
+      top.loops += 0.15;
+    }
+    if (token === ")" && open.length) {
+      const above = open.at(-1);
+      above.loops += last.loops;
+      above.choices += last.choices;
+    }
+    if (token !== ")") last = null;
+  }
+  return 1 + open[0].loops;
 }

@@ -590,7 +590,7 @@ function render({ model, el }) {
     scroller.hidden = !step.count;
     colour.replaceChildren(...step.colours.map(({ name }) => element("option", { value: name }, name)));
     showColour();
-    const row = (label, items) => (items.length ? [element("h4", {}, label), element("ul", {}, ...items)] : []);
+    const row = (label, items) => (items.length ? [element("h3", {}, label), element("ul", {}, ...items)] : []);
     const link = (node, text) =>
       element(
         "li",

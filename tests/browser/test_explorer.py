@@ -1,11 +1,14 @@
 """The notebook of the whole guide in JupyterLab: run it all, then use the explorer as a person does."""
 
+import base64
 import re
 
 import pytest
 
+from tests.browser.accessibility import violations
 from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import open_notebook, run_all
+from tests.browser.test_still_pictures import LIGHTS
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -57,6 +60,11 @@ def row(explorer, name):
 def test_the_notebook_shows_pictures_tables_and_the_explorer(explorer, page, screenshots, lab):
     assert page.locator(".jp-OutputArea-output img[src^='data:image/svg+xml']").count() >= 5
     assert page.locator(".jp-OutputArea-output table.dataframe").count() >= 2
+    picture = page.locator(".jp-OutputArea-output img.gp-still").first
+    picture.scroll_into_view_if_needed()
+    most, _, _ = page.evaluate(LIGHTS, [base64.b64encode(picture.screenshot()).decode()])
+    assert (most < 60) == (lab[1] == "JupyterLab Dark")
+    explorer.scroll_into_view_if_needed()
     assert fill_of(explorer, MATMUL_1) == GPU_FILL["GPU:3"]
     assert explorer.locator(".gp-legend").inner_text().replace("\n", " ").startswith("CPU:0: 1")
     assert explorer.locator("g.edge.copy").count() == 2
@@ -195,6 +203,7 @@ def test_all_words_of_every_view_stand_out(explorer, page, screenshots, lab):
     def look(name):
         shoot(explorer, screenshots, lab, f"view-{name}")
         assert faint_words(page, ".gp-explorer") == []
+        assert violations(page, ".gp-explorer") == [], name
 
     assert faint_words(page, ".gp-explorer", 22)  # the measure measures: nothing has as much
     explorer.locator("summary", has_text="More settings").click()
@@ -203,6 +212,10 @@ def test_all_words_of_every_view_stand_out(explorer, page, screenshots, lab):
         explorer.get_by_role("tab", name=tab, exact=True).click()
         page.wait_for_timeout(100)
         look(tab.lower())
+        cut = """() => [...document.querySelectorAll('.gp-explorer .gp-wide, .gp-explorer .gp-scroll')]
+            .filter((part) => part.clientWidth && part.scrollWidth > part.clientWidth + 1)
+            .map((part) => part.textContent.slice(0, 80))"""
+        assert tab == "Log" or page.evaluate(cut) == []
     explorer.get_by_label("visible_device_list", exact=True).fill("0,7")
     explorer.get_by_label("visible_device_list", exact=True).press("Enter")
     expect(explorer.locator(".gp-stale-tag")).to_be_visible()

@@ -10,6 +10,7 @@ import pytest
 
 import gpuplace as tf
 from gpuplace.page.page import page_html, timeline_page_html
+from tests.browser.accessibility import violations
 from tests.browser.contrast import faint_words
 from tests.browser.jupyterlab import Watch
 from tests.graphdef.function_libraries import saved_model
@@ -126,6 +127,69 @@ def test_ten_thousand_nodes(opened):
     expect(page.get_by_role("tab", name="Moves")).to_be_visible()
     page.get_by_role("tab", name="Moves").click()
     expect(page.get_by_role("region", name="Moves")).to_contain_text("soft placement")
+
+
+def test_search(opened):
+    from playwright.sync_api import expect
+
+    page = opened(tf.place(training(2, 30), "2x Tesla K20m"), "search")
+    find = page.get_by_label("Find an op by regular expression")
+    told = page.locator(".gp-found")
+    name = page.locator(".gp-why h3")
+
+    def is_seen():
+        """The hit lies in the canvas, and can be read."""
+        hit = page.locator("#graph g.node.gp-selected").bounding_box()
+        view = page.locator("#graph .gp-canvas").bounding_box()
+        assert view["x"] <= hit["x"] and hit["x"] + hit["width"] <= view["x"] + view["width"]
+        assert view["y"] <= hit["y"] and hit["y"] + hit["height"] <= view["y"] + view["height"]
+        assert hit["height"] > 18
+
+    find.fill("layer_1./out$")
+    find.press("Enter")
+    expect(told).to_have_text("1 of 20")
+    expect(name).to_have_text("tower_0/layer_10/out")
+    is_seen()
+    find.press("Enter")
+    expect(told).to_have_text("2 of 20")
+    page.get_by_role("button", name="Next match").click()
+    expect(name).to_have_text("tower_0/layer_12/out")
+    is_seen()
+    find.press("Shift+Enter")
+    expect(told).to_have_text("2 of 20")
+    page.get_by_role("button", name="Previous match").click()
+    page.get_by_role("button", name="Previous match").click()
+    expect(told).to_have_text("20 of 20")
+    expect(name).to_have_text("tower_1/layer_19/out")
+    is_seen()
+    # What is selected already comes into sight too, and large enough.
+    find.fill("tower_1/layer_19/out$")
+    for _ in range(12):
+        page.get_by_role("button", name="Zoom out").click()
+    find.press("Enter")
+    expect(told).to_have_text("1 of 1")
+    is_seen()
+    for _ in range(8):
+        page.get_by_role("button", name="Zoom in").click()
+    page.mouse.move(*[page.locator("#graph .gp-canvas").bounding_box()[key] + 20 for key in ("x", "y")])
+    find.press("Enter")
+    expect(page.locator("#graph g.node.gp-selected")).to_be_in_viewport()
+    find.fill("nowhere")
+    find.press("Enter")
+    expect(told).to_have_text("No op's name matches nowhere")
+    expect(find).to_have_attribute("aria-invalid", "true")
+    expect(told).to_have_attribute("aria-live", "polite")
+    find.fill("layer_(")
+    find.press("Enter")
+    expect(told).to_contain_text("; not a regular expression: searched for as it is")
+    find.fill("(([a-z_0-9])+)+!")
+    find.press("Enter")
+    expect(told).to_contain_text("; could take too long")
+    find.fill("")
+    expect(told).to_have_text("")
+    rows = page.get_by_label("Filter Nodes by regular expression")
+    rows.fill("(([a-z_0-9/])+)+!")
+    expect(page.locator(".gp-table-head:visible")).to_contain_text("could take too long")
 
 
 def test_what_an_op_depends_on_is_lit(opened):
@@ -294,6 +358,169 @@ def test_keyboard_and_labels(opened):
     assert page.evaluate(f"{unlabelled}.length") == 0
 
 
+def test_a_view_is_kept(opened, tmp_path):
+    """In the address, and in a file; also on a page made anew, where other scopes may be."""
+    from playwright.sync_api import expect
+
+    placement = tf.place(training(3, 60), "4x Tesla K20m")
+    page = opened(placement, "view")
+    fresh = page.url
+    page.evaluate("void window.gpuplacePage.send({ type: 'fold', how: 'all' })")
+    boxes(page).filter(has_text="tower_1").dblclick()
+    find = page.get_by_label("Find an op by regular expression")
+    find.fill("tower_1/layer_33/out$")
+    find.press("Enter")
+    page.get_by_label("Colour by").select_option("type")
+    page.get_by_label("Light up", exact=True).select_option("inputs")
+    page.wait_for_timeout(400)
+    seen = """() => [[...document.querySelectorAll('#graph g.node, #graph g.cluster')].map((group) => group.id).sort(),
+        document.querySelector('.gp-lit-text').textContent, document.querySelector('.gp-legend').textContent,
+        document.querySelector('.gp-why h3').textContent]"""
+    before = page.evaluate(seen)
+    assert before[3] == "tower_1/layer_33/out" and "depends on" in before[1]
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    assert page.evaluate(seen) == before
+    expect(page.get_by_label("Colour by")).to_have_value("type")
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Save view").click()
+    path = tmp_path / started.value.suggested_filename
+    started.value.save_as(path)
+    assert path.name == "view.json"
+    page.goto("about:blank")
+    page.goto(fresh)
+    page.wait_for_selector("html[data-ready=yes]")
+    assert page.evaluate(seen) != before
+    page.get_by_label("File with a view").set_input_files(path)
+    expect(page.locator(".gp-why h3")).to_have_text("tower_1/layer_33/out")
+    assert page.evaluate(seen) == before
+    path.write_text(
+        '{"gpuplace": "page", "opened": ["nowhere", 3], "selected": "gone", "colour": "x", "light": 7}'
+    )
+    page.get_by_label("File with a view").set_input_files(path)
+    expect(boxes(page)).to_have_count(3)
+    expect(page.locator(".gp-why h3")).to_have_text("Why is this op here?")
+    path.write_text("[1]")
+    page.get_by_label("File with a view").set_input_files(path)
+    expect(page.locator(".gp-tools")).to_contain_text("Cannot be opened: this is no saved view")
+
+
+def test_full_screen_and_the_panel(opened):
+    from playwright.sync_api import expect
+
+    page = opened(tf.place(towers(), "4x Tesla K20m"), "room")
+    canvas, why = page.locator("#graph .gp-canvas"), page.locator(".gp-why")
+    before = canvas.bounding_box()
+    full = page.get_by_role("button", name="Full screen")
+    full.click()
+    expect(full).to_have_attribute("aria-pressed", "true")
+    now = canvas.bounding_box()
+    assert now["height"] > before["height"] + 200 and now["width"] > before["width"]
+    expect(boxes(page).last).to_be_in_viewport(ratio=1)
+    page.shoot("full")
+    full.click()
+    expect(full).to_have_attribute("aria-pressed", "false")
+    panel = page.get_by_role("button", name="Why", exact=False)
+    expect(panel).to_have_attribute("aria-expanded", "true")
+    panel.click()
+    expect(why).to_be_hidden()
+    assert canvas.bounding_box()["width"] > before["width"] + 300
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    expect(why).to_be_hidden()
+    panel.click()
+    expect(why).to_be_visible()
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]")
+    expect(why).to_be_visible()
+
+
+def test_a_name_can_be_copied(opened):
+    from playwright.sync_api import expect
+
+    page = opened(tf.place(training(1, 2), "1x Tesla K20m"), "copied", "#tower_0%2Flayer_1%2Fout")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy name").click()
+    expect(page.locator(".gp-copied")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == "tower_0/layer_1/out"
+    expect(page.locator(".gp-copied")).to_have_text("")
+
+
+def test_the_overview_covers_nothing(opened):
+    page = opened(tf.place(training(2, 30), "2x Tesla K20m"), "overview")
+    overview = page.locator(".gp-map")
+    assert overview.is_hidden()
+    page.get_by_role("button", name="Unfold", exact=False).first.click()
+    for _ in range(4):
+        page.get_by_role("button", name="Zoom in").click()
+    assert overview.is_visible()
+    inner = overview.bounding_box()
+    for selector in (".gp-canvas", ".gp-tools", ".gp-lights", ".gp-legend > *", ".gp-why"):
+        for element in page.locator(f"#graph {selector}").all():
+            outer = element.bounding_box()
+            assert (
+                inner["x"] >= outer["x"] + outer["width"]
+                or inner["x"] + inner["width"] <= outer["x"]
+                or inner["y"] >= outer["y"] + outer["height"]
+                or inner["y"] + inner["height"] <= outer["y"]
+            ), selector
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_narrow_pages(opened, width):
+    """Nothing is wider than the page, tables scroll in their frames, and the picture can be used."""
+    from playwright.sync_api import expect
+
+    other = tf.place(training(2, 8), "1x Tesla K20m", tf.ConfigProto(allow_soft_placement=True))
+    page = opened(tf.place(training(2, 8), "2x Tesla K20m"), "narrow", against=other, against_text="one GPU")
+    page.set_viewport_size({"width": width, "height": 844})
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        wide = page.evaluate(
+            """() => [...document.querySelectorAll('[role=tabpanel]:not([hidden]) .gp-rows')].filter((rows) =>
+                rows.scrollWidth > rows.clientWidth + 1 && getComputedStyle(rows).overflowX !== 'auto').length"""
+        )
+        assert wide == 0
+    for control in page.locator("#graph .gp-tools :is(button, input), #graph select").all():
+        box = control.bounding_box()
+        assert 0 <= box["x"] and box["x"] + box["width"] <= width
+    page.shoot(f"{width}")
+    find = page.get_by_label("Find an op by regular expression")
+    find.fill("layer_3/out")
+    find.press("Enter")
+    expect(page.locator("#graph g.node.gp-selected")).to_be_in_viewport()
+    expect(page.locator(".gp-why h3")).to_have_text("tower_0/layer_3/out")
+    canvas = page.locator("#graph .gp-canvas").bounding_box()
+    assert canvas["width"] > 0.6 * width and canvas["height"] > 240
+
+
+@pytest.mark.parametrize("kind", ["placed", "failed", "measured", "folded"])
+def test_accessibility(opened, kind):
+    """Of every tab, with an op, a scope and nothing selected."""
+    if kind == "measured":
+        tf.use_machine("2x Tesla K20m")
+        graph, metadata = measured()
+        page = opened(tf.place(graph, "2x Tesla K20m"), kind, run_metadata=metadata)
+        page.locator("#step summary").click()
+    elif kind == "folded":
+        other = tf.place(training(3, 30), "2x Tesla K20m", tf.ConfigProto(allow_soft_placement=True))
+        page = opened(tf.place(training(3, 30), "4x Tesla K20m"), kind, against=other, against_text="2 GPUs")
+    elif kind == "failed":
+        page = opened(tf.place(towers(), "1x Tesla K40c", on_error="keep"), kind)
+    else:
+        page = opened(tf.place(towers(), "4x Tesla K20m"), kind)
+    assert violations(page) == []
+    boxes(page).first.dispatch_event("click")
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        assert violations(page) == [], tab.inner_text()
+    for _ in range(2):
+        page.get_by_role("button", name="Zoom in").first.click()
+    page.evaluate("void window.gpuplacePage.send({ type: 'light', what: 'inputs' })")
+    assert violations(page) == []
+
+
 def test_print(opened, tmp_path):
     page = opened(tf.place(towers(), "4x Tesla K20m"), "print")
     page.emulate_media(media="print")
@@ -386,7 +613,7 @@ def test_the_timeline_alone(browser, tmp_path, screenshots):
         page.keyboard.press("ArrowDown")
         assert "on CPU:0" in page.locator(".gp-timeline-said").inner_text()
         assert page.locator("h1").inner_text() == "a<b" and page.locator("header dd").inner_text() == "x&y"
-        assert faint_words(page, "body") == []
+        assert faint_words(page, "body") == [] and violations(page) == []
         page.screenshot(path=screenshots / f"step-{theme}.png")
         page.close()
         assert watch.errors == [] and watch.elsewhere == []

@@ -12,6 +12,7 @@ from graphviz.backend import ExecutableNotFound
 import gpuplace as tf
 from gpuplace.jupyter import render
 from gpuplace.jupyter.pictures import legend_chips, placement_picture
+from gpuplace.tables.html import both_themes
 from gpuplace.tables.text import placement_text
 from gpuplace.why.diff import PlacementDiff
 from tests.jupyter.programs import layered, towers
@@ -44,7 +45,9 @@ def test_a_picture_is_one_svg_with_an_id_for_every_op(placement, program):
 def test_a_notebook_keeps_image_table_and_text(placement):
     bundle = placement.picture()._repr_mimebundle_()
     data = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', bundle["text/html"])[1]
-    assert base64.b64decode(data).decode() == placement.picture().svg
+    assert base64.b64decode(data).decode() == both_themes(
+        placement.picture().svg, placement.picture(theme="dark").svg
+    )
     assert 'alt="Placement graph. 7 nodes: ' in bundle["text/html"]
     assert bundle["text/plain"].splitlines()[0] == (
         "7 nodes: 1 on CPU:0, 3 on GPU:2, 3 on GPU:3; 2 copies between devices, 32 B"

@@ -31,7 +31,7 @@ def conda() -> tuple[dict[str, str], dict[str, str]]:
     """The requirements of environment.yml: those in force, and those behind a mark."""
     text = (ROOT / "environment.yml").read_text(encoding="utf-8").partition("dependencies:")[2]
     lines = [re.sub(r"\s# .*", "", line).strip() for line in text.splitlines()]
-    in_force = dict(split(line[2:]) for line in lines if line.startswith("- "))
+    in_force = dict(split(line[2:]) for line in lines if line.startswith("- ") and line != "- pip:")
     on_request = dict(split(line[5:]) for line in lines if line.startswith("#? - "))
     return in_force, on_request
 

@@ -15,6 +15,7 @@
     explorer.function = "__inference_call_12"    # the body of a function alone; explorer.open_call("node") opens one
     explorer.frame
     print(explorer.as_python())
+    explorer.save_settings("four.json")          # explorer.open_settings("four.json")
 
 A placement that fails shows TensorFlow's error with its facts, marks the nodes in the picture, offers what fixes it as
 buttons, and leaves every switch usable. Settings with which there are no devices at all leave the last placement in
@@ -23,7 +24,10 @@ sight, marked as stale. In a saved notebook the explorer is a still picture and 
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import ipywidgets
@@ -38,6 +42,7 @@ from gpuplace.jupyter.explorer.explorer_views import TABS, Views
 from gpuplace.jupyter.explorer.folding import unfolded
 from gpuplace.jupyter.explorer.lights import Lights
 from gpuplace.jupyter.explorer.remedies import remedies
+from gpuplace.jupyter.explorer.saved_settings import LOOK, parsed, parts_text, read_parts
 from gpuplace.jupyter.explorer.switches import Switches
 from gpuplace.jupyter.explorer.views import ControlsView
 from gpuplace.jupyter.explorer.what_if import WhatIf
@@ -49,11 +54,21 @@ from gpuplace.tables.calls import calls_of
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.text import counted, placement_text, searcher, summary_text
 from gpuplace.typing import VisibleDevices
+from gpuplace.web.rules import words
 
 __all__ = ["PRESETS", "Explorer", "explore"]
 
 _CONTROLS = {"device_count": "device_count:CPU", "signature": "part", "functions": "part"}
 """Setting -> the control beside which its error is said, where that has another name."""
+
+
+def is_expression(pattern: str) -> bool:
+    """Whether a text is a regular expression."""
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    return True
 
 
 class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
@@ -229,6 +244,52 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         settings = self._views.remedies[number].settings
         self._step(lambda: self._what_if.go_to(settings))
 
+    def save_settings(self, path: Any) -> Path:
+        """Writes the settings and the look (scopes, colour, light, selection, tab) as JSON; returns the path.
+
+        Args:
+            path: the file.
+        """
+        target = Path(path)
+        target.write_text(self._saved(), encoding="utf-8")
+        return target
+
+    def open_settings(self, source: Any) -> None:
+        """Sets what `save_settings` wrote, as one change; what is left out stays, and so do names of another graph.
+
+        Args:
+            source: the path of the file, or the value of its JSON.
+
+        Raises:
+            ValueError: it is nothing that was saved, or has settings that there are not.
+            OpError: the machine's text is not understood, or a log is explored, which has no settings.
+            OSError: there is no such file.
+        """
+        parts = read_parts(source)
+        with self._what_if.lock:
+            if parts.settings and not self._what_if.is_fixed:
+                settings = self._what_if.changed(**parts.settings)
+                self._step(lambda: self._what_if.go_to(settings))
+            self._set_look(parts.look)
+
+    def _saved(self) -> str:
+        return parts_text(self._what_if.settings, {name: getattr(self, name) for name in LOOK})
+
+    def _set_look(self, look: dict[str, Any]) -> None:
+        """Sets what there is of a look in this graph."""
+        view = None if self.placement is None else view_of(self.placement)
+        scopes = {} if view is None else outline(view).index
+        opened = look.get("opened", self.opened)
+        if opened is not None:
+            opened = tuple(name for name in map(str, opened) if name in scopes or "*" in name or "/:" in name)
+        self.opened = opened
+        selected = look.get("selected", self.selected)
+        if view is not None and (selected in view.index or selected in scopes or not selected):
+            self.selected = selected
+        for name, known in (("colour", self.colours), ("light", self.lights), ("tab", TABS)):
+            if look.get(name) in known:
+                setattr(self, name, look[name])
+
     def pin(self) -> None:
         """Compares what comes with the placement that is shown now."""
         self._compare(self._comparison.pin)
@@ -256,20 +317,30 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
             self._views.show_tab()
             self._show_selection()
 
-    def find(self, pattern: str) -> bool:
-        """Selects the next op whose name has a match for a regular expression; says whether there is one."""
+    def find(self, pattern: str, back: bool = False) -> bool:
+        """Selects the next op whose name has a match for a regular expression; says whether there is one.
+
+        Args:
+            pattern: what is not a regular expression is searched for as it is.
+            back: whether it is the one before that is wanted.
+        """
         if self.placement is None or not pattern:
+            self._views.show_found("")
             return False
         self._searched(pattern)
-        names = view_of(self.placement).names
+        view = view_of(self.placement)
         search = searcher(pattern)
-        start = view_of(self.placement).index.get(self.selected, -1) + 1
-        for offset in range(len(names)):
-            name = names[(start + offset) % len(names)]
-            if search(name):
-                self._reveal(name)
-                return True
-        return False
+        matches = [node for node, name in enumerate(view.names) if search(name)]
+        note = "" if is_expression(pattern) else f"; {words('wrong_pattern')}"
+        if not matches:
+            self._views.show_found(words("no_match", pattern=pattern) + note, is_none=True)
+            return False
+        here = view.index.get(self.selected, -1)
+        at = bisect_left(matches, here) - 1 if back else bisect_right(matches, here) % len(matches)
+        self._reveal(view.names[matches[at]])
+        number = f"{at % len(matches) + 1:,}"
+        self._views.show_found(words("found", number=number, total=f"{len(matches):,}") + note)
+        return True
 
     def toggle(self, box_id: str) -> None:
         """Unfolds a box (``s3``: scope 3), which only adds boxes, or folds an open scope (``c3``)."""
@@ -394,7 +465,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                 case {"type": "fold", "how": "auto"}:
                     self.unfold()
                 case {"type": "find", "text": str(text)}:
-                    self.find(text)
+                    self.find(text, back=content.get("back") is True)
                 case {"type": "light"}:
                     self._light_heard(content)
                 case {"type": "set", "name": str(name), "value": value}:
@@ -405,6 +476,14 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                     self.redo()
                 case {"type": "act", "action": str(action)}:
                     self._act(action)
+                case {"type": "save"}:
+                    widget.send({"type": "saved", "text": self._saved()})
+                case {"type": "open", "text": str(text)}:
+                    try:
+                        self.open_settings(parsed(text))
+                        widget.send({"type": "opened", "error": ""})
+                    except (OpError, ValueError, TypeError, OSError) as error:
+                        widget.send({"type": "opened", "error": getattr(error, "message", str(error))})
                 case {"type": "code"}:
                     widget.send({"type": "code", "text": self.as_python()})
                 case {"type": "canvas", "width": int(width), "height": int(height)}:

@@ -158,6 +158,11 @@ class Views:
             self.graph.selected_box = box.id if box is not None else ""
         return detail.get("reason", "")
 
+    def show_found(self, text: str, is_none: bool = False) -> None:
+        """Says which match of a search is shown, or that there is none."""
+        number = self.graph.found.get("search", 0) + 1
+        self.graph.found = {"text": text, "isNone": is_none, "search": number}
+
     def show_light(
         self, shown: dict[str, Any], choices: list[list[str]], only: bool, lit: Lit | None = None
     ) -> None:

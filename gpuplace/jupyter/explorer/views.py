@@ -22,9 +22,9 @@ STYLE = sheet(EXPLORER_SHEETS)
 class GraphView(anywidget.AnyWidget):
     """A picture whose boxes can be selected, folded and searched, beside a card about the selected one.
 
-    Messages to Python: ``select`` with ``id`` or ``name``, ``toggle`` with ``id``, ``find`` with ``text``, ``fold``
-    with ``how`` (``"all"`` or ``"auto"``), ``light`` with ``what`` or ``only``, ``open`` with ``id`` of a box or
-    ``function``.
+    Messages to Python: ``select`` with ``id`` or ``name``, ``toggle`` with ``id``, ``find`` with ``text`` and ``back``,
+    ``fold`` with ``how`` (``"all"`` or ``"auto"``), ``light`` with ``what`` or ``only``, ``open`` with ``id`` of a
+    box or ``function``, ``canvas`` with ``width`` and ``height``.
     """
 
     _esm = widget_module("gpuplace/graph_view.js")
@@ -42,6 +42,8 @@ class GraphView(anywidget.AnyWidget):
     """``[kind, text]`` after the legend; kind is ``"copy"``, ``"alarm"`` or ``"plain"``."""
     detail = traitlets.Dict().tag(sync=True)
     """The card."""
+    found = traitlets.Dict().tag(sync=True)
+    """What a search found, in words: ``text``, ``isNone``, and ``search``, its number."""
     stale = traitlets.Bool(False).tag(sync=True)
     """Whether the picture is of earlier settings."""
     lights: Any = traitlets.List().tag(sync=True)

@@ -102,10 +102,11 @@ class WhatIf:
             release = release or source.release
             given, known_part = _source_of(source)
             soft = source.soft if config is None else None
-            if machine is None:
-                machine = _machine_of(source)
-                environ = _environ_of_process() if hasattr(source.device_set, "machine") else {}
-                config = getattr(source.device_set, "settings", None) if config is None else config
+            if machine is None and (origin := source.device_set.origin) is not None:
+                machine, environ = origin.machine, origin.environ
+                config = origin.settings if config is None else config
+            elif machine is None:
+                machine, environ = Machine.from_devices(source.device_set.names), {}
         elif not isinstance(source, Graph | PlacementView | LoggedPlacement) and isinstance(
             getattr(source, "graph", None), Graph
         ):
@@ -360,17 +361,3 @@ def _environ_of_process() -> dict[str, str]:
     if seen.setting is not None:
         found[VISIBLE_DEVICES] = seen.setting
     return found
-
-
-def _machine_of(placement: Placement) -> Machine:
-    """The machine that a placement was made for, as far as it is known."""
-    devices = placement.device_set
-    machine = getattr(devices, "machine", None)
-    if machine is not None:
-        return machine
-    machine = current_machine()
-    return (
-        machine
-        if machine.device_set(environ={}).names == devices.names
-        else Machine.from_devices(devices.names)
-    )

@@ -25,6 +25,7 @@ addEventListener("afterprint", () => ((printing = false), drawAll()));
 export function bigTable(model, columns, rows, { caption, node = (_row) => -1, note = "", isLit = null }) {
   let shown = rows;
   let sorted = null;
+  let patternNote = "";
   const selected = { node: -1 };
   const filter = element("input", {
     type: "search",
@@ -95,6 +96,7 @@ export function bigTable(model, columns, rows, { caption, node = (_row) => -1, n
       ? `${counted(rows.length, "row")}${hidden}`
       : `${grouped(shown.length)} of ${counted(rows.length, "row")}${hidden}`;
     if (note) status.textContent += `: ${note}`;
+    if (patternNote) status.textContent += `; ${patternNote}`;
   }
 
   function sort(c) {
@@ -113,6 +115,7 @@ export function bigTable(model, columns, rows, { caption, node = (_row) => -1, n
   function apply() {
     const pattern = filter.value ? searcher(filter.value) : null;
     shown = pattern ? rows.filter((row) => columns.some((column) => pattern.test(text(column, row)))) : rows;
+    patternNote = pattern?.note ?? "";
     if (isLit && model.get("lit_only") && model.lit?.nodes) shown = shown.filter((row) => isLit(row, model.lit));
     if (sorted) {
       const column = columns[sorted.column];

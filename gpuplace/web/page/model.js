@@ -4,15 +4,16 @@ import { boxCard, cardOf } from "gpuplace/page/cards.js";
 import { colour, setColour } from "gpuplace/page/colours.js";
 import { callsOf, children, COUNT, DATA, direct, guilty, N, nameOf, nodeAt, S, unmet } from "gpuplace/page/columns.js";
 import { lightChoices, litBoxes, litBy } from "gpuplace/page/lights.js";
-import { addressOf, hasBody, open, trail } from "gpuplace/page/data.js";
+import { hasBody, open, trail } from "gpuplace/page/data.js";
 import { drawing } from "gpuplace/page/picture.js";
 import { RULES } from "gpuplace/rules.js";
-import { counted, searcher, words } from "gpuplace/text.js";
+import { counted, grouped, searcher, words } from "gpuplace/text.js";
 
 const READABLE = (1.003 * RULES.text.readable) / RULES.text.title; // pixels to a unit in which names can be read
 const HEIGHTS = [1, 0.75, 0.55]; // parts of a canvas' height that a picture is laid out for, until it fits
 const { bundle_from: ROOMY, few: FEW, tries: TRIES } = RULES.folding;
-const UNSET = { detail: {}, legend: [], notes: [], lights: [], lit: {} };
+const TOLD_MS = 150;
+const UNSET = { detail: {}, legend: [], notes: [], lights: [], lit: {}, found: {} };
 
 /** What opens the bundle that an op is in. */
 const bundleKey = (n) => `m${N.scope[n]}_${N.type[n]}_${N.device[n]}`;
@@ -34,9 +35,12 @@ export class Model {
     this.unbundled = new Set();
     this.selected = "";
     this.last = "";
+    this.matches = null;
+    this.note = "";
     this.light = "";
     this.state.lights = lightChoices();
     this.start = new Set();
+    this.telling = 0;
     this.paint();
   }
 
@@ -121,11 +125,10 @@ export class Model {
   mark() {
     const n = this.selected ? nodeAt(this.selected) : -1;
     const box = n >= 0 ? this.drawn.boxes[this.drawn.boxOf[n]] : this.drawn.byId.get(this.selectedBox ?? "");
-    const chosen = n >= 0 ? `n${n}` : "";
     this.set({ selected_box: box?.id ?? "", detail: n >= 0 ? cardOf(n) : box ? boxCard(box) : {} });
     for (const listener of this.heard.selected ?? []) listener(n);
     this.shine();
-    if (chosen) history.replaceState(null, "", addressOf(trail, this.selected));
+    this.tell();
   }
 
   /** Lights what is chosen; boxes, edges and tables follow. */
@@ -137,6 +140,13 @@ export class Model {
       for (const listener of this.heard.lit ?? []) listener();
     }
     this.set({ lit: litBoxes(this.lit, this.drawn) });
+    this.tell();
+  }
+
+  /** Tells who keeps the view, once for changes that come together. */
+  tell() {
+    clearTimeout(this.telling);
+    this.telling = setTimeout(() => (this.heard.view ?? []).forEach((listener) => listener()), TOLD_MS);
   }
 
   /** Nodes that are selected: an op, or those of a folded box. */
@@ -220,7 +230,7 @@ export class Model {
     } else if (message.type === "open") {
       this.openCall(message);
     } else if (message.type === "find") {
-      this.find(message.text);
+      this.find(message.text, message.back);
     } else if (message.type === "light") {
       if (message.only === undefined) this.light = message.what;
       else {
@@ -230,6 +240,7 @@ export class Model {
       this.shine();
     } else if (message.type === "colour") {
       setColour(message.name);
+      this.set({ colour: message.name });
       this.paint();
     } else if (message.type === "fold") {
       if (message.how === "auto") return this.unfold();
@@ -267,17 +278,28 @@ export class Model {
     else this.set({ detail: { hint: words("no_body", { function: name }) } });
   }
 
-  /** The next match behind the last one. */
-  find(text) {
-    if (!text) return;
-    const pattern = searcher(text);
-    const from = this.last === text && this.selected ? nodeAt(this.selected) + 1 : 0;
+  /** Selects the next op, or the one before, whose name matches, and says which of how many it is. */
+  find(text, isBack) {
+    if (!text) return void this.set({ found: { text: "" } });
+    if (this.last !== text || !this.matches) {
+      const pattern = searcher(text);
+      this.matches = [];
+      for (let n = 0; n < COUNT; n += 1) if (pattern.test(nameOf(n))) this.matches.push(n);
+      this.note = pattern.note;
+    }
+    const found = this.matches;
+    const here = this.selected ? nodeAt(this.selected) : -1;
+    const isSame = this.last === text;
     this.last = text;
     if (this.light === "matches") this.shine();
-    for (let k = 0; k < COUNT; k += 1) {
-      const n = (from + k) % COUNT;
-      if (pattern.test(nameOf(n))) return void this.reveal(n);
+    const note = this.note ? `; ${this.note}` : "";
+    if (!found.length) {
+      return void this.set({ found: { text: words("no_match", { pattern: text }) + note, isNone: true } });
     }
-    this.set({ detail: { hint: words("no_match", { pattern: text }) }, selected_box: "" });
+    let at = isBack ? found.findLastIndex((n) => n < here) : isSame ? found.findIndex((n) => n > here) : 0;
+    if (at < 0) at = isBack ? found.length - 1 : 0;
+    this.reveal(found[at]);
+    const told = words("found", { number: grouped(at + 1), total: grouped(found.length) });
+    this.set({ found: { text: told + note, isNone: false } });
   }
 }

@@ -2,13 +2,14 @@
 
 import "gpuplace/page/theme.js";
 import view from "gpuplace/graph_view.js";
-import { element } from "gpuplace/dom.js";
+import { download, element } from "gpuplace/dom.js";
 import { DATA, nameOf, nodeAt } from "gpuplace/page/columns.js";
 import { selected } from "gpuplace/page/data.js";
 import { Model } from "gpuplace/page/model.js";
 import { showStep } from "gpuplace/page/step.js";
 import { showTables } from "gpuplace/page/tables.js";
 import { showTrail } from "gpuplace/page/trail.js";
+import { keepInAddress, showView, viewIn, viewOf } from "gpuplace/page/views.js";
 
 const model = new Model();
 globalThis.gpuplacePage = model; // for programs that drive the page
@@ -17,7 +18,11 @@ const graph = document.getElementById("graph");
 view.render({ model, el: graph });
 if (DATA.colours.length) offerColours();
 showTrail(graph);
-if (selected && nodeAt(selected) >= 0) model.reveal(nodeAt(selected));
+offerViews();
+const wanted = viewIn(selected);
+if (typeof wanted === "string") model.reveal(nodeAt(wanted));
+else if (wanted) showView(model, wanted);
+model.on("view", () => keepInAddress(model));
 if (DATA.step) {
   const mark = showStep(DATA.step, document.getElementById("lanes"), (name) => {
     const n = nodeAt(name); // sends, receives and kernels of streams are none
@@ -37,4 +42,35 @@ function offerColours() {
   const bar = /** @type {HTMLElement} */ (graph.querySelector(".gp-lights"));
   bar.prepend(element("label", { for: "colour-by" }, "Colour by"), choice);
   bar.hidden = false;
+  model.on("change:colour", () => (choice.value = model.get("colour")));
+}
+
+function offerViews() {
+  const told = element("span", { class: "gp-note-alarm", role: "status" });
+  const save = () => {
+    const text = `${JSON.stringify(viewOf(model), null, 2)}\n`;
+    download(new Blob([text], { type: "application/json" }), "view.json");
+  };
+  const file = element("input", {
+    type: "file",
+    accept: ".json,application/json",
+    hidden: true,
+    "aria-label": "File with a view",
+    onchange: async () => {
+      try {
+        if (file.files.length) showView(model, JSON.parse(await file.files[0].text()));
+        told.textContent = "";
+      } catch (error) {
+        told.textContent = `Cannot be opened: ${error.message}`;
+      }
+      file.value = "";
+    },
+  });
+  const button = (text, title, onclick) => element("button", { type: "button", title, onclick }, text);
+  graph.querySelector(".gp-tools").append(
+    button("Save view", "Save what is open, coloured, lit and selected as a file", save),
+    button("Open view", "Open a view that was saved", () => file.click()),
+    file,
+    told,
+  );
 }

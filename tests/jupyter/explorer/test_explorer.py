@@ -1,6 +1,7 @@
 """The explorer without a browser: every control by its trait and by what the page sends, and every view."""
 
 import base64
+import json
 import re
 import threading
 
@@ -422,6 +423,98 @@ def test_copied_program_gives_the_same_placement(explorer, settings, monkeypatch
         tf.use_machine(None)
 
 
+def test_a_placement_knows_its_machine_and_settings(monkeypatch):
+    """Also one of a session, of a process that hides GPUs, and of a machine that a text cannot name."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    config = tf.ConfigProto(
+        allow_soft_placement=True,
+        device_count={"GPU": 3},
+        gpu_options=tf.GPUOptions(visible_device_list="3,1,2", allow_growth=True),
+    )
+    placement = tf.place(towers(), machine=K20M, config=config)
+    explorer = explore(placement)
+    assert explorer.machine == K20M and dict(explorer.placement) == dict(placement)
+    code = explorer.as_python(devices=False)
+    assert 'tf.use_machine("4x Tesla K20m")' in code and 'device_count={"GPU": 3}' in code
+    assert 'visible_device_list="3,1,2", allow_growth=True' in code and "allow_soft_placement=True" in code
+    explorer.soft_placement = False
+    assert "was explicitly assigned to /device:GPU:3" in explorer.error
+    explorer.device_count, explorer.visible_device_list = {}, ""
+    assert explorer.error == "" and explorer.visible_devices == (0, 1, 2, 3)
+    again = explore(tf.place(towers(), machine=K20M))
+    again.machine = "2x Tesla K40c"
+    assert "was explicitly assigned to /device:GPU:2" in again.error
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,2")
+    tf.use_machine(K20M)
+    try:
+        placed = tf.place(towers(), config=tf.ConfigProto(allow_soft_placement=True))
+        seen = explore(placed)
+        assert (seen.machine, seen.cuda_visible_devices) == (K20M, "3,2")
+        assert dict(seen.placement) == dict(placed)
+        session = tf.Session(graph=towers(), config=tf.ConfigProto(allow_soft_placement=True))
+        assert explore(session.placement).cuda_visible_devices == "3,2"
+    finally:
+        tf.use_machine(None)
+    named = tf.place(tf.Graph(), machine=tf.Machine.from_devices([f"{LOCAL}CPU:0", f"{LOCAL}TPU:0"]))
+    assert "TPU:0" in explore(named).machine
+
+
+def test_settings_can_be_saved_and_opened(tmp_path):
+    explorer = explore(layered(3), machine=K20M)
+    explorer.soft_placement = True
+    explorer.visible_devices = (0, 2)
+    explorer.device_count = {"GPU": 1}
+    explorer.opened = ("tower_0",)
+    explorer.colour, explorer.selected, explorer.tab = "type", "tower_0/x", "Copies"
+    explorer.light = "consumers"
+    path = explorer.save_settings(tmp_path / "two.json")
+    other = explore(layered(3), machine="cpu", config=tf.ConfigProto(allow_soft_placement=True))
+    other.open_settings(path)
+    for name in ("machine", "soft_placement", "visible_devices", "device_count", "opened", "colour", "light"):
+        assert getattr(other, name) == getattr(explorer, name)
+    assert (other.selected, other.tab) == ("tower_0/x", "Copies")
+    assert dict(other.placement) == dict(explorer.placement)
+    other.undo()
+    assert other.machine == "1 CPU" and other.visible_devices == ()
+    other.redo()
+    # Of another graph, what there is of it.
+    towered = explore(towers(), machine="cpu", config=tf.ConfigProto(allow_soft_placement=True))
+    towered.open_settings(json.loads(path.read_text()))
+    assert (towered.machine, towered.opened, towered.selected, towered.colour) == (K20M, (), "", "type")
+    sent = []
+    explorer._controls.send = sent.append
+    explorer._heard(explorer._controls, {"type": "save"}, [])
+    assert sent == [{"type": "saved", "text": path.read_text()}]
+    explorer._heard(explorer._controls, {"type": "open", "text": '{"gpuplace": "explorer", "look": {}}'}, [])
+    assert sent[-1] == {"type": "opened", "error": ""}
+    explorer._heard(explorer._controls, {"type": "open", "text": "[]"}, [])
+    assert "Not saved settings" in sent[-1]["error"]
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("{", "Not saved settings, "),
+        ('{"machine": "cpu"}', "`save_settings` writes them"),
+        ('{"gpuplace": "explorer", "settings": {"machin": "cpu"}}', "There is no 'machin' in settings"),
+        ('{"gpuplace": "explorer", "settings": 3}', "settings has names and values; got 3"),
+        ('{"gpuplace": "explorer", "settings": {"machine": "7x Warp"}}', "Unknown GPU model"),
+        ('{"gpuplace": "explorer", "settings": {"release": "9"}}', "release"),
+    ],
+)
+def test_what_cannot_be_opened(explorer, text, told, tmp_path):
+    before = explorer.as_python()
+    path = tmp_path / "settings.json"
+    path.write_text(text)
+    with pytest.raises((ValueError, tf.errors.OpError), match=re.escape(told)):
+        explorer.open_settings(str(path))
+    sent = []
+    explorer._controls.send = sent.append
+    explorer._heard(explorer._controls, {"type": "open", "text": text}, [])
+    assert told in sent[0]["error"]
+    assert explorer.as_python() == before
+
+
 def test_the_program_is_sent_to_the_page(explorer):
     sent = []
     explorer._controls.send = lambda content: sent.append(content)
@@ -515,8 +608,21 @@ def test_search(explorer):
     assert explorer.find("MatMul") and explorer.selected == "MatMul"
     assert explorer.find("MatMul") and explorer.selected == "MatMul_1"
     assert explorer.find("MatMul") and explorer.selected == "MatMul"
+    found = explorer._views.graph
+    assert found.found["text"] == "1 of 2"
+    says(explorer, type="find", text="MatMul", back=True)
+    assert explorer.selected == "MatMul_1" and found.found["text"] == "2 of 2"
+    number = found.found["search"]
+    says(explorer, type="find", text="MatMul_1")
+    assert found.found == {"text": "1 of 1", "isNone": False, "search": number + 1}
     says(explorer, type="find", text="(")
-    assert explorer.selected == "MatMul"
+    assert explorer.selected == "MatMul_1"
+    assert found.found["text"] == "No op's name matches (; not a regular expression: searched for as it is"
+    assert found.found["isNone"]
+    says(explorer, type="find", text="nowhere")
+    assert found.found["text"] == "No op's name matches nowhere"
+    says(explorer, type="find", text="")
+    assert found.found["text"] == ""
 
 
 def test_scopes_fold_and_unfold():

@@ -1,9 +1,9 @@
 r"""Reads what TensorFlow prints with `log_device_placement`, of any release from 0.5 to 2.x.
 
 Nodes, device mappings, GPUs and eager ops are understood in stdout, stderr or both mixed; whatever else is in the text
-is returned too. `text` finds the text, `containers` takes it out of JSON and notebooks, `decorations` takes marks off its
-lines, `grammar` has the sentences, `reader` undoes line wrapping and the mixing of the two copies, `sessions` puts the
-statements together.
+is returned too. `text` finds the text, `containers` takes it out of JSON and notebooks, `decorations` takes marks off
+its lines, `grammar` has the sentences, `reader` undoes line wrapping and the mixing of the two copies, and `sessions`
+puts the statements together.
 
 >>> log = parse_log('''Device mapping:
 ... /job:localhost/replica:0/task:0/gpu:0 -> device: 0, name: Tesla K40c, pci bus

@@ -162,7 +162,7 @@ def devices(arguments: argparse.Namespace) -> int:
             "memory_limit_mib": row.memory_limit >> 20 if row.device else None,
             "reason": row.reason,
         }
-        for row in machine_of(arguments.machine).mapping(config_of(arguments))
+        for row in machine_of(arguments.machine).mapping(config_of(arguments), release=release_of(arguments))
     ]
     if not rows and arguments.format == "table":
         print("no GPU")

@@ -105,7 +105,9 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
         run_metadata=step,
         title=_title(arguments),
         settings=settings,
-        mapping=machine.mapping(config_of(arguments), environ={}) if arguments.machine else machine.mapping(),
+        mapping=machine.mapping(config_of(arguments), environ={}, release=release_of(arguments))
+        if arguments.machine
+        else machine.mapping(release=release_of(arguments)),
         against=against,
         against_text=against_text,
     )

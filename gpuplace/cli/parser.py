@@ -197,6 +197,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     devices = _command(commands, "devices")
     _add_machine(devices)
+    _add_release(devices)
     _add_config(devices)
     devices.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
     return parser

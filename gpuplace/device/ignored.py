@@ -105,7 +105,7 @@ def ignored_gpus(
             reason = f"compute capability {has}, and TensorFlow {release} needs {needed}"
             kind = "visible gpu device"
             why = f"with Cuda compute capability {has}. The minimum required Cuda capability is {needed}."
-        elif model.sm_count < fewest:
+        elif 0 < model.sm_count < fewest:  # 0: the driver does not say
             is_old = release in ("1.0", "1.4")
             reason = f"{model.sm_count} multiprocessors, and {fewest} are needed ({MIN_MULTIPROCESSORS})"
             kind = "gpu device" if is_old else "visible gpu device"

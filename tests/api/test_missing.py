@@ -10,7 +10,7 @@ import pytest
 import gpuplace as tf
 from gpuplace import callers
 from gpuplace.api.missing import ADVICE
-from gpuplace.cli import tensorflow_names
+from gpuplace.stand_in import names as tensorflow_names
 
 EXPLORE = "explore it: gpuplace.explore('saved_model_dir')"
 

@@ -143,6 +143,16 @@ def test_devices(gpuplace):
     assert "not in CUDA_VISIBLE_DEVICES='2,0'" in lines[2] and "/device:GPU" not in lines[2]
 
 
+def test_devices_that_a_release_ignores(gpuplace):
+    machine = "Quadro K4000 + Tesla K40c"
+    old = gpuplace(
+        "devices", "--machine", machine, "--release", "1.4", TF_MIN_GPU_MULTIPROCESSOR_COUNT="4"
+    ).stdout
+    assert "/device:GPU:1" in old.splitlines()[1] and "/device:GPU:0" in old.splitlines()[2]
+    new = gpuplace("devices", "--machine", machine, TF_MIN_GPU_MULTIPROCESSOR_COUNT="4").stdout
+    assert "ignored: compute capability 3.0" in new.splitlines()[1] and "/device:GPU:0" in new.splitlines()[2]
+
+
 def test_devices_without_a_gpu(gpuplace):
     result = gpuplace("devices", "--machine", "cpu")
     assert (result.returncode, result.stdout) == (0, "no GPU\n")

@@ -1,5 +1,7 @@
 """GPUs that TensorFlow sees and does not use: which, the numbers of the others, and what is said about them."""
 
+import dataclasses
+
 import pytest
 
 import gpuplace as tf
@@ -190,3 +192,13 @@ def test_a_graph_is_placed_on_what_is_left():
     tf.constant([1.0], name="a")
     assert tf.place(tf.get_default_graph(), "Quadro K4000", release="1.4")["a"].endswith("GPU:0")
     assert tf.place(tf.get_default_graph(), "Quadro K4000", release="1.15")["a"].endswith("CPU:0")
+
+
+def test_a_gpu_whose_multiprocessors_are_not_known_is_used():
+    """A real one outside of the catalogue whose driver does not report them."""
+    machine = Machine.parse("Tesla K40c + T4")
+    unknown = dataclasses.replace(machine.gpus[0].model, sm_count=0)
+    machine = dataclasses.replace(
+        machine, gpus=(dataclasses.replace(machine.gpus[0], model=unknown), machine.gpus[1])
+    )
+    assert used(machine) == ["Tesla K40c", "Tesla T4"]

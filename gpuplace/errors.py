@@ -151,15 +151,23 @@ class OpError(Exception):
 
     @with_safe_text
     def __str__(self) -> str:
+        return self.with_facts(self.sentence)
+
+    def with_facts(self, sentence: str) -> str:
+        """A sentence, then the facts and what to try.
+
+        Args:
+            sentence: `sentence`, or `message` as the runtime writes it.
+        """
         rows = dict(self.facts)
         if self.hint:
             rows["try"] = self.hint
         if not rows:
-            return self.sentence
+            return sentence
         width = max(map(len, rows)) + 2
         indent = "\n" + " " * (width + 2)
         lines = [f"  {label:<{width}}{text.replace(chr(10), indent)}" for label, text in rows.items()]
-        return "\n".join([self.sentence, *lines])
+        return "\n".join([sentence, *lines])
 
     _repr_mimebundle_ = notebook_view
 

@@ -89,7 +89,9 @@ def import_graph_def(
             wanted = [run.check_return_element(element) for element in return_elements or ()]
             run.make_operations()
         except InvalidArgumentError as error:
-            raise ValueError(str(error)) from None
+            raise ValueError(
+                error.with_facts(error.message)
+            ) from None  # with the runtime's tags, as in TensorFlow
         run.commit()
         return None if return_elements is None else [run.result(*element) for element in wanted]
 

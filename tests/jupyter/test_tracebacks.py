@@ -5,16 +5,20 @@ import re
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from traitlets.config import Config
 
 import gpuplace as tf
 
 
 @pytest.fixture
 def shell():
-    made = InteractiveShell()
-    made.colors = "nocolor"
+    InteractiveShell.clear_instance()
+    config = Config()
+    config.HistoryManager.enabled = False  # no database that outlives the test
+    made = InteractiveShell.instance(colors="nocolor", config=config)
     made.user_ns["tf"] = tf
-    return made
+    yield made
+    InteractiveShell.clear_instance()
 
 
 def printed(shell, cell):

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, cast
 
 from gpuplace.memory.bfc_allocator import BFCAllocator
 from gpuplace.memory.simulated_memory import Reservation, SimulatedMemory
@@ -62,7 +62,12 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _ask_again() -> None:
     time.sleep(_ASK_AGAIN_S)
-    _thread.interrupt_main()
+    if hasattr(
+        signal, "pthread_kill"
+    ):  # a signal of the system also ends a wait, in which the main thread may be by now
+        signal.pthread_kill(cast(int, threading.main_thread().ident), signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 class _Accounting:

@@ -16,7 +16,7 @@ import { ranks } from "gpuplace/ranks.js";
 const PAD = 12;
 const HEAD = 20;
 const MOST_PORTS = 4; // on an edge of a frame; where there were more, all lines share one
-const TRIED = 4; // shapes of a part that are laid out
+const TRIED = 3; // shapes of a part that are laid out
 const PER_STRIP = 0.88;
 const STAYS = 0.5; // of the best score: a frame's former shape is kept
 const LARGEST = 1.2; // scale; a larger one makes nothing easier to read

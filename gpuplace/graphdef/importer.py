@@ -90,7 +90,7 @@ def import_graph_def(
             run.make_operations()
         except InvalidArgumentError as error:
             raise ValueError(
-                error.with_facts(error.message)
+                safe_text(error.with_facts(error.message))
             ) from None  # with the runtime's tags, as in TensorFlow
         run.commit()
         return None if return_elements is None else [run.result(*element) for element in wanted]

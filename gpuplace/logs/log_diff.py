@@ -55,6 +55,7 @@ class LogDiff:
     def __bool__(self) -> bool:
         return bool(self.moves or self.only_logged or self.only_other)
 
+    @with_safe_text
     def __repr__(self) -> str:
         told = [f"{counted(self.same, 'node')} on the same device", f"{len(self.moves):,} on another"]
         told += [f"{len(self.only_logged):,} only in the log"] if self.only_logged else []

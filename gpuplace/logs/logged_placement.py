@@ -157,6 +157,7 @@ class LoggedPlacement(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self._device_of)
 
+    @with_safe_text
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} on {device}" for device, count in self.counts().items())
         told = [f"{counted(len(self), 'node')}: {counts or 'none'}"]
@@ -336,6 +337,7 @@ class LoggedNote:
     rule = None
     decided_by = because = held_by = ""
 
+    @with_safe_text
     def __repr__(self) -> str:
         return f"<LoggedNote of {', '.join(f'{row.name} on {row.device}' for row in self.rows)}>"
 

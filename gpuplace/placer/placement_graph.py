@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.display import notebook_view
+from gpuplace.display import notebook_view, with_safe_text
 from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.op_sets import MERGES, NEXT_ITERATIONS
@@ -161,6 +161,7 @@ class PlacementGraph:
     def __len__(self) -> int:
         return len(self.names)
 
+    @with_safe_text
     def __repr__(self) -> str:
         """`<PlacementGraph of 3 nodes and 2 edges: 2 Const, 1 MatMul>`"""
         types = Counter(self.op_type(node) for node in range(len(self))).most_common()

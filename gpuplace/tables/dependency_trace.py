@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.display import above, notebook_view
+from gpuplace.display import above, notebook_view, with_safe_text
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scopes import scope_tree
 from gpuplace.tables.text import bytes_text, counted, shortened
@@ -64,6 +64,7 @@ class Trace:
         node = self.view.index.get(name) if isinstance(name, str) else None
         return node is not None and bool(self.nodes[node])
 
+    @with_safe_text
     def __repr__(self) -> str:
         return f"<Trace: {self.text}>"
 

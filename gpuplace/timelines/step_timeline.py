@@ -354,6 +354,7 @@ class StepTimeline:
         ops = int((~self.is_transfer).sum()) if len(self) else 0
         return f"{counted(ops, 'op')} on {counted(len(self.devices), 'device')} in {time_text(self.total_us)}{copies}"
 
+    @with_safe_text
     def __repr__(self) -> str:
         return f"<StepTimeline of {self.text}>"
 

@@ -81,6 +81,7 @@ class BlameRow:
     remedy: str
     """What would have to change."""
 
+    @with_safe_text
     def __repr__(self) -> str:
         return f"<BlameRow of {_counted(self.nodes)}: {self.rule.value}: {self.cause}>"
 
@@ -124,6 +125,7 @@ class Blame:
     def __iter__(self) -> Iterator[BlameRow]:
         return iter(self.rows)
 
+    @with_safe_text
     def __repr__(self) -> str:
         causes = f"{len(self.rows)} cause{'' if len(self.rows) == 1 else 's'}"
         first = f", first {self.rows[0].rule.value}: {self.rows[0].cause}" if self.rows else ""

@@ -79,6 +79,7 @@ class PlacementDiff:
     def __iter__(self) -> Iterator[Move]:
         return iter(self.moves)
 
+    @with_safe_text
     def __repr__(self) -> str:
         count = len(self.moves)
         told = [f"{count:,} node{' moves' if count == 1 else 's move'}"]

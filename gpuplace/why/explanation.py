@@ -87,6 +87,7 @@ class Explanation:
         """`(device type, what would have to change)` for each other device type."""
         return tuple((remedy.device_type, remedy.text) for remedy in self.remedies)
 
+    @with_safe_text
     def __repr__(self) -> str:
         where = short_device(self.device)
         return f"<Explanation of {self.node} ({self.op_type}) on {where}: {self.rule.value}: {self.because}>"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from gpuplace.display import above, notebook_view, safe_text
+from gpuplace.display import above, notebook_view, safe_text, with_safe_text
 from gpuplace.errors import OpError
 from gpuplace.kernels.listing import DeviceGap, never_on
 from gpuplace.placer.decide import NOWHERE
@@ -100,6 +100,7 @@ class Placement(Placed, Mapping[str, str]):
     def __len__(self) -> int:
         return int(np.count_nonzero(self.devices != NOWHERE))
 
+    @with_safe_text
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} on {device}" for device, count in self.counts().items())
         plural = "" if len(self.faults) == 1 else "s"

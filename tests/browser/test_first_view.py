@@ -23,11 +23,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 SOFT = tf.ConfigProto(allow_soft_placement=True)
 CORPUS = {
     "1.15": (
-        *("alexnet_inference", "averages_and_decay", "dcgan", "hessian", "inception_block", "language_model"),
+        *("alexnet_inference", "dcgan", "hessian", "language_model"),
         *(
             "lenet",
             "lstm_unrolled",
-            "metrics",
             "parameter_servers_ref",
             "reinforcement_learning",
             "resnet_true",
@@ -36,7 +35,7 @@ CORPUS = {
     ),
     "2.21": (
         *("lstm_in_a_loop_resource", "matrix_factorization", "sequence_to_sequence", "style_transfer"),
-        *("towers_8", "transformer_block", "variational_autoencoder", "dataset_initializable"),
+        *("towers_8", "transformer_block", "variational_autoencoder"),
     ),
 }
 GRAPHS = [(release, name) for release, names in CORPUS.items() for name in names]

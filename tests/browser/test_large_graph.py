@@ -40,18 +40,20 @@ def test_it_opens_folded(explorer, screenshots):
     explorer.screenshot(path=screenshots / "large-folded.png")
 
 
-def test_scopes_and_bundles_open_by_double_click_and_by_key(explorer, page, screenshots):
+def test_scopes_and_stretches_open_by_double_click_and_by_key(explorer, page, screenshots):
     from playwright.sync_api import expect
 
+    explorer.get_by_role("button", name="Fold all").click()
+    expect(boxes(explorer)).to_have_count(5)
     boxes(explorer).filter(has_text="tower_0").dblclick()
-    frame = explorer.locator(".gp-canvas g.cluster.open").filter(has_text="tower_0")
-    expect(frame).to_have_count(1)
-    bundle = explorer.locator(".gp-canvas g.node.bundle")
-    expect(bundle).to_contain_text("layer_0 … layer_249 × 250")
-    explorer.screenshot(path=screenshots / "large-bundle.png")
-    bundle.focus()
+    frames = explorer.locator(".gp-canvas g.cluster.open")
+    expect(frames.filter(has_text="tower_0")).to_have_count(1)
+    stretch = boxes(explorer).filter(has_text="… layer_249")
+    expect(stretch).to_have_count(1)
+    explorer.screenshot(path=screenshots / "large-stretches.png")
+    stretch.focus()
     page.keyboard.press("Enter")
-    expect(boxes(explorer).filter(has_text="layer_17")).not_to_have_count(0)
+    expect(frames).to_have_count(2)
     assert boxes(explorer).count() <= MOST_BOXES
     explorer.screenshot(path=screenshots / "large-open.png")
     explorer.get_by_role("button", name="Fold all").click()

@@ -55,6 +55,7 @@ from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.text import counted, placement_text, searcher, summary_text
 from gpuplace.typing import VisibleDevices
 from gpuplace.web.rules import words
+from gpuplace.writing import write_file
 
 __all__ = ["PRESETS", "Explorer", "explore"]
 
@@ -250,9 +251,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         Args:
             path: the file.
         """
-        target = Path(path)
-        target.write_text(self._saved(), encoding="utf-8")
-        return target
+        return Path(write_file(path, self._saved()))
 
     def open_settings(self, source: Any) -> None:
         """Sets what `save_settings` wrote, as one change; what is left out stays, and so do names of another graph.

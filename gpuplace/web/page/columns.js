@@ -16,6 +16,9 @@ for (let s = 1; s < paths.length; s += 1) {
   const above = paths[S.parent[s]];
   paths[s] = added.has(s) ? above : above + (above ? "/" : "") + S.name[s];
 }
+/** A text for each scope that no other has, shelves and stretches included. */
+export const keys = S.name.map(() => "");
+for (let s = 1; s < keys.length; s += 1) keys[s] = keys[S.parent[s]] + (S.parent[s] ? "/" : "") + S.name[s];
 export const nameOf = (n) => {
   const path = paths[N.scope[n]];
   return N.name[n] === null ? path : path ? `${path}/${N.name[n]}` : N.name[n];

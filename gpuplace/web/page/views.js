@@ -2,13 +2,13 @@
 // colours, what is lit, and what is selected. Names of scopes are paths, so that a view fits a page made anew.
 
 import { setColour } from "gpuplace/page/colours.js";
-import { DATA, nodeAt, paths } from "gpuplace/page/columns.js";
+import { DATA, keys, nodeAt } from "gpuplace/page/columns.js";
 import { addressOf, trail } from "gpuplace/page/data.js";
 import { lightChoices } from "gpuplace/page/lights.js";
 
 const KIND = "page";
 const MOST = 6000; // characters of an address; a longer view is kept without its open scopes
-const scopeAt = new Map(paths.map((path, s) => [path, s]));
+const scopeAt = new Map(keys.map((key, s) => [key, s]));
 
 /** The view as values for JSON. */
 export function viewOf(model) {
@@ -16,8 +16,8 @@ export function viewOf(model) {
   return {
     gpuplace: KIND,
     selected: model.selected,
-    box: box?.kind === "scope" ? paths[box.scopes[0]] : "",
-    opened: [...model.opened].map((s) => paths[s]),
+    box: box?.kind === "scope" ? keys[box.scopes[0]] : "",
+    opened: [...model.opened].map((s) => keys[s]),
     bundles: [...model.unbundled],
     colour: model.get("colour"),
     light: model.light,
@@ -58,7 +58,7 @@ export function viewIn(text) {
 /** Keeps the view in the address; one in which only a node is selected is its name. */
 export function keepInAddress(model) {
   const view = viewOf(model);
-  const start = [...model.start].map((s) => paths[s]);
+  const start = [...model.start].map((s) => keys[s]);
   const isFirst = String(view.opened) === String(start) && !view.bundles.length;
   if (isFirst && !view.colour && !view.light && !view.box) {
     const isBare = !model.selected && !trail.length;

@@ -24,13 +24,7 @@ SOFT = tf.ConfigProto(allow_soft_placement=True)
 CORPUS = {
     "1.15": (
         *("alexnet_inference", "dcgan", "hessian", "language_model"),
-        *(
-            "lenet",
-            "lstm_unrolled",
-            "parameter_servers_ref",
-            "reinforcement_learning",
-            "resnet_true",
-        ),
+        *("lenet", "lstm_unrolled", "parameter_servers_ref", "reinforcement_learning", "resnet_true"),
         *("towers_4", "trained_ref_adam", "unet", "word2vec"),
     ),
     "2.21": (

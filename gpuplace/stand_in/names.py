@@ -230,4 +230,9 @@ def uninstall() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(entry for entry in entries if entry != CHILDREN)
     if not os.environ["PYTHONPATH"]:
         del os.environ["PYTHONPATH"]
-    importlib.import_module("gpuplace").__dict__.update(_kept)
+    package = importlib.import_module("gpuplace")
+    package.__dict__.update(_kept)
+    # An import of `tensorflow.python` makes `python` an attribute of what stands for `tensorflow`.
+    for name, value in list(vars(package).items()):
+        if isinstance(value, ModuleType) and value.__name__.startswith(ROOT + "."):
+            delattr(package, name)

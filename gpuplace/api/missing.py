@@ -1,7 +1,7 @@
 """What TensorFlow has and gpuplace has not: what to do instead, in the error for the name.
 
 >>> print(advice("keras.layers.Dense"))
-save the model with TensorFlow, model.save('saved_model_dir'), and explore it: gpuplace.explore('saved_model_dir')
+save the model with TensorFlow, model.export('saved_model_dir'), and explore it: gpuplace.explore('saved_model_dir')
 >>> error("nn", "relu7", ["relu", "relu6"])
 AttributeError("module 'gpuplace.nn' has no attribute 'relu7': did you mean tf.nn.relu?")
 """
@@ -52,7 +52,7 @@ ADVICE: Mapping[str, str] = {
     "gfile": "use Python's open, pathlib and glob",
     "image": _FEED + _WRITE,
     "io": "use Python's open and numpy; a graph is written with tf.train.write_graph",
-    "keras": _SAVE.format(how="model.save('saved_model_dir')"),
+    "keras": _SAVE.format(how="model.export('saved_model_dir')"),
     "lite": _WRITE,
     "nn.dynamic_rnn": "write the loop with tf.while_loop, or " + _WRITE,
     "nn.rnn_cell": "write the cell with tf.matmul and tf.sigmoid, or " + _WRITE,

@@ -15,9 +15,11 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Kind", "empty_text", "folder_advice", "kind_of", "no_program"]
+__all__ = ["EXPORT", "Kind", "empty_text", "folder_advice", "kind_of", "no_program"]
 
-_EXPORT = "save the model as a SavedModel, model.save('saved_model_dir'), and give its folder"
+EXPORT = "save it as a SavedModel, model.export(folder), or tf.saved_model.save(model, folder), and give the folder"
+"""How a Keras model becomes a SavedModel, which is what Keras 3 calls to export."""
+_EXPORT = f"load it with tf.keras.models.load_model (weights alone: build the model first) and {EXPORT}"
 _UNPACK = "unpack it, and give the graph's file or the SavedModel's folder"
 _SHOWN = 5
 _BEGINNING = 4096
@@ -50,9 +52,15 @@ _BY_NAME: tuple[tuple[tuple[str, ...], Kind], ...] = (
     ((".zip", ".whl", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".7z"), Kind("an archive", _UNPACK)),
     (
         (".tflite",),
-        Kind("a TensorFlow Lite model", "it has no devices: give the model that it was converted from"),
+        Kind(
+            "a TensorFlow Lite model",
+            "its ops have no devices to be placed on: give the model that it was converted from",
+        ),
     ),
-    ((".onnx",), Kind("an ONNX model", "give the TensorFlow graph that it was converted from")),
+    (
+        (".onnx",),
+        Kind("an ONNX model", "convert it to a SavedModel, with onnx2tf for instance, and give the folder"),
+    ),
     (
         (".index", ".data-00000-of-00001", ".ckpt"),
         Kind("a part of a checkpoint", "it holds values and no graph: give the .meta file beside it"),
@@ -61,12 +69,17 @@ _BY_NAME: tuple[tuple[tuple[str, ...], Kind], ...] = (
 """Endings of names, in small letters."""
 
 _BY_CONTENT: tuple[tuple[re.Pattern[bytes], Kind], ...] = (
-    (re.compile(rb"PK\x03\x04|PK\x05\x06"), Kind("a zip archive", _UNPACK)),
+    (
+        re.compile(rb"PK\x03\x04|PK\x05\x06"),
+        Kind("a zip archive, as Keras 3 writes models", f"{_EXPORT}; of another archive: {_UNPACK}"),
+    ),
     (re.compile(rb"\x89HDF\r\n"), Kind("an HDF5 file, such as Keras writes", _EXPORT)),
     (re.compile(rb"\s*(?:<!doctype html|<html)", re.IGNORECASE), _BY_NAME[2][1]),
     (re.compile(rb'\s*\{(?=[^\0]*"nbformat"\s*:)'), _BY_NAME[1][1]),
     (re.compile(rb"#!.*python"), _BY_NAME[0][1]),
     (re.compile(rb"....TFL3", re.DOTALL), _BY_NAME[6][1]),
+    # ONNX begins with its version, then names, the graph or sets of ops; a GraphDef's first field has another tag.
+    (re.compile(rb"\x08[\x03-\x40][\x12\x1a\x22\x28\x32\x3a\x42]..", re.DOTALL), _BY_NAME[7][1]),
     (re.compile(rb"\x93NUMPY"), Kind("a NumPy array", "give a graph, or the log of a run")),
     (
         re.compile(rb"\x89PNG|\xff\xd8\xff|GIF8|%PDF-"),

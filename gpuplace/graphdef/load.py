@@ -19,7 +19,7 @@ from gpuplace.errors import (
 )
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graphdef.attr_values import decode_attr, decode_op_def, readable_attrs
-from gpuplace.graphdef.file_kinds import empty_text, folder_advice, kind_of
+from gpuplace.graphdef.file_kinds import EXPORT, empty_text, folder_advice, kind_of
 from gpuplace.graphdef.files import MAX_BYTES, decompressed, file_error, read_bytes, too_large
 from gpuplace.graphdef.functions import function_bodies, functions_by_name
 from gpuplace.graphdef.messages import (
@@ -31,7 +31,6 @@ from gpuplace.graphdef.messages import (
     text_format,
 )
 from gpuplace.graphdef.model import Model, Part, PlacedPart
-from gpuplace.graphdef.other_formats import check_format, how_to_save
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.lowering import lower
 from gpuplace.placer.node_facts import declared_types
@@ -136,15 +135,13 @@ def _opened(source: Any) -> Model:
     if isinstance(source, (str, os.PathLike)):
         return _load_path(Path(source))
     raise TypeError(
-        f"Expected a Graph, GraphDef, bytes or a path, not {type(source).__name__}{how_to_save(source)}"
+        f"Expected a Graph, GraphDef, bytes or a path, not {type(source).__name__}{_how_to_save(source)}"
     )
 
 
 def _load_path(given: Path) -> Model:
     data, names, path = read_file(given)
-    other = kind_of(path, data)
-    if other is not None:
-        raise DataLossError.of(f"{path} is {other.what}, not a graph", hint=other.advice)
+    _refuse_others(path, data, str(path))
     if (nothing := empty_text(data)) is not None:
         raise DataLossError.of(
             f"{path} {nothing}: there is no graph in it", hint="was the program that wrote it stopped?"
@@ -191,10 +188,17 @@ def read_file(path: Path) -> tuple[bytes, str, Path]:
     return data, names, path
 
 
+def _refuse_others(path: str | Path, data: bytes, what: str) -> None:
+    """DataLossError for what is known to be another kind of file, with the way to a graph."""
+    other = kind_of(path, data)
+    if other is not None:
+        raise DataLossError.of(f"{what} is {other.what}, not a graph", hint=other.advice)
+
+
 def _parse(kind: Any, data: bytes, what: str) -> Any:
     if len(data) > MAX_BYTES:
         raise too_large(what, f"{len(data)} bytes")
-    check_format(data, what)
+    _refuse_others("", data, what)
     message = kind()
     try:
         message.ParseFromString(data)
@@ -342,3 +346,23 @@ class _TensorInfos:
                 types = ()
             self.types[key] = types
         return types
+
+
+def _how_to_save(value: Any) -> str:
+    """What to do with an object of TensorFlow that is no graph: the end of a sentence, `""` for another object."""
+    if hasattr(value, "get_concrete_function"):
+        return (
+            ": give the graph of one of its traces, fn.get_concrete_function(*arguments).graph.as_graph_def(), or save "
+            "it with tf.saved_model.save and give the folder"
+        )
+    if hasattr(value, "structured_outputs") and hasattr(value, "graph"):
+        return ": give its graph, fn.graph.as_graph_def()"
+    if hasattr(value, "as_graph_def"):
+        return ": give its GraphDef, graph.as_graph_def()"
+    if hasattr(value, "signatures"):
+        return ": give the folder that it was loaded from"
+    if hasattr(value, "export") and hasattr(value, "trainable_variables"):
+        return f": {EXPORT}"
+    if hasattr(value, "trainable_variables"):
+        return ": save it with tf.saved_model.save and give the folder"
+    return ""

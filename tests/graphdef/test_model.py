@@ -162,7 +162,7 @@ FORMATS = {
     "model.h5": (
         b"\x89HDF\r\n\x1a\n" + bytes(100),
         ("an HDF5 file",),
-        ("model.export", "model.save"),
+        ("model.export",),
     ),
     "model.keras": (
         b"PK\x03\x04" + bytes(100),

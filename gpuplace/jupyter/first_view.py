@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from gpuplace.jupyter import render
 from gpuplace.picture.drawing import HARD_CAP, draw
+from gpuplace.picture.lanes import by_device, lanes_size
 from gpuplace.picture.outline import Outline, outline
 from gpuplace.picture.sheet import sheet_of
 from gpuplace.tables.placement_view import PlacementView
@@ -25,38 +26,49 @@ _FAILURES: int = RULES["folding"]["tries"]
 """Steps that do not fit after which no more are tried."""
 _FEW: int = RULES["folding"]["few"]
 """Boxes that are little to see."""
-_KNOWN: WeakKeyDictionary[Outline, dict[tuple[float, float, int], tuple[str, ...]]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Outline, dict[tuple[float, float, int, bool], tuple[str, ...]]] = (
+    WeakKeyDictionary()
+)
 
 
-def first_view(view: PlacementView, canvas: tuple[float, float], most: int) -> tuple[str, ...]:
+def first_view(
+    view: PlacementView, canvas: tuple[float, float], most: int, *, lanes: bool = False
+) -> tuple[str, ...]:
     """Paths of the scopes that are open.
 
     Args:
         view: what is drawn.
         canvas: width and height in points.
         most: boxes at the most.
+        lanes: whether the picture is by device.
     """
     tree = outline(view)
     known = _KNOWN.setdefault(tree, {})
-    key = (*canvas, most)
+    key = (*canvas, most, lanes)
     if key not in known:
-        known[key] = _chosen(view, tree, canvas, most)
+        known[key] = _chosen(view, tree, canvas, most, lanes)
     return known[key]
 
 
-def _chosen(view: PlacementView, tree: Outline, canvas: tuple[float, float], most: int) -> tuple[str, ...]:
+def _chosen(
+    view: PlacementView, tree: Outline, canvas: tuple[float, float], most: int, lanes: bool
+) -> tuple[str, ...]:
     shown = len(draw(view, []).boxes)
 
     def fits(scopes: list[int]) -> bool:
         nonlocal shown
-        sheet = sheet_of(draw(view, [tree.paths[scope] for scope in scopes]))
-        try:
-            found = render.sheet_layout(sheet, canvas=canvas, time_limit_s=_TIME_LIMIT_S)
-        except render.LayoutTimeout:
-            return False
+        drawing = draw(view, [tree.paths[scope] for scope in scopes])
         room = render.room_on(canvas)
-        is_small = found.width <= room[0] and found.height <= room[1]
-        shown = len(sheet.drawing.boxes) if is_small else shown
+        if lanes:
+            width, height = lanes_size(sheet_of(by_device(drawing)), room)
+        else:
+            try:
+                found = render.sheet_layout(sheet_of(drawing), canvas=canvas, time_limit_s=_TIME_LIMIT_S)
+            except render.LayoutTimeout:
+                return False
+            width, height = found.width, found.height
+        is_small = width <= room[0] and height <= room[1]
+        shown = len(drawing.boxes) if is_small else shown
         return is_small
 
     opened: list[int] = []

@@ -16,6 +16,7 @@ from gpuplace.jupyter.first_view import STILL_CANVAS, first_view
 from gpuplace.picture.colouring import Colouring, colouring, moved_colouring
 from gpuplace.picture.dot import checked_direction, dot_text
 from gpuplace.picture.drawing import AUTO_CAP, HARD_CAP, Drawing, draw
+from gpuplace.picture.lanes import by_device
 from gpuplace.picture.marks import Marks, compare, critical_path, find
 from gpuplace.picture.outline import outline
 from gpuplace.picture.sheet import Sheet, legend_text, sheet_of
@@ -242,8 +243,9 @@ def picture_sheet(
     of: Any = None,
     cap: int = AUTO_CAP,
     canvas: tuple[float, float] = STILL_CANVAS,
+    lanes: bool = False,
 ) -> Sheet:
-    """Everything that a picture says; see `placement_picture`.
+    """Everything that a picture says; see `placement_picture`. With ``lanes``, its boxes are shares of devices.
 
     Where nothing is said of what is open, it is as much as a canvas of some width and height in points has room for.
 
@@ -262,7 +264,7 @@ def picture_sheet(
         around = {tree.paths[scope] for scope in tree.open_around(found, min(cap, HARD_CAP))} - {""}
         opened = sorted(around | set(opened or ()))
     elif opened is None:
-        opened = first_view(view, canvas, cap)
+        opened = first_view(view, canvas, cap, lanes=lanes)
     moves = None if against is None else compare(placement, against)
     weight = path if isinstance(path, str) else None
     marks = Marks(
@@ -276,7 +278,8 @@ def picture_sheet(
         colours = moved_colouring(view, moves)
     else:
         colours = colouring(view, colour or "assigned", run_metadata=run_metadata)
-    return sheet_of(draw(view, opened, cap=cap), colours, marks)
+    drawing = draw(view, opened, cap=cap)
+    return sheet_of(by_device(drawing) if lanes else drawing, colours, marks)
 
 
 def legend_chips(sheet: Sheet) -> list[dict[str, Any]]:

@@ -28,7 +28,18 @@ from gpuplace.tables.placement_view import PlacementView, TensorFact, view_of
 from gpuplace.tables.scopes import ROOT, ScopeTree
 from gpuplace.web.rules import RULES, words
 
-__all__ = ["AUTO_CAP", "HARD_CAP", "Box", "Cluster", "Drawing", "Link", "Stub", "draw"]
+__all__ = [
+    "AUTO_CAP",
+    "HARD_CAP",
+    "Box",
+    "Cluster",
+    "Drawing",
+    "Link",
+    "Stub",
+    "draw",
+    "link_of",
+    "links_of",
+]
 
 _FOLDING = RULES["folding"]
 AUTO_CAP: int = _FOLDING["opened"]
@@ -73,6 +84,8 @@ class Box:
     """How many nodes an error names."""
     copies: int = 1
     """How many equal scopes a bundle stands for."""
+    share_of: int | None = None
+    """Of what stands in a device's lane: how many nodes there are of it on all devices."""
 
     @property
     def device(self) -> str:
@@ -152,6 +165,8 @@ class Drawing:
     """[nodes] position of each node's box."""
     view: PlacementView = field(repr=False)
     """What is drawn."""
+    whole: Drawing | None = field(default=None, repr=False)
+    """Of a drawing of shares: the one that was taken apart."""
 
 
 def draw(
@@ -182,7 +197,7 @@ def draw(
     if len(scopes) > hard_cap // 2:  # every open scope shows a box at least
         scopes = frozenset(sorted(scopes, key=lambda scope: (tree.depth[scope], scope))[: hard_cap // 2])
     boxes, box_of = _Boxes(view, tree, scopes, keys, hard_cap).result()
-    links, stubs = _links(view, tree, boxes, box_of, len(boxes) >= stub_from)
+    links, stubs = links_of(view, tree, boxes, box_of, is_cut=len(boxes) >= stub_from)
     copies = view.copies()
     sizes = [fact.nbytes for fact in view.tensors_of([copy[:2] for copy in copies])]
     order = sorted(view.counts, key=lambda device: device_style(device).order)
@@ -356,10 +371,18 @@ def _clusters(tree: ScopeTree, scopes: frozenset[int], boxes: list[Box]) -> list
     ]
 
 
-def _links(
-    view: PlacementView, tree: Outline, boxes: list[Box], box_of: np.ndarray, cut: bool
+def links_of(
+    view: PlacementView, tree: Outline, boxes: list[Box], box_of: np.ndarray, *, is_cut: bool = False
 ) -> tuple[list[Link], list[Stub]]:
-    """The lines between boxes; none between a shelf and what is not on it."""
+    """The lines between boxes; none between a shelf and what is not on it.
+
+    Args:
+        view: what is drawn.
+        tree: its scopes.
+        boxes: the boxes.
+        box_of: [nodes] position of each node's box.
+        is_cut: whether lines from one open top-level scope to another are cut into stubs.
+    """
     if not len(view.src):
         return [], []
     count = len(boxes)
@@ -370,19 +393,19 @@ def _links(
     order = np.argsort(inverse, kind="stable")
     starts = np.searchsorted(inverse[order], np.arange(len(codes) + 1)).tolist()
     pairs = np.stack(np.divmod(codes, count), axis=1)
-    tops = _tops(tree, boxes, pairs)
+    tops = _tops(tree, boxes, pairs) if is_cut else [ROOT] * count
     links: list[Link] = []
     stubs: dict[tuple[int, int, bool], list[int]] = {}
     for k, (first, second) in enumerate(pairs.tolist()):
         edges = between[order[starts[k] : starts[k + 1]]]
-        if cut and tops[first] != tops[second] and ROOT not in (tops[first], tops[second]):
+        if tops[first] != tops[second] and ROOT not in (tops[first], tops[second]):
             copies = int(view.is_copy[edges].sum())
             for key in ((first, tops[second], True), (second, tops[first], False)):
                 ends = stubs.setdefault(key, [0, 0])
                 ends[0] += len(edges)
                 ends[1] += copies
             continue
-        links.append(_link(view, boxes[first].id, boxes[second].id, edges))
+        links.append(link_of(view, boxes[first].id, boxes[second].id, edges))
     found = []
     for (box, other, is_outgoing), (edges_cut, copies) in stubs.items():
         end = f"{boxes[box].id}_{'to' if is_outgoing else 'from'}_{other}"
@@ -390,7 +413,8 @@ def _links(
     return links, found
 
 
-def _link(view: PlacementView, src: str, dst: str, edges: np.ndarray) -> Link:
+def link_of(view: PlacementView, src: str, dst: str, edges: np.ndarray) -> Link:
+    """What some edges are as one line, from the box of one id to that of another."""
     controls = int(view.is_control[edges].sum())
     crossing = edges[view.is_copy[edges]]
     sent = set(

@@ -40,6 +40,7 @@ __all__ = [
     "lit_links",
     "role_colour",
     "sheet_of",
+    "wire_of",
 ]
 
 _TEXT, _BOX, _LINE = RULES["text"], RULES["box"], RULES["line"]
@@ -197,7 +198,7 @@ def sheet_of(drawing: Drawing, colour: Colouring | None = None, marks: Marks = N
     colour = colour or colouring(drawing.view, "assigned")
     faces = _faces(drawing, colour, marks)
     path = _path_links(drawing, marks)
-    wires = tuple(_wire(link, (link.src, link.dst) in path) for link in drawing.links)
+    wires = tuple(wire_of(link, (link.src, link.dst) in path) for link in drawing.links)
     if marks.trace is not None:
         faces, wires = _traced(drawing, marks.trace, faces, wires)
     return Sheet(
@@ -368,7 +369,11 @@ def _folded(
     name = f"▸ {shortened(box.label, LABEL_WIDTH)}" + (f" × {box.copies}" if box.copies > 1 else "")
     title = Line(((name, "ink"),), _TITLE, True)
     width = _rounded(max(FOLDED_WIDTH, title.width + 2 * _PAD_X))
-    told = _shares_text(shares, width - 2 * _PAD_X) if total is None else words("in_all", total=total)
+    is_plain = box.share_of is not None and colour.name == "assigned"  # its lane shows the device
+    if total is not None:
+        told = words("in_all", total=total)
+    else:
+        told = _share_text(box) if is_plain else _shares_text(shares, width - 2 * _PAD_X)
     spans: list[tuple[str, str]] = [(told, "ink")]
     if box.unmet:
         spans.append((f"  {words('unmet_inside', number=f'{box.unmet:,}')}", "alarm"))
@@ -402,7 +407,7 @@ def _folded(
     return Face(
         box,
         tuple(lines),
-        tuple((category.look, number) for category, number in shares),
+        () if is_plain else tuple((category.look, number) for category, number in shares),
         None,
         "round",
         2 if box.kind == "bundle" else 1,
@@ -414,6 +419,12 @@ def _folded(
         width,
         sum(line.height for line in lines) + BAR_HEIGHT + 3 + 2 * _PAD_Y,
     )
+
+
+def _share_text(box: Box) -> str:
+    if box.share_of is None or box.share_of == box.nodes:
+        return counted(box.nodes, "node")
+    return words("share_of", number=f"{box.nodes:,}", nodes=counted(box.share_of, "node"))
 
 
 def _shares_text(shares: Sequence[tuple[Category, int]], width: float) -> str:
@@ -437,7 +448,8 @@ def _rounded(width: float) -> float:
     return math.ceil(width / _STEP) * _STEP
 
 
-def _wire(link: Link, on_path: bool) -> Wire:
+def wire_of(link: Link, on_path: bool = False) -> Wire:
+    """What is seen of a link."""
     label: tuple[str, ...] = ()
     if link.copies:
         is_known = link.tensor is not None and link.tensor != UNKNOWN and link.copies == 1

@@ -26,7 +26,7 @@ from gpuplace.picture.drawing import Drawing
 from gpuplace.picture.rank_constraints import row_constraints, scope_constraints
 from gpuplace.tables.scopes import ROOT
 
-__all__ = ["ONE_STRIP", "Strips", "gaps", "strips"]
+__all__ = ["ONE_STRIP", "Strips", "gaps", "ranks", "strips"]
 
 _GAPS = {False: (16.0, 28.8), True: (9.0, 20.0)}
 """Points between boxes, and between ranks; whether they are tight."""
@@ -81,9 +81,9 @@ def strips(
     boxes = [box.id for box in drawing.boxes if box.id not in drawing.shelved]
     above = [*scope_constraints(drawing), *row_constraints(drawing)]
     pairs = [(link.src, link.dst) for link in drawing.links] + above
-    ranks = _ranks(boxes, pairs)
+    rank_of = ranks(boxes, pairs)
     levels: dict[int, list[str]] = {}
-    for box, rank in ranks.items():
+    for box, rank in rank_of.items():
         levels.setdefault(rank, []).append(box)
     rows, order = _rows([levels[rank] for rank in sorted(levels)], sizes, canvas[0], box_gap)
     bounds = _bounds(drawing, order)
@@ -101,7 +101,7 @@ def strips(
     return Strips(strip_of, len(starts), tuple(rows), is_tight)
 
 
-def _ranks(boxes: Iterable[str], pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
+def ranks(boxes: Iterable[str], pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
     """Box -> length of the longest way to it, of one that nothing leads to: just above the first that it leads to.
 
     Lines that close a circle are left out.

@@ -1,10 +1,11 @@
 // The picture of a placement and the card that says why. State comes from Python as traits:
-//   svg, selected_box, legend, notes, detail, summary, notice, found, and what lights.js reads
+//   svg or scene, view, selected_box, legend, notes, detail, summary, notice, found, and what lights.js reads
 // and goes back as messages: {type: "select", id}, {type: "select", name}, {type: "toggle", id}, {type: "find", text, back},
-// {type: "fold", how}, {type: "open", id}, {type: "open", function} and {type: "canvas", width, height}. Nothing is fetched
-// from anywhere.
+// {type: "fold", how}, {type: "view", name}, {type: "open", id}, {type: "open", function} and {type: "canvas", width, height}.
+// A scene is what lanes.js draws. Nothing is fetched from anywhere.
 
 import { chip, copyText, download, element, remember, remembered, svgElement } from "gpuplace/dom.js";
+import { lanesPicture } from "gpuplace/lanes.js";
 import { lightControls } from "gpuplace/lights.js";
 import { RULES } from "gpuplace/rules.js";
 import { dots, standalone } from "gpuplace/save_picture.js";
@@ -17,12 +18,16 @@ const READABLE = 0.8;
 const TOLD_PX = 24; // change of size from which the picture is fitted anew
 const mostHeight = () => Math.max(540, innerHeight - 300);
 const [MAP_WIDTH, MAP_HEIGHT] = [170, 64];
+const FIRST_WIDTH = 760; // of a canvas that is not on the page yet
 const COPIED_MS = 1500;
 const HELD_MS = 10000; // for which a picture may take to come after a click
 
 function copyOf(box) {
   return { x: box.x, y: box.y, width: box.width, height: box.height };
 }
+
+/** The box that a share of it in a lane belongs to: `s3` of `s3~1`. */
+const wholeOf = (id) => id.split("~")[0];
 
 const outlineOf = (group) => /** @type {SVGGraphicsElement} */ (group.querySelector("path, polygon"));
 
@@ -64,6 +69,10 @@ function render({ model, el }) {
     panel.setAttribute("aria-expanded", String(isOpen));
     remember("why", isOpen ? "open" : "closed");
   };
+  const byDevice = button("By device", "By device: a lane for each, with what is copied between them", () => {
+    model.send({ type: "view", name: model.get("view") === "devices" ? "graph" : "devices" });
+  });
+  const showView = () => byDevice.setAttribute("aria-pressed", String(model.get("view") === "devices"));
   const tools = element(
     "div",
     { class: "gp-tools", role: "toolbar", "aria-label": "Picture" },
@@ -71,6 +80,7 @@ function render({ model, el }) {
     button("‹", "Previous match (Shift+Enter)", () => search(true)),
     button("›", "Next match (Enter)", () => search(false)),
     found,
+    byDevice,
     button("−", "Zoom out", () => zoom(1.25)),
     button("+", "Zoom in", () => zoom(0.8)),
     button("Fit", "Fit the whole picture", () => fit()),
@@ -104,6 +114,7 @@ function render({ model, el }) {
   let whole = null;
   let ownHeight = "";
   let wasWhole = false;
+  let viewed = ""; // what the picture showed last: the graph, or its devices
   let told = [0, 0]; // size of the canvas that the model knows
   let fittedUntil = 0;
   let seen = { width: 0, height: 0 }; // of the canvas, when the picture was last fitted into it
@@ -178,16 +189,19 @@ function render({ model, el }) {
   /** @returns {SVGGElement[]} */
   const nodes =
     () => (svg ? [...svg.querySelectorAll("g.node:not(.stub)")].map((node) => /** @type {any} */ (node)) : []);
+  const isChosen = (group) => wholeOf(group.id) === model.get("selected_box");
   const nodeOf = (event) => event.target.closest?.("g.node:not(.stub)");
-  const select = (id) => model.send({ type: "select", id });
+  const select = (id) => model.send({ type: "select", id: wholeOf(id) });
   const toggle = (id, event = null) => {
     hold(id, event);
-    model.send({ type: "toggle", id });
+    model.send({ type: "toggle", id: wholeOf(id) });
   };
 
   function draw() {
-    const text = model.get("svg");
-    const before = svg && whole && canvas.clientWidth
+    const text = model.get("svg") || laneText();
+    const isOther = viewed !== model.get("view");
+    viewed = model.get("view");
+    const before = svg && whole && canvas.clientWidth && !isOther
       ? { part: shown(), isWhole: isAllShown(), places: places(), size: sizeOf(canvas) }
       : null;
     canvas.replaceChildren();
@@ -238,6 +252,12 @@ function render({ model, el }) {
     lights.paint(svg, canvas);
     drawMap();
     canvas.dataset.drawn = String(Number(canvas.dataset.drawn ?? 0) + 1);
+  }
+
+  function laneText() {
+    const scene = model.get("scene");
+    if (!scene?.lanes?.length) return "";
+    return lanesPicture(scene, { width: told[0] || FIRST_WIDTH, height: mostHeight() }).svg;
   }
 
   // Where boxes and open scopes are: id -> left, top, width and height.
@@ -326,7 +346,7 @@ function render({ model, el }) {
     found.textContent = text;
     found.classList.toggle("gp-note-alarm", isNone);
     find.setAttribute("aria-invalid", String(isNone));
-    const hit = svg && text && !isNone ? nodes().find((group) => group.id === model.get("selected_box")) : null;
+    const hit = svg && text && !isNone ? nodes().find(isChosen) : null;
     if (!hit || !canvas.clientWidth || !canvas.clientHeight) return;
     const part = shown();
     const most = canvas.clientWidth / SMALLEST;
@@ -377,14 +397,14 @@ function render({ model, el }) {
     const id = model.get("selected_box");
     let hit = null;
     for (const group of nodes()) {
-      const chosen = group.id === id;
+      const chosen = isChosen(group);
       group.classList.toggle("gp-selected", chosen);
       group.setAttribute("aria-pressed", String(chosen));
-      if (chosen) hit = group;
+      if (chosen) hit ??= group;
     }
     canvas.classList.toggle("gp-has-selection", Boolean(hit));
     for (const edge of /** @type {NodeListOf<SVGElement>} */ (svg.querySelectorAll("g.edge"))) {
-      edge.classList.toggle("gp-lit", Boolean(hit) && edge.dataset.ends.split(/->| /).includes(id));
+      edge.classList.toggle("gp-lit", Boolean(hit) && edge.dataset.ends.split(/->| /).map(wholeOf).includes(id));
     }
     if (hit) {
       if (canvas.clientWidth && canvas.clientHeight) reveal(hit);
@@ -590,10 +610,10 @@ function render({ model, el }) {
     if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       if (event.key === "Enter" && !group.classList.contains("op")) toggle(group.id);
-      else if (event.key === "Enter" && group.id === model.get("selected_box")) {
+      else if (event.key === "Enter" && isChosen(group)) {
         model.send({ type: "open", id: group.id });
       } else select(group.id);
-    } else if (lights.key(event, () => group.id === model.get("selected_box") || select(group.id))) {
+    } else if (lights.key(event, () => isChosen(group) || select(group.id))) {
       event.preventDefault();
     } else if (event.key === "Escape") {
       select("");
@@ -643,6 +663,8 @@ function render({ model, el }) {
   });
   resized.observe(canvas);
   model.on("change:svg", draw);
+  model.on("change:scene", draw);
+  model.on("change:view", showView);
   model.on("change:notice", draw);
   model.on("change:selected_box", mark);
   model.on("change:found", showFound);
@@ -655,6 +677,7 @@ function render({ model, el }) {
     if (svg) drawMap();
   });
   draw();
+  showView();
   showLegend();
   showDetail();
   return () => {

@@ -72,6 +72,11 @@ def colours_sheet() -> str:
         rule("g.edge ", "stroke", colour, "edge")
     rule("g.edge ", "fill", light["edge"], "edge")
     rule("g.edge polygon", "fill", light["frame"], "edge")
+    rule("g.lane ", "fill", light["scope"], "raised")
+    rule("g.lane ", "fill", faint, "faint")
+    rule("g.lane ", "stroke", light["frame"], "line")
+    rule("g.lane.blank ", "fill", paper, "ground")
+    rule("g.lane.blank text", "fill", ink, "ink")
     for role in _ROLES[1:]:
         rule("", "stroke", light[role], role)
         rule("", "fill", light[role], role)

@@ -95,15 +95,17 @@ def test_the_report_page(browser, tmp_path, screenshots, release, name):
     watch = Watch(path.as_uri()).over(page)
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)
-        page.screenshot(path=screenshots / f"first-{name}-page-{theme}.png")
-    found = page.evaluate(VIEW)
-    box_of = page.evaluate("[...gpuplacePage.drawn.boxOf]")
-    boxes = page.evaluate("gpuplacePage.drawn.boxes.map((box) => box.id)")
+    for look in ("graph", "devices"):
+        if look == "devices":
+            page.get_by_role("button", name="By device").click()
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            page.screenshot(path=screenshots / f"first-{name}-page-{look}-{theme}.png")
+        box_of = page.evaluate("[...gpuplacePage.drawn.boxOf]")
+        boxes = page.evaluate("gpuplacePage.drawn.boxes.map((box) => box.id)")
+        check(page.evaluate(VIEW), view_of(placement), box_of, boxes)
     page.close()
     assert watch.errors == [] and watch.elsewhere == []
-    check(found, view_of(placement), box_of, boxes)
 
 
 @pytest.mark.parametrize(("release", "name"), [*GRAPHS, LARGE])
@@ -117,10 +119,12 @@ def test_the_explorer(browser, screenshots, release, name, theme):
     told = page.evaluate("window.sent.findLast((message) => message.type === 'canvas')")
     explorer._heard(views.graph, told, None)
     page.close()
-    page = page_with(browser, views.graph.get_state(), theme, width=1100, height=900)
-    page.screenshot(path=screenshots / f"first-{name}-explorer-{theme}.png")
-    found = page.evaluate(VIEW)
-    assert page.errors == []
-    page.close()
-    drawing = views.drawing
-    check(found, view_of(placement), drawing.box_of.tolist(), [box.id for box in drawing.boxes])
+    for look in ("graph", "devices"):
+        explorer.view = look
+        page = page_with(browser, views.graph.get_state(), theme, width=1100, height=900)
+        page.screenshot(path=screenshots / f"first-{name}-explorer-{look}-{theme}.png")
+        found = page.evaluate(VIEW)
+        assert page.errors == []
+        page.close()
+        drawing = views.drawing
+        check(found, view_of(placement), drawing.box_of.tolist(), [box.id for box in drawing.boxes])

@@ -10,6 +10,7 @@
     explorer.selected = "MatMul"
     print(explorer.reason)
     explorer.light = "inputs"                    # all that it depends on; explorer.lit names it
+    explorer.view = "devices"                    # a lane for each device
     explorer.compare(release="2.21")
     explorer.signature = ""                      # of a SavedModel: the whole graph, not what a signature needs
     explorer.function = "__inference_call_12"    # the body of a function alone; explorer.open_call("node") opens one
@@ -38,7 +39,7 @@ from gpuplace.errors import OpError
 from gpuplace.jupyter.explorer.as_python import placement_code, settings_code
 from gpuplace.jupyter.explorer.comparison import Comparison
 from gpuplace.jupyter.explorer.controls import PRESETS, fields_of
-from gpuplace.jupyter.explorer.explorer_views import TABS, Views
+from gpuplace.jupyter.explorer.explorer_views import LOOKS, TABS, Views
 from gpuplace.jupyter.explorer.folding import unfolded
 from gpuplace.jupyter.explorer.lights import Lights
 from gpuplace.jupyter.explorer.remedies import remedies
@@ -82,6 +83,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
     selected = traitlets.Unicode("", help="Name of an op or a name scope; empty for none.")
     opened: Any = traitlets.Tuple(None, allow_none=True, help="Open name scopes; None for as many as fit.")
     colour = traitlets.Unicode("assigned", help="What colours mean; see `colours`.")
+    view = traitlets.Enum(LOOKS, "graph", help="The picture: the graph, or a lane for each of the devices.")
     tab = traitlets.Enum(TABS, "Table", help="The view in front.")
     reason = traitlets.Unicode("", read_only=True, help="Why the selected op is where it is.")
     error = traitlets.Unicode(
@@ -184,7 +186,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         self._views.show_tab()
         if self.colour not in self.colours:
             self.colour = "assigned"
-        self._views.show_picture(self.opened, self.colour)
+        self._views.show_picture(self.opened, self.colour, self.view)
         self._show_fields()
         self._show_light()
 
@@ -285,7 +287,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         selected = look.get("selected", self.selected)
         if view is not None and (selected in view.index or selected in scopes or not selected):
             self.selected = selected
-        for name, known in (("colour", self.colours), ("light", self.lights), ("tab", TABS)):
+        for name, known in (("colour", self.colours), ("light", self.lights), ("tab", TABS), ("view", LOOKS)):
             if look.get(name) in known:
                 setattr(self, name, look[name])
 
@@ -311,7 +313,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
             if self.colour not in self.colours:
                 self.colour = "assigned"
             self._show_fields()
-            self._views.show_picture(self.opened, self.colour)
+            self._views.show_picture(self.opened, self.colour, self.view)
             self._views.fill()
             self._views.show_tab()
             self._show_selection()
@@ -414,13 +416,13 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
             raise ValueError(f"Unknown colouring {proposal.value!r}: choose one of {', '.join(self.colours)}")
         return proposal.value
 
-    @traitlets.observe("opened", "colour")
+    @traitlets.observe("opened", "colour", "view")
     def _look_changed(self, change: Any) -> None:
         if self._settling:
             return
         with self._what_if.lock:
             self._show_fields()
-            self._views.show_picture(self.opened, self.colour)
+            self._views.show_picture(self.opened, self.colour, self.view)
             self._show_selection()
 
     @traitlets.validate("selected")
@@ -459,6 +461,8 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
                     calls = [] if node is None else calls_of(self.placement, node)
                     if calls:
                         self._open(calls[0].function, name)
+                case {"type": "view", "name": str(name)} if name in LOOKS:
+                    self.view = name
                 case {"type": "fold", "how": "all"}:
                     self.opened = ()
                 case {"type": "fold", "how": "auto"}:
@@ -495,7 +499,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
         canvas = (float(min(max(width, 300), 4000)), float(min(max(height, 300), 4000)))
         if canvas != self._views.canvas:
             self._views.canvas = canvas
-            self._views.show_picture(self.opened, self.colour)
+            self._views.show_picture(self.opened, self.colour, self.view)
             self._show_selection()
 
     def _act(self, action: str) -> None:
@@ -566,7 +570,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
             view = view_of(self.placement)
             if self.selected not in view.index and outline(view).position(self.selected) is None:
                 self.selected = ""
-        self._views.show_picture(self.opened, self.colour)
+        self._views.show_picture(self.opened, self.colour, self.view)
         self._views.fill()
         self._views.show_tab()
         self._show_selection()

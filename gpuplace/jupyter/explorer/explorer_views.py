@@ -26,6 +26,7 @@ from gpuplace.jupyter.timeline_view import TimelineView
 from gpuplace.memory.process_state import session_allocators
 from gpuplace.picture.colouring import COLOURINGS
 from gpuplace.picture.drawing import Drawing
+from gpuplace.picture.lanes import scene
 from gpuplace.picture.lighting import Lit
 from gpuplace.tables.memory import memory_rows
 from gpuplace.tables.placement_view import view_of
@@ -33,12 +34,14 @@ from gpuplace.tables.text import counted, summary_text
 from gpuplace.timelines.reader import step_timeline
 from gpuplace.web.rules import words
 
-__all__ = ["TABS", "Views"]
+__all__ = ["LOOKS", "TABS", "Views"]
 
 TABS = ("Table", "Copies", "Memory", "Timeline", "Errors", "Compare", "Devices", "Log")
 """Views that share a place, in order."""
 
 
+LOOKS = ("graph", "devices")
+"""Ways to show the picture: as the graph, or a lane for each device."""
 CANVAS = (760.0, 540.0)
 """Width and height in points of the picture, until the page says how large it is."""
 
@@ -61,7 +64,8 @@ class Views:
         on_select: Callable[[str], None],
     ) -> None:
         self.what_if, self.comparison = what_if, comparison
-        self.drawing: Drawing | None = None
+        self.drawing: Drawing | None = None  # what is folded and selected in the picture
+        self.drawn: Drawing | None = None  # boxes as they are seen: in the picture by device, their shares
         self.remedies: list[Remedy] = []
         self.run_metadata: Any = None
         self._selected = ""
@@ -103,15 +107,16 @@ class Views:
 
     # ------------------------------------------------------------------------------------------------------- picture
 
-    def show_picture(self, opened: Any, colour: str) -> None:
-        """Draws the placement with some scopes open and some colouring."""
+    def show_picture(self, opened: Any, colour: str, view: str) -> None:
+        """Draws the placement with some scopes open and some colouring, as one of `LOOKS`."""
         placement, graph = self.what_if.placement, self.graph
         if placement is None:
-            self.drawing = None
+            self.drawing = self.drawn = None
             with graph.hold_sync():
                 graph.notice = "Nothing could be placed with these settings; the reason is above."
-                graph.svg, graph.legend, graph.notes = "", [], []
+                graph.svg, graph.scene, graph.legend, graph.notes = "", {}, [], []
             return
+        is_by_device = view == "devices"
         sheet = picture_sheet(
             placement,
             opened,
@@ -119,13 +124,20 @@ class Views:
             against=self.comparison.before,
             run_metadata=self.run_metadata,
             canvas=self.canvas,
+            lanes=is_by_device,
         )
-        self.drawing = sheet.drawing
+        self.drawn = sheet.drawing
+        self.drawing = sheet.drawing.whole or sheet.drawing
         with graph.hold_sync():
             graph.legend = legend_chips(sheet)
             graph.notes = [list(note) for note in sheet.notes]
             graph.summary = f"Placement graph. {summary_text(placement)}"
             graph.stale = self.what_if.is_stale
+            graph.view = view
+            graph.scene = scene(sheet, placement) if is_by_device else {}
+            if is_by_device:
+                graph.svg = ""
+                return
             try:
                 graph.svg = render.sheet_svg(
                     sheet, legend=False, transparent=True, canvas=self.canvas, time_limit_s=5.0

@@ -118,7 +118,7 @@ class Lights(traitlets.HasTraits):
 
     def _show_light(self) -> None:
         """Lights what is chosen, in the picture as it is drawn now and in the tables."""
-        view, drawing, views = self._shown, self._views.drawing, self._views
+        view, drawing, views = self._shown, self._views.drawn, self._views
         if view is None or drawing is None:
             views.show_light({}, [], False)
             self.set_trait("lit_text", "")

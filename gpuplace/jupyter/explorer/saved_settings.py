@@ -5,7 +5,7 @@
     {
       "gpuplace": "explorer",
       "settings": {"machine": "4x Tesla K20m", "release": "1.15", "soft_placement": true, ...},
-      "look": {"opened": ["tower_0"], "colour": "assigned", "light": "", "selected": "", "tab": "Table"}
+      "look": {"opened": ["tower_0"], "view": "graph", "colour": "assigned", "light": "", "selected": "", ...}
     }
 
 What is left out stays as it is. Names of another graph are passed over; settings that there are not are an error.
@@ -28,7 +28,7 @@ from gpuplace.tables.text import shortened
 
 __all__ = ["LOOK", "Parts", "parsed", "parts_text", "read_parts"]
 
-LOOK = ("opened", "colour", "light", "selected", "tab")
+LOOK = ("opened", "view", "colour", "light", "selected", "tab")
 """What of an explorer is its look."""
 _KIND = "explorer"
 _NAMES = tuple(item.name for item in fields(Settings) if item.compare)

@@ -23,14 +23,18 @@ class GraphView(anywidget.AnyWidget):
     """A picture whose boxes can be selected, folded and searched, beside a card about the selected one.
 
     Messages to Python: ``select`` with ``id`` or ``name``, ``toggle`` with ``id``, ``find`` with ``text`` and ``back``,
-    ``fold`` with ``how`` (``"all"`` or ``"auto"``), ``light`` with ``what`` or ``only``, ``open`` with ``id`` of a
-    box or ``function``, ``canvas`` with ``width`` and ``height``.
+    ``fold`` with ``how`` (``"all"`` or ``"auto"``), ``view`` with ``name``, ``light`` with ``what`` or ``only``,
+    ``open`` with ``id`` of a box or ``function``, ``canvas`` with ``width`` and ``height``.
     """
 
     _esm = widget_module("gpuplace/graph_view.js")
     _css = STYLE
 
     svg = traitlets.Unicode("").tag(sync=True)
+    scene: Any = traitlets.Dict().tag(sync=True)
+    """The picture by device, which the page draws; see `gpuplace.picture.lanes.scene`."""
+    view = traitlets.Unicode("graph").tag(sync=True)
+    """``"graph"`` or ``"devices"``."""
     notice = traitlets.Unicode("").tag(sync=True)
     """Shown where there is no picture."""
     summary = traitlets.Unicode("").tag(sync=True)

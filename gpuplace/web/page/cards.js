@@ -5,7 +5,6 @@ import {
   attrsOf,
   callsOf,
   DATA,
-  deviceAt,
   E,
   groupOf,
   incoming,
@@ -105,7 +104,7 @@ export function boxCard(box) {
   return {
     name: box.kind === "scope" ? paths[box.scopes[0]] : labelOf(box),
     kind: `${kindOf(box)}, ${counted(box.count, "node")}`,
-    devices: box.shares.map(([d, n]) => ({ ...deviceAt(d), text: `${deviceAt(d).label}: ${grouped(n)}` })),
+    devices: box.shares.map(([d, n]) => ({ ...DATA.devices[d], text: `${DATA.devices[d].label}: ${grouped(n)}` })),
     requested: "",
     met: null,
     source: "",

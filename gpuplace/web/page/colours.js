@@ -1,6 +1,6 @@
 // What colours mean: the assigned device, or another column of DATA.colours.
 
-import { children, DATA, deviceAt, direct, lookOf } from "gpuplace/page/columns.js";
+import { children, DATA, deviceOf, direct, lookOf } from "gpuplace/page/columns.js";
 import { bytesText, grouped, shortened, timeText } from "gpuplace/text.js";
 
 /** Colours other than those of the assigned devices: a column of DATA.colours, or null. */
@@ -22,7 +22,7 @@ export function saidOf(n) {
   return colour.values[n] === null ? colour.categories[colour.of[n]].label : valueText(colour.values[n], colour.unit);
 }
 
-/** Nodes of a box, by number. */
+/** Nodes of a box, by number; of a share of one, those of its device. */
 export function nodesOf(box) {
   const found = [...box.nodes];
   const below = [...box.scopes];
@@ -31,12 +31,12 @@ export function nodesOf(box) {
     for (const n of direct[s]) found.push(n);
     for (const c of children[s]) below.push(c);
   }
-  return found;
+  return box.of === undefined ? found : found.filter((n) => deviceOf(n) === box.lane);
 }
 
 /** Shares of a box by colour, the largest first. */
 export function tintsOf(box) {
-  if (!colour) return box.shares.map(([d, n]) => [deviceAt(d), n]);
+  if (!colour) return box.shares.map(([d, n]) => [DATA.devices[d], n]);
   const counts = new Map();
   for (const n of nodesOf(box)) counts.set(colour.of[n], (counts.get(colour.of[n]) ?? 0) + 1);
   return [...counts].sort((a, b) => b[1] - a[1]).map(([c, n]) => [colour.categories[c], n]);

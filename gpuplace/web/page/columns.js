@@ -34,8 +34,9 @@ export const nodeAt = (name) => {
 export const localName = (n) => (N.name[n] === null ? `(${paths[N.scope[n]].split("/").pop()})` : N.name[n]);
 export const typeOf = (n) => DATA.types[N.type[n]];
 export const requestOf = (n) => DATA.requests[N.request[n]];
-export const deviceAt = (d) => DATA.devices[d < 0 ? DATA.devices.length - 1 : d];
-export const lookOf = (n) => deviceAt(N.device[n]);
+/** The device of a node as a number into DATA.devices, the last of which is none. */
+export const deviceOf = (n) => (N.device[n] < 0 ? DATA.devices.length - 1 : N.device[n]);
+export const lookOf = (n) => DATA.devices[deviceOf(n)];
 export const sourceOf = (n) => (DATA.sources.of.length ? DATA.sources.texts[DATA.sources.of[n]] : "");
 const callsAt = new Map(DATA.calls);
 /** `[attribute, function]` of the functions that a node calls. */

@@ -1,18 +1,11 @@
-// Lines of the page's picture, and places for their labels.
+// Lines of the page's picture: what several links go along is one.
 
-import { escaped, widthOf } from "gpuplace/page/svg.js";
 import { together } from "gpuplace/page/boxes.js";
 import { linkLook } from "gpuplace/page/words.js";
-import { RULES } from "gpuplace/rules.js";
-
-const { copy: COPY, edge: EDGE } = RULES.colours.themes.light;
-const LINE = RULES.line;
-
-const TURN = 6; // radius of a corner
-const ARROW = 5;
+import { labelled, wireOf } from "gpuplace/wires.js";
 
 /**
- * The lines of some links: what several go along is one line, with what all of them carry.
+ * The lines of some links, each with what all that go along it carry.
  *
  * @param links from one box to another.
  * @param routes the points of each, `{id, x, y}`; see layout.js.
@@ -36,13 +29,12 @@ export function wiresOf(links, routes) {
       if (next === texts.get(here)) continue;
       const key = `${points[first].id}|${here}`;
       if (!wires.has(key)) {
-        const isEnd = i === points.length - 1;
         const of = along.get(here).map((l) => links[l]);
         wires.set(key, {
-          ends: of,
-          link: of.length > 1 ? together(of) : of[0],
+          title: titleOf(of),
+          look: linkLook(of.length > 1 ? together(of) : of[0]),
           points: points.slice(first, i + 1),
-          isEnd,
+          isEnd: i === points.length - 1,
         });
       }
       first = i;
@@ -51,142 +43,4 @@ export function wiresOf(links, routes) {
   return labelled([...wires.values()].map(wireOf));
 }
 
-/** Links that go one way have one label, on the longest of their lines. */
-function labelled(wires) {
-  const longest = new Map();
-  for (const wire of wires) {
-    const key = wire.title;
-    if (wire.look.label.length && wire.samples.length > (longest.get(key)?.samples.length ?? 0)) longest.set(key, wire);
-  }
-  for (const wire of wires) wire.label = longest.get(wire.title) === wire ? wire.look.label : [];
-  return wires;
-}
-
-/** A line through points: straight where they are above or beside each other, else a curve that is upright at both. */
-function wireOf({ ends, link, points, isEnd }) {
-  const look = linkLook(link);
-  const colour = look.kind === "copy" ? COPY : EDGE;
-  const { x, y } = points.at(-1);
-  const down = Math.sign(y - points.at(-2).y) || 1;
-  const way = isEnd ? [...points.slice(0, -1), { x, y: y - down * ARROW }] : points;
-  const segments = [];
-  way.slice(1).forEach((to, i) => {
-    const from = way[i];
-    if (from.x === to.x || from.y === to.y) segments.push([from, from, to, to]);
-    else {
-      const middle = (from.y + to.y) / 2;
-      segments.push([from, { x: from.x, y: middle }, { x: to.x, y: middle }, to]);
-    }
-  });
-  for (let i = 1; i < segments.length; i += 1) turn(segments, i);
-  const start = segments[0][0];
-  const curve = `M${near(start)}` +
-    segments.map(([from, p, q, to]) => (p === from && q === to ? `L${near(to)}` : `C${near(p)} ${near(q)} ${near(to)}`))
-      .join("");
-  const arrow = `${x},${y} ${x - 3.5},${y - 7 * down} ${x + 3.5},${y - 7 * down}`;
-  const dashed = { copy: LINE.copy_dash, control: LINE.control_dash }[look.kind];
-  const dash = dashed ? ` stroke-dasharray="${dashed}"` : "";
-  const hollow = look.kind === "control" ? `fill="none" stroke="${colour}"` : `fill="${colour}" stroke="none"`;
-  const head = isEnd ? `<polygon ${hollow} points="${arrow}"/>` : "";
-  const shape = `<path fill="none" stroke="${colour}" stroke-width="${
-    look.width.toFixed(2)
-  }"${dash} d="${curve}"/>${head}`;
-  const title = ends.map(({ src, dst }) => `${src}->${dst}`).join(" ");
-  return { title, look, colour, shape, label: [], samples: segments.flatMap(sampled) };
-}
-
-const near = ({ x, y }) => `${Math.round(10 * x) / 10},${Math.round(10 * y) / 10}`;
-
-/** Rounds the corner before a segment, where a level and an upright one meet. */
-function turn(segments, i) {
-  const [a, b] = [segments[i - 1], segments[i]];
-  const isStraight = (segment) => segment[0] === segment[1] && segment[2] === segment[3];
-  if (!isStraight(a) || !isStraight(b) || (a[0].x === a[3].x) === (b[0].x === b[3].x)) return;
-  const corner = a[3];
-  const part = (other) => {
-    const length = Math.hypot(other.x - corner.x, other.y - corner.y);
-    const share = Math.min(TURN, length / 2) / length;
-    return { x: corner.x + (other.x - corner.x) * share, y: corner.y + (other.y - corner.y) * share };
-  };
-  const [from, to] = [part(a[0]), part(b[3])];
-  segments[i - 1] = [a[0], a[0], from, from];
-  segments[i] = [to, to, b[3], b[3]];
-  segments.splice(i, 0, [from, corner, corner, to]);
-}
-
-/** Points along a curve, close enough that none passes a label unseen. */
-function sampled([from, p, q, to]) {
-  const count = Math.max(4, Math.ceil(Math.hypot(to.x - from.x, to.y - from.y) / 4));
-  return Array.from({ length: count + 1 }, (_, i) => {
-    const t = i / count;
-    const u = 1 - t;
-    const mix = (axis) =>
-      u * u * u * from[axis] + 3 * u * u * t * p[axis] + 3 * u * t * t * q[axis] + t * t * t * to[axis];
-    return { x: mix("x"), y: mix("y") };
-  });
-}
-
-/** The wire with its label, which is put where there is neither a box nor a label, and the fewest lines. */
-export function lineSvg({ title, look, label, colour, shape, samples }, labels, rows) {
-  const at = label.length ? freePlace(label, samples, labels, rows) : null;
-  const written = (line, i) => {
-    const where = `text-anchor="start" x="${at.x}" y="${at.y + LINE.label + LINE.label_leading * i}"`;
-    return `<text ${where} font-size="${LINE.label}" fill="${colour}" class="gp-halo">${escaped(line)}</text>`;
-  };
-  const text = at ? label.map(written).join("") : "";
-  return (
-    `<g class="edge ${look.kind}"><title>${escaped(title)}</title><g><a xlink:title="${escaped(look.tip)}">` +
-    `${shape}${text}</a></g></g>`
-  );
-}
-
-/** A place beside the curve for a label; null where each has a box or a label already. */
-function freePlace(lines, samples, taken, rows) {
-  const w = Math.max(...lines.map((line) => widthOf(line, LINE.label)));
-  const h = LINE.label_leading * lines.length + 2;
-  let best = null;
-  let least = Infinity;
-  for (const t of [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8]) {
-    const on = samples[Math.round(t * (samples.length - 1))];
-    for (const aside of [5, 14, 26]) {
-      for (const x of [on.x + aside, on.x - aside - w]) {
-        const place = { x, y: on.y - h / 2, w, h };
-        const hits = (other) =>
-          x < other.x + other.w && other.x < x + w && place.y < other.y + other.h && other.y < place.y + h;
-        if (taken.some(hits)) continue;
-        const crossed = crossings(place, rows);
-        if (crossed < least) [best, least] = [place, crossed];
-        if (!crossed) break;
-      }
-      if (!least) break;
-    }
-    if (!least) break;
-  }
-  if (best) taken.push(best);
-  return best;
-}
-
-const BAND = 16;
-
-/** Points of lines by how far down they are. */
-export function bandsOf(wires) {
-  const rows = new Map();
-  for (const { samples } of wires) {
-    for (const point of samples) {
-      const band = Math.floor(point.y / BAND);
-      if (!rows.has(band)) rows.set(band, []);
-      rows.get(band).push(point);
-    }
-  }
-  return rows;
-}
-
-function crossings({ x, y, w, h }, rows) {
-  let count = 0;
-  for (let band = Math.floor(y / BAND); band <= Math.floor((y + h) / BAND); band += 1) {
-    for (const point of rows.get(band) ?? []) {
-      if (x - 2 < point.x && point.x < x + w + 2 && y < point.y && point.y < y + h) count += 1;
-    }
-  }
-  return count;
-}
+const titleOf = (links) => links.map(({ src, dst }) => `${src}->${dst}`).join(" ");

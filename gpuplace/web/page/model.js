@@ -5,6 +5,7 @@ import { colour, setColour } from "gpuplace/page/colours.js";
 import { callsOf, children, COUNT, DATA, direct, guilty, N, nameOf, nodeAt, S, unmet } from "gpuplace/page/columns.js";
 import { lightChoices, litBoxes, litBy } from "gpuplace/page/lights.js";
 import { hasBody, open, trail } from "gpuplace/page/data.js";
+import { lanesDrawing } from "gpuplace/page/lanes.js";
 import { drawing } from "gpuplace/page/picture.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, grouped, searcher, words } from "gpuplace/text.js";
@@ -13,7 +14,9 @@ const READABLE = (1.003 * RULES.text.readable) / RULES.text.title; // pixels to 
 const HEIGHTS = [1, 0.75, 0.55]; // parts of a canvas' height that a picture is laid out for, until it fits
 const { bundle_from: ROOMY, few: FEW, tries: TRIES } = RULES.folding;
 const TOLD_MS = 150;
-const UNSET = { detail: {}, legend: [], notes: [], lights: [], lit: {}, found: {} };
+const UNSET = { detail: {}, scene: {}, legend: [], notes: [], lights: [], lit: {}, found: {} };
+
+const DRAWN = { graph: drawing, devices: lanesDrawing };
 
 /** What opens the bundle that an op is in. */
 const bundleKey = (n) => `m${N.scope[n]}_${N.type[n]}_${N.device[n]}`;
@@ -39,20 +42,23 @@ export class Model {
     this.note = "";
     this.light = "";
     this.state.lights = lightChoices();
+    this.state.view = "graph";
     this.start = new Set();
+    this.room = canvasSize();
     this.telling = 0;
     this.paint();
   }
 
   /** Opens as much as a canvas of some size has room for, with names that can be read. */
   begin({ width, height }) {
+    this.room = { width, height };
     const opened = new Set();
     let shown = 0;
     // A frame does not know what stands above and below it: one that comes out too high is wrapped for less height.
     const fits = (scopes) =>
       HEIGHTS.some((share) => {
         const aim = { width, height: share * height };
-        const { w, h, boxes } = drawing(new Set([...opened, ...scopes]), this.unbundled, aim);
+        const { w, h, boxes } = this.draw(new Set([...opened, ...scopes]), aim);
         const isSmall = w * READABLE <= width && h * READABLE <= height;
         if (isSmall) [this.canvas, shown] = [aim, boxes.length];
         return isSmall;
@@ -96,12 +102,26 @@ export class Model {
     }
   }
 
+  draw(opened, wanted) {
+    return DRAWN[this.state.view](opened, this.unbundled, wanted);
+  }
+
+  /** Shows the graph or its lanes: what was opened stays open, and what opens by itself is what the other has room for. */
+  look(view) {
+    if (!(view in DRAWN) || view === this.state.view) return;
+    const isFirst = sameSet(this.opened, this.start);
+    this.drawn = null;
+    this.set({ view });
+    if (isFirst) this.begin(this.room);
+    else this.paint();
+  }
+
   /** Draws what is open; `stay` are boxes that are not to go. */
   paint(stay = []) {
     this.size = this.canvas ?? canvasSize();
     const before = this.drawn;
     const named = (id) => before?.nameOf(id) ?? id;
-    this.drawn = drawing(this.opened, this.unbundled, { ...this.size, before: before?.placed, named, stay });
+    this.drawn = this.draw(this.opened, { ...this.size, before: before?.placed, named, stay });
     const devices = DATA.devices.filter((look) => look.nodes || look.name).map((look) => ({
       ...look,
       count: look.nodes,
@@ -139,7 +159,7 @@ export class Model {
       this.lit = litBy(this.light, this.starts(), this.selected || this.state.detail?.name || "", this.last);
       for (const listener of this.heard.lit ?? []) listener();
     }
-    this.set({ lit: litBoxes(this.lit, this.drawn) });
+    this.set({ lit: litBoxes(this.lit, this.drawn.shares ?? this.drawn) });
     this.tell();
   }
 
@@ -225,6 +245,8 @@ export class Model {
       }
     } else if (message.type === "canvas") {
       if (sameSet(this.opened, this.start)) this.begin(message);
+    } else if (message.type === "view") {
+      this.look(message.name);
     } else if (message.type === "toggle") {
       this.toggle(message.id);
     } else if (message.type === "open") {

@@ -1,5 +1,5 @@
 // What is seen of a page, to be kept in its address or in a file and seen again: scopes and bundles that are open,
-// colours, what is lit, and what is selected. Names of scopes are paths, so that a view fits a page made anew.
+// colours, what is lit and selected, and whether it is by device. Names of scopes are paths, so that a view fits a page made anew.
 
 import { setColour } from "gpuplace/page/colours.js";
 import { DATA, keys, nodeAt } from "gpuplace/page/columns.js";
@@ -19,6 +19,7 @@ export function viewOf(model) {
     box: box?.kind === "scope" ? keys[box.scopes[0]] : "",
     opened: [...model.opened].map((s) => keys[s]),
     bundles: [...model.unbundled],
+    by: model.get("view"),
     colour: model.get("colour"),
     light: model.light,
   };
@@ -29,6 +30,7 @@ export function showView(model, view) {
   if (view === null || typeof view !== "object" || view.gpuplace !== KIND) {
     throw new TypeError('this is no saved view, which begins with {"gpuplace": "page"');
   }
+  model.look(view.by);
   const list = (value) => (Array.isArray(value) ? value.map(String) : []);
   if (Array.isArray(view.opened)) {
     model.opened = new Set(list(view.opened).filter((path) => scopeAt.get(path) > 0).map((path) => scopeAt.get(path)));
@@ -59,7 +61,7 @@ export function viewIn(text) {
 export function keepInAddress(model) {
   const view = viewOf(model);
   const start = [...model.start].map((s) => keys[s]);
-  const isFirst = String(view.opened) === String(start) && !view.bundles.length;
+  const isFirst = view.by === "graph" && String(view.opened) === String(start) && !view.bundles.length;
   if (isFirst && !view.colour && !view.light && !view.box) {
     const isBare = !model.selected && !trail.length;
     const name = isBare ? `${location.pathname}${location.search}` : addressOf(trail, model.selected);

@@ -1,9 +1,9 @@
 // What boxes and lines of the page's picture say, as gpuplace/picture/sheet.py does.
 
+import { BAR } from "gpuplace/faces.js";
 import { colour, saidOf, tintOf, tintsOf, tintText, totalOf } from "gpuplace/page/colours.js";
 import {
   DATA,
-  deviceAt,
   E,
   guilty,
   localName,
@@ -19,11 +19,7 @@ import { RULES } from "gpuplace/rules.js";
 import { bytesText, counted, grouped, shortened, words } from "gpuplace/text.js";
 
 const { ink: INK, alarm: ALARM } = RULES.colours.themes.light;
-const { title: TITLE, small: SMALL, leading: LEADING, name_letters: LETTERS } = RULES.text;
-const { bar: BAR_HEIGHT } = RULES.box;
-
-/** The row of a folded box's shares, among its lines. */
-export const BAR = "bar";
+const { title: TITLE, small: SMALL, name_letters: LETTERS } = RULES.text;
 
 /**
  * `[text, size, colour, is bold]`, or `[BAR]`.
@@ -46,15 +42,21 @@ export function linesOf(box) {
     if (guilty.has(n)) lines.push([words("guilty"), SMALL, ink, true]);
     return lines;
   }
-  const lines = [[`▸ ${shortened(labelOf(box), LETTERS)}`, TITLE, INK, true], [BAR]];
+  /** @type {any[][]} */
+  const lines = [[`▸ ${shortened(labelOf(box), LETTERS)}`, TITLE, INK, true]];
+  const isPlain = box.lane !== undefined && !colour; // its lane shows the device
+  if (!isPlain) lines.push([BAR]);
   const total = totalOf(box);
-  lines.push([total ? words("in_all", { total }) : tintText(tintsOf(box)), SMALL, INK]);
+  lines.push([total ? words("in_all", { total }) : isPlain ? shareText(box) : tintText(tintsOf(box)), SMALL, INK]);
   if (box.unmet) lines.push([words("unmet_inside", { number: grouped(box.unmet) }), SMALL, ALARM]);
   if (box.guilty) lines.push([words("guilty_inside", { number: grouped(box.guilty) }), SMALL, ALARM]);
   return lines;
 }
 
-export const lineHeight = (line) => (line[0] === BAR ? BAR_HEIGHT : line[1]) + LEADING;
+function shareText({ of, count }) {
+  if (of === undefined) return counted(count, "node");
+  return words("share_of", { number: grouped(count), nodes: counted(of, "node") });
+}
 
 export function labelOf(box) {
   if (box.rest) return words("everything_else");
@@ -73,7 +75,7 @@ export function tipOf(box) {
     return tip.join("\n");
   }
   const name = box.kind === "scope" ? paths[box.scopes[0]] : labelOf(box);
-  const shares = tintText(box.shares.map(([d, n]) => [deviceAt(d), n]), 99);
+  const shares = tintText(box.shares.map(([d, n]) => [DATA.devices[d], n]), 99);
   const more = box.rest ? "" : `\n${words("unfold_tip")}`;
   return `${name}\n${counted(box.count, "node")}: ${shares}${more}`;
 }

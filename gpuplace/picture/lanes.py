@@ -36,7 +36,7 @@ from gpuplace.web.rules import RULES, words
 
 __all__ = ["by_device", "lanes_size", "scene"]
 
-_LANES: dict[str, float] = RULES["lanes"]
+_LANES: dict[str, Any] = RULES["lanes"]
 _TEXT, _BOX = RULES["text"], RULES["box"]
 _SMALL: float = _TEXT["small"]
 _SCOPE_LETTERS: int = _TEXT["name_letters"]
@@ -141,17 +141,16 @@ def _lanes(drawing: Drawing, placement: Any) -> list[tuple[str, dict[str, Any]]]
     """Devices with the looks of their lanes; the place of what has no device is the last, where there is any."""
     lanes = []
     for row in sorted(device_rows(placement), key=lambda row: device_style(row.device).order):
-        size = f", {bytes_text(row.bytes_in)}" if row.bytes_in else ""
-        copies = f"{counted(row.copies_in, 'copy', 'copies')}{size}"
-        told = words(
-            "lane_copies" if row.copies_in else "lane_nodes", nodes=counted(row.nodes, "node"), copies=copies
-        )
-        lanes.append(
-            (row.device, {"text": told, "nodes": row.nodes, "task": row.device.rpartition("/device:")[0]})
-        )
+        copies = counted(row.copies_in, "copy", "copies")
+        size = bytes_text(row.bytes_in)
+        texts = [counted(row.nodes, "node")]
+        if row.copies_in:
+            texts.append(words("lane_bytes" if row.bytes_in else "lane_copies", copies=copies, size=size))
+        task = row.device.rpartition("/device:")[0]
+        lanes.append((row.device, {"texts": texts, "nodes": row.nodes, "task": task}))
     without = int((drawing.view.device < 0).sum())
     if without:
-        lanes.append(("", {"text": counted(without, "node"), "nodes": without, "task": ""}))
+        lanes.append(("", {"texts": [counted(without, "node")], "nodes": without, "task": ""}))
     return [(device, chip_look(device) | look) for device, look in lanes]
 
 
@@ -160,7 +159,8 @@ def _lines(face: Face, drawing: Drawing) -> list[list[Any]]:
     lines = []
     for number, line in enumerate(face.lines):
         for text, role in line.spans:  # one below the other: a lane is narrow
-            lines.append([text.strip(), line.size, role_colour(role, LIGHT, face.look), line.is_bold])
+            told = text.strip() if number else shortened(text, _LANES["letters"])
+            lines.append([told, line.size, role_colour(role, LIGHT, face.look), line.is_bold])
         if number == 0:
             path = outline(drawing.view).paths[face.box.cluster]
             if path:
@@ -260,7 +260,7 @@ def _rows_size(
     rows: list[dict[str, list[str]]], sizes: dict[str, tuple[float, float]], devices: int
 ) -> tuple[float, float]:
     widest: dict[str, float] = {}
-    height = _LANES["head"] + 2 * (_LANES["margin"] + _LANES["pad"])
+    height = _LANES["head"] + 2 * (_SMALL + 2) + 2 * (_LANES["margin"] + _LANES["pad"])
     for row in rows:
         for device, boxes in row.items():
             wide = sum(sizes[box][0] for box in boxes) + _LANES["apart"] * (len(boxes) - 1)
@@ -270,6 +270,7 @@ def _rows_size(
         height += max((sizes[box][1] for boxes in row.values() for box in boxes), default=0.0) + gap
     empty = min(devices - len(widest), int(_LANES["most_empty"]))
     lane = 2 * _LANES["pad"]
-    channels = _LANES["gutter"] + 4 * _LANES["track"]
-    width = sum(max(wide, 90.0) + lane + channels for wide in widest.values())
-    return width + max(0, empty) * (60.0 + _LANES["gutter"]) + 2 * _LANES["margin"], height
+    channels = _LANES["gutter"] + 2 * _LANES["track"]
+    width = sum(max(wide, 60.0) + lane + channels for wide in widest.values())
+    width += max(0, empty) * (60.0 + _LANES["gutter"]) + 2 * _LANES["margin"]
+    return width, height

@@ -16,7 +16,7 @@ const DRAG_PX = 4;
 const SMALLEST = 0.65;
 const READABLE = 0.8;
 const TOLD_PX = 24; // change of size from which the picture is fitted anew
-const mostHeight = () => Math.max(540, innerHeight - 300);
+const LEFT = { graph: 300, devices: 200 }; // of the window, below and above a picture
 const [MAP_WIDTH, MAP_HEIGHT] = [170, 64];
 const FIRST_WIDTH = 760; // of a canvas that is not on the page yet
 const COPIED_MS = 1500;
@@ -109,6 +109,7 @@ function render({ model, el }) {
   };
   document.addEventListener("fullscreenchange", fullChanged);
 
+  const mostHeight = () => Math.max(540, innerHeight - (LEFT[model.get("view")] ?? LEFT.graph));
   /** @type {SVGSVGElement | null} */
   let svg = null;
   let whole = null;
@@ -648,6 +649,7 @@ function render({ model, el }) {
       told = size;
       fittedUntil = Date.now() + HELD_MS;
       model.send({ type: "canvas", width: size[0], height: size[1] });
+      if (!model.get("svg")) draw(); // lanes are laid out here
     }
     const { width, height } = sizeOf(canvas);
     if (!svg || !width || !height) return;

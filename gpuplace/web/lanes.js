@@ -1,7 +1,7 @@
 // The picture by device: a lane for each device, boxes in it from the top in the order of the graph, and the lines between
 // them in the gaps of rows and lanes, so that what is copied from device to device crosses from lane to lane.
 //
-// A scene is {lanes: [{label, text, fill, ink, task}], boxes: [{lane, isLast, ...face}], links: [{src, dst, look}]}: faces
+// A scene is {lanes: [{label, texts, fill, ink, task, nodes}], boxes: [{lane, isLast, ...face}], links: [{src, dst, look}]}: faces
 // as faces.js has them, looks as wires.js. A box's lane is its number; `isLast` are boxes that stand below all others.
 
 import { faceSvg, sizeOf } from "gpuplace/faces.js";
@@ -13,10 +13,13 @@ import { labelled, wireOf, wiresSvg } from "gpuplace/wires.js";
 
 const { font: FONT, title: TITLE, small: SMALL } = RULES.text;
 const { frame: FRAME, ink: INK, faint: FAINT, scope: LANE_FILL } = RULES.colours.themes.light;
-const { margin: MARGIN, pad: PAD, apart: APART, head: HEAD, gap: GAP, gutter: GUTTER, track: TRACK } = RULES.lanes;
-const { arrow: ARROW_ROOM, most_empty: MOST_EMPTY } = RULES.lanes;
+const { margin: MARGIN, head: HEAD, most_empty: MOST_EMPTY, spacings: SPACINGS } = RULES.lanes;
+const READABLE = RULES.text.readable / TITLE; // scale
 const TASK = 18; // height of the row of tasks
+const LINE = SMALL + 2; // height of a line below the name of a lane
 const MOST_TRACKS = 12; // of a gap or a gutter; of more, lines share them
+const SPACES = ["pad", "apart", "gap", "gutter", "track", "arrow"];
+const LEAST_ARROW = 7.5;
 const LARGEST = 1.2; // scale; a larger one makes nothing easier to read
 
 /**
@@ -30,23 +33,22 @@ export function lanesPicture(scene, { width, height }) {
   const at = new Map(boxes.map((box) => [box.face.id, box]));
   const links = scene.links.map(({ src, dst, look }) => ({ a: at.get(src), b: at.get(dst), look }));
   const order = ordered(boxes, links);
-  const counts = lanes.map((_, lane) => boxes.filter((box) => box.lane === lane).length);
+  const shapes = shapesOf(lanes.map((_, lane) => boxes.filter((box) => box.lane === lane).length));
   let best = null;
-  let last = "";
-  for (let deep = Math.max(1, ...counts); deep; deep -= 1) {
-    const most = counts.map((count) => Math.ceil(count / deep));
-    if (String(most) === last) continue;
-    last = String(most);
-    const rows = rowsOf(order, links, most);
-    const found = new Layout(lanes, links, rows);
-    const score = Math.min(width / found.w, height / found.h, LARGEST);
-    if (!best || score > 1.001 * best.score) best = { rows, score };
-    if (best.score === LARGEST) break;
+  for (const space of SPACINGS) {
+    if (best?.score >= READABLE) break;
+    for (const { most, together } of shapes) {
+      const rows = rowsOf(order, links, most, together);
+      const found = new Layout(lanes, links, rows, space);
+      const score = Math.min(width / found.w, height / found.h, LARGEST);
+      if (!best || score > 1.001 * best.score) best = { rows, space, score };
+      if (best.score === LARGEST) break;
+    }
   }
-  const layout = new Layout(lanes, links, best?.rows ?? []);
+  const layout = new Layout(lanes, links, best.rows, best.space);
   const [w, h] = [Math.max(layout.w, 80), Math.max(layout.h, 60)];
   const wires = labelled(layout.wires());
-  const heads = layout.lanes.map(({ x, w, top }) => ({ x, y: top, w, h: HEAD }));
+  const heads = layout.lanes.map(({ x, w, top, head }) => ({ x, y: top, w, h: head }));
   const parts = [
     ...layout.lanes.map(laneSvg),
     ...tasksSvg(layout.lanes),
@@ -59,6 +61,16 @@ export function lanesPicture(scene, { width, height }) {
   return { svg, w, h };
 }
 
+/** What can be tried: how many boxes of each lane stand in a row at the most, from one up, and how many of the last ones. */
+function shapesOf(counts) {
+  const found = new Map();
+  for (let deep = Math.max(1, ...counts); deep; deep -= 1) {
+    const most = counts.map((count) => Math.ceil(count / deep));
+    found.set(String(most), most);
+  }
+  return [...found.values()].flatMap((most) => [1, 2].map((together) => ({ most, together })));
+}
+
 /** The lanes, of which many without nodes are one, and the place of each. */
 function fewLanes(lanes) {
   const empty = lanes.filter(({ nodes }) => !nodes);
@@ -67,7 +79,7 @@ function fewLanes(lanes) {
   const rest = {
     ...empty[0],
     label: words("lanes_empty", { number: empty.length }),
-    text: counted(0, "node"),
+    texts: [counted(0, "node")],
     fill: RULES.colours.paper,
     task: used.at(-1)?.task,
   };
@@ -88,20 +100,25 @@ function ordered(boxes, links) {
  * Rows of boxes, at most so many of a lane in one. None is above what it depends on, and beside it only in its lane, on
  * its right.
  */
-function rowsOf(order, links, most) {
+function rowsOf(order, links, most, together) {
   const needs = new Map(order.map((box) => [box, []]));
   for (const { a, b } of links) if (a.rank < b.rank) needs.get(b).push(a);
-  const ends = most.map(() => ({ row: 0, used: 0, last: null }));
+  const ends = most.map(() => ({ row: 0, used: 0, wide: 0, widest: 0, last: null }));
   const rows = [];
   const rowOf = new Map();
   for (const box of order) {
     const end = ends[box.lane];
-    let row = end.row + (end.used < most[box.lane] ? 0 : 1);
+    const hasRoom = end.used < most[box.lane] ||
+      (box.face.isLast && (end.used < together || end.wide + box.w <= end.widest));
+    let row = end.row + (hasRoom ? 0 : 1);
     for (const needed of needs.get(box)) {
       const isBeside = needed === end.last && row === end.row;
       row = Math.max(row, rowOf.get(needed) + (isBeside ? 0 : 1));
     }
-    end.used = row === end.row ? end.used + 1 : 1;
+    const isSame = row === end.row;
+    end.used = isSame ? end.used + 1 : 1;
+    end.wide = (isSame ? end.wide : 0) + box.w + RULES.lanes.apart;
+    end.widest = Math.max(end.widest, end.wide);
     [end.row, end.last] = [row, box];
     rowOf.set(box, row);
     (rows[row] ??= []).push(box);
@@ -109,9 +126,12 @@ function rowsOf(order, links, most) {
   return Array.from(rows, (row) => row ?? []);
 }
 
-/** Where everything goes, for some rows. */
+/** Where everything goes, for some rows; `space` is how much of the usual there is around boxes. */
 class Layout {
-  constructor(lanes, links, rows) {
+  constructor(lanes, links, rows, space) {
+    this.space = Object.fromEntries(SPACES.map((name) => [name, space * RULES.lanes[name]]));
+    this.space.arrow = Math.max(this.space.arrow, LEAST_ARROW);
+    const { apart, pad } = this.space;
     this.rows = rows;
     rows.forEach((row, r) => {
       for (const box of row) box.row = r;
@@ -122,8 +142,9 @@ class Layout {
     // Ways between rows: a gutter on the left of each lane, one inside its left edge, and one on the right of all.
     this.ways = Array.from({ length: 2 * lanes.length + 1 }, () => new Tracks());
     this.lanes.forEach((lane, l) => {
-      const inner = this.cells.map((cells) => cells[l].reduce((sum, box) => sum + box.w + APART, -APART));
-      const head = Math.max(widthOf(lane.label, TITLE, true), widthOf(lane.text, SMALL)) + 2 * PAD;
+      const inner = this.cells.map((cells) => cells[l].reduce((sum, box) => sum + box.w + apart, -apart));
+      const words = lane.texts.map((text) => widthOf(text, SMALL));
+      const head = Math.max(widthOf(lane.label, TITLE, true), ...words) + 2 * pad;
       lane.inner = Math.max(0, ...inner);
       lane.least = head;
     });
@@ -136,35 +157,38 @@ class Layout {
 
   /** Sets the place of lanes, rows, gaps, ways and boxes. */
   measure() {
+    const { pad, apart, gutter, track } = this.space;
     let x = MARGIN;
     this.lanes.forEach((lane, l) => {
       const inside = this.ways[2 * l + 1];
       this.ways[2 * l].at = x;
-      x += l || this.ways[0].count ? GUTTER + TRACK * this.ways[2 * l].count : 0;
+      x += l || this.ways[0].count ? gutter + track * this.ways[2 * l].count : 0;
       lane.x = x;
       inside.at = x;
-      const channel = inside.count ? TRACK * inside.count + PAD / 2 : 0;
-      lane.w = Math.max(lane.least, lane.inner + 2 * PAD + channel);
+      const channel = inside.count ? track * inside.count + pad / 2 : 0;
+      lane.w = Math.max(lane.least, lane.inner + 2 * pad + channel);
       lane.middle = x + channel + (lane.w - channel) / 2;
       x += lane.w;
     });
     const last = this.ways.at(-1);
     last.at = x;
-    this.w = x + (last.count ? GUTTER + TRACK * last.count : 0) + MARGIN;
+    this.w = x + (last.count ? gutter + track * last.count : 0) + MARGIN;
     const hasTasks = new Set(this.lanes.map((lane) => lane.task)).size > 1;
     let y = MARGIN + (hasTasks ? TASK : 0);
     for (const lane of this.lanes) lane.top = y;
-    y += HEAD;
+    this.head = HEAD + LINE * Math.max(0, ...this.lanes.map(({ texts }) => texts.length));
+    for (const lane of this.lanes) lane.head = this.head;
+    y += this.head;
     this.rows.forEach((row, r) => {
       y = this.passGap(r, y);
       row.top = y;
       row.h = Math.max(0, ...row.map((box) => box.h));
       this.cells[r].forEach((cell, l) => {
-        const wide = cell.reduce((sum, box) => sum + box.w + APART, -APART);
+        const wide = cell.reduce((sum, box) => sum + box.w + apart, -apart);
         let left = this.lanes[l].middle - wide / 2;
         for (const box of cell) {
           [box.x, box.y] = [left, y];
-          left += box.w + APART;
+          left += box.w + apart;
         }
       });
       y += row.h;
@@ -175,10 +199,11 @@ class Layout {
   }
 
   passGap(number, y) {
+    const { pad, gap: least, track, arrow } = this.space;
     const gap = this.gaps[number];
     const isOuter = number === 0 || number === this.rows.length;
     gap.at = y;
-    return y + Math.max(isOuter ? PAD : GAP, gap.count ? TRACK * (gap.count + 1) + ARROW_ROOM : 0);
+    return y + Math.max(isOuter ? pad : least, gap.count ? track * (gap.count + 1) + arrow : 0);
   }
 
   /** What a line goes through: gaps and ways, with the ports that it leaves and enters by. */
@@ -241,7 +266,11 @@ class Layout {
     const points = [from];
     for (const [kind, number, net] of steps) {
       const { x, y } = points.at(-1);
-      points.push(kind === "gap" ? { x, y: this.gaps[number].place(net) } : { x: this.ways[number].place(net), y });
+      points.push(
+        kind === "gap"
+          ? { x, y: this.gaps[number].place(net, this.space.track) }
+          : { x: this.ways[number].place(net, this.space.track), y },
+      );
     }
     points.push({ x: to.x, y: points.at(-1).y }, to);
     return points.filter(({ x, y }, i) => !i || x !== points[i - 1].x || y !== points[i - 1].y);
@@ -273,14 +302,14 @@ class Tracks {
     this.count = ends.length;
   }
 
-  place(net) {
-    return this.at + TRACK * (1 + (this.tracks.get(net) ?? 0));
+  place(net, track) {
+    return this.at + track * (1 + (this.tracks.get(net) ?? 0));
   }
 }
 
-function laneSvg({ label, text, fill, ink, x, w, top, h }) {
+function laneSvg({ label, texts, fill, ink, x, w, top, h, head: high }) {
   const blank = fill === RULES.colours.paper ? " blank" : "";
-  const head = `fill="${fill}" stroke="${FRAME}" stroke-width="0.8" d="${rounded(x, top, w, HEAD, RULES.box.radius)}"`;
+  const head = `fill="${fill}" stroke="${FRAME}" stroke-width="0.8" d="${rounded(x, top, w, high, RULES.box.radius)}"`;
   const body = `fill="${LANE_FILL}" stroke="${FRAME}" stroke-width="0.8" d="${
     rounded(x, top, w, h, RULES.box.radius)
   }"`;
@@ -289,9 +318,9 @@ function laneSvg({ label, text, fill, ink, x, w, top, h }) {
       escaped(line)
     }</text>`;
   return `<g class="lane${blank}"><title>${
-    escaped(`${label}\n${text}`)
+    escaped([label, ...texts].join("\n"))
   }</title><path class="gp-lane" ${body}/><path ${head}/>${words(label, top + 15, TITLE, ' font-weight="bold"')}${
-    words(text, top + 28, SMALL, "")
+    texts.map((text, i) => words(text, top + 15 + LINE * (i + 1), SMALL, "")).join("")
   }</g>`;
 }
 

@@ -45,6 +45,7 @@ function shareOf(box, device, count) {
 /** What is seen of a box in its lane: also the open scope that it lies in. */
 function laneFaceOf(box) {
   const face = faceOf(box);
+  face.lines[0][0] = shortened(face.lines[0][0], RULES.lanes.letters);
   const where = paths[box.parent];
   if (where) {
     const ink = box.kind === "op" ? face.lines[0][2] : FAINT;
@@ -55,10 +56,14 @@ function laneFaceOf(box) {
 
 function laneLook(device) {
   const { label, name, nodes, copies, bytes, fill, ink } = DATA.devices[device];
-  const size = bytes === bytesText(0) ? "" : `, ${bytes}`; // nothing is known of any
-  const told = { nodes: counted(nodes, "node"), copies: counted(copies, "copy", "copies") + size };
+  const isKnown = bytes !== bytesText(0);
+  const told = words(isKnown ? "lane_bytes" : "lane_copies", {
+    copies: counted(copies, "copy", "copies"),
+    size: bytes,
+  });
+  const texts = [counted(nodes, "node"), ...(copies ? [told] : [])];
   const task = name.slice(0, Math.max(0, name.indexOf("/device:")));
-  return { label, text: words(copies ? "lane_copies" : "lane_nodes", told), fill, ink, task, nodes };
+  return { label, texts, fill, ink, task, nodes };
 }
 
 /** Links with their looks. What goes from one box to one lane has one label, as a tensor goes to a device once. */

@@ -173,7 +173,7 @@ class Layout {
     const last = this.ways.at(-1);
     last.at = x;
     this.w = x + (last.count ? gutter + track * last.count : 0) + MARGIN;
-    const hasTasks = new Set(this.lanes.map((lane) => lane.task)).size > 1;
+    const hasTasks = tasksOf(this.lanes).size > 1;
     let y = MARGIN + (hasTasks ? TASK : 0);
     for (const lane of this.lanes) lane.top = y;
     this.head = HEAD + LINE * Math.max(0, ...this.lanes.map(({ texts }) => texts.length));
@@ -324,15 +324,23 @@ function laneSvg({ label, texts, fill, ink, x, w, top, h, head: high }) {
   }</g>`;
 }
 
+/** Task -> its lanes. */
+function tasksOf(lanes) {
+  const tasks = new Map();
+  for (const lane of lanes) if (lane.task) tasks.set(lane.task, [...(tasks.get(lane.task) ?? []), lane]);
+  return tasks;
+}
+
 /** Where there are several tasks: the name of each, above its lanes. */
 function tasksSvg(lanes) {
-  const tasks = new Map();
-  for (const lane of lanes) tasks.set(lane.task, [...(tasks.get(lane.task) ?? []), lane]);
+  const tasks = tasksOf(lanes);
   if (tasks.size < 2) return [];
   return [...tasks].map(([task, own]) => {
     const [left, right] = [own[0].x, own.at(-1).x + own.at(-1).w];
     const y = own[0].top - 5;
-    return `<g class="lane"><text x="${left + 4}" y="${y}" font-size="${SMALL}" font-weight="bold" fill="${FAINT}">${
+    return `<g class="lane task"><text x="${
+      left + 4
+    }" y="${y}" font-size="${SMALL}" font-weight="bold" fill="${FAINT}">${
       escaped(task)
     }</text><path fill="none" stroke="${FRAME}" stroke-width="0.8" d="M${left},${y + 3}H${right}"/></g>`;
   });

@@ -19,7 +19,7 @@ import {
   typeOf,
   unmet,
 } from "gpuplace/page/columns.js";
-import { labelOf } from "gpuplace/page/words.js";
+import { fullNameOf } from "gpuplace/page/words.js";
 import { RULES } from "gpuplace/rules.js";
 import { counted, grouped, words } from "gpuplace/text.js";
 
@@ -102,7 +102,7 @@ export function boxCard(box) {
     : words("card_nothing_asked");
   const unmetText = box.unmet ? `\n${words("card_unmet", { requests: counted(box.unmet, "request") })}` : "";
   return {
-    name: box.kind === "scope" ? paths[box.scopes[0]] : labelOf(box),
+    name: fullNameOf(box),
     kind: `${kindOf(box)}, ${counted(box.count, "node")}`,
     devices: box.shares.map(([d, n]) => ({ ...DATA.devices[d], text: `${DATA.devices[d].label}: ${grouped(n)}` })),
     requested: "",

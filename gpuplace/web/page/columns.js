@@ -11,7 +11,7 @@ export const COUNT = N.name.length;
 export const unmet = new Set(N.unmet);
 export const guilty = new Set(N.guilty);
 export const paths = S.name.map(() => "");
-const added = new Set(S.added); // shelves and stretches, which are no part of names
+export const added = new Set(S.added); // shelves and stretches, which are no part of names
 for (let s = 1; s < paths.length; s += 1) {
   const above = paths[S.parent[s]];
   paths[s] = added.has(s) ? above : above + (above ? "/" : "") + S.name[s];

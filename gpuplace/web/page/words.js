@@ -3,6 +3,7 @@
 import { BAR } from "gpuplace/faces.js";
 import { colour, saidOf, tintOf, tintsOf, tintText, totalOf } from "gpuplace/page/colours.js";
 import {
+  added,
   DATA,
   E,
   guilty,
@@ -65,6 +66,11 @@ export function labelOf(box) {
   return box.nodes.length ? `${typeOf(box.nodes[0])} × ${box.nodes.length}` : "";
 }
 
+/** A scope's path; a shelf or a stretch has none of its own. */
+export function fullNameOf(box) {
+  return box.kind === "scope" && !added.has(box.scopes[0]) ? paths[box.scopes[0]] : labelOf(box);
+}
+
 export function tipOf(box) {
   if (box.kind === "op") {
     const n = box.nodes[0];
@@ -74,7 +80,7 @@ export function tipOf(box) {
     if (colour) tip.push(words("coloured_by", { title: colour.title, value: saidOf(n) || tintOf(n).label }));
     return tip.join("\n");
   }
-  const name = box.kind === "scope" ? paths[box.scopes[0]] : labelOf(box);
+  const name = fullNameOf(box);
   const shares = tintText(box.shares.map(([d, n]) => [DATA.devices[d], n]), 99);
   const more = box.rest ? "" : `\n${words("unfold_tip")}`;
   return `${name}\n${counted(box.count, "node")}: ${shares}${more}`;

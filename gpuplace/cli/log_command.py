@@ -19,12 +19,10 @@ from gpuplace.logs.logged_placement import (
     LoggedGPU,
     LoggedNode,
     LoggedPlacement,
-    LogNote,
     Unparsed,
 )
 from gpuplace.logs.parser import parse_log
-
-__all__ = ["log"]
+from gpuplace.logs.statements import LogNote
 
 _DIFFERS = 3
 """Exit code where the log and the graph's placement differ."""

@@ -14,8 +14,6 @@ from gpuplace.timelines.svg import timeline_svg
 from gpuplace.timelines.text import timeline_text
 from gpuplace.tracing.chrome_timeline import Timeline
 
-__all__ = ["timeline"]
-
 _OF_GRAPHS = ("machine", "release", "config", "soft", "tags", "signature", "function", "clear_devices")
 """Options that say how a graph is read and placed."""
 

@@ -29,8 +29,6 @@ from gpuplace.device.limits import number_of
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.device.visible import Visibility
 
-__all__ = ["IgnoredGPU", "ignored_gpus", "min_compute_capability", "min_multiprocessors"]
-
 MIN_MULTIPROCESSORS = "TF_MIN_GPU_MULTIPROCESSOR_COUNT"
 _DEFAULT_MIN = 8
 _MIN_CAPABILITY = {"1.0": (3, 0), "1.4": (3, 0), "1.15": (3, 5), "2.21": (3, 5)}

@@ -21,24 +21,8 @@ from typing import Any, Protocol
 
 from gpuplace import release
 from gpuplace.device.parsed_name import (
-    ParsedName,
-    canonicalize_device_name,
     device_text,
-    parse_local_name,
-    parse_name,
 )
-
-__all__ = [
-    "DeviceSpec",
-    "MergeDevice",
-    "ParsedName",
-    "canonical_name",
-    "canonicalize_device_name",
-    "check_valid",
-    "merge_device",
-    "parse_local_name",
-    "parse_name",
-]
 
 _Parts = tuple[str | None, str | None, str | None, str | None, int | None]
 

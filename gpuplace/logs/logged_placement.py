@@ -40,16 +40,6 @@ from gpuplace.typing import (
 if TYPE_CHECKING:
     from gpuplace.logs.log_diff import LogDiff
 
-__all__ = [
-    "LogNote",
-    "LoggedDevice",
-    "LoggedEvent",
-    "LoggedGPU",
-    "LoggedNode",
-    "LoggedPlacement",
-    "Unparsed",
-]
-
 
 _MOST_DEVICES = 4096
 """Of one type in one task; a higher number is not believed."""

@@ -28,8 +28,6 @@ from gpuplace.logs.decorations import MARKUP, Decorations
 from gpuplace.logs.statements import Doubt, Kind, LogNote, LogText, Piece, Statement, line_of
 from gpuplace.logs.wrapped_lines import WrappedLines
 
-__all__ = ["read_log"]
-
 _LONGEST_HELD = 2000
 """Characters up to which a sentence that a line breaks off is carried to the next."""
 _SHOWN = 120

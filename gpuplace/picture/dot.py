@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable
 
 from gpuplace.picture.colouring import Category
-from gpuplace.picture.drawing import Cluster, Drawing, draw
+from gpuplace.picture.drawing import Cluster, Drawing
 from gpuplace.picture.rank_constraints import row_constraints, scope_constraints
 from gpuplace.picture.sheet import (
     BAR_HEIGHT,
@@ -37,8 +37,6 @@ from gpuplace.tables.palette import INK, LIGHT, PAPER, PATTERNS, Look, Theme
 from gpuplace.tables.scopes import ROOT
 from gpuplace.tables.text import counted, printable, shortened
 from gpuplace.web.rules import words
-
-__all__ = ["draw", "dot_text", "escape", "quote"]
 
 FONT = "Arial"
 """Named alone, since its widths are known wherever a picture is laid out; pages add further families."""

@@ -22,8 +22,6 @@ from gpuplace.session.place import place
 from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 
-__all__ = ["pins_of_call", "place_called", "place_function"]
-
 
 def pins_of_call(body: PlacementGraph, outer: Placement, call: str) -> dict[str, Any]:
     """What a call pins of a function's body, as `assigned` and `default_local_device` of `gpuplace.place`.

@@ -31,8 +31,6 @@ from gpuplace.typing import ConfigLike, GraphLike, MachineLike, VisibleDevices
 from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 
-__all__ = ["SOFT_KEYWORD", "SOFT_OPTION", "is_soft", "place", "place_for"]
-
 SOFT_KEYWORD = "soft_placement=True"
 """What turns on soft placement in calls of `place` and `explore`."""
 SOFT_OPTION = "--soft (allow_soft_placement=True)"

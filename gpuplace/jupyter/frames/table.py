@@ -19,8 +19,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["Table"]
-
 
 class Table(pd.DataFrame):  # type: ignore[misc]
     """A DataFrame; missing texts and whole numbers are shown as nothing."""

@@ -112,7 +112,13 @@ def _compare(found: LoggedPlacement, arguments: argparse.Namespace) -> int:
 
     model, part = opened(arguments, arguments.against)
     graph = load_placement_graph(model, release=release, **part.options())
-    differences = found.compare(graph, machine=machine, config=config_of(arguments), release=release)
+    differences = found.compare(
+        graph,
+        machine=machine,
+        config=config_of(arguments),
+        release=release,
+        visible_devices=arguments.visible_devices,
+    )
     if arguments.format == "table":
         print(differences)
     else:

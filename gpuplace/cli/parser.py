@@ -258,6 +258,11 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
 def _add_session_options(parser: argparse.ArgumentParser) -> None:
     _add_config(parser)
     parser.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
+    parser.add_argument(
+        "--visible-devices",
+        metavar="IDS",
+        help="which of the machine's GPUs TensorFlow sees, as CUDA_VISIBLE_DEVICES has them, such as 1,0; default: all",
+    )
 
 
 def _add_rows(parser: argparse.ArgumentParser) -> None:

@@ -20,9 +20,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from gpuplace import release
-from gpuplace.device.parsed_name import (
-    device_text,
-)
+from gpuplace.device.parsed_name import device_text
 
 _Parts = tuple[str | None, str | None, str | None, str | None, int | None]
 

@@ -146,13 +146,7 @@ class _Reader:
         self.sure.add((name, device))
         self.sure_devices.add(device)
         self.block = None
-        return Piece(
-            number,
-            0,
-            text,
-            Statement(Kind.NODE, is_stderr, number, name, op_type, device),
-            True,
-        )
+        return Piece(number, 0, text, Statement(Kind.NODE, is_stderr, number, name, op_type, device), True)
 
     def _plain_line(self, line: LogText) -> Iterator[Piece]:
         """A line of stdout, or one below a header on stderr."""

@@ -506,13 +506,7 @@ class BFCAllocator:
         rounded = _rounded(nbytes)
         with self._lock:
             chunks, regions, stats = self._chunk_records(), self._region_records(), self._stats()
-            lines = memory_summary(
-                rounded,
-                regions,
-                chunks,
-                stats,
-                self._next_region_size,
-            )
+            lines = memory_summary(rounded, regions, chunks, stats, self._next_region_size)
         return "\n".join([*lines, render_occupancy(regions, chunks)])
 
     def _stats(self) -> AllocatorStats:

@@ -57,11 +57,11 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
     return total * size / 1000 * (_BOLD if bold else 1.0)
 
 
-def fitted(text: str, width: float, size: float, bold: bool = False) -> str:
+def fitted(text: str, width: float, size: float) -> str:
     """The text, its middle left out where it is wider than `width` points."""
     kept = text
     room = len(text)
-    while room > 3 and text_width(kept, size, bold) > width:
+    while room > 3 and text_width(kept, size) > width:
         room -= 1
         kept = shortened(text, room)
     return kept

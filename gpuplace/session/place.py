@@ -94,24 +94,9 @@ def place(
         TypeError: `graph`, `machine`, `soft_placement` or `visible_devices` is nothing of the kind.
         KeyError: `assigned` names no node of the graph.
     """
+    given = locals()
     with OwnFramesHidden(OpError):
-        return place_for(
-            SOFT_KEYWORD,
-            graph,
-            machine,
-            config,
-            release,
-            on_error,
-            catalogue,
-            assigned,
-            default_local_device,
-            tags=tags,
-            signature=signature,
-            function=function,
-            clear_devices=clear_devices,
-            soft_placement=soft_placement,
-            visible_devices=visible_devices,
-        )
+        return place_for(SOFT_KEYWORD, **given)
 
 
 def place_for(

@@ -26,6 +26,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+__all__ = ["check_writable", "write_file"]
+
 _STANDARD_STREAMS = (1, 2)
 _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 

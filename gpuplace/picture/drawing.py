@@ -28,6 +28,8 @@ from gpuplace.tables.placement_view import PlacementView, TensorFact, view_of
 from gpuplace.tables.scopes import ROOT, ScopeTree
 from gpuplace.web.rules import RULES, words
 
+__all__ = ["AUTO_CAP", "HARD_CAP", "Box", "Cluster", "Drawing", "Link", "Stub", "draw"]
+
 _FOLDING = RULES["folding"]
 AUTO_CAP: int = _FOLDING["opened"]
 """Boxes that unasked opening of scopes leads to."""

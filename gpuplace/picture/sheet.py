@@ -29,6 +29,19 @@ from gpuplace.tables.placement_view import UNKNOWN
 from gpuplace.tables.text import bytes_text, counted, shortened
 from gpuplace.web.rules import RULES, words
 
+__all__ = [
+    "Face",
+    "Line",
+    "Sheet",
+    "Tab",
+    "Wire",
+    "fill_colour",
+    "legend_text",
+    "lit_links",
+    "role_colour",
+    "sheet_of",
+]
+
 _TEXT, _BOX, _LINE = RULES["text"], RULES["box"], RULES["line"]
 LABEL_WIDTH: int = _TEXT["name_letters"]
 """Characters of a name in a box."""

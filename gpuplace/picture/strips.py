@@ -26,6 +26,8 @@ from gpuplace.picture.drawing import Drawing
 from gpuplace.picture.rank_constraints import row_constraints, scope_constraints
 from gpuplace.tables.scopes import ROOT
 
+__all__ = ["ONE_STRIP", "Strips", "gaps", "strips"]
+
 _GAPS = {False: (16.0, 28.8), True: (9.0, 20.0)}
 """Points between boxes, and between ranks; whether they are tight."""
 _STRIP_GAP = 30.0

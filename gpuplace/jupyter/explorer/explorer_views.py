@@ -33,6 +33,8 @@ from gpuplace.tables.text import counted, summary_text
 from gpuplace.timelines.reader import step_timeline
 from gpuplace.web.rules import words
 
+__all__ = ["TABS", "Views"]
+
 TABS = ("Table", "Copies", "Memory", "Timeline", "Errors", "Compare", "Devices", "Log")
 """Views that share a place, in order."""
 

@@ -26,6 +26,8 @@ from typing import Any, NamedTuple
 from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.tables.text import shortened
 
+__all__ = ["LOOK", "Parts", "parsed", "parts_text", "read_parts"]
+
 LOOK = ("opened", "colour", "light", "selected", "tab")
 """What of an explorer is its look."""
 _KIND = "explorer"

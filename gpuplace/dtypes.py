@@ -624,13 +624,14 @@ def _string_array(value: Any) -> np.ndarray[Any, Any]:
     if isinstance(value, (str, bytes)):
         flat: list[Any] = [value]
         shape: tuple[int, ...] = ()
-    elif isinstance(value, np.ndarray):
-        shape, flat = value.shape, value.ravel().tolist()
     else:
-        shape = tuple(_outer_shape(value))
-        flat = list(leaves(value))
-        if len(flat) != int(np.prod(shape)):
-            raise ValueError
+        if not isinstance(value, np.ndarray):
+            shape = tuple(_outer_shape(value))
+            flat = list(leaves(value))
+            if len(flat) != int(np.prod(shape)):
+                raise ValueError
+        else:
+            shape, flat = value.shape, value.ravel().tolist()
     array = np.empty(len(flat), object)
     for index, item in enumerate(flat):
         if not isinstance(item, (str, bytes)):

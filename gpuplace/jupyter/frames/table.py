@@ -82,6 +82,10 @@ class Column(pd.Series):  # type: ignore[misc]
         """As of a Series, but as it is shown."""
         return self._as_shown(np.arange(len(self))).to_string(*args, **options)
 
+    def value_counts(self, *args: Any, **options: Any) -> pd.Series:
+        """As of a Series, labels shown as values are."""
+        return Column(super().value_counts(*args, **options))
+
     def _as_shown(self, rows: np.ndarray[Any, Any]) -> pd.Series:
         made = pd.Series(self)
         values = _shown_values(made, rows)

@@ -248,6 +248,8 @@ def test_columns_and_rows_show_nothing_where_nothing_was_asked_for():
         "Name: requested, dtype: category",
     ]
     assert repr(row).endswith("Name: free, dtype: object")
+    counts = frame["requested"].value_counts(dropna=False)
+    assert counts.sum() == 2 and "NaN" not in repr(counts)
     assert type(frame["requested"].to_frame()) is type(frame)
 
 

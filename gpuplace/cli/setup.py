@@ -23,19 +23,9 @@ class UsageError(Exception):
 
 
 _OF_GRAPHS = (
-    "machine",
-    "against",
-    "against_release",
-    "run_metadata",
-    "release",
-    "config",
-    "soft",
-    "visible_devices",
-    "tags",
-    "signature",
-    "function",
-    "clear_devices",
-)
+    "machine", "against", "against_release", "run_metadata", "release", "config", "soft", "visible_devices",
+    "tags", "signature", "function", "clear_devices",
+)  # fmt: skip
 """Options that say how a graph is read and placed."""
 
 

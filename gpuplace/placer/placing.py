@@ -108,13 +108,8 @@ class _Run:
         *,
         keep: bool,
     ) -> None:
-        self.placer, self.graph, self.device_set, self.soft, self.keep = (
-            placer,
-            placer.graph,
-            device_set,
-            soft,
-            keep,
-        )
+        self.placer, self.graph = placer, placer.graph
+        self.device_set, self.soft, self.keep = device_set, soft, keep
         self.default_local_device = default_local_device
         replaced = self.graph.replaced
         self.assigned = {

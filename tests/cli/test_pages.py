@@ -338,6 +338,8 @@ def test_the_notebook_of_a_part(tmp_path, monkeypatch):
 
     assert explored().signature == "serving_default"
     assert explored("--signature", "").signature == ""
+    assert explored("--visible-devices", "1").cuda_visible_devices == "1"
+    assert explored("--visible-devices", "").cuda_visible_devices == ""
     explorer = explored("--function", "add", "--tags", "serve", "--clear-devices", "--signature", "a")
     assert (explorer.function, explorer.tags, explorer.signature, explorer.clear_devices) == (
         "add",

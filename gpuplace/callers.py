@@ -15,8 +15,6 @@ import warnings
 from pathlib import Path
 from types import TracebackType
 
-__all__ = ["PACKAGE", "PLAN_FILE", "OwnFramesHidden", "hide_own_frames", "is_own", "outer_frames", "warn"]
-
 PACKAGE = str(Path(__file__).parent) + os.sep
 """How the names of this package's files begin."""
 

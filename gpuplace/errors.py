@@ -153,6 +153,9 @@ class OpError(Exception):
     def __str__(self) -> str:
         return self.with_facts(self.sentence)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
     def with_facts(self, sentence: str) -> str:
         """A sentence, then the facts and what to try.
 

@@ -31,6 +31,14 @@ def test_facts_and_hint_are_aligned_below_the_sentence():
     assert error.message == "No file."
 
 
+def test_the_repr_has_the_words_of_the_text():
+    error = errors.InvalidArgumentError.of("{{node a}} was there", hint="another\x1b[2J")
+    error.made_at["a"] = "train.py:14"
+    assert str(error) == "node a (defined at train.py:14) was there\n  try  another\\x1b[2J"
+    assert repr(error) == f"InvalidArgumentError({str(error)!r})"
+    assert repr([error]) == f"[{error!r}]" and "{{" not in repr(error)
+
+
 def test_errors_travel_between_processes():
     error = pickle.loads(pickle.dumps(errors.AbortedError(None, object, "x", facts={"a": "b"}, hint="h")))
     assert type(error) is errors.AbortedError

@@ -18,8 +18,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["restore", "silence"]
-
 
 def _with_errstate() -> tuple[Callable[[], Any], Callable[[Any], None]]:
     def silence() -> Any:

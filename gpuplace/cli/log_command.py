@@ -19,12 +19,10 @@ from gpuplace.logs.logged_placement import (
     LoggedGPU,
     LoggedNode,
     LoggedPlacement,
-    LogNote,
     Unparsed,
 )
 from gpuplace.logs.parser import parse_log
-
-__all__ = ["log"]
+from gpuplace.logs.statements import LogNote
 
 _DIFFERS = 3
 """Exit code where the log and the graph's placement differ."""
@@ -114,7 +112,13 @@ def _compare(found: LoggedPlacement, arguments: argparse.Namespace) -> int:
 
     model, part = opened(arguments, arguments.against)
     graph = load_placement_graph(model, release=release, **part.options())
-    differences = found.compare(graph, machine=machine, config=config_of(arguments), release=release)
+    differences = found.compare(
+        graph,
+        machine=machine,
+        config=config_of(arguments),
+        release=release,
+        visible_devices=arguments.visible_devices,
+    )
     if arguments.format == "table":
         print(differences)
     else:

@@ -10,11 +10,21 @@ import subprocess
 import sys
 import tempfile
 import webbrowser
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from gpuplace.cli.output import save, write
-from gpuplace.cli.setup import UsageError, config_of, machine_of, opened, placement_of, release_of, step_of
+from gpuplace.cli.setup import (
+    UsageError,
+    config_of,
+    given_for_graphs,
+    machine_of,
+    opened,
+    placement_of,
+    release_of,
+    step_of,
+)
 from gpuplace.device.machine import Machine
 from gpuplace.errors import OpError
 from gpuplace.logs.graph_or_log import log_in_file
@@ -25,21 +35,6 @@ from gpuplace.why.placement import Placement
 
 _MODULES = {"lab": "jupyterlab", "voila": "voila"}
 """What serves the explorer, the first that is installed by default: Voila's own page asks a CDN for icons."""
-
-_OF_GRAPHS = (
-    "machine",
-    "against",
-    "against_release",
-    "run_metadata",
-    "release",
-    "config",
-    "soft",
-    "tags",
-    "signature",
-    "function",
-    "clear_devices",
-)
-"""Options that say how a graph is read and placed."""
 
 _PATIENCE_S = 20
 """How long a server may take to end."""
@@ -93,6 +88,10 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
     settings = [("machine", str(machine)), ("TensorFlow", release)]
     if placement.soft:
         settings.append(("placed", "softly"))
+    environ: Mapping[str, str] | None = {} if arguments.machine else None
+    if arguments.visible_devices is not None:
+        settings.append(("visible GPUs", arguments.visible_devices or "none"))
+        environ = placement.device_set.origin.environ
     against, against_text = _against(arguments, placement, machine, release)
     if against_text:
         settings.append(("compared with", against_text))
@@ -105,9 +104,7 @@ def _page(arguments: argparse.Namespace) -> tuple[Placement | LoggedPlacement, s
         run_metadata=step,
         title=_title(arguments),
         settings=settings,
-        mapping=machine.mapping(config_of(arguments), environ={}, release=release_of(arguments))
-        if arguments.machine
-        else machine.mapping(release=release_of(arguments)),
+        mapping=machine.mapping(config_of(arguments), environ, release=release),
         against=against,
         against_text=against_text,
     )
@@ -123,9 +120,7 @@ def _log(arguments: argparse.Namespace) -> LoggedPlacement | None:
     if not os.path.exists(arguments.graph):
         raise UsageError(f"cannot read {arguments.graph}: No such file or directory")
     found = log_in_file(arguments.graph)
-    given = [name for name in _OF_GRAPHS if getattr(arguments, name, None)] if found is not None else []
-    if given:
-        words = ", ".join("--" + name.replace("_", "-") for name in given)
+    if found is not None and (words := given_for_graphs(arguments)):
         raise UsageError(
             f"{arguments.graph} is a log, which tells where nodes were: leave out {words}, with which a graph is "
             f"placed. To compare the log with its graph: gpuplace log {arguments.graph} --against GRAPH"
@@ -208,8 +203,8 @@ def _notebook(arguments: argparse.Namespace, *, is_log: bool = False) -> dict[st
         words.append("config=config")
     elif arguments.soft:
         words.append("config=tf.ConfigProto(allow_soft_placement=True)")
-    part = {name: getattr(arguments, name) for name in ("tags", "signature", "function")}
-    words += [f"{name}={value!r}" for name, value in part.items() if value is not None]
+    others = {name: getattr(arguments, name) for name in ("visible_devices", "tags", "signature", "function")}
+    words += [f"{name}={value!r}" for name, value in others.items() if value is not None]
     words += ["clear_devices=True"] if arguments.clear_devices else []
     if is_log:
         lines.append(f"tf.explore(tf.parse_log({words[0]}))")

@@ -79,8 +79,6 @@ def build_parser() -> argparse.ArgumentParser:
 
     place = _command(commands, "place")
     _add_graph(place)
-    _add_machine(place)
-    _add_release(place)
     _add_session_options(place)
     place.add_argument("--format", choices=FORMATS, default="table", help="default: table")
     _add_rows(place)
@@ -88,27 +86,21 @@ def build_parser() -> argparse.ArgumentParser:
     explain = _command(commands, "explain")
     _add_graph(explain)
     explain.add_argument("node", metavar="NODE", help="name of a node of the graph")
-    _add_machine(explain)
-    _add_release(explain)
     _add_session_options(explain)
 
     blame = _command(commands, "blame")
     _add_graph(blame)
-    _add_machine(blame)
-    _add_release(blame)
     _add_session_options(blame)
     blame.add_argument("--device-type", metavar="TYPE", default="GPU", help="default: GPU")
     blame.add_argument("--format", choices=("text", "json", "csv"), default="text", help="default: text")
 
     diff = _command(commands, "diff")
     _add_graph(diff)
-    _add_machine(diff)
+    _add_session_options(diff)
     diff.add_argument("--against", metavar="MACHINE", help="the other machine; default: the same")
-    _add_release(diff)
     diff.add_argument(
         "--against-release", choices=RELEASES, metavar="RELEASE", help="the other release; default: the same"
     )
-    _add_session_options(diff)
     diff.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
     _add_rows(diff)
 
@@ -127,8 +119,6 @@ def build_parser() -> argparse.ArgumentParser:
     log.add_argument("--session", type=int, metavar="N", help="only the session of this number, from 0")
     log.add_argument("--against", metavar="GRAPH", help=f"compare with {GRAPH_HELP}")
     _add_part(log)
-    _add_machine(log)
-    _add_release(log)
     _add_session_options(log)
     log.add_argument("--format", choices=FORMATS[:3], default="table", help="default: table")
     _add_rows(log)
@@ -153,8 +143,6 @@ def build_parser() -> argparse.ArgumentParser:
         "--memory", action="store_true", help="the Chrome trace shows tensors and allocators too"
     )
     _add_graph(timeline, "; placing it again with other devices shows what to move", option=True)
-    _add_machine(timeline)
-    _add_release(timeline)
     _add_session_options(timeline)
 
     report = _command(commands, "report")
@@ -163,9 +151,8 @@ def build_parser() -> argparse.ArgumentParser:
         "-o", "--output", metavar="FILE", default="report.html", help="default: report.html, here"
     )
     report.add_argument("--title", help="heading of the page; default: the file's name")
-    _add_machine(report)
+    _add_session_options(report)
     report.add_argument("--against", metavar="MACHINE", help="another machine: the page lists what moves")
-    _add_release(report)
     report.add_argument(
         "--against-release",
         choices=RELEASES,
@@ -177,12 +164,9 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help=f"{STEP_HELP}: its timeline, and colours by time and memory",
     )
-    _add_session_options(report)
 
     explore = _command(commands, "explore")
     _add_graph(explore, LOG_HELP, shown=True)
-    _add_machine(explore)
-    _add_release(explore)
     _add_session_options(explore)
     explore.add_argument(
         "--with",
@@ -256,8 +240,15 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_session_options(parser: argparse.ArgumentParser) -> None:
+    _add_machine(parser)
+    _add_release(parser)
     _add_config(parser)
     parser.add_argument("--soft", action="store_true", help="allow soft placement (allow_soft_placement)")
+    parser.add_argument(
+        "--visible-devices",
+        metavar="IDS",
+        help="which of the machine's GPUs TensorFlow sees, as CUDA_VISIBLE_DEVICES has them, such as 1,0; default: all",
+    )
 
 
 def _add_rows(parser: argparse.ArgumentParser) -> None:

@@ -22,6 +22,19 @@ class UsageError(Exception):
     """The command line, or the environment that it reads, is wrong."""
 
 
+_OF_GRAPHS = (
+    "machine", "against", "against_release", "run_metadata", "release", "config", "soft", "visible_devices",
+    "tags", "signature", "function", "clear_devices",
+)  # fmt: skip
+"""Options that say how a graph is read and placed."""
+
+
+def given_for_graphs(arguments: argparse.Namespace) -> str:
+    """The options of a command line that say how a graph is read and placed, for a complaint; "" if there are none."""
+    given = [name for name in _OF_GRAPHS if getattr(arguments, name, None) not in (None, False)]
+    return ", ".join("--" + name.replace("_", "-") for name in given)
+
+
 def machine_of(text: str | None) -> Machine:
     """The machine of a text, else the process's."""
     try:
@@ -81,6 +94,7 @@ def placement_of(
         config=config_of(arguments),
         release=release,
         on_error=on_error,
+        visible_devices=arguments.visible_devices,
         **part.options(),
     )
 

@@ -7,17 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gpuplace.cli.output import write
-from gpuplace.cli.setup import UsageError, machine_of, placement_of, release_of, step_of
+from gpuplace.cli.setup import UsageError, given_for_graphs, machine_of, placement_of, release_of, step_of
 from gpuplace.page.page import timeline_page_html
 from gpuplace.timelines.reader import step_timeline
 from gpuplace.timelines.svg import timeline_svg
 from gpuplace.timelines.text import timeline_text
 from gpuplace.tracing.chrome_timeline import Timeline
-
-__all__ = ["timeline"]
-
-_OF_GRAPHS = ("machine", "release", "config", "soft", "tags", "signature", "function", "clear_devices")
-"""Options that say how a graph is read and placed."""
 
 
 def timeline(arguments: argparse.Namespace) -> int:
@@ -26,8 +21,7 @@ def timeline(arguments: argparse.Namespace) -> int:
     if arguments.graph:
         machine, release = machine_of(arguments.machine), release_of(arguments)
         placement = placement_of(arguments, machine, release, on_error="raise")
-    elif given := [name for name in _OF_GRAPHS if getattr(arguments, name)]:
-        words = ", ".join("--" + name.replace("_", "-") for name in given)
+    elif words := given_for_graphs(arguments):
         raise UsageError(f"{words}: only with --graph, to place it")
     step = step_of(arguments.step, placement, arguments.graph)
     try:

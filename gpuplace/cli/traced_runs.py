@@ -22,8 +22,6 @@ from gpuplace.timelines.reader import step_timeline
 from gpuplace.tracing.chrome_timeline import Timeline
 from gpuplace.writing import check_writable
 
-__all__ = ["TracedRuns"]
-
 _TEXT = (".pbtxt", ".txt", ".prototxt", ".textproto")
 
 

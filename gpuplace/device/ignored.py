@@ -14,8 +14,10 @@ multiprocessor count: 4. The minimum required count is 8. You can adjust this re
 TF_MIN_GPU_MULTIPROCESSOR_COUNT.
 
 Source: GetValidDeviceIds and GetMinGPUMultiprocessorCount in tensorflow/core/common_runtime/gpu/gpu_device.cc, releases
-1.0, 1.4, 1.15 and 2.21. The capabilities are those of the packages on PyPI up to 1.15, and for 2.21 the lowest one that
-TensorFlow can be built for (configure.py); its package on PyPI is built for 6.0.
+1.0, 1.4, 1.15 and 2.21. A build needs the lowest capability that it was made for; up to 1.15 this is the one of the
+packages on PyPI. For 2.21 it is 3.5, the lowest that configure.py offers and its default, so that machines of the
+guide's time keep their GPUs: the package on PyPI was made for 6.0, 7.0, 8.0, 8.9 and 9.0, as it says in
+`tf.sysconfig.get_build_info()`, and ignores a Tesla K20m, K40c or K80.
 """
 
 from __future__ import annotations
@@ -28,8 +30,6 @@ from gpuplace import release as releases
 from gpuplace.device.limits import number_of
 from gpuplace.device.physical_gpu import PhysicalGPU
 from gpuplace.device.visible import Visibility
-
-__all__ = ["IgnoredGPU", "ignored_gpus", "min_compute_capability", "min_multiprocessors"]
 
 MIN_MULTIPROCESSORS = "TF_MIN_GPU_MULTIPROCESSOR_COUNT"
 _DEFAULT_MIN = 8

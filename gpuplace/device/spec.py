@@ -20,25 +20,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from gpuplace import release
-from gpuplace.device.parsed_name import (
-    ParsedName,
-    canonicalize_device_name,
-    device_text,
-    parse_local_name,
-    parse_name,
-)
-
-__all__ = [
-    "DeviceSpec",
-    "MergeDevice",
-    "ParsedName",
-    "canonical_name",
-    "canonicalize_device_name",
-    "check_valid",
-    "merge_device",
-    "parse_local_name",
-    "parse_name",
-]
+from gpuplace.device.parsed_name import device_text
 
 _Parts = tuple[str | None, str | None, str | None, str | None, int | None]
 

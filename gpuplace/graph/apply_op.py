@@ -18,7 +18,8 @@ from gpuplace.dtypes import DType, as_array, as_dtype, own_array
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.convert import convert_n_to_tensor, convert_to_tensor, graph_of
 from gpuplace.graph.graph import Graph
-from gpuplace.graph.op_def import NO_DEFAULT, ArgDef, AttrDef, OpDef, op_registry
+from gpuplace.graph.op_def import OpDef, op_registry
+from gpuplace.graph.op_notation import NO_DEFAULT, ArgDef, AttrDef
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.scopes import ColocationBlock
 from gpuplace.graph.signature import signature_of

@@ -19,7 +19,7 @@ import numpy as np
 from gpuplace.dtypes import DType, as_dtype, leaves, own_array
 from gpuplace.errors import ResourceExhaustedError
 from gpuplace.graph.attr_value import TensorValue
-from gpuplace.graph.graph import Graph, require_same_graph
+from gpuplace.graph.graph import Graph
 from gpuplace.graph.op_def import op_registry
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_graph as _default_graph
@@ -299,4 +299,7 @@ def _one_graph_of(values: Iterable[Any]) -> Graph:
                 item = convert() if convert is not None else None
             if item is not None:
                 found.append(item)
-    return require_same_graph(found) or get_default_graph()
+    for item in found:
+        if item.graph is not found[0].graph:
+            raise ValueError(f"{item!r} must be from the same graph as {found[0]!r}.")
+    return found[0].graph if found else get_default_graph()

@@ -663,17 +663,3 @@ def _check_same_graph(graph: Graph, inputs: Sequence[Tensor]) -> None:
     for tensor in inputs:
         if tensor.op.graph is not graph:
             raise ValueError(f"{tensor!r} must be from the same graph as this graph, {graph!r}.")
-
-
-def require_same_graph(elements: Sequence[Any], graph: Graph | None = None) -> Graph | None:
-    """The one graph that these tensors and operations belong to, or ``graph``; ValueError if there are several."""
-    first: Any = None
-    for element in elements:
-        if isinstance(element, (Tensor, Operation)):
-            if graph is None:
-                graph, first = element.graph, element
-            elif element.graph is not graph:
-                raise ValueError(
-                    f"{element!r} must be from the same graph as {first if first is not None else graph!r}."
-                )
-    return graph

@@ -26,19 +26,8 @@ from gpuplace.dtypes import DType
 from gpuplace.errors import AlreadyExistsError, NotFoundError
 from gpuplace.graph.data_file import DataFile, read_data_file
 from gpuplace.graph.long_list import SHORT, joined
-from gpuplace.graph.op_notation import ATTR_TYPES, NO_DEFAULT, ArgDef, AttrDef, parse_arg, parse_attr
+from gpuplace.graph.op_notation import ATTR_TYPES, ArgDef, AttrDef, parse_arg, parse_attr
 from gpuplace.release import rules
-
-__all__ = [
-    "NO_DEFAULT",
-    "ArgDef",
-    "AttrDef",
-    "Deprecation",
-    "OpDef",
-    "OpRegistry",
-    "make_op_def",
-    "op_registry",
-]
 
 
 @dataclass(frozen=True)

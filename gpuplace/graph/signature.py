@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplace.dtypes import DType
-from gpuplace.graph.op_def import ArgDef, AttrDef, OpDef
+from gpuplace.graph.op_def import OpDef
+from gpuplace.graph.op_notation import ArgDef, AttrDef
 
 _ATTRIBUTE = "_signature"
 

@@ -8,7 +8,8 @@ from typing import Any
 from gpuplace.dtypes import DType, as_dtype, dtype_of_number
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
-from gpuplace.graph.op_def import NO_DEFAULT, ArgDef, AttrDef, OpDef
+from gpuplace.graph.op_def import OpDef
+from gpuplace.graph.op_notation import NO_DEFAULT, ArgDef, AttrDef
 from gpuplace.graphdef.messages import AttrValue
 from gpuplace.graphdef.tensor_proto import encode_tensor, tensor_value
 from gpuplace.shapes import TensorShape

@@ -15,8 +15,6 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["EXPORT", "Kind", "empty_text", "folder_advice", "kind_of", "no_program"]
-
 EXPORT = "save it as a SavedModel, model.export(folder), or tf.saved_model.save(model, folder), and give the folder"
 """How a Keras model becomes a SavedModel, which is what Keras 3 calls to export."""
 _EXPORT = f"load it with tf.keras.models.load_model (weights alone: build the model first) and {EXPORT}"

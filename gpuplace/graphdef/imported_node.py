@@ -16,7 +16,8 @@ from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_check import kind_fault, type_fault
 from gpuplace.graph.graph import GRAPH_DEF_VERSIONS
-from gpuplace.graph.op_def import AttrDef, OpDef
+from gpuplace.graph.op_def import OpDef
+from gpuplace.graph.op_notation import AttrDef
 from gpuplace.graph.op_sets import MERGES, NEXT_ITERATIONS
 from gpuplace.graph.operation import CLASS_ATTR, Tensor
 from gpuplace.graph.ready_order import ready_order

@@ -11,25 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from gpuplace.dtypes import DType
-from gpuplace.errors import (
-    DataLossError,
-    InvalidArgumentError,
-    NotFoundError,
-    ResourceExhaustedError,
-)
+from gpuplace.errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graphdef.attr_values import decode_attr, decode_op_def, readable_attrs
 from gpuplace.graphdef.file_kinds import EXPORT, empty_text, folder_advice, kind_of
 from gpuplace.graphdef.files import MAX_BYTES, decompressed, file_error, read_bytes, too_large
 from gpuplace.graphdef.functions import function_bodies, functions_by_name
-from gpuplace.graphdef.messages import (
-    DecodeError,
-    GraphDef,
-    Message,
-    MetaGraphDef,
-    SavedModel,
-    text_format,
-)
+from gpuplace.graphdef.messages import DecodeError, GraphDef, Message, MetaGraphDef, SavedModel, text_format
 from gpuplace.graphdef.model import Model, Part, PlacedPart
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.placer.lowering import lower

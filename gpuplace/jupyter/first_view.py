@@ -17,8 +17,6 @@ from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.scopes import ROOT
 from gpuplace.web.rules import RULES
 
-__all__ = ["STILL_CANVAS", "first_view"]
-
 STILL_CANVAS = (900.0, 640.0)
 """Width and height in points of a picture that is no widget's."""
 _TIME_LIMIT_S = 2.0

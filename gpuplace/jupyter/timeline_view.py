@@ -18,13 +18,7 @@ from gpuplace.tables.text import counted
 from gpuplace.timelines.page import COLOURS, timeline_page
 from gpuplace.timelines.step_timeline import StepTimeline
 from gpuplace.timelines.svg import timeline_svg
-from gpuplace.timelines.text import (
-    COPY_COLUMNS,
-    USE_COLUMNS,
-    copy_rows,
-    timeline_text,
-    use_rows,
-)
+from gpuplace.timelines.text import COPY_COLUMNS, USE_COLUMNS, copy_rows, timeline_text, use_rows
 from gpuplace.web.modules import widget_module
 
 _MOST_ROWS = 12

@@ -57,20 +57,17 @@ class DeviceGap:
         return f"{self.op} on {self.device_type}: never for {self.attr} in {', '.join(d.name for d in self.dtypes)}"
 
 
-def kernel_rows(
-    op: str, release: str | None = None, catalogue: Catalogue | None = None
-) -> tuple[KernelRow, ...]:
+def kernel_rows(op: str, release: str | None = None) -> tuple[KernelRow, ...]:
     """The kernel registrations of an op, by device type, label and priority.
 
     Args:
         op: op type.
         release: whose catalogue; default is the process's release.
-        catalogue: a catalogue to read instead of a release's.
 
     Raises:
         NotFoundError: there is no such op.
     """
-    source = catalogue or default_catalogue(release)
+    source = default_catalogue(release)
     source.ops.lookup(op)
     return tuple(_row(kernel) for kernel in source.kernels.rows(op))
 

@@ -29,7 +29,8 @@ from typing import Any
 from gpuplace.dtypes import ALL_DTYPES, DTYPES_OF_1_15, DType, int32, resource, string
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.data_file import DataFile, read_data_file
-from gpuplace.graph.op_def import ArgDef, OpDef, OpRegistry, make_op_def, op_registry
+from gpuplace.graph.op_def import OpDef, OpRegistry, make_op_def, op_registry
+from gpuplace.graph.op_notation import ArgDef
 from gpuplace.graph.op_sets import CALL_OPS
 from gpuplace.kernels.kernel_def import DEFAULT_DEVICE_TYPE, KernelDef, make_kernel_def, parse_kernel
 from gpuplace.release import RELEASES, rules

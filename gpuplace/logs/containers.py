@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 
 from gpuplace.tables.text import counted
 
-__all__ = ["Unpacked", "unpacked"]
-
 _FIELDS = ("log", "message", "msg", "textPayload", "text", "body", "MESSAGE")
 """Where an entry has its text."""
 _INNER = ("jsonPayload", "json_payload", "fields", "_source")

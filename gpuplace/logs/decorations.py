@@ -19,8 +19,6 @@ from collections.abc import Iterable, Iterator
 
 from gpuplace.logs import grammar
 
-__all__ = ["Decorations", "MARKUP", "replacement"]
-
 _LONGEST = 200
 """Characters that a decoration has at most."""
 _MOST = 16

@@ -28,27 +28,6 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = [
-    "CREATED",
-    "DEVICE_NAME",
-    "EAGER",
-    "FOUND",
-    "HEADER",
-    "IGNORED",
-    "NAME_END",
-    "NO_DEVICES",
-    "PLACED",
-    "PHYSICAL",
-    "CAPABILITY",
-    "PLAIN",
-    "PREFIX",
-    "PROMPT",
-    "PROPERTIES",
-    "ROW",
-    "Rule",
-    "placed_later",
-]
-
 _NAME_CHARACTERS = r"""[^\s\x00-\x1f\x7f:,;'"`\[\]{}()]"""
 """TensorFlow's own check lets fewer pass; names from rewritten graphs and functions hold others."""
 

@@ -17,8 +17,6 @@ from gpuplace.logs.logged_placement import LoggedPlacement
 from gpuplace.logs.parser import parse_log
 from gpuplace.logs.text import decoded, strange_share
 
-__all__ = ["is_log", "log_in_file", "no_log"]
-
 _GRAPH_ENDINGS = (".pb", ".pbtxt", ".prototxt", ".meta", ".pb.gz", ".pbtxt.gz", ".prototxt.gz", ".meta.gz")
 _TEXT_OF_GRAPH = re.compile(
     r"(?:\s|#.*)*(?:node|versions?|library|meta_info_def|graph_def|meta_graphs|saved_model_schema_version)\s*[:{]"

@@ -14,8 +14,6 @@ from gpuplace.tables.text import counted
 from gpuplace.typing import DataFrame
 from gpuplace.why.placement import Placement
 
-__all__ = ["LogDiff", "LogMove", "full_name", "log_diff"]
-
 _SHOWN = 12
 
 

@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
+from typing import Any, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
@@ -36,20 +36,6 @@ from gpuplace.typing import (
     PictureOptions,
     VisibleDevices,
 )
-
-if TYPE_CHECKING:
-    from gpuplace.logs.log_diff import LogDiff
-
-__all__ = [
-    "LogNote",
-    "LoggedDevice",
-    "LoggedEvent",
-    "LoggedGPU",
-    "LoggedNode",
-    "LoggedPlacement",
-    "Unparsed",
-]
-
 
 _MOST_DEVICES = 4096
 """Of one type in one task; a higher number is not believed."""

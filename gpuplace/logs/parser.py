@@ -39,8 +39,6 @@ from gpuplace.logs.text import check_is_text, log_text
 from gpuplace.progress import track
 from gpuplace.tables.text import counted
 
-__all__ = ["parse_log"]
-
 _PROPERTY = re.compile(
     r"(?P<key>name|major|minor|pciBusID|computeCapability|[Tt]otal ?[Mm]emory|deviceMemorySize):? "
     r"(?P<value>.*?)(?=$|\n| (?:major|minor|pciBusID|name|memoryClockRate|computeCapability|[Ff]ree ?[Mm]emory"

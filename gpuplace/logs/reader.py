@@ -28,8 +28,6 @@ from gpuplace.logs.decorations import MARKUP, Decorations
 from gpuplace.logs.statements import Doubt, Kind, LogNote, LogText, Piece, Statement, line_of
 from gpuplace.logs.wrapped_lines import WrappedLines
 
-__all__ = ["read_log"]
-
 _LONGEST_HELD = 2000
 """Characters up to which a sentence that a line breaks off is carried to the next."""
 _SHOWN = 120
@@ -148,13 +146,7 @@ class _Reader:
         self.sure.add((name, device))
         self.sure_devices.add(device)
         self.block = None
-        return Piece(
-            number,
-            0,
-            text,
-            Statement(Kind.NODE, is_stderr, number, name, op_type, device),
-            True,
-        )
+        return Piece(number, 0, text, Statement(Kind.NODE, is_stderr, number, name, op_type, device), True)
 
     def _plain_line(self, line: LogText) -> Iterator[Piece]:
         """A line of stdout, or one below a header on stderr."""

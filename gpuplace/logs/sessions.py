@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 
 from gpuplace.logs.statements import Kind, Statement
 
-__all__ = ["SessionStatements", "sessions_of"]
-
 _ABOUT_DEVICES = (Kind.CREATED, Kind.FOUND, Kind.PROPERTY, Kind.IGNORED)
 
 

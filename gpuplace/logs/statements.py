@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from gpuplace.logs.decorations import MARKUP, Decorations, replacement
 
-__all__ = ["Doubt", "Kind", "LogNote", "LogText", "Piece", "Statement", "line_of"]
-
 _ANSI = re.compile(r"\A\x00+|\x00+\Z|\x1b(?:\[[0-9;?]*[ -/]*[@-~]|[@-Z\\-_])")
 _ANSI_OR_MARKUP = re.compile(f"{_ANSI.pattern}|{MARKUP.pattern}")
 

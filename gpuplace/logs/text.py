@@ -15,8 +15,6 @@ from typing import Any
 from gpuplace.errors import DataLossError
 from gpuplace.graphdef.files import GZIP, decompressed
 
-__all__ = ["check_is_text", "decoded", "log_text", "strange_share"]
-
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32-le",

@@ -18,8 +18,6 @@ from collections.abc import Sequence
 from gpuplace.logs import grammar
 from gpuplace.progress import track
 
-__all__ = ["WrappedLines"]
-
 _NEAR = 20
 """Number of lines before and after it that are compared."""
 _LONG = 40

@@ -49,23 +49,11 @@ from gpuplace.memory.allocator_text import (
     bin_records,
     device_refusal,
     memory_summary,
-    oom_message,
     readable_bytes,
     render_occupancy,
 )
 from gpuplace.memory.device_memory import DeviceMemory
 from gpuplace.memory.gpu_options import allow_growth_value, garbage_collection_value
-
-__all__ = [
-    "AllocatorStats",
-    "BFCAllocator",
-    "BinRecord",
-    "ChunkRecord",
-    "RegionRecord",
-    "floor_log2",
-    "oom_message",
-    "readable_bytes",
-]
 
 MAX_INTERNAL_FRAGMENTATION = 128 << 20
 """Most bytes of a chunk that a request may leave unused."""
@@ -518,13 +506,7 @@ class BFCAllocator:
         rounded = _rounded(nbytes)
         with self._lock:
             chunks, regions, stats = self._chunk_records(), self._region_records(), self._stats()
-            lines = memory_summary(
-                rounded,
-                regions,
-                chunks,
-                stats,
-                self._next_region_size,
-            )
+            lines = memory_summary(rounded, regions, chunks, stats, self._next_region_size)
         return "\n".join([*lines, render_occupancy(regions, chunks)])
 
     def _stats(self) -> AllocatorStats:

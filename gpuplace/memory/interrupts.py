@@ -19,8 +19,6 @@ from typing import Any, cast
 from gpuplace.memory.bfc_allocator import BFCAllocator
 from gpuplace.memory.simulated_memory import Reservation, SimulatedMemory
 
-__all__ = ["ACCOUNTING", "accounted"]
-
 _ASK_AGAIN_S = 0.0005
 
 _ACCOUNTING: frozenset[CodeType] = frozenset(

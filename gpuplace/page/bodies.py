@@ -13,8 +13,6 @@ from gpuplace.session.called import place_function
 from gpuplace.tables.calls import all_calls
 from gpuplace.why.placement import Placement
 
-__all__ = ["MOST_BODIES", "MOST_NODES", "bodies_of"]
-
 MOST_BODIES = 64
 """Functions that a page holds."""
 MOST_NODES = 10_000

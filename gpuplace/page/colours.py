@@ -19,8 +19,6 @@ from gpuplace.picture.marks import critical_path
 from gpuplace.tables.placement_view import PlacementView
 from gpuplace.web.rules import RULES
 
-__all__ = ["colour_columns", "path_columns"]
-
 _LETTERS = string.ascii_letters + string.digits
 """One for each category: a column of 100,000 is as many characters."""
 

@@ -28,8 +28,6 @@ from gpuplace.why.placement import Placement
 from gpuplace.why.placement_log import device_name
 from gpuplace.why.rules import RULES
 
-__all__ = ["LOG_LINES", "page_data"]
-
 LOG_LINES = 100_000
 """Lines of the log that a page holds."""
 MOST_OPENED = 60

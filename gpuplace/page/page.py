@@ -37,8 +37,6 @@ from gpuplace.web.modules import import_map
 from gpuplace.web.rules import RULES
 from gpuplace.web.sheets import PAGE_SHEETS, page_colours_sheet, sheet
 
-__all__ = ["page_html", "timeline_page_html"]
-
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data: blob:"
 )

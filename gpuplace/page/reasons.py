@@ -17,8 +17,6 @@ from typing import Any
 from gpuplace.progress import track
 from gpuplace.tables.interner import Interner
 
-__all__ = ["EXACT_NODES", "Reasons", "reasons_of", "template"]
-
 EXACT_NODES = 12_000
 """Nodes up to which each is explained for itself; about a millisecond each."""
 SCOPE = "\x01"

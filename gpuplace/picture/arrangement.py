@@ -18,8 +18,6 @@ from gpuplace.picture.layout import Frame, Layout, Route
 from gpuplace.picture.sheet import Sheet
 from gpuplace.picture.strips import Strips
 
-__all__ = ["arranged"]
-
 _GAP = 20.0
 """Points between two strips, before there are lines in it."""
 _LANE = 5.0

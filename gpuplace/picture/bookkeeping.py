@@ -30,8 +30,6 @@ import numpy as np
 from gpuplace.graph.op_sets import ASSIGNMENTS, CONSTANT_OPS, PLACEHOLDERS, VARIABLE_OPS
 from gpuplace.tables.placement_view import PlacementView
 
-__all__ = ["SHELVES", "bookkeeping"]
-
 SHELVES = ("initialisers", "saver", "summaries", "input queues", "global step")
 """What is set aside, by the number that `bookkeeping` gives."""
 _INITIALISERS, _SAVER, _SUMMARIES, _QUEUES, _STEP = range(len(SHELVES))

@@ -43,8 +43,6 @@ from gpuplace.tables.step_times import measured_bytes, measured_us
 from gpuplace.tables.text import counted, printable, shortened
 from gpuplace.why.rules import RULES, Rule
 
-__all__ = ["COLOURINGS", "Category", "Colouring", "cause_look", "colouring", "moved_colouring"]
-
 COLOURINGS = ("assigned", "requested", "type", "group", "memory", "time", "cause")
 """What pictures can be coloured by; ``"time"`` needs a measured step."""
 

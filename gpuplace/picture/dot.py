@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable
 
 from gpuplace.picture.colouring import Category
-from gpuplace.picture.drawing import Cluster, Drawing, draw
+from gpuplace.picture.drawing import Cluster, Drawing
 from gpuplace.picture.rank_constraints import row_constraints, scope_constraints
 from gpuplace.picture.sheet import (
     BAR_HEIGHT,
@@ -37,8 +37,6 @@ from gpuplace.tables.palette import INK, LIGHT, PAPER, PATTERNS, Look, Theme
 from gpuplace.tables.scopes import ROOT
 from gpuplace.tables.text import counted, printable, shortened
 from gpuplace.web.rules import words
-
-__all__ = ["draw", "dot_text", "escape", "quote"]
 
 FONT = "Arial"
 """Named alone, since its widths are known wherever a picture is laid out; pages add further families."""
@@ -92,7 +90,6 @@ def dot_text(
     theme: Theme = LIGHT,
     direction: str = "TB",
     legend: bool = True,
-    transparent: bool = False,
     patterns: bool = False,
 ) -> str:
     """The drawing in Graphviz's language.
@@ -102,7 +99,6 @@ def dot_text(
         theme: colours around the boxes.
         direction: ``"TB"`` from top to bottom, ``"LR"`` from left to right.
         legend: whether to draw the legend below.
-        transparent: no background, for a page that has its own.
         patterns: whether to tell the categories apart without colour too, by stripes.
 
     Raises:
@@ -110,11 +106,10 @@ def dot_text(
     """
     checked_direction(direction)
     sheet = drawing if isinstance(drawing, Sheet) else sheet_of(drawing)
-    background = "transparent" if transparent else theme.background
     lines = [
         "digraph placement {",
-        f'  graph [rankdir={direction} bgcolor="{background}" pad=0.15 nodesep=0.22 ranksep=0.38 fontname="{FONT}"'
-        f' fontsize=11 fontcolor="{theme.ink}" compound=true newrank=true tooltip=" "',
+        f'  graph [rankdir={direction} bgcolor="{theme.background}" pad=0.15 nodesep=0.22 ranksep=0.38 '
+        f'fontname="{FONT}" fontsize=11 fontcolor="{theme.ink}" compound=true newrank=true tooltip=" "',
         f"    {LIMITS}]",
         f'  node [shape=box style=filled fontname="{FONT}" fontsize=11 fontcolor="{INK}" color="{theme.frame}"'
         ' margin="0.1,0.08" height=0.3 width=0.6 penwidth=1]',

@@ -14,8 +14,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["Rectangle", "place_labels", "sampled"]
-
 Rectangle = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 

@@ -27,8 +27,6 @@ from gpuplace.tables.scopes import ROOT
 from gpuplace.tables.text import shortened
 from gpuplace.web.rules import RULES
 
-__all__ = ["CLUSTER_LABEL", "Layout", "Route", "layout_text", "read_layout", "wrapping"]
-
 CLUSTER_LABEL: int = RULES["text"]["scope_letters"]
 """Characters of an open scope's name."""
 _INCH = 72.0

@@ -36,8 +36,6 @@ from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.text import counted, shortened
 from gpuplace.web.rules import RULES
 
-__all__ = ["LIGHTS", "Lit", "lights_for", "lit_boxes", "lit_by"]
-
 _WORDS: dict[str, dict[str, str]] = RULES["lights"]
 LIGHTS = _WORDS["choices"]
 """What can be lit -> its name in a list of choices."""

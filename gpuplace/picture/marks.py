@@ -26,8 +26,6 @@ from gpuplace.tables.text import bytes_text, counted, searcher
 from gpuplace.why.placement import Placement
 from gpuplace.why.rules import RULES
 
-__all__ = ["NO_MARKS", "PATH_WEIGHTS", "CriticalPath", "Marks", "Moves", "compare", "critical_path", "find"]
-
 PATH_WEIGHTS = ("time", "bytes", "ops")
 """What the longest chain can be measured by."""
 

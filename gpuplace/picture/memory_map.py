@@ -24,8 +24,6 @@ from gpuplace.tables import html
 from gpuplace.tables.palette import CPU_FILL, GPU_FILLS, INK, LIGHT, Theme, theme_named
 from gpuplace.tables.text import bytes_text, counted, shortened, table_text
 
-__all__ = ["chunks_text", "memory_html", "memory_svg", "memory_text", "memory_title"]
-
 _WIDTH = 720
 _LEFT = 96
 _RIGHT = 16

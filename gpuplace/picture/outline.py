@@ -31,8 +31,6 @@ from gpuplace.tables.scopes import ROOT, ScopeTree
 from gpuplace.tables.text import shortened
 from gpuplace.web.rules import RULES
 
-__all__ = ["Outline", "outline"]
-
 _FOLDING = RULES["folding"]
 SHELVED_FROM: int = _FOLDING["shelved_from"]
 """Nodes from which bookkeeping is set aside."""

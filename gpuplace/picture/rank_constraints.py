@@ -15,8 +15,6 @@ import math
 from gpuplace.picture.drawing import Drawing
 from gpuplace.tables.scopes import ROOT
 
-__all__ = ["row_constraints", "scope_constraints"]
-
 _HELD = 4
 """Boxes of a scope that are kept above or below those of another."""
 

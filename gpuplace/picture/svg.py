@@ -34,8 +34,6 @@ from gpuplace.tables.palette import INK, LIGHT, PATTERNS, Look, Theme
 from gpuplace.tables.text import printable, shortened
 from gpuplace.web.rules import RULES
 
-__all__ = ["FAMILIES", "SvgOptions", "svg_text"]
-
 FAMILIES: str = RULES["text"]["font"]
 """Fonts that a page tries in turn."""
 DIM = 0.28

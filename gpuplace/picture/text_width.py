@@ -16,8 +16,6 @@ from functools import lru_cache
 
 from gpuplace.tables.text import shortened
 
-__all__ = ["fitted", "text_width"]
-
 _ASCII = (
     "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556 278 278"
     " 584 584 584 556 1015 667 667 722 722 667 611 778 722 278 500 667 556 833 722 778 667 778 722 667 611 722 667"
@@ -59,11 +57,11 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
     return total * size / 1000 * (_BOLD if bold else 1.0)
 
 
-def fitted(text: str, width: float, size: float, bold: bool = False) -> str:
+def fitted(text: str, width: float, size: float) -> str:
     """The text, its middle left out where it is wider than `width` points."""
     kept = text
     room = len(text)
-    while room > 3 and text_width(kept, size, bold) > width:
+    while room > 3 and text_width(kept, size) > width:
         room -= 1
         kept = shortened(text, room)
     return kept

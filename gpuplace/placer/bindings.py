@@ -27,7 +27,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.long_list import different_items, mapped, pick
 from gpuplace.placer.calls import Call, Inside, calls_of
 from gpuplace.placer.components import components
-from gpuplace.placer.grouping import Binding, Grouping, Merge, MergeConflict
+from gpuplace.placer.grouping import Binding, Grouping, MergeConflict
 from gpuplace.placer.kinds import Kinds
 from gpuplace.placer.member import Member
 from gpuplace.placer.node_facts import REF, RESOURCE, VARIANT, NodeFacts, SupportedTypes
@@ -366,7 +366,6 @@ def form_groups(
     *,
     soft: bool,
     on_conflict: Callable[[Conflict], None],
-    record: Callable[[Merge], None] | None = None,
     look_inside: Callable[[int], Inside | None] | None = None,
 ) -> Groups:
     """Partitions the nodes and finds the constraints of each part.
@@ -378,7 +377,6 @@ def form_groups(
         type_priority: device type -> priority.
         soft: whether soft placement is allowed.
         on_conflict: hears of each binding that cannot be kept, and may raise.
-        record: called with each merge of a hard component.
         look_inside: what the body of a called function says, for calls that give back resources; None where it cannot
             be placed itself.
     """
@@ -394,7 +392,7 @@ def form_groups(
         return Groups(component, kinds.of_node, of_kind, members)
     hard = np.unique(hard)
     root, kind = component.copy(), kinds.of_node.copy()
-    grouping = Grouping(single, type_priority, soft=soft, rules=bindings.rules, record=record)
+    grouping = Grouping(single, type_priority, soft=soft, rules=bindings.rules)
     pairs = np.flatnonzero(np.isin(component[bindings.first], hard))
     inside: dict[int, Inside] = {}
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 
@@ -53,6 +53,14 @@ P = TypeVar("P")
 
 _DEEPEST = 100
 """Functions that give back resources may call each other so deep."""
+
+
+class PlacingOptions(TypedDict, total=False):
+    """Keyword arguments of `place_nodes` that say how nodes are placed."""
+
+    soft: bool
+    assigned: Mapping[str, str] | None
+    default_local_device: str | None
 
 
 def place_nodes(
@@ -100,13 +108,8 @@ class _Run:
         *,
         keep: bool,
     ) -> None:
-        self.placer, self.graph, self.device_set, self.soft, self.keep = (
-            placer,
-            placer.graph,
-            device_set,
-            soft,
-            keep,
-        )
+        self.placer, self.graph = placer, placer.graph
+        self.device_set, self.soft, self.keep = device_set, soft, keep
         self.default_local_device = default_local_device
         replaced = self.graph.replaced
         self.assigned = {

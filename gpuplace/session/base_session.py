@@ -68,8 +68,6 @@ from gpuplace.typing import (
 )
 from gpuplace.why.placement import Placement
 
-__all__ = ["BaseSession"]
-
 _ATOMS = frozenset((Tensor, Operation, str, RefVariable, ResourceVariable))
 """Types of fetches and keys of feeds that runners are remembered for."""
 

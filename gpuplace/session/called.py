@@ -5,24 +5,27 @@
                              (GPU:0)       all else prefers GPU:0, where nothing says otherwise
 
 TensorFlow makes a function that a `PartitionedCall` or `StatefulPartitionedCall` calls for the device of the call.
+
+The branches of an `If` or `Case` and the condition and body of a `While` that are not inlined run on the device of that
+node, all of their nodes and whatever these ask for: TensorFlow makes them for one device and does not place them. (With
+`_lower_using_switch_merge` they are inlined, and such a node is none any more; see `gpuplace.placer.lowering`.)
 Other nodes that take functions pin nothing here.
 
 Source: PartitionedCallOp::Instantiate in tensorflow/core/kernels/partitioned_function_ops.cc and
-ProcessFunctionLibraryRuntime::InstantiateMultiDevice, release 2.21; compared with what it logs.
+ProcessFunctionLibraryRuntime::InstantiateMultiDevice, release 2.21; IfOp, CaseOp and WhileOp in
+tensorflow/core/kernels/functional_ops.cc, releases 1.15 and 2.21; compared with what they log and trace.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from gpuplace.graph.op_sets import CALL_OPS
+from gpuplace.graph.op_sets import BRANCH_OPS, CALL_OPS, WHILE_OPS
 from gpuplace.placer.placement_graph import PlacementGraph
 from gpuplace.placer.placer import Placer
 from gpuplace.session.place import place
 from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
-
-__all__ = ["pins_of_call", "place_called", "place_function"]
 
 
 def pins_of_call(body: PlacementGraph, outer: Placement, call: str) -> dict[str, Any]:
@@ -31,11 +34,15 @@ def pins_of_call(body: PlacementGraph, outer: Placement, call: str) -> dict[str,
     Args:
         body: the function's body between `_Arg` and `_Retval` nodes.
         outer: the graph with the call.
-        call: name of the call. One that has no device, or is no plain call, pins nothing.
+        call: name of the node that calls it. One that has no device, or is another op, pins nothing.
     """
     node = outer.graph.index.get(call)
     target = outer.get(call)
-    if node is None or not target or outer.graph.op_type(node) not in CALL_OPS:
+    if node is None or not target:
+        return {}
+    if outer.graph.op_type(node) in BRANCH_OPS | WHILE_OPS:
+        return {"assigned": dict.fromkeys(body.names, target), "default_local_device": target}
+    if outer.graph.op_type(node) not in CALL_OPS:
         return {}
     graph, names = outer.graph, outer.graph.names
     given = {int(graph.dst_input[edge]): names[int(graph.src[edge])] for edge in graph.in_edges(node)}

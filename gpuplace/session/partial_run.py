@@ -29,8 +29,6 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.plan.schedule.pruning import loop_units, pruned_operations
 from gpuplace.plan.step_errors import with_lines
 
-__all__ = ["PartialRuns"]
-
 Run = Callable[[Sequence[Tensor], Sequence[Operation], Mapping[Tensor, Any], frozenset[Operation]], list[Any]]
 """Runs fetches and targets with feeds; the given operations have run."""
 

@@ -31,8 +31,6 @@ from gpuplace.typing import ConfigLike, GraphLike, MachineLike, VisibleDevices
 from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 
-__all__ = ["SOFT_KEYWORD", "SOFT_OPTION", "is_soft", "place", "place_for"]
-
 SOFT_KEYWORD = "soft_placement=True"
 """What turns on soft placement in calls of `place` and `explore`."""
 SOFT_OPTION = "--soft (allow_soft_placement=True)"
@@ -96,24 +94,9 @@ def place(
         TypeError: `graph`, `machine`, `soft_placement` or `visible_devices` is nothing of the kind.
         KeyError: `assigned` names no node of the graph.
     """
+    given = locals()
     with OwnFramesHidden(OpError):
-        return place_for(
-            SOFT_KEYWORD,
-            graph,
-            machine,
-            config,
-            release,
-            on_error,
-            catalogue,
-            assigned,
-            default_local_device,
-            tags=tags,
-            signature=signature,
-            function=function,
-            clear_devices=clear_devices,
-            soft_placement=soft_placement,
-            visible_devices=visible_devices,
-        )
+        return place_for(SOFT_KEYWORD, **given)
 
 
 def place_for(

@@ -17,8 +17,6 @@ from gpuplace.graph.stacks import session_stack
 from gpuplace.session.base_session import BaseSession
 from gpuplace.typing import ConfigLike
 
-__all__ = ["InteractiveSession", "Session"]
-
 
 class Session(BaseSession):
     """Runs a graph; as a context manager it is the default session, with its graph the default graph, and closes.

@@ -37,8 +37,6 @@ from gpuplace.why.yielded_requests import yielded_request_notes
 
 _logger = logging.getLogger(__name__)
 
-__all__ = ["SessionPlacement"]
-
 
 class SessionPlacement:
     """The placement of a session's graph; the caller holds the session's lock.

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 from gpuplace.errors import OpError
 from gpuplace.graph.attr_value import FunctionRef
 
-__all__ = ["Call", "all_calls", "calls_of", "functions_of"]
-
 _FIRST = ("f", "body", "then_branch")
 """The attributes whose functions do a node's work; the others come after them."""
 

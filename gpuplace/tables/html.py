@@ -18,21 +18,6 @@ from gpuplace.tables.rows import mapping_cells, node_rows
 from gpuplace.tables.text import bytes_text, counted, printable, summary_text
 from gpuplace.web.rules import RULES
 
-__all__ = [
-    "Raw",
-    "chip",
-    "error_html",
-    "escape",
-    "escape_lines",
-    "explanation_html",
-    "image",
-    "mapping_table",
-    "node_table",
-    "scrolling",
-    "summary",
-    "table",
-]
-
 _CELL = "text-align:left;padding:2px 10px 2px 0;vertical-align:top"
 _LIMIT = 40
 _CHIPS = 8

@@ -20,8 +20,6 @@ from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import view_of
 from gpuplace.why.placement import Placement
 
-__all__ = ["MoveRow", "Moves", "moves_between"]
-
 
 class MoveRow(NamedTuple):
     """One node that is elsewhere."""

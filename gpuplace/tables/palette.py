@@ -26,26 +26,6 @@ from typing import Any
 from gpuplace.device.parsed_name import parse_name
 from gpuplace.web.rules import RULES, words
 
-__all__ = [
-    "DARK",
-    "GPU_FILLS",
-    "INK",
-    "LIGHT",
-    "PATTERNS",
-    "SCALE_FILLS",
-    "THEMES",
-    "DeviceStyle",
-    "Look",
-    "Theme",
-    "category_look",
-    "chip_look",
-    "device_label",
-    "device_look",
-    "device_style",
-    "scale_look",
-    "theme_named",
-]
-
 _COLOURS = RULES["colours"]
 INK: str = _COLOURS["ink"]
 """Text on every fill."""

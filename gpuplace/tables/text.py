@@ -19,16 +19,6 @@ from gpuplace.tables.palette import device_label
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.web.rules import RULES, words
 
-__all__ = [
-    "bytes_text",
-    "counted",
-    "placement_text",
-    "printable",
-    "searcher",
-    "shortened",
-    "table_text",
-]
-
 _MOST_PADDED = 80
 _LEAST_WIDTH = 8
 MOST_SEARCHING_S = 2

@@ -23,8 +23,6 @@ from pathlib import Path
 
 from gpuplace.web.rules import RULES
 
-__all__ = ["import_map", "module_text", "modules", "names_imported", "widget_module"]
-
 _FOLDER = Path(__file__).parent
 _PREFIX = "gpuplace/"
 _RULES = "gpuplace/rules.js"

@@ -23,8 +23,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-__all__ = ["RULES", "words"]
-
 RULES: dict[str, Any] = json.loads(Path(__file__).with_name("rules.json").read_text(encoding="utf-8"))
 """The sections by name."""
 _WORDS: dict[str, str] = RULES["words"]

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from gpuplace.web.rules import RULES
 
-__all__ = ["EXPLORER_SHEETS", "PAGE_SHEETS", "colours_sheet", "page_colours_sheet", "sheet"]
-
 EXPLORER_SHEETS = ("base.css", "picture.css", "tables.css", "controls.css", "panels.css", "timeline.css")
 """Of the explorer's widgets."""
 PAGE_SHEETS = (*EXPLORER_SHEETS, "page.css")

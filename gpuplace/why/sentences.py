@@ -19,8 +19,6 @@ from gpuplace.why.rules import FOLLOWING, RULES, Rule
 from gpuplace.why.ties import name_text
 from gpuplace.why.verdict import lacking_types, limits_inside, verdicts_of
 
-__all__ = ["Sentences", "fault_sentence", "kernel_sentence", "sentences_of"]
-
 
 def sentences_of(placed: Placed) -> Sentences:
     """The verdicts of a placement in words; worked out as they are asked for."""

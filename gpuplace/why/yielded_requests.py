@@ -18,8 +18,6 @@ from gpuplace.placer.placed import Placed
 from gpuplace.why.node_text import specification_text
 from gpuplace.why.what_if import regroup
 
-__all__ = ["yielded_request_notes"]
-
 
 def yielded_request_notes(placement: Placed, release: str) -> list[str]:
     """A line for each request that an edge takes away, in the order of the consumers.

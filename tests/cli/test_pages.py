@@ -31,6 +31,18 @@ def test_report(gpuplace, graph, tmp_path):
     assert '"total":3' in page
 
 
+def test_report_of_visible_devices(gpuplace, graph, tmp_path):
+    """The table of GPUs and the placement are of the same order."""
+    machine = ("--machine", "1x Tesla K20m, 1x Tesla K40c", "--visible-devices", "1,0")
+    result = gpuplace("report", graph, *machine)
+    assert (result.returncode, result.stderr) == (0, "")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<dt>visible GPUs</dt><dd>1,0</dd>" in re.sub(r">\s+<", "><", page)
+    (tmp_path / "run.log").write_text(LOG)
+    result = gpuplace("report", "run.log", "--visible-devices", "")
+    assert result.returncode == 2 and "leave out --visible-devices" in result.stderr
+
+
 def test_report_of_what_cannot_be_placed(gpuplace, graph, tmp_path):
     result = gpuplace("report", graph, "--machine", "cpu", "--title", "Not <here>")
     assert result.returncode == 1 and result.stdout == "report.html\n"
@@ -326,6 +338,8 @@ def test_the_notebook_of_a_part(tmp_path, monkeypatch):
 
     assert explored().signature == "serving_default"
     assert explored("--signature", "").signature == ""
+    assert explored("--visible-devices", "1").cuda_visible_devices == "1"
+    assert explored("--visible-devices", "").cuda_visible_devices == ""
     explorer = explored("--function", "add", "--tags", "serve", "--clear-devices", "--signature", "a")
     assert (explorer.function, explorer.tags, explorer.signature, explorer.clear_devices) == (
         "add",

@@ -71,6 +71,26 @@ def test_a_config_file(gpuplace, graph, tmp_path):
     assert {row["assigned"] for row in json.loads(result.stdout)} == {f"{GPU}:0"}
 
 
+def test_visible_devices(gpuplace, graph):
+    """Of a K20m and a K40c the second is GPU:0; hidden GPUs are no devices."""
+    machine = ("--machine", "1x Tesla K20m, 1x Tesla K40c")
+    rows = json.loads(
+        gpuplace("place", graph, *machine, "--visible-devices", "1,0", "--format", "json").stdout
+    )
+    assert {row["assigned"] for row in rows} == {f"{GPU}:0", f"{GPU}:1"}
+    for command in (("place",), ("blame",), ("diff", "--soft", "--against", "cpu")):
+        found = gpuplace(command[0], graph, *TWO, *command[1:], "--visible-devices", "1")
+        is_wrong = command[0] != "blame" and "--soft" not in command
+        assert ("was explicitly assigned to /device:GPU:1" in found.stderr) or not is_wrong, command
+        assert (found.returncode == 1) is (command[0] != "diff"), command
+    moved = json.loads(
+        gpuplace("diff", graph, *TWO, "--soft", "--visible-devices", "", "--format", "json").stdout
+    )
+    assert moved == []
+    shown = gpuplace("explain", graph, "b", *TWO, "--visible-devices", "", "--soft").stdout
+    assert f"{CPU}:0" in shown and f"{GPU}:0" not in shown
+
+
 def test_explain(gpuplace, graph):
     result = gpuplace("explain", graph, "a", *TWO)
     assert result.returncode == 0, result.stderr

@@ -10,6 +10,7 @@ from gpuplace.device.ignored import ignored_gpus, min_compute_capability, min_mu
 from gpuplace.device.machine import Machine
 from gpuplace.errors import InvalidArgumentError, UnknownError
 from gpuplace.memory.process_state import ProcessState
+from gpuplace.release import RELEASES
 
 MIXED = Machine.parse("Quadro K4000 @ 0000:02:00.0, Tesla K40c @ 0000:03:00.0, GTX 1050 @ 0000:04:00.0")
 BY_BUS = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
@@ -41,6 +42,12 @@ def test_the_capability_is_that_of_the_release(release):
         is (release in ("1.0", "1.4"))
     )
     assert names[-2:] == ["Tesla K40c", "GeForce GTX 1050"]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("name", ["Tesla K20m", "Tesla K40c", "Tesla K80"])
+def test_gpus_of_the_guides_time_are_used_in_every_release(name, release):
+    assert used(Machine.parse(f"4x {name}"), release) == [name] * 4
 
 
 def test_the_best_visible_gpu_is_never_too_slow():

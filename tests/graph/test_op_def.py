@@ -3,7 +3,8 @@
 import pytest
 
 from gpuplace import dtypes, errors
-from gpuplace.graph.op_def import NO_DEFAULT, Deprecation, OpRegistry, make_op_def, op_registry
+from gpuplace.graph.op_def import Deprecation, OpRegistry, make_op_def, op_registry
+from gpuplace.graph.op_notation import NO_DEFAULT
 from gpuplace.shapes import TensorShape
 
 COUNTS = {"1.15": 1400, "2.21": 1910}

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from gpuplace.dtypes import ALL_DTYPES, DType
 from gpuplace.errors import InvalidArgumentError
-from gpuplace.graph.op_def import AttrDef, OpDef
+from gpuplace.graph.op_def import OpDef
+from gpuplace.graph.op_notation import AttrDef
 from gpuplace.kernels.registry import Catalogue, default_catalogue
 from gpuplace.shapes import TensorShape
 

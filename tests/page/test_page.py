@@ -164,7 +164,9 @@ def test_the_page_holds_the_bodies_of_what_is_called(tmp_path):
     ]
     devices = bodies["add_on_gpu_1"]["devices"]
     one = bodies["add_on_gpu_1"]["nodes"]["name"].index("one")
-    assert devices[bodies["add_on_gpu_1"]["nodes"]["device"][one]]["name"].endswith("GPU:1")
+    assert devices[bodies["add_on_gpu_1"]["nodes"]["device"][one]]["name"].endswith(
+        "GPU:0"
+    )  # as the StatelessIf
 
 
 def test_bodies_are_placed_as_their_graph_was():
@@ -173,7 +175,11 @@ def test_bodies_are_placed_as_their_graph_was():
     body = bodies_of(placement)["add_on_gpu_1"]
     assert (body.soft, body.release, body.device_set.names) == (True, "2.21", placement.device_set.names)
     assert body["one"].endswith("GPU:0")
-    failed = bodies_of(tf.place(graph_def(), "1x Tesla K40c"))["add_on_gpu_1"]
+    message = graph_def()
+    next(made for made in message.library.function if made.signature.name == "outer").node_def[
+        1
+    ].device = "/gpu:1"
+    failed = bodies_of(tf.place(message, "1x Tesla K40c"))["outer"]
     assert "was explicitly assigned to /gpu:1" in str(failed.errors[0])
 
 

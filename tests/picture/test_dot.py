@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuplace.picture.dot import dot_text, draw, quote
+from gpuplace.picture.dot import dot_text, quote
+from gpuplace.picture.drawing import draw
 from gpuplace.tables.palette import DARK, LIGHT, device_style
 from gpuplace.tables.placement_view import PlacementView
 from tests.tables.views import LOCAL, towers, training

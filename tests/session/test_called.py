@@ -44,15 +44,37 @@ def test_a_body_is_where_its_call_is():
     }
 
 
+@pytest.mark.parametrize("release", ["1.15", "2.21"])
+def test_branches_and_loops_run_where_their_node_is(release):
+    """Whatever their nodes ask for, as TensorFlow's trace says; a GPU that is not there too."""
+    record = json.loads((Path(__file__).parents[1] / "data" / "branches.json").read_text())[release]
+    outer = gpuplace.place(base64.b64decode(record["graph"]), "3 CPU", release=release)
+    for call, functions, traced in (
+        ("choose", ("then_branch", "else_branch"), "then"),
+        ("case", ("then_branch", "else_branch"), "else"),
+        ("loop", ("loop_cond", "loop_body"), ""),
+    ):
+        for function in functions:
+            body = place_function(outer, function, call)
+            assert set(body.values()) == {outer[call]}, (call, function)
+            assert not body.errors
+            if function.partition("_")[0] == traced:
+                ran = {name: at for name, at in record["ran"].items() if name.startswith(traced + "_")}
+                assert len(ran) >= 3 and ran.items() <= body.items()
+    alone = place_function(outer, "else_branch")
+    assert set(alone.values()) == {f"{LOCAL}CPU:0"}
+
+
 def test_other_nodes_pin_nothing():
     outer = gpuplace.place(on_the_second_gpu(), TWO)
-    body = place_function(outer, "add", "choose")  # a conditional
+    body = place_function(outer, "add", "saver")  # calls nothing
     assert set(body.values()) == {f"{LOCAL}GPU:0"}
-    for call in ("choose", "nowhere", "saver"):
+    for call in ("nowhere", "saver"):
         assert pins_of_call(body.graph, outer, call) == {}
     partial = gpuplace.place(on_the_second_gpu(), "1x Tesla K40c", on_error="keep")
-    assert not partial.get("call")
-    assert pins_of_call(body.graph, partial, "call") == {}
+    for call in ("call", "choose"):
+        assert not partial.get(call)
+        assert pins_of_call(body.graph, partial, call) == {}
 
 
 def test_the_explorer_shows_a_function_as_it_was_called():

@@ -27,8 +27,6 @@ from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scopes import ROOT, scope_tree
 
-__all__ = ["device_rules", "placement_code", "settings_code"]
-
 LOCAL = "/job:localhost/replica:0/task:0"
 
 

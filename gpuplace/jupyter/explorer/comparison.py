@@ -27,8 +27,6 @@ from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.text import summary_text
 from gpuplace.why.placement import Placement
 
-__all__ = ["Comparison"]
-
 
 class Comparison:
     """The other side of a comparison.

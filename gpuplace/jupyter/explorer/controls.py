@@ -20,8 +20,6 @@ from gpuplace.errors import OpError
 from gpuplace.jupyter.explorer.parts import Parts, setting_of_label
 from gpuplace.jupyter.explorer.settings import ORDERS, Settings, checked_fraction
 
-__all__ = ["COUNTED_TYPES", "PRESETS", "fields_of", "setting_of"]
-
 PRESETS = (
     "cpu",
     "1x Tesla K40c",

@@ -15,8 +15,6 @@ from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.text import counted
 from gpuplace.web.rules import RULES, words
 
-__all__ = ["box_of_name", "detail_of"]
-
 _NEIGHBOURS: int = RULES["folding"]["neighbours"]
 
 

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +53,6 @@ from gpuplace.tables import html
 from gpuplace.tables.calls import calls_of
 from gpuplace.tables.placement_view import view_of
 from gpuplace.tables.text import counted, placement_text, searcher, summary_text
-from gpuplace.typing import VisibleDevices
 from gpuplace.web.rules import words
 from gpuplace.writing import write_file
 
@@ -596,17 +594,7 @@ class Explorer(Switches, Lights, ipywidgets.VBox):  # type: ignore[misc]
 
 
 def explore(
-    x: Any,
-    machine: Any = None,
-    config: Any = None,
-    release: str | None = None,
-    *,
-    soft_placement: bool | None = None,
-    visible_devices: VisibleDevices | None = None,
-    tags: str | Iterable[str] | None = None,
-    signature: str | None = None,
-    function: str | None = None,
-    clear_devices: bool = False,
+    x: Any, machine: Any = None, config: Any = None, release: str | None = None, **switches: Any
 ) -> Explorer:
     """The explorer of a graph, session, placement, GraphDef, file or parsed log.
 
@@ -615,22 +603,7 @@ def explore(
         machine: a `Machine` or its text; the session's, or the current one, if None.
         config: ``ConfigProto`` with the settings to begin with.
         release: which TensorFlow; the process's if None.
-        tags, signature, function, clear_devices: as for `gpuplace.explore`.
-        soft_placement: as for `gpuplace.explore`.
-        visible_devices: as for `gpuplace.explore`.
+        **switches: soft placement, visible devices, the part of a model to begin with; as for `gpuplace.explore`.
     """
     with OwnFramesHidden(OpError):
-        return Explorer(
-            WhatIf(
-                x,
-                machine=machine,
-                config=config,
-                release=release,
-                soft_placement=soft_placement,
-                visible_devices=visible_devices,
-                tags=tags,
-                signature=signature,
-                function=function,
-                clear_devices=clear_devices,
-            )
-        )
+        return Explorer(WhatIf(x, machine, config, release, **switches))

@@ -19,8 +19,6 @@ from gpuplace.picture.drawing import BUNDLE_FROM, Box, Drawing, draw
 from gpuplace.picture.outline import outline
 from gpuplace.tables.scopes import ScopeTree
 
-__all__ = ["unfolded"]
-
 _GROWTH = 1.5
 """How many times as many boxes there may be after the next level is unfolded, where there are many."""
 

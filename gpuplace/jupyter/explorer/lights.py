@@ -16,8 +16,6 @@ from gpuplace.tables.dependency_trace import TRACES
 from gpuplace.tables.placement_view import PlacementView, view_of
 from gpuplace.tables.scopes import scope_tree
 
-__all__ = ["Lights"]
-
 
 class Lights(traitlets.HasTraits):
     """The part of the explorer that says what is lit."""

@@ -23,16 +23,6 @@ from gpuplace.tables.text import bytes_text, counted, summary_text
 from gpuplace.why.messages import error_of
 from gpuplace.why.placement import Placement
 
-__all__ = [
-    "compare_blocks",
-    "device_blocks",
-    "error_blocks",
-    "logged_device_blocks",
-    "memory_blocks",
-    "remedy_buttons",
-    "status_blocks",
-]
-
 _NAMES = 12
 _KINDS = 40
 _OF_PARTS = (("tags",), ("signature",), ("functions",), ("clear_devices",))

@@ -18,8 +18,6 @@ from gpuplace.graphdef.function_graph import check_function
 from gpuplace.graphdef.model import Model, Part
 from gpuplace.jupyter.explorer.settings import Settings
 
-__all__ = ["WHOLE", "Parts", "setting_of_label"]
-
 WHOLE = "whole graph"
 """How the picker calls it."""
 _KINDS = ("signature", "function")

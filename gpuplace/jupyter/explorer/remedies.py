@@ -26,8 +26,6 @@ from gpuplace.jupyter.explorer.settings import Settings
 from gpuplace.jupyter.explorer.what_if import WhatIf
 from gpuplace.tables.text import counted
 
-__all__ = ["Remedy", "remedies"]
-
 _MOST_GPUS = 64
 _PARTS = frozenset({"tags", "signature", "functions", "clear_devices"})
 """Settings that choose what of the graph is placed."""

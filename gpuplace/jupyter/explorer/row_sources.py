@@ -25,8 +25,6 @@ from gpuplace.tables.placement_view import PlacementView
 from gpuplace.tables.text import bytes_text, searcher
 from gpuplace.web.rules import RULES
 
-__all__ = ["CopyRows", "LogRows", "MoveRows", "NodeRows", "Rows"]
-
 
 class Rows:
     """Rows of one table; the base has none.

@@ -29,8 +29,6 @@ from gpuplace.device.visible import (
 )
 from gpuplace.typing import VisibleDevices
 
-__all__ = ["ORDERS", "Settings"]
-
 ORDERS = ("FASTEST_FIRST", "PCI_BUS_ID")
 """How CUDA can number GPUs."""
 

@@ -17,8 +17,6 @@ from gpuplace.jupyter.explorer.controls import setting_of
 from gpuplace.jupyter.explorer.settings import checked_count, checked_fraction
 from gpuplace.jupyter.explorer.what_if import WhatIf
 
-__all__ = ["Switches"]
-
 _SETTINGS = {
     "soft_placement": "soft_placement",
     "machine": "machine",

@@ -9,8 +9,6 @@ from gpuplace.jupyter.explorer.row_sources import Rows
 from gpuplace.jupyter.explorer.views import TableView
 from gpuplace.picture.lighting import Lit
 
-__all__ = ["TableModel"]
-
 _WINDOW = 200
 """Rows that are sent before the page asks for others: what it asks for at a time."""
 _MOST = 1000

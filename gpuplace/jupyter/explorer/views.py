@@ -14,8 +14,6 @@ import traitlets
 from gpuplace.web.modules import widget_module
 from gpuplace.web.sheets import EXPLORER_SHEETS, sheet
 
-__all__ = ["ControlsView", "GraphView", "PanelView", "TableView"]
-
 STYLE = sheet(EXPLORER_SHEETS)
 
 

@@ -40,8 +40,6 @@ from gpuplace.why.messages import error_of
 from gpuplace.why.place import place_again
 from gpuplace.why.placement import Placement
 
-__all__ = ["WhatIf"]
-
 _PARTS = frozenset({"tags", "signature", "function", "functions", "calls"})
 """Settings that say what of the graph is placed, one following from the other."""
 

@@ -158,7 +158,7 @@ def _unparsed(log: LoggedPlacement) -> pd.DataFrame:
 
 def _notes(log: LoggedPlacement) -> pd.DataFrame:
     line, kind, text = _columns(log.notes, 3)
-    return pd.DataFrame(
+    return Table(
         {
             "line": pd.array(line, dtype="int64"),
             "kind": category(kind),

@@ -31,11 +31,6 @@ from gpuplace.ops.support import (
 )
 from gpuplace.typing import TensorLike
 
-__all__ = [
-    "realdiv", "truncatediv", "div_no_nan", "floor_div", "floordiv", "floormod", "mod", "truncatemod", "divide",
-    "truediv", "div",
-]  # fmt: skip
-
 Gradients = tuple[Tensor | None, Tensor | None]
 
 

@@ -18,16 +18,6 @@ from gpuplace.numerics.pieces import over, scratch
 from gpuplace.ops.nn.conv_arithmetic import wide
 from gpuplace.ops.nn.windows import Window, padded
 
-__all__ = [
-    "at_largest",
-    "depthwise_largest",
-    "largest",
-    "largest_gradient",
-    "largest_of",
-    "means",
-    "means_gradient",
-]
-
 _BOOL = np.dtype(bool)
 
 

@@ -23,8 +23,6 @@ from gpuplace.ops.support import new
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import DTypeLike, TensorLike
 
-__all__ = ["decode_base64", "decode_raw", "encode_base64", "regex_full_match", "regex_replace"]
-
 
 def regex_replace(
     input: TensorLike,

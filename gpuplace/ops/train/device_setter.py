@@ -19,8 +19,6 @@ from gpuplace.device.spec import DeviceSpec
 from gpuplace.graph.op_sets import PARAMETER_SERVER_OPS
 from gpuplace.graph.operation import Operation
 
-__all__ = ["STANDARD_PS_OPS", "ClusterSpec", "replica_device_setter"]
-
 STANDARD_PS_OPS = PARAMETER_SERVER_OPS
 """The op types that belong on a parameter server."""
 

@@ -16,7 +16,8 @@ from gpuplace.dtypes import DType
 from gpuplace.errors import InvalidArgumentError, NotFoundError
 from gpuplace.graph.attr_value import FunctionRef
 from gpuplace.graph.long_list import MAX_LENGTH
-from gpuplace.graph.op_def import ArgDef, OpDef
+from gpuplace.graph.op_def import OpDef
+from gpuplace.graph.op_notation import ArgDef
 from gpuplace.graph.op_sets import CALL_OPS
 from gpuplace.kernels.registry import Catalogue
 from gpuplace.placer.node_facts import declared_types

@@ -13,8 +13,6 @@ from gpuplace.ops.nn.fused_conv import FOLLOWERS
 from gpuplace.ops.nn.windows import is_only_spatial
 from gpuplace.plan.schedule.partition import Schedule, Slot, Step
 
-__all__ = ["convolution_chains"]
-
 
 def convolution_chains(
     schedule: Schedule,

@@ -27,16 +27,6 @@ from gpuplace.graph.op_sets import ENTERS, EXITS, NEXT_ITERATIONS, SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.ready_order import ready_order
 
-__all__ = [
-    "DECIDING",
-    "GOING_ON",
-    "LEAVING",
-    "Frame",
-    "Frames",
-    "find_frames",
-    "cycle_error",
-]
-
 DECIDING, LEAVING, GOING_ON = 0, 1, 2
 """Parts of a loop: what is done in every iteration, what only in the last, and what in all but the last."""
 

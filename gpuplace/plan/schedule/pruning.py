@@ -21,10 +21,7 @@ def arg_name(tensor: Tensor, position: int) -> str:
 
 
 def pruned_operations(
-    fetches: Iterable[Tensor],
-    targets: Iterable[Operation],
-    feeds: Collection[Tensor],
-    done: Collection[Operation] = (),
+    fetches: Iterable[Tensor], targets: Iterable[Operation], feeds: Collection[Tensor]
 ) -> list[Operation]:
     """What has to run for the fetches and targets, in an order that respects all edges; the graph's own if that does.
 
@@ -32,12 +29,11 @@ def pruned_operations(
         fetches: what is fetched.
         targets: what has to run.
         feeds: what is fed.
-        done: what has run already, in an earlier part of the step.
 
     Raises:
         InvalidArgumentError: the operations form a cycle, or a loop is not sound.
     """
-    return pruned_with_loops(fetches, targets, feeds, done)[0]
+    return pruned_with_loops(fetches, targets, feeds)[0]
 
 
 def pruned_with_loops(

@@ -12,6 +12,7 @@ from gpuplace.jupyter.frames.placement_frames import (
     placement_frame,
     scopes_frame,
 )
+from gpuplace.jupyter.frames.table import Table
 from gpuplace.tables.placement_view import PlacementView
 from tests.jupyter.programs import layered, towers
 from tests.logs.log_samples import SAMPLES
@@ -220,3 +221,54 @@ def test_frames_of_an_empty_log(table):
     assert [empty[name].dtype for name in shared if empty[name].dtype != "category"] == [
         full[name].dtype for name in shared if full[name].dtype != "category"
     ]
+
+
+def test_columns_and_rows_show_nothing_where_nothing_was_asked_for():
+    """Parts of tables are shown as tables are; what is missing stays missing."""
+    free = tf.constant(1.0, name="free")
+    with tf.device("/cpu:0"):
+        tf.identity(free, name="bound")
+    frame = tf.place(tf.get_default_graph(), machine="1x Tesla K40c").frame()
+    assert frame["requested"].isna().tolist() == [True, False]
+    row = frame.loc["free"]
+    for value in (
+        frame["requested"],
+        row,
+        frame["requested"].head(1),
+        frame[["met", "scope"]],
+        frame.T["free"],
+    ):
+        assert value.isna().to_numpy().any()
+        for text in (repr(value), str(value), value.to_string()):
+            assert "NaN" not in text and "<NA>" not in text
+    assert "NaN" not in frame.to_html() and "<NA>" not in frame.to_html()
+    assert repr(frame["requested"]).splitlines()[1:] == [
+        "free                  ",
+        "bound    /device:CPU:0",
+        "Name: requested, dtype: category",
+    ]
+    assert repr(row).endswith("Name: free, dtype: object")
+    counts = frame["requested"].value_counts(dropna=False)
+    assert counts.sum() == 2 and "NaN" not in repr(counts)
+    assert type(frame["requested"].to_frame()) is type(frame)
+
+
+def test_no_table_shows_what_a_terminal_obeys():
+    """Texts of logs and of files are anything: tables write it out, and keep it."""
+    log = tf.parse_log("a: (Const): /job:localhost/replica:0/task:0/device:CPU:0\n?? \u202e ->\n")
+    obeyed = "b\x1b[2J\u202e"
+    for frame in (log.frame("unparsed"), Table({"text": pd.array(["a"], dtype="string"), "line": [1]})):
+        frame = frame.copy()
+        frame.loc[len(frame) - 1, "text"] = obeyed
+        last = len(frame) - 1
+        texts = [
+            repr(frame),
+            frame.to_string(),
+            frame._repr_html_(),
+            repr(frame["text"]),
+            repr(frame.loc[last]),
+        ]
+        labelled = frame.set_index("text")
+        for text in (*texts, repr(labelled), repr(labelled["line"]), repr(labelled.T)):
+            assert "\x1b" not in text and "\u202e" not in text and "\\x1b[2J\\u202e" in text
+        assert frame["text"].loc[last] == labelled.index[last] == obeyed

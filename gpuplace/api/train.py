@@ -4,6 +4,8 @@ Source: tensorflow/_api/v1/train, release 1.15 (names).
 """
 
 from gpuplace.api.graph_io import write_graph
+from gpuplace.ops.input.coordinator import Coordinator, LooperThread
+from gpuplace.ops.input.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from gpuplace.ops.train.adagrad import AdagradOptimizer
 from gpuplace.ops.train.adam import AdamOptimizer
 from gpuplace.ops.train.device_setter import ClusterSpec, replica_device_setter
@@ -31,11 +33,15 @@ __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
     "ClusterSpec",
+    "Coordinator",
     "ExponentialMovingAverage",
     "GradientDescentOptimizer",
+    "LooperThread",
     "MomentumOptimizer",
     "Optimizer",
+    "QueueRunner",
     "RMSPropOptimizer",
+    "add_queue_runner",
     "assert_global_step",
     "cosine_decay",
     "create_global_step",
@@ -47,5 +53,6 @@ __all__ = [
     "natural_exp_decay",
     "polynomial_decay",
     "replica_device_setter",
+    "start_queue_runners",
     "write_graph",
 ]

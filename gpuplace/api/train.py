@@ -4,7 +4,24 @@ Source: tensorflow/_api/v1/train, release 1.15 (names).
 """
 
 from gpuplace.api.graph_io import write_graph
+from gpuplace.ops.input.batching import (
+    batch,
+    batch_join,
+    maybe_batch,
+    maybe_batch_join,
+    maybe_shuffle_batch,
+    maybe_shuffle_batch_join,
+    shuffle_batch,
+    shuffle_batch_join,
+)
 from gpuplace.ops.input.coordinator import Coordinator, LooperThread
+from gpuplace.ops.input.producers import (
+    input_producer,
+    limit_epochs,
+    range_input_producer,
+    slice_input_producer,
+    string_input_producer,
+)
 from gpuplace.ops.input.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from gpuplace.ops.train.adagrad import AdagradOptimizer
 from gpuplace.ops.train.adam import AdamOptimizer
@@ -43,16 +60,29 @@ __all__ = [
     "RMSPropOptimizer",
     "add_queue_runner",
     "assert_global_step",
+    "batch",
+    "batch_join",
     "cosine_decay",
     "create_global_step",
     "exponential_decay",
     "get_global_step",
     "get_or_create_global_step",
     "global_step",
+    "input_producer",
     "inverse_time_decay",
+    "limit_epochs",
+    "maybe_batch",
+    "maybe_batch_join",
+    "maybe_shuffle_batch",
+    "maybe_shuffle_batch_join",
     "natural_exp_decay",
     "polynomial_decay",
+    "range_input_producer",
     "replica_device_setter",
+    "shuffle_batch",
+    "shuffle_batch_join",
+    "slice_input_producer",
     "start_queue_runners",
+    "string_input_producer",
     "write_graph",
 ]

@@ -51,6 +51,7 @@ from gpuplace.api import (
     math,
     nn,
     random,
+    sparse,
     strings,
     summary,
     test,
@@ -118,6 +119,8 @@ from gpuplace.ops.math.segments import *
 from gpuplace.ops.math.special import *
 from gpuplace.ops.math.unary import *
 from gpuplace.ops.random.random_ops import *
+from gpuplace.ops.sparse.sparse_ops import *
+from gpuplace.ops.sparse.sparse_tensor import *
 from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
 from gpuplace.ops.text.strings import *
 from gpuplace.ops.variables.init_ops import *
@@ -156,9 +159,8 @@ __all__ = [
     "quint16", "quint8", "resource", "string", "TensorShape", "uint16", "uint32", "uint64", "uint8",
     "variant",
     # Namespaces
-    "app", "bitwise", "compat", "dtypes", "errors", "flags", "initializers", "layers", "linalg",
-    "logging", "losses", "manip", "math", "nn", "random", "strings", "summary", "test", "train",
-    "version",
+    "app", "bitwise", "compat", "dtypes", "errors", "flags", "initializers", "layers", "linalg", "logging",
+    "losses", "manip", "math", "nn", "random", "sparse", "strings", "summary", "test", "train", "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
     # Ops: array
@@ -231,6 +233,14 @@ __all__ = [
     "variable_op_scope", "variable_scope", "VariableAggregation", "variables_initializer",
     "VariableScope", "VariableSynchronization", "variance_scaling_initializer", "VarianceScaling",
     "Zeros", "zeros_initializer",
+    # Ops: sparse
+    "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_maximum", "sparse_merge",
+    "sparse_minimum", "sparse_placeholder", "sparse_reduce_max", "sparse_reduce_max_sparse",
+    "sparse_reduce_sum", "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape",
+    "sparse_reshape", "sparse_retain", "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum",
+    "sparse_slice", "sparse_softmax", "sparse_split", "sparse_tensor_dense_matmul",
+    "sparse_tensor_to_dense", "sparse_to_dense", "sparse_to_indicator", "sparse_transpose", "SparseTensor",
+    "SparseTensorValue",
 ]
 # fmt: on
 

@@ -83,7 +83,7 @@ SPACES = (
         "math",
         "nn",
     ),
-    *("random", "strings", "summary", "test", "train"),
+    *("random", "sparse", "strings", "summary", "test", "train"),
 )
 """Namespaces that answer so; ``app`` and ``flags`` are absl's."""
 

@@ -54,6 +54,10 @@ import gpuplace.ops.nn.misc
 import gpuplace.ops.nn.norm
 import gpuplace.ops.nn.pool
 import gpuplace.ops.random.random_ops
+import gpuplace.ops.sparse.embedding
+import gpuplace.ops.sparse.sparse_kernels
+import gpuplace.ops.sparse.sparse_ops
+import gpuplace.ops.sparse.sparse_tensor
 import gpuplace.ops.text.regex_and_encoding
 import gpuplace.ops.text.strings
 import gpuplace.ops.train.training_ops

@@ -44,12 +44,16 @@ from gpuplace import dtypes, errors
 from gpuplace.api import (
     bitwise,
     compat,
+    gfile,
     initializers,
+    io,
     linalg,
     logging,
     manip,
     math,
     nn,
+    python_io,
+    queue,
     random,
     sparse,
     strings,
@@ -104,7 +108,9 @@ from gpuplace.ops.flow.tensor_arrays import *
 from gpuplace.ops.flow.while_loops import *
 from gpuplace.ops.gradients.gradients import *
 from gpuplace.ops.gradients.indexed_slices import *
+from gpuplace.ops.input.file_ops import matching_files, read_file, write_file
 from gpuplace.ops.input.queues import *
+from gpuplace.ops.input.readers import *
 from gpuplace.ops.math.cast import *
 from gpuplace.ops.math.check_ops import *
 from gpuplace.ops.math.clip_ops import *
@@ -159,8 +165,9 @@ __all__ = [
     "quint16", "quint8", "resource", "string", "TensorShape", "uint16", "uint32", "uint64", "uint8",
     "variant",
     # Namespaces
-    "app", "bitwise", "compat", "dtypes", "errors", "flags", "initializers", "layers", "linalg", "logging",
-    "losses", "manip", "math", "nn", "random", "sparse", "strings", "summary", "test", "train", "version",
+    "app", "bitwise", "compat", "dtypes", "errors", "flags", "gfile", "initializers", "io", "layers", "linalg",
+    "logging", "losses", "manip", "math", "nn", "python_io", "queue", "random", "sparse",
+    "strings", "summary", "test", "train", "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
     # Ops: array
@@ -183,6 +190,8 @@ __all__ = [
     "UnconnectedGradients", "unsorted_segment_sum",
     # Ops: input
     "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue",
+    "FixedLengthRecordReader", "IdentityReader", "matching_files", "ReaderBase", "read_file", "TextLineReader",
+    "TFRecordReader", "WholeFileReader", "write_file",
     # Ops: math
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle", "approximate_equal",
     "asin", "asinh", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",

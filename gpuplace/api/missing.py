@@ -49,9 +49,7 @@ ADVICE: Mapping[str, str] = {
     "function": "gpuplace builds graphs without it: call the function in tf.Graph().as_default(), or write "
     "f.get_concrete_function(...).graph.as_graph_def() to a file with TensorFlow and explore that: "
     "gpuplace.explore('graph.pb')",
-    "gfile": "use Python's open, pathlib and glob",
     "image": _FEED + _WRITE,
-    "io": "use Python's open and numpy; a graph is written with tf.train.write_graph",
     "keras": _SAVE.format(how="model.export('saved_model_dir')"),
     "lite": _WRITE,
     "nn.dynamic_rnn": "write the loop with tf.while_loop, or " + _WRITE,
@@ -74,7 +72,9 @@ SPACES = (
         "bitwise",
         "compat",
         "errors",
+        "gfile",
         "initializers",
+        "io",
         "layers",
         "linalg",
         "logging",
@@ -83,7 +83,7 @@ SPACES = (
         "math",
         "nn",
     ),
-    *("random", "sparse", "strings", "summary", "test", "train"),
+    *("python_io", "queue", "random", "sparse", "strings", "summary", "test", "train"),
 )
 """Namespaces that answer so; ``app`` and ``flags`` are absl's."""
 

@@ -15,6 +15,7 @@ from gpuplace.ops.input.batching import (
     shuffle_batch_join,
 )
 from gpuplace.ops.input.coordinator import Coordinator, LooperThread
+from gpuplace.ops.input.file_ops import match_filenames_once
 from gpuplace.ops.input.producers import (
     input_producer,
     limit_epochs,
@@ -71,6 +72,7 @@ __all__ = [
     "input_producer",
     "inverse_time_decay",
     "limit_epochs",
+    "match_filenames_once",
     "maybe_batch",
     "maybe_batch_join",
     "maybe_shuffle_batch",

@@ -25,10 +25,12 @@ import gpuplace.ops.gradients.indexed_slices
 import gpuplace.ops.gradients.registry
 import gpuplace.ops.input.batching
 import gpuplace.ops.input.coordinator
+import gpuplace.ops.input.file_ops
 import gpuplace.ops.input.producers
 import gpuplace.ops.input.queue_kernels
 import gpuplace.ops.input.queue_runner
 import gpuplace.ops.input.queues
+import gpuplace.ops.input.readers
 import gpuplace.ops.layers
 import gpuplace.ops.losses
 import gpuplace.ops.math.cast

@@ -23,6 +23,7 @@ LAYERS: dict[str, set[str]] = {
     "errors": {"display", "release", "typing"},
     "shapes": {"display", "errors", "release", "typing"},
     "dtypes": {"display", "errors", "release", "shapes", "typing"},
+    "files": {"callers", "errors", "writing"},
 }
 BOTTOM = set(LAYERS)
 LAYERS |= {
@@ -81,6 +82,7 @@ UPWARDS: dict[str, set[str]] = {
 OWNERS: dict[str, set[str]] = {
     "numpy": {
         "gpuplace.dtypes",
+        "gpuplace.files",
         "gpuplace.graph",
         "gpuplace.kernels",
         "gpuplace.ops",

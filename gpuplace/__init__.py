@@ -44,6 +44,7 @@ from gpuplace import dtypes, errors
 from gpuplace.api import (
     bitwise,
     compat,
+    contrib,
     gfile,
     initializers,
     io,
@@ -165,8 +166,8 @@ __all__ = [
     "quint16", "quint8", "resource", "string", "TensorShape", "uint16", "uint32", "uint64", "uint8",
     "variant",
     # Namespaces
-    "app", "bitwise", "compat", "dtypes", "errors", "flags", "gfile", "initializers", "io", "layers", "linalg",
-    "logging", "losses", "manip", "math", "nn", "python_io", "queue", "random", "sparse",
+    "app", "bitwise", "compat", "contrib", "dtypes", "errors", "flags", "gfile", "initializers", "io", "layers",
+    "linalg", "logging", "losses", "manip", "math", "nn", "python_io", "queue", "random", "sparse",
     "strings", "summary", "test", "train", "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",

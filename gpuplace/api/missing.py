@@ -44,7 +44,8 @@ ADVICE: Mapping[str, str] = {
     "estimator": _SAVE.format(how="estimator.export_saved_model('exports', input_fn)").replace(
         "saved_model_dir", "exports/<timestamp>"
     ),
-    "examples": "the tutorials' data sets are not part of gpuplace: load the arrays yourself, with np.load for example",
+    "examples": "of TensorFlow's examples there is tensorflow.examples.tutorials.mnist.input_data; load other arrays "
+    "yourself, with np.load for example",
     "feature_column": _WRITE,
     "function": "gpuplace builds graphs without it: call the function in tf.Graph().as_default(), or write "
     "f.get_concrete_function(...).graph.as_graph_def() to a file with TensorFlow and explore that: "
@@ -71,6 +72,7 @@ SPACES = (
     *(
         "bitwise",
         "compat",
+        "contrib",
         "errors",
         "gfile",
         "initializers",

@@ -36,6 +36,7 @@ LAYERS |= {
     "graphdef": BOTTOM | {"device", "graph", "kernels", "placer"},
     "why": BOTTOM | {"device", "graph", "kernels", "placer", "graphdef"},
 }
+LAYERS["data_sets"] = BOTTOM | {"graph", "ops"}
 RUN = set(LAYERS)
 LAYERS |= {"memory": RUN, "backends": RUN | {"memory"}}
 LAYERS["plan"] = RUN | {"memory", "backends"}
@@ -83,6 +84,7 @@ OWNERS: dict[str, set[str]] = {
     "numpy": {
         "gpuplace.dtypes",
         "gpuplace.files",
+        "gpuplace.data_sets",
         "gpuplace.graph",
         "gpuplace.kernels",
         "gpuplace.ops",

@@ -109,7 +109,9 @@ from gpuplace.ops.flow.tensor_arrays import *
 from gpuplace.ops.flow.while_loops import *
 from gpuplace.ops.gradients.gradients import *
 from gpuplace.ops.gradients.indexed_slices import *
+from gpuplace.ops.input.csv import *
 from gpuplace.ops.input.file_ops import matching_files, read_file, write_file
+from gpuplace.ops.input.parsing import *
 from gpuplace.ops.input.queues import *
 from gpuplace.ops.input.readers import *
 from gpuplace.ops.math.cast import *
@@ -129,6 +131,7 @@ from gpuplace.ops.random.random_ops import *
 from gpuplace.ops.sparse.sparse_ops import *
 from gpuplace.ops.sparse.sparse_tensor import *
 from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
+from gpuplace.ops.text.splitting import *
 from gpuplace.ops.text.strings import *
 from gpuplace.ops.variables.init_ops import *
 from gpuplace.ops.variables.initialization import *
@@ -193,6 +196,9 @@ __all__ = [
     "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue",
     "FixedLengthRecordReader", "IdentityReader", "matching_files", "ReaderBase", "read_file", "TextLineReader",
     "TFRecordReader", "WholeFileReader", "write_file",
+    "decode_csv", "decode_json_example", "FixedLenFeature", "FixedLenSequenceFeature", "parse_example",
+    "parse_single_example", "parse_single_sequence_example", "parse_tensor", "serialize_tensor",
+    "SparseFeature", "VarLenFeature",
     # Ops: math
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle", "approximate_equal",
     "asin", "asinh", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",
@@ -223,6 +229,7 @@ __all__ = [
     "random_uniform", "set_random_seed", "truncated_normal",
     # Ops: text
     "as_string", "decode_base64", "decode_raw", "encode_base64", "reduce_join", "regex_replace",
+    "string_split", "string_to_hash_bucket", "string_to_hash_bucket_fast", "string_to_hash_bucket_strong",
     "string_join", "string_length", "string_lower", "string_strip", "string_to_number", "string_upper",
     "substr",
     # Ops: variables

@@ -3,6 +3,8 @@
 Source: tensorflow/_api/v1/train, release 1.15 (names).
 """
 
+from typing import TYPE_CHECKING, Any
+
 from gpuplace.api.graph_io import write_graph
 from gpuplace.ops.input.batching import (
     batch,
@@ -50,15 +52,24 @@ from gpuplace.ops.train.rmsprop import RMSPropOptimizer
 __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
+    "BytesList",
     "ClusterSpec",
     "Coordinator",
+    "Example",
     "ExponentialMovingAverage",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
+    "FloatList",
     "GradientDescentOptimizer",
+    "Int64List",
     "LooperThread",
     "MomentumOptimizer",
     "Optimizer",
     "QueueRunner",
     "RMSPropOptimizer",
+    "SequenceExample",
     "add_queue_runner",
     "assert_global_step",
     "batch",
@@ -88,3 +99,26 @@ __all__ = [
     "string_input_producer",
     "write_graph",
 ]
+
+if TYPE_CHECKING:
+    from gpuplace.graphdef.own_messages import (
+        BytesList,
+        Example,
+        Feature,
+        FeatureList,
+        FeatureLists,
+        Features,
+        FloatList,
+        Int64List,
+        QueueRunnerDef,
+        SequenceExample,
+    )
+else:
+
+    def __getattr__(name: str) -> Any:
+        """A message class, which loads protobuf when it is first asked for."""
+        from gpuplace.graphdef import own_messages
+
+        if name in own_messages.__all__:
+            return getattr(own_messages, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

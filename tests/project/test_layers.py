@@ -59,6 +59,11 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.graph.graph": {"gpuplace.graphdef.export"},
     "gpuplace.graph.operation": {"gpuplace.graphdef.export"},
     "gpuplace.ops.input.queue_runner": {"gpuplace.graphdef.messages"},
+    "gpuplace.ops.input.parsing_kernels": {
+        "gpuplace.graphdef.messages",
+        "gpuplace.graphdef.own_messages",
+        "gpuplace.graphdef.tensor_proto",
+    },
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",
         "gpuplace.jupyter.pictures",

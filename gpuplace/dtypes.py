@@ -628,6 +628,8 @@ def _string_array(value: Any) -> np.ndarray[Any, Any]:
         if not isinstance(value, np.ndarray):
             shape = tuple(_outer_shape(value))
             flat = list(leaves(value))
+            if not flat:
+                shape = np.shape(value)
             if len(flat) != int(np.prod(shape)):
                 raise ValueError
         else:

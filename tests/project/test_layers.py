@@ -23,6 +23,7 @@ LAYERS: dict[str, set[str]] = {
     "errors": {"display", "release", "typing"},
     "shapes": {"display", "errors", "release", "typing"},
     "dtypes": {"display", "errors", "release", "shapes", "typing"},
+    "files": {"callers", "errors", "writing"},
 }
 BOTTOM = set(LAYERS)
 LAYERS |= {
@@ -35,6 +36,7 @@ LAYERS |= {
     "graphdef": BOTTOM | {"device", "graph", "kernels", "placer"},
     "why": BOTTOM | {"device", "graph", "kernels", "placer", "graphdef"},
 }
+LAYERS["data_sets"] = BOTTOM | {"graph", "ops"}
 RUN = set(LAYERS)
 LAYERS |= {"memory": RUN, "backends": RUN | {"memory"}}
 LAYERS["plan"] = RUN | {"memory", "backends"}
@@ -56,6 +58,12 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.device.machine": {"gpuplace.jupyter.frames.machine_frames"},
     "gpuplace.graph.graph": {"gpuplace.graphdef.export"},
     "gpuplace.graph.operation": {"gpuplace.graphdef.export"},
+    "gpuplace.ops.input.queue_runner": {"gpuplace.graphdef.messages"},
+    "gpuplace.ops.input.parsing_kernels": {
+        "gpuplace.graphdef.messages",
+        "gpuplace.graphdef.own_messages",
+        "gpuplace.graphdef.tensor_proto",
+    },
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",
         "gpuplace.jupyter.pictures",
@@ -80,6 +88,8 @@ UPWARDS: dict[str, set[str]] = {
 OWNERS: dict[str, set[str]] = {
     "numpy": {
         "gpuplace.dtypes",
+        "gpuplace.files",
+        "gpuplace.data_sets",
         "gpuplace.graph",
         "gpuplace.kernels",
         "gpuplace.ops",

@@ -3,6 +3,8 @@
 Source: tensorflow/_api/v1/train, release 1.15 (names).
 """
 
+from typing import TYPE_CHECKING, Any
+
 from gpuplace.api.graph_io import write_graph
 from gpuplace.ops.train.adagrad import AdagradOptimizer
 from gpuplace.ops.train.adam import AdamOptimizer
@@ -47,5 +49,17 @@ __all__ = [
     "natural_exp_decay",
     "polynomial_decay",
     "replica_device_setter",
+    "summary_iterator",
     "write_graph",
 ]
+
+if TYPE_CHECKING:
+    from gpuplace.graphdef.event_reader import summary_iterator
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name == "summary_iterator":
+            from gpuplace.graphdef.event_reader import summary_iterator
+
+            return summary_iterator
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -22,7 +22,7 @@ from tensorboard.compat.proto.config_pb2 import (
     RunMetadata,
     RunOptions,
 )
-from tensorboard.compat.proto.event_pb2 import Event, TaggedRunMetadata
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog, TaggedRunMetadata
 from tensorboard.compat.proto.function_pb2 import FunctionDef, FunctionDefLibrary
 from tensorboard.compat.proto.graph_pb2 import GraphDef
 from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
@@ -30,7 +30,7 @@ from tensorboard.compat.proto.node_def_pb2 import NodeDef
 from tensorboard.compat.proto.op_def_pb2 import OpDef as OpDefProto
 from tensorboard.compat.proto.rewriter_config_pb2 import RewriterConfig
 from tensorboard.compat.proto.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
-from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary
+from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, SummaryDescription, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 from tensorboard.compat.proto.variable_pb2 import SaveSliceInfoDef, VariableDef
@@ -65,13 +65,18 @@ __all__ = [
     "RunOptions",
     "SaveSliceInfoDef",
     "SavedModel",
+    "SessionLog",
     "StepStats",
     "Summary",
+    "SummaryDescription",
+    "SummaryMetadata",
     "TaggedRunMetadata",
     "TensorProto",
     "TensorShapeProto",
     "VariableDef",
     "VersionDef",
+    "plugin_metadata",
+    "summary_metadata",
     "text_format",
 ]
 
@@ -99,6 +104,35 @@ def _saved_model_class() -> type[Message]:
     pool = descriptor_pool.Default()
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("gpuplace.SavedModel"))
+
+
+def summary_metadata(given: Message | None, description: str | None, display_name: str | None) -> bytes:
+    """The bytes of a ``SummaryMetadata``.
+
+    Args:
+        given: what it is a copy of; None: an empty one.
+        description: its ``summary_description``; None: as it is.
+        display_name: its ``display_name``; None: as it is.
+    """
+    metadata = SummaryMetadata()
+    if given is not None:
+        metadata.CopyFrom(given)
+    if description is not None:
+        metadata.summary_description = description
+    if display_name is not None:
+        metadata.display_name = display_name
+    written: bytes = metadata.SerializeToString()
+    return written
+
+
+def plugin_metadata(plugin_name: str) -> Message:
+    """The ``SummaryMetadata`` of what a plugin of TensorBoard shows.
+
+    Args:
+        plugin_name: such as ``text``.
+    """
+    plugin = SummaryMetadata.PluginData(plugin_name=plugin_name)
+    return SummaryMetadata(plugin_data=plugin)
 
 
 SavedModel = _saved_model_class()

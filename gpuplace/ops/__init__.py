@@ -47,7 +47,9 @@ import gpuplace.ops.nn.entropy
 import gpuplace.ops.nn.misc
 import gpuplace.ops.nn.norm
 import gpuplace.ops.nn.pool
+import gpuplace.ops.nn.sparsity
 import gpuplace.ops.random.random_ops
+import gpuplace.ops.summaries
 import gpuplace.ops.text.regex_and_encoding
 import gpuplace.ops.text.strings
 import gpuplace.ops.train.training_ops

@@ -56,6 +56,7 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.device.machine": {"gpuplace.jupyter.frames.machine_frames"},
     "gpuplace.graph.graph": {"gpuplace.graphdef.export"},
     "gpuplace.graph.operation": {"gpuplace.graphdef.export"},
+    "gpuplace.ops.summaries": {"gpuplace.graphdef.messages", "gpuplace.graphdef.summary_messages"},
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",
         "gpuplace.jupyter.pictures",
@@ -114,6 +115,7 @@ OWNERS: dict[str, set[str]] = {
     "threadpoolctl": {"gpuplace.numerics.blas_threads"},
     "IPython": {"gpuplace.jupyter"},
     "absl": {"gpuplace.api"},
+    "PIL": {"gpuplace.numerics.summary_media"},
     "regex": {"gpuplace.ops.text", "gpuplace.tables.text"},
 }
 

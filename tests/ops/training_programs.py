@@ -55,3 +55,22 @@ def summaries_of_a_net(tf):
         tf.summary.histogram(variable.op.name, variable)
     optimizer.apply_gradients(gradients, tf.train.get_or_create_global_step())
     tf.summary.merge_all()
+
+
+@program
+def moving_averages(tf):
+    step = tf.train.get_or_create_global_step()
+    w = tf.get_variable("w", [3], initializer=tf.ones_initializer())
+    r = tf.get_variable("r", [2], use_resource=True)
+    loss = tf.reduce_sum(w * 2.0, name="loss")
+    with tf.name_scope("scope"):
+        halves = tf.identity(tf.ones([2], tf.float16), name="halves")
+    averages = tf.train.ExponentialMovingAverage(0.9, step)
+    averages.apply([w, r])
+    averages.apply([w])
+    of_losses = tf.train.ExponentialMovingAverage(0.5, name="avg")
+    with tf.control_dependencies([of_losses.apply([loss, halves] + tf.trainable_variables())]):
+        tf.identity(of_losses.average(loss))
+    unbiased = tf.train.ExponentialMovingAverage(0.75, zero_debias=True)
+    unbiased.apply([loss, halves, w])
+    tf.global_variables_initializer()

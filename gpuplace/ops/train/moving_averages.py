@@ -17,8 +17,8 @@ from gpuplace.ops.flow import control
 from gpuplace.ops.math import cast, elementwise
 from gpuplace.ops.train.slots import create_slot, create_zeros_slot
 from gpuplace.ops.variables import state
-from gpuplace.ops.variables.initialization import moving_average_variables, trainable_variables
 from gpuplace.ops.variables.init_ops import Zeros
+from gpuplace.ops.variables.initialization import moving_average_variables, trainable_variables
 from gpuplace.ops.variables.variable_scope import get_variable, variable_scope
 from gpuplace.ops.variables.variables import Variable
 from gpuplace.typing import TensorLike

@@ -103,6 +103,7 @@ from gpuplace.ops.flow.tensor_arrays import *
 from gpuplace.ops.flow.while_loops import *
 from gpuplace.ops.gradients.gradients import *
 from gpuplace.ops.gradients.indexed_slices import *
+from gpuplace.ops.input.queues import *
 from gpuplace.ops.math.cast import *
 from gpuplace.ops.math.check_ops import *
 from gpuplace.ops.math.clip_ops import *
@@ -179,6 +180,8 @@ __all__ = [
     # Ops: gradients
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "gradients", "IndexedSlices",
     "UnconnectedGradients", "unsorted_segment_sum",
+    # Ops: input
+    "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue",
     # Ops: math
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle", "approximate_equal",
     "asin", "asinh", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",

@@ -6,6 +6,8 @@ Source: tensorflow/_api/v1/train, release 1.15 (names).
 from typing import TYPE_CHECKING, Any
 
 from gpuplace.api.graph_io import write_graph
+from gpuplace.ops.input.coordinator import Coordinator, LooperThread
+from gpuplace.ops.input.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from gpuplace.ops.train.adagrad import AdagradOptimizer
 from gpuplace.ops.train.adam import AdamOptimizer
 from gpuplace.ops.train.device_setter import ClusterSpec, replica_device_setter
@@ -33,11 +35,15 @@ __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
     "ClusterSpec",
+    "Coordinator",
     "ExponentialMovingAverage",
     "GradientDescentOptimizer",
+    "LooperThread",
     "MomentumOptimizer",
     "Optimizer",
+    "QueueRunner",
     "RMSPropOptimizer",
+    "add_queue_runner",
     "assert_global_step",
     "cosine_decay",
     "create_global_step",
@@ -50,6 +56,7 @@ __all__ = [
     "polynomial_decay",
     "replica_device_setter",
     "summary_iterator",
+    "start_queue_runners",
     "write_graph",
 ]
 

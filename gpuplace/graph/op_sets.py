@@ -88,3 +88,8 @@ RECEIVES = frozenset({"_Recv", "_HostRecv"})
 
 TRANSFERS = SENDS | RECEIVES
 """Both ends of a copy."""
+
+# Input
+
+QUEUE_MAKERS = frozenset({"FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2"})
+"""Ops that give out the handle of a queue."""

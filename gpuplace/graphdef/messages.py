@@ -9,7 +9,7 @@ protobuf.
 True
 """
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
+from google.protobuf import text_format
 from google.protobuf.message import DecodeError, EncodeError, Message
 from tensorboard.compat.proto.attr_value_pb2 import AttrValue, NameAttrList
 from tensorboard.compat.proto.cluster_pb2 import ClusterDef
@@ -37,9 +37,23 @@ from tensorboard.compat.proto.variable_pb2 import SaveSliceInfoDef, VariableDef
 from tensorboard.compat.proto.versions_pb2 import VersionDef
 
 from gpuplace.display import notebook_view
+from gpuplace.graphdef.own_messages import (
+    BytesList,
+    Example,
+    Feature,
+    FeatureList,
+    FeatureLists,
+    Features,
+    FloatList,
+    Int64List,
+    QueueRunnerDef,
+    SavedModel,
+    SequenceExample,
+)
 
 __all__ = [
     "AttrValue",
+    "BytesList",
     "CallableOptions",
     "ClusterDef",
     "ConfigProto",
@@ -47,12 +61,19 @@ __all__ = [
     "DeviceStepStats",
     "EncodeError",
     "Event",
+    "Example",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
+    "FloatList",
     "FunctionDef",
     "FunctionDefLibrary",
     "GPUOptions",
     "GraphDef",
     "GraphOptions",
     "HistogramProto",
+    "Int64List",
     "Message",
     "MetaGraphDef",
     "NameAttrList",
@@ -60,12 +81,14 @@ __all__ = [
     "NodeExecStats",
     "OpDefProto",
     "OptimizerOptions",
+    "QueueRunnerDef",
     "RewriterConfig",
     "RunMetadata",
     "RunOptions",
     "SaveSliceInfoDef",
     "SavedModel",
     "SessionLog",
+    "SequenceExample",
     "StepStats",
     "Summary",
     "SummaryDescription",
@@ -75,65 +98,7 @@ __all__ = [
     "TensorShapeProto",
     "VariableDef",
     "VersionDef",
-    "plugin_metadata",
-    "summary_metadata",
     "text_format",
 ]
 
-
-def _saved_model_class() -> type[Message]:
-    """The ``SavedModel`` message, which TensorBoard's copy leaves out: a schema version and meta graphs."""
-    file = descriptor_pb2.FileDescriptorProto(
-        name="gpuplace/saved_model.proto",
-        package="gpuplace",
-        syntax="proto3",
-        dependency=[MetaGraphDef.DESCRIPTOR.file.name],
-    )
-    message = file.message_type.add(name="SavedModel")
-    field = descriptor_pb2.FieldDescriptorProto
-    message.field.add(
-        name="saved_model_schema_version", number=1, type=field.TYPE_INT64, label=field.LABEL_OPTIONAL
-    )
-    message.field.add(
-        name="meta_graphs",
-        number=2,
-        type=field.TYPE_MESSAGE,
-        label=field.LABEL_REPEATED,
-        type_name=f".{MetaGraphDef.DESCRIPTOR.full_name}",
-    )
-    pool = descriptor_pool.Default()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("gpuplace.SavedModel"))
-
-
-def summary_metadata(given: Message | None, description: str | None, display_name: str | None) -> bytes:
-    """The bytes of a ``SummaryMetadata``.
-
-    Args:
-        given: what it is a copy of; None: an empty one.
-        description: its ``summary_description``; None: as it is.
-        display_name: its ``display_name``; None: as it is.
-    """
-    metadata = SummaryMetadata()
-    if given is not None:
-        metadata.CopyFrom(given)
-    if description is not None:
-        metadata.summary_description = description
-    if display_name is not None:
-        metadata.display_name = display_name
-    written: bytes = metadata.SerializeToString()
-    return written
-
-
-def plugin_metadata(plugin_name: str) -> Message:
-    """The ``SummaryMetadata`` of what a plugin of TensorBoard shows.
-
-    Args:
-        plugin_name: such as ``text``.
-    """
-    plugin = SummaryMetadata.PluginData(plugin_name=plugin_name)
-    return SummaryMetadata(plugin_data=plugin)
-
-
-SavedModel = _saved_model_class()
 RunMetadata._repr_mimebundle_ = notebook_view  # a notebook shows a step as its timeline

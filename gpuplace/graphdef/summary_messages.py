@@ -17,7 +17,7 @@ import numpy as np
 from gpuplace.dtypes import as_dtype
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import TensorValue
-from gpuplace.graphdef.messages import DecodeError, Summary, SummaryMetadata, TensorProto
+from gpuplace.graphdef.messages import DecodeError, Message, Summary, SummaryMetadata, TensorProto
 from gpuplace.graphdef.tensor_proto import encode_tensor
 
 
@@ -87,3 +87,32 @@ def merged_summaries(parts: Iterable[bytes]) -> bytes:
         message.value.extend(found.value)
     written: bytes = message.SerializeToString()
     return written
+
+
+def summary_metadata(given: Message | None, description: str | None, display_name: str | None) -> bytes:
+    """The bytes of a ``SummaryMetadata``.
+
+    Args:
+        given: what it is a copy of; None: an empty one.
+        description: its ``summary_description``; None: as it is.
+        display_name: its ``display_name``; None: as it is.
+    """
+    metadata = SummaryMetadata()
+    if given is not None:
+        metadata.CopyFrom(given)
+    if description is not None:
+        metadata.summary_description = description
+    if display_name is not None:
+        metadata.display_name = display_name
+    written: bytes = metadata.SerializeToString()
+    return written
+
+
+def plugin_metadata(plugin_name: str) -> Message:
+    """The ``SummaryMetadata`` of what a plugin of TensorBoard shows.
+
+    Args:
+        plugin_name: such as ``text``.
+    """
+    plugin = SummaryMetadata.PluginData(plugin_name=plugin_name)
+    return SummaryMetadata(plugin_data=plugin)

@@ -91,6 +91,8 @@ class OpTraits:
     """It takes the handle of a variable and leaves the variable as it is."""
     own_state: bool = False
     """It is stateful, but its state is its own: nothing else sees it."""
+    waits: bool = False
+    """It may wait for what another op does, in this step or another one."""
     flops: Callable[[Any], float] | None = None
     """How many multiplications and additions an operation takes, for known shapes (see ``numerics.flops``)."""
 

@@ -35,6 +35,7 @@ from typing import Any, TypeVar
 
 from gpuplace.dtypes import DType
 from gpuplace.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from gpuplace.kernels.cancellation import Cancellation
 from gpuplace.release import rules
 from gpuplace.shapes import TensorShape
 
@@ -275,6 +276,8 @@ class SessionResources:
         self._lock = threading.RLock()
         self.is_closed = False
         """Whether the session was closed; loops ask in every iteration."""
+        self.cancellation = Cancellation()
+        """Ends what waits when the session is closed."""
 
     def get_or_create(
         self, container: str, name: str, factory: Callable[[], Resource], device: str = ""

@@ -23,6 +23,10 @@ import gpuplace.ops.flow.while_loops
 import gpuplace.ops.gradients.gradients
 import gpuplace.ops.gradients.indexed_slices
 import gpuplace.ops.gradients.registry
+import gpuplace.ops.input.coordinator
+import gpuplace.ops.input.queue_kernels
+import gpuplace.ops.input.queue_runner
+import gpuplace.ops.input.queues
 import gpuplace.ops.layers
 import gpuplace.ops.losses
 import gpuplace.ops.math.cast

@@ -168,7 +168,7 @@ def tensor_summary(
     Returns:
         A string scalar, the bytes of a ``Summary``.
     """
-    metadata: bytes = above("gpuplace.graphdef.messages", "summary_metadata")(
+    metadata: bytes = above("gpuplace.graphdef.summary_messages", "summary_metadata")(
         summary_metadata, summary_description, display_name
     )
     with _summary_scope(name, family, [tensor]) as (tag, scope):
@@ -193,7 +193,7 @@ def text(name: str, tensor: TensorLike, collections: Sequence[str] | None = None
     texts = convert_to_tensor(tensor)
     if texts.dtype.base_dtype.name != "string":
         raise ValueError(f"Expected tensor {texts.name} to have dtype string, got {texts.dtype!r}")
-    metadata = above("gpuplace.graphdef.messages", "plugin_metadata")("text")
+    metadata = above("gpuplace.graphdef.summary_messages", "plugin_metadata")("text")
     return tensor_summary(name, texts, summary_metadata=metadata, collections=collections)
 
 

@@ -38,6 +38,7 @@ from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import Pushed, session_stack
+from gpuplace.kernels.cancellation import limited
 from gpuplace.kernels.registry import session_catalogue
 from gpuplace.kernels.resources import SessionResources
 from gpuplace.memory.bfc_allocator import BFCAllocator
@@ -51,7 +52,13 @@ from gpuplace.plan.step_errors import error_with_lines, with_lines
 from gpuplace.session.feeds import Feed, feedable, flat_feeds
 from gpuplace.session.fetches import FetchStructure
 from gpuplace.session.partial_run import PartialRuns
-from gpuplace.session.run_options import StepOptions, deadline_check, error_with_usage, pools_of_threads
+from gpuplace.session.run_options import (
+    StepOptions,
+    deadline_check,
+    error_with_usage,
+    pools_of_threads,
+    step_limits,
+)
 from gpuplace.session.session_device import SessionDevice
 from gpuplace.session.session_placement import SessionPlacement
 from gpuplace.tracing.run_metadata import CostModels, fill_run_metadata
@@ -72,6 +79,10 @@ __all__ = ["BaseSession"]
 
 _ATOMS = frozenset((Tensor, Operation, str, RefVariable, ResourceVariable))
 """Types of fetches and keys of feeds that runners are remembered for."""
+
+
+_WAIT_ENDED = "operation was cancelled"
+"""In the errors of kernels that waited for something."""
 
 
 class _Runner(NamedTuple):
@@ -268,6 +279,7 @@ class BaseSession:
     def close(self) -> None:
         """Gives up the session's variables and plans; what runs in other threads is cancelled before its next node."""
         self._resources.is_closed = True
+        self._resources.cancellation.cancel()
         with self._lock:
             self._closed = True
             self._runners = {}
@@ -286,9 +298,11 @@ class BaseSession:
         """
         return session_stack.push(self)
 
-    def _check_not_cancelled(self) -> None:
-        """CancelledError instead of the error of a session that was closed while it ran."""
-        if self._closed:
+    def _check_not_cancelled(self, error: OpError) -> None:
+        """CancelledError instead of the error of a session that was closed while it ran, unless a wait ended so."""
+        if self._resources.is_closed and not (
+            isinstance(error, CancelledError) and _WAIT_ENDED in error.message
+        ):
             message = with_lines("Run call was cancelled", self._graph, self._release)
             raise CancelledError.of(message) from None
 
@@ -337,7 +351,7 @@ class BaseSession:
                     return runner.build(runner.run([convert(value, key) for convert, (key, value) in pairs]))
             return self._run(fetches, feed_dict, options, run_metadata)
         except OpError as error:
-            self._check_not_cancelled()
+            self._check_not_cancelled(error)
             hide_own_frames(error)
             raise
 
@@ -395,13 +409,15 @@ class BaseSession:
         plan = self._plan(signature, PlanOptions(is_traced, asked.limit_ms > 0, asked.most_lanes))
         trace = Trace(plan.schedule, self._maker.backends, feeds=values) if is_traced else None
         watchers: list[Callable[..., None]] = []
+        limits = step_limits(asked.limit_ms, self._graph, self._release)
         if asked.limit_ms:
-            watchers.append(deadline_check(asked.limit_ms, plan.schedule, self._graph, self._release))
+            watchers.append(deadline_check(limits, plan.schedule))
         if trace is not None:
             watchers.append(trace.record)
         first = {one.name: one.next_allocation_id() for one in self._devices.allocators.values()}
         try:
-            fetched = plan.run([*watchers, *values])
+            with limited(limits):
+                fetched = plan.run([*watchers, *values])
         except ResourceExhaustedError as error:
             if not asked.lists_tensors:
                 raise

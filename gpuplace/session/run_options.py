@@ -26,6 +26,7 @@ from typing import Any
 
 from gpuplace.errors import DeadlineExceededError, InvalidArgumentError, OpError, ResourceExhaustedError
 from gpuplace.graph.graph import Graph
+from gpuplace.kernels.cancellation import StepLimits
 from gpuplace.memory.allocator_text import readable_bytes
 from gpuplace.plan.schedule.partition import Schedule
 from gpuplace.plan.step_errors import OOM_HINTS, with_lines
@@ -96,19 +97,40 @@ class StepOptions:
         )
 
 
+def step_limits(
+    limit_ms: int, graph: Graph, release: str, clock: Callable[[], float] = time.monotonic
+) -> StepLimits:
+    """The limits of a step that begins now.
+
+    Args:
+        limit_ms: its time; 0 for no limit.
+        graph: what runs.
+        release: whose error texts to use.
+        clock: gives seconds.
+    """
+
+    def late() -> DeadlineExceededError:
+        return DeadlineExceededError.of(
+            with_lines("Timed out waiting for notification", graph, release),
+            facts={"limit": f"{limit_ms} ms"},
+            hint="RunOptions(timeout_in_ms=...), or ConfigProto(operation_timeout_in_ms=...)",
+        )
+
+    return StepLimits(deadline=clock() + limit_ms / 1000, late=late) if limit_ms else StepLimits()
+
+
 def deadline_check(
-    limit_ms: int, schedule: Schedule, graph: Graph, release: str, clock: Callable[[], float] = time.monotonic
+    limits: StepLimits, schedule: Schedule, clock: Callable[[], float] = time.monotonic
 ) -> Callable[[int], None]:
-    """What a step calls before every node, with its position: DeadlineExceededError when the time from now is up."""
-    end = clock() + limit_ms / 1000
+    """What a step calls before every node, with its position: DeadlineExceededError when the time is up."""
+    end, late = limits.deadline, limits.late
+    assert end is not None and late is not None
 
     def check(number: int) -> None:
         if clock() > end:
-            raise DeadlineExceededError.of(
-                with_lines("Timed out waiting for notification", graph, release),
-                facts={"limit": f"{limit_ms} ms", "stopped before": schedule.steps[number].name},
-                hint="RunOptions(timeout_in_ms=...), or ConfigProto(operation_timeout_in_ms=...)",
-            )
+            error = late()
+            error.facts["stopped before"] = schedule.steps[number].name
+            raise error
 
     return check
 

@@ -159,9 +159,7 @@ def _graph_element(named: Any) -> Any:
         return graph.as_graph_element(named)
     element = graph.as_graph_element(f"{named}:0")
     if len(element.op.outputs) > 1:
-        raise ValueError(
-            f"Name {named} is ambiguous, as this `Operation` has multiple outputs (at least 2)."
-        )
+        raise ValueError(f"Name {named} is ambiguous, as this `Operation` has multiple outputs (at least 2).")
     return element
 
 
@@ -316,7 +314,9 @@ class GlobalStepWaiterHook(SessionRunHook):
         while (current := int(run_context.session.run(self._step))) < wanted:
             if current - logged > _STEPS_BETWEEN_LINES:
                 _logger.info(
-                    "Waiting for global step %d before starting training. Current step is %d.", wanted, current
+                    "Waiting for global step %d before starting training. Current step is %d.",
+                    wanted,
+                    current,
                 )
                 logged = current
             time.sleep(_POLL_SECONDS)

@@ -20,8 +20,8 @@ from gpuplace.graphdef.messages import (
     RunMetadata,
     SessionLog,
     Summary,
-    plugin_metadata,
 )
+from gpuplace.graphdef.summary_messages import plugin_metadata
 from gpuplace.session.session import Session
 
 

@@ -40,6 +40,7 @@ LAYERS |= {"memory": RUN, "backends": RUN | {"memory"}}
 LAYERS["plan"] = RUN | {"memory", "backends"}
 LAYERS["tracing"] = LAYERS["plan"] | {"plan"}
 LAYERS["session"] = LAYERS["tracing"] | {"tracing"}
+LAYERS["training"] = LAYERS["session"] | {"session"}
 LAYERS["web"] = set()
 SHOWN = set(LAYERS)
 LAYERS["tables"] = SHOWN
@@ -57,6 +58,7 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.graph.graph": {"gpuplace.graphdef.export"},
     "gpuplace.graph.operation": {"gpuplace.graphdef.export"},
     "gpuplace.ops.summaries": {"gpuplace.graphdef.messages", "gpuplace.graphdef.summary_messages"},
+    "gpuplace.ops.input.queue_runner": {"gpuplace.graphdef.messages"},
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",
         "gpuplace.jupyter.pictures",
@@ -92,6 +94,7 @@ OWNERS: dict[str, set[str]] = {
         "gpuplace.plan",
         "gpuplace.tracing",
         "gpuplace.session",
+        "gpuplace.training",
         "gpuplace.graphdef",
         "gpuplace.logs",
         "gpuplace.tables",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gpuplace.dtypes import int32
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value
@@ -15,6 +17,7 @@ from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes
 from gpuplace.ops.support import new, new_list, shape_tensor
@@ -204,6 +207,8 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
 
 @compute("Pack", fresh=True)
 def _pack(xp: Any, values: list[Any], *, axis: int) -> Any:
+    if isinstance(values[0], ResourceHandle):
+        return np.array(values, object)
     for index, value in enumerate(values):
         if value.shape != values[0].shape:
             raise InvalidArgumentError.of(

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -106,6 +107,13 @@ class Philox:
         seed, seed2 = seed & 0xFFFFFFFFFFFFFFFF, seed2 & 0xFFFFFFFFFFFFFFFF
         self._next = Stream((seed & _MASK, seed >> 32), seed2 << 64)
         self._lock = threading.Lock()
+
+    @classmethod
+    def seeded(cls, seed: int, seed2: int) -> Philox:
+        """The generator of an op's two seeds; of random ones where both are 0."""
+        if seed == 0 and seed2 == 0:
+            return cls(*(int.from_bytes(os.urandom(8), "little") for _ in range(2)))
+        return cls(seed, seed2)
 
     def reserve(self, outputs: int, multiplier: int = RESERVED) -> Stream:
         """The stream for a run; the next run's begins ``outputs * multiplier`` blocks later."""

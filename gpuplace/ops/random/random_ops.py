@@ -10,7 +10,6 @@ random_shuffle_op.cc, multinomial_op.cc, release 1.15.
 from __future__ import annotations
 
 import math
-import os
 from typing import Any
 
 from gpuplace.dtypes import as_dtype, float32, int64
@@ -74,13 +73,9 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
 
 def _generator(ctx: Any, seed: int, seed2: int) -> philox.Philox:
     """The node's generator in the session, made at its first run."""
-
-    def make() -> philox.Philox:
-        if seed == 0 and seed2 == 0:
-            return philox.Philox(*(int.from_bytes(os.urandom(8), "little") for _ in range(2)))
-        return philox.Philox(seed, seed2)
-
-    generator: philox.Philox = ctx.session.kernel_state(ctx.op.name, make)
+    generator: philox.Philox = ctx.session.kernel_state(
+        ctx.op.name, lambda: philox.Philox.seeded(seed, seed2)
+    )
     return generator
 
 

@@ -1,0 +1,140 @@
+"""Waiting in a kernel: for another step, in another thread, without using the processor meanwhile.
+
+A kernel that has to wait (a dequeue from an empty queue) makes a ``Wait``, leaves it where the other step finds it, and
+calls ``wait``. It goes on when somebody calls ``end``, or it is told to give up: the session was closed, another part
+of the same step failed, the time of the step is up, or the program was interrupted::
+
+    dequeue:  wait = Wait() ── attempts.append(wait) ── wait.wait(session, give_up) ─ ─ ─ ─ ─ ─ ─ ─> value
+    enqueue:                                             attempts.popleft().end() ── goes on
+
+>>> session = Cancellation()
+>>> wait = Wait()
+>>> wait.end()
+>>> wait.wait(session, wait.end)
+>>> session.cancel()
+>>> session.register(wait, wait.end)
+False
+
+Source: tensorflow/core/framework/cancellation.h, release 1.15.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from gpuplace.errors import DeadlineExceededError
+
+
+class Cancellation:
+    """Calls the functions that were left here, each at most once, when what they wait for is given up."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._callbacks: dict[object, Callable[[], None]] = {}
+        self.is_cancelled = False
+        """Whether ``cancel`` was called."""
+
+    def register(self, key: object, callback: Callable[[], None]) -> bool:
+        """Leaves a function to be called; False if it is too late for that."""
+        with self._lock:
+            if not self.is_cancelled:
+                self._callbacks[key] = callback
+            return not self.is_cancelled
+
+    def deregister(self, key: object) -> None:
+        """Takes the function of that key away, if it is still there."""
+        with self._lock:
+            self._callbacks.pop(key, None)
+
+    def cancel(self) -> None:
+        """Calls all functions, now and never again."""
+        with self._lock:
+            self.is_cancelled = True
+            callbacks, self._callbacks = list(self._callbacks.values()), {}
+        for callback in callbacks:
+            callback()
+
+
+@dataclass(frozen=True, slots=True)
+class StepLimits:
+    """What ends the waiting of one step besides its session."""
+
+    cancellation: Cancellation | None = None
+    """Of the step, where more than one thread runs it."""
+    deadline: float | None = None
+    """When its time is up, on the clock of ``time.monotonic``; None: never."""
+    late: Callable[[], DeadlineExceededError] | None = None
+    """Makes the error for that."""
+
+
+_NO_LIMITS = StepLimits()
+_threads = threading.local()
+
+
+def step_limits() -> StepLimits:
+    """The limits of the step that this thread runs."""
+    found: StepLimits = getattr(_threads, "limits", _NO_LIMITS)
+    return found
+
+
+@contextmanager
+def limited(limits: StepLimits) -> Iterator[None]:
+    """A block in which this thread runs a step with those limits."""
+    outer = step_limits()
+    _threads.limits = limits
+    try:
+        yield
+    finally:
+        _threads.limits = outer
+
+
+class Wait:
+    """One kernel that waits."""
+
+    __slots__ = ("_lock", "has_ended")
+
+    def __init__(self) -> None:
+        self.has_ended = False
+        """Whether ``end`` was called."""
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def end(self) -> None:
+        """Lets the kernel go on. The caller sees to it that no two threads do so at once."""
+        if not self.has_ended:
+            self.has_ended = True
+            self._lock.release()
+
+    def wait(self, session: Cancellation, give_up: Callable[[], None]) -> None:
+        """Waits until ``end`` is called.
+
+        Args:
+            session: the session's.
+            give_up: called, maybe in another thread, when there is nothing to wait for any more; it calls ``end``.
+
+        Raises:
+            DeadlineExceededError: the time of the step is up.
+        """
+        if self.has_ended:
+            return
+        limits = step_limits()
+        sources = [source for source in (session, limits.cancellation) if source is not None]
+        try:
+            for source in sources:
+                if not source.register(self, give_up):
+                    give_up()
+            if limits.deadline is None:
+                self._lock.acquire()
+            elif not self._lock.acquire(timeout=max(limits.deadline - time.monotonic(), 0)):
+                assert limits.late is not None
+                raise limits.late()
+        except BaseException:  # also when the program is interrupted
+            give_up()
+            raise
+        finally:
+            for source in sources:
+                source.deregister(self)

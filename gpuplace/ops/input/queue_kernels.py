@@ -1,0 +1,204 @@
+"""What computes the ops of queues.
+
+Source: tensorflow/core/kernels/queue_op.cc, queue_ops.cc and core/ops/data_flow_ops.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import int64
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.op_sets import QUEUE_MAKERS
+from gpuplace.graph.operation import Operation
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels import queues
+from gpuplace.kernels.compute import KernelContext, binder, compute
+from gpuplace.kernels.resources import DEFAULT_CONTAINER, ResourceHandle
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.random.philox import Philox
+from gpuplace.shapes import SCALAR_SHAPE, UNKNOWN_SHAPE
+
+_numbers = itertools.count()
+"""Numbers in the names of resources that are an operation's own."""
+
+
+def own_resource(
+    ctx: KernelContext, attrs: Mapping[str, Any], make: Callable[[str], Any], is_named_by_node: bool = False
+) -> tuple[Any, str, str]:
+    """The resource that an operation makes, or shares by its ``shared_name``; with container and name.
+
+    Args:
+        ctx: the operation's.
+        attrs: its attributes.
+        make: makes the resource of a name.
+        is_named_by_node: whether the name of the operation is what others find it by, where it has no shared name.
+    """
+    shared = attrs["shared_name"].decode()
+    container = attrs["container"].decode() or DEFAULT_CONTAINER
+    if shared or is_named_by_node:
+        name = shared or ctx.op.name
+        found = ctx.session.get_or_create(container, name, lambda: make(name), ctx.device)
+        return found, container, name
+    found, name = ctx.session.kernel_state(ctx.op.name, lambda: _made(make, ctx.op.name))
+    return found, container, name
+
+
+def _made(make: Callable[[str], Any], node: str) -> tuple[Any, str]:
+    name = f"_{next(_numbers)}_{node}"
+    return make(name), name
+
+
+def resource_of(handle: Any, wanted: type | tuple[type, ...], type_name: str) -> Any:
+    """What a handle points at; also of one that went through ops on tensors.
+
+    Raises:
+        InvalidArgumentError: it is something else.
+    """
+    if isinstance(handle, np.ndarray):
+        handle = handle.item()
+    found = handle.resource if isinstance(handle, ResourceHandle) else None
+    if not isinstance(found, wanted):
+        raise InvalidArgumentError.of(
+            "Trying to access resource using the wrong type."
+            f" Expected {type_name} got {getattr(handle, 'type_name', type(handle).__name__)}"
+        )
+    return found
+
+
+@binder(*sorted(QUEUE_MAKERS))
+def _queue(
+    xp: Any, attrs: Mapping[str, Any], op: Operation, *, ctx: KernelContext
+) -> Callable[[], ResourceHandle]:
+    kind = op.type.removesuffix("V2")
+    dtypes, shapes, capacity = attrs["component_types"], attrs["shapes"], attrs["capacity"]
+    if op.type == "PriorityQueueV2":
+        dtypes, shapes = (int64, *dtypes), (SCALAR_SHAPE, *shapes) if shapes or not dtypes else ()
+    least = attrs.get("min_after_dequeue", 0)
+
+    def make(name: str) -> queues.Queue:
+        if op.type == "RandomShuffleQueueV2":
+            draw = _words(Philox.seeded(attrs["seed"], attrs["seed2"]))
+            return queues.RandomShuffleQueue(name, dtypes, shapes, capacity, least, draw)
+        cls: Any = getattr(queues, kind)
+        made: queues.Queue = cls(name, dtypes, shapes, capacity)
+        return made
+
+    def get() -> ResourceHandle:
+        if least and capacity >= 0 and least >= capacity:
+            raise InvalidArgumentError.of(f"min_after_dequeue {least} must be < capacity {capacity}")
+        queue, container, name = own_resource(ctx, attrs, make)
+        queue.check_same(kind, dtypes, shapes, capacity)
+        return ResourceHandle(ctx.device, container, name, queues.TYPE_NAME, queue)
+
+    return get
+
+
+def _words(generator: Philox) -> Callable[[], int]:
+    """Gives the random words of a generator one after the other."""
+    lock = threading.Lock()
+    left: list[int] = []
+
+    def draw() -> int:
+        with lock:
+            if not left:
+                left.extend(reversed(generator.reserve(1, 1).words(np, 1)[0].tolist()))
+            return left.pop()
+
+    return draw
+
+
+def _queue_of(handle: Any) -> queues.Queue:
+    found: queues.Queue = resource_of(handle, queues.Queue, queues.TYPE_NAME)
+    return found
+
+
+@compute("QueueEnqueueV2", waits=True)
+def _enqueue(xp: Any, handle: Any, components: Any, *, ctx: KernelContext) -> tuple[()]:
+    _queue_of(handle).enqueue(tuple(map(_kept, components)), ctx.session.cancellation)
+    return ()
+
+
+@compute("QueueEnqueueManyV2", waits=True)
+def _enqueue_many(xp: Any, handle: Any, components: Any, *, ctx: KernelContext) -> tuple[()]:
+    _queue_of(handle).enqueue_many(tuple(map(_kept, components)), ctx.session.cancellation)
+    return ()
+
+
+def _kept(value: Any) -> Any:
+    """A value that outlives the step: the program may write to arrays that it feeds."""
+    return value.copy() if value.base is not None or value.flags.writeable else value
+
+
+@compute("QueueDequeueV2", waits=True)
+def _dequeue(xp: Any, handle: Any, *, component_types: Any, ctx: KernelContext) -> list[Any]:
+    queue = _queue_of(handle)
+    _check_types(queue, component_types)
+    return list(queue.dequeue(ctx.session.cancellation))
+
+
+@compute("QueueDequeueManyV2", "QueueDequeueUpToV2", waits=True)
+def _dequeue_many(xp: Any, handle: Any, n: Any, *, component_types: Any, ctx: KernelContext) -> list[Any]:
+    queue = _queue_of(handle)
+    _check_types(queue, component_types)
+    may_be_fewer = ctx.op.type == "QueueDequeueUpToV2"
+    return list(queue.dequeue_many(int(n), may_be_fewer, ctx.session.cancellation))
+
+
+def _check_types(queue: queues.Queue, dtypes: Any) -> None:
+    if tuple(dtypes) != queue.dtypes:
+        texts = [", ".join(dtype.name for dtype in found) for found in (queue.dtypes, dtypes)]
+        raise InvalidArgumentError.of(
+            f"Expected [{texts[0]}] from queue '{queue.name}', and the op asks for [{texts[1]}]"
+        )
+
+
+@compute("QueueCloseV2", waits=True)
+def _close(xp: Any, handle: Any, *, cancel_pending_enqueues: bool, ctx: KernelContext) -> tuple[()]:
+    _queue_of(handle).close(cancel_pending_enqueues, ctx.session.cancellation)
+    return ()
+
+
+@compute("QueueSizeV2")
+def _size(xp: Any, handle: Any) -> Any:
+    return np.asarray(_queue_of(handle).size, np.int32)
+
+
+@compute("QueueIsClosedV2")
+def _is_closed(xp: Any, handle: Any) -> Any:
+    return np.asarray(_queue_of(handle).is_closed)
+
+
+@shape_function(*sorted(QUEUE_MAKERS), "QueueSizeV2", "QueueIsClosedV2")
+def _scalar(op: Operation) -> Any:
+    return (SCALAR_SHAPE,)
+
+
+@shape_function("QueueEnqueueV2", "QueueEnqueueManyV2", "QueueCloseV2")
+def _nothing(op: Operation) -> Any:
+    return ()
+
+
+@shape_function("QueueDequeueV2")
+def _unknown(op: Operation) -> Any:
+    return (UNKNOWN_SHAPE,) * len(op.attrs["component_types"])
+
+
+@shape_function("QueueDequeueManyV2", "QueueDequeueUpToV2")
+def _unknown_rows(op: Operation) -> Any:
+    count = constant_value(op.inputs[1])
+    if count is not None and int(count) < 0:
+        raise ValueError(f"Input 'n' must be >= 0, but is {int(count)}")
+    return (UNKNOWN_SHAPE,) * len(op.attrs["component_types"])
+
+
+not_differentiable(
+    *sorted(QUEUE_MAKERS), "QueueEnqueueV2", "QueueEnqueueManyV2", "QueueDequeueV2", "QueueDequeueManyV2",
+    "QueueDequeueUpToV2", "QueueCloseV2", "QueueSizeV2", "QueueIsClosedV2",
+)  # fmt: skip

@@ -63,7 +63,6 @@ ADVICE: Mapping[str, str] = {
     "summary": "gpuplace draws by itself: placement.picture(), session.timeline(fetches); tf.summary.FileWriter writes "
     "graphs for TensorBoard",
     "train.MonitoredTrainingSession": "use tf.Session(config=...) and run tf.global_variables_initializer()",
-    "train.Saver": "gpuplace keeps no checkpoints: fetch the variables with session.run and keep them with np.savez",
     "train.Supervisor": "use tf.Session(config=...) and run tf.global_variables_initializer()",
     "train.Server": "give the devices of all tasks to gpuplace.Machine.from_devices([...]) and place the graph there",
 }
@@ -95,7 +94,7 @@ def advice(name: str) -> str:
     """What to do without a name of TensorFlow; "" if that is not known.
 
     Args:
-        name: without ``tf.``: ``keras``, ``nn.rnn_cell``, ``train.Saver``.
+        name: without ``tf.``: ``keras``, ``nn.rnn_cell``, ``contrib.layers``.
     """
     path = name
     while path:

@@ -48,6 +48,7 @@ import gpuplace.ops.nn.misc
 import gpuplace.ops.nn.norm
 import gpuplace.ops.nn.pool
 import gpuplace.ops.random.random_ops
+import gpuplace.ops.saving
 import gpuplace.ops.text.regex_and_encoding
 import gpuplace.ops.text.strings
 import gpuplace.ops.train.training_ops

@@ -67,7 +67,6 @@ ADVICE: Mapping[str, str] = {
     "merge_summary": "TensorFlow 1.0 named it tf.summary.merge",
     "scalar_summary": "TensorFlow 1.0 named it tf.summary.scalar, where the name of the op is the tag",
     "train.MonitoredTrainingSession": "use tf.Session(config=...) and run tf.global_variables_initializer()",
-    "train.Saver": "gpuplace keeps no checkpoints: fetch the variables with session.run and keep them with np.savez",
     "train.Supervisor": "use tf.Session(config=...) and run tf.global_variables_initializer()",
     "train.SummaryWriter": "TensorFlow 1.0 named it tf.summary.FileWriter",
     "train.SummaryWriterCache": "TensorFlow 1.0 named it tf.summary.FileWriterCache",
@@ -101,7 +100,7 @@ def advice(name: str) -> str:
     """What to do without a name of TensorFlow; "" if that is not known.
 
     Args:
-        name: without ``tf.``: ``keras``, ``nn.rnn_cell``, ``train.Saver``.
+        name: without ``tf.``: ``keras``, ``nn.rnn_cell``, ``contrib.layers``.
     """
     path = name
     while path:

@@ -1,8 +1,9 @@
-"""``tf.train``: optimizers, steps, and graphs written to files.
+"""``tf.train``: optimizers, steps, checkpoints, and graphs written to files.
 
 Source: tensorflow/_api/v1/train, release 1.15 (names).
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gpuplace.api.graph_io import write_graph
@@ -34,39 +35,162 @@ from gpuplace.ops.train.rmsprop import RMSPropOptimizer
 __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
+    "ChiefSessionCreator",
     "ClusterSpec",
     "Coordinator",
     "ExponentialMovingAverage",
+    "FeedFnHook",
+    "FinalOpsHook",
+    "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
+    "LoggingTensorHook",
     "LooperThread",
     "MomentumOptimizer",
+    "MonitoredSession",
+    "MonitoredTrainingSession",
+    "NanLossDuringTrainingError",
+    "NanTensorHook",
+    "NewCheckpointReader",
     "Optimizer",
+    "ProfilerHook",
     "QueueRunner",
     "RMSPropOptimizer",
+    "Saver",
+    "SaverDef",
+    "Scaffold",
+    "SecondOrStepTimer",
+    "SessionCreator",
+    "SessionManager",
+    "SessionRunArgs",
+    "SessionRunContext",
+    "SessionRunHook",
+    "SessionRunValues",
+    "SingularMonitoredSession",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "SummarySaverHook",
+    "Supervisor",
+    "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",
+    "basic_train_loop",
+    "checkpoint_exists",
     "cosine_decay",
     "create_global_step",
     "exponential_decay",
+    "export_meta_graph",
+    "generate_checkpoint_state_proto",
+    "get_checkpoint_mtimes",
+    "get_checkpoint_state",
     "get_global_step",
     "get_or_create_global_step",
     "global_step",
+    "import_meta_graph",
     "inverse_time_decay",
+    "latest_checkpoint",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
     "natural_exp_decay",
     "polynomial_decay",
+    "remove_checkpoint",
     "replica_device_setter",
-    "summary_iterator",
     "start_queue_runners",
+    "summary_iterator",
+    "update_checkpoint_state",
     "write_graph",
 ]
 
 if TYPE_CHECKING:
+    from gpuplace.checkpoints.reader import CheckpointReader as NewCheckpointReader
     from gpuplace.graphdef.event_reader import summary_iterator
+    from gpuplace.graphdef.messages import SaverDef
+    from gpuplace.saving.checkpoint_state import (
+        checkpoint_exists,
+        generate_checkpoint_state_proto,
+        get_checkpoint_mtimes,
+        get_checkpoint_state,
+        latest_checkpoint,
+        remove_checkpoint,
+        update_checkpoint_state,
+    )
+    from gpuplace.saving.import_meta_graph import export_meta_graph, import_meta_graph
+    from gpuplace.saving.load import list_variables, load_checkpoint, load_variable
+    from gpuplace.saving.saver import Saver
+    from gpuplace.training.hooks import (
+        FeedFnHook,
+        FinalOpsHook,
+        GlobalStepWaiterHook,
+        LoggingTensorHook,
+        NanLossDuringTrainingError,
+        NanTensorHook,
+        StopAtStepHook,
+    )
+    from gpuplace.training.monitored_session import (
+        ChiefSessionCreator,
+        MonitoredSession,
+        MonitoredTrainingSession,
+        SessionCreator,
+        SingularMonitoredSession,
+        WorkerSessionCreator,
+    )
+    from gpuplace.training.saver_hooks import (
+        CheckpointSaverHook,
+        CheckpointSaverListener,
+        ProfilerHook,
+        StepCounterHook,
+        SummarySaverHook,
+    )
+    from gpuplace.training.scaffold import Scaffold
+    from gpuplace.training.session_manager import SessionManager
+    from gpuplace.training.session_run_hook import (
+        SessionRunArgs,
+        SessionRunContext,
+        SessionRunHook,
+        SessionRunValues,
+    )
+    from gpuplace.training.supervisor import Supervisor, basic_train_loop
+    from gpuplace.training.timers import SecondOrStepTimer
 else:
+    _LAZY = {
+        "gpuplace.checkpoints.reader": "NewCheckpointReader",
+        "gpuplace.graphdef.event_reader": "summary_iterator",
+        "gpuplace.graphdef.messages": "SaverDef",
+        "gpuplace.saving.checkpoint_state": """
+            checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes get_checkpoint_state
+            latest_checkpoint remove_checkpoint update_checkpoint_state
+        """,
+        "gpuplace.saving.import_meta_graph": "export_meta_graph import_meta_graph",
+        "gpuplace.saving.load": "list_variables load_checkpoint load_variable",
+        "gpuplace.saving.saver": "Saver",
+        "gpuplace.training.hooks": """
+            FeedFnHook FinalOpsHook GlobalStepWaiterHook LoggingTensorHook NanLossDuringTrainingError
+            NanTensorHook StopAtStepHook
+        """,
+        "gpuplace.training.monitored_session": """
+            ChiefSessionCreator MonitoredSession MonitoredTrainingSession SessionCreator
+            SingularMonitoredSession WorkerSessionCreator
+        """,
+        "gpuplace.training.saver_hooks": """
+            CheckpointSaverHook CheckpointSaverListener ProfilerHook StepCounterHook SummarySaverHook
+        """,
+        "gpuplace.training.scaffold": "Scaffold",
+        "gpuplace.training.session_manager": "SessionManager",
+        "gpuplace.training.session_run_hook": """
+            SessionRunArgs SessionRunContext SessionRunHook SessionRunValues
+        """,
+        "gpuplace.training.supervisor": "Supervisor basic_train_loop",
+        "gpuplace.training.timers": "SecondOrStepTimer",
+    }
+    """What loads protobuf when it is first asked for."""
+    _MODULES = {name: module for module, names in _LAZY.items() for name in names.split()}
 
     def __getattr__(name: str) -> Any:
-        if name == "summary_iterator":
-            from gpuplace.graphdef.event_reader import summary_iterator
-
-            return summary_iterator
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        """What is loaded when it is first asked for; AttributeError for other names."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        attribute = "CheckpointReader" if name == "NewCheckpointReader" else name
+        found = globals()[name] = getattr(import_module(_MODULES[name]), attribute)
+        return found

@@ -53,6 +53,7 @@ import gpuplace.ops.nn.norm
 import gpuplace.ops.nn.pool
 import gpuplace.ops.nn.sparsity
 import gpuplace.ops.random.random_ops
+import gpuplace.ops.saving
 import gpuplace.ops.summaries
 import gpuplace.ops.text.regex_and_encoding
 import gpuplace.ops.text.strings

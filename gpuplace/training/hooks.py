@@ -140,7 +140,7 @@ class LoggingTensorHook(SessionRunHook):
             if self._formatter is not None:
                 _logger.info(self._formatter(values))
                 return
-            line = ", ".join(f"{tag} = {values[tag]}" for tag in self._tags)
+            line = ", ".join(f"{tag} = {values[tag]!s}" for tag in self._tags)
         if seconds is None:
             _logger.info("%s", line)
         else:

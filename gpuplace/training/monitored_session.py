@@ -47,8 +47,8 @@ _CREATION_FAILED = (
     " parameter server. A new session will be created. Error: %s"
 )
 _RUN_FAILED = (
-    "An error was raised. This may be due to a preemption in a connected worker or parameter server. The current session"
-    " will be closed and a new session will be created. Error: %s"
+    "An error was raised. This may be due to a preemption in a connected worker or parameter server. The current"
+    " session will be closed and a new session will be created. Error: %s"
 )
 _USE_DEFAULT = object()
 _DEFAULT_SUMMARY_STEPS = 100
@@ -197,8 +197,8 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
         hooks: ``SessionRunHook`` objects; None: none.
         chief_only_hooks: more of them, of the chief.
         save_checkpoint_secs: save every so many seconds; without it and ``save_checkpoint_steps`` 600. None or 0: not.
-        save_summaries_steps: write summaries every so many steps; without it and ``save_summaries_secs`` 100. None or 0:
-            not.
+        save_summaries_steps: write summaries every so many steps; without it and ``save_summaries_secs`` 100. None or
+            0: not.
         save_summaries_secs: write summaries every so many seconds. None or 0: not.
         config: a ``ConfigProto``.
         stop_grace_period_secs: seconds that threads have to end in after ``close``.
@@ -355,8 +355,8 @@ class _MonitoredSession:
         taken = tuple(inspect.signature(step_fn).parameters)
         if taken not in (("step_context",), ("self", "step_context")):
             raise ValueError(
-                "`step_fn` may either have one `step_context` argument, or `self` and `step_context` arguments if it's an"
-                f" instance method. Got {taken} instead."
+                "`step_fn` may either have one `step_context` argument, or `self` and `step_context` arguments if it's"
+                f" an instance method. Got {taken} instead."
             )
         return self._open().run_step_fn(step_fn, self._creator)
 
@@ -570,9 +570,7 @@ class _HookedSession:
         self._hooks = hooks
         self.should_stop = False
 
-    def run(
-        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
-    ) -> Any:
+    def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         if self.should_stop:
             raise RuntimeError("Run called even after should_stop requested.")
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._session)

@@ -206,8 +206,8 @@ class CheckpointSaverHook(SessionRunHook):
             )
         if len(savers) > 1:
             raise RuntimeError(
-                f"More than one item in collection {GraphKeys.SAVERS}. Please indicate which one to use by passing it to"
-                " the constructor."
+                f"More than one item in collection {GraphKeys.SAVERS}. Please indicate which one to use by passing it"
+                " to the constructor."
             )
         self._saver = savers[0]
         return self._saver

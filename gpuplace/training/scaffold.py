@@ -26,9 +26,7 @@ _logger = logging.getLogger("tensorflow")
 def tables_initializer() -> Operation:
     """An operation that initialises the graph's tables."""
     found = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
-    return (
-        control.group(*found, name="init_all_tables") if found else control.no_op(name="init_all_tables")
-    )
+    return control.group(*found, name="init_all_tables") if found else control.no_op(name="init_all_tables")
 
 
 def _resources_initializer(collection: str) -> Operation:
@@ -162,9 +160,7 @@ class Scaffold:
         return self._saver
 
     @staticmethod
-    def get_or_default(
-        arg_name: str, collection_key: str, default_constructor: Callable[[], Any]
-    ) -> Any:
+    def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
         """What a collection of the default graph has; made, and put there, where it is empty.
 
         Args:

@@ -51,7 +51,6 @@ def value_of(path):
         ("data.Dataset", "feed_dict"),
         ("distribute.MirroredStrategy", "tf.device"),
         ("contrib.slim", "explore('graph.pb')"),
-        ("train.Saver", "np.savez"),
         ("train.Server", "Machine.from_devices"),
         ("scalar_summary", "tf.summary.scalar"),
         ("merge_all_summaries", "tf.summary.merge_all"),

@@ -17,6 +17,7 @@ LAYERS: dict[str, set[str]] = {
     "callers": set(),
     "release": set(),
     "progress": set(),
+    "proto": set(),
     "typing": set(),
     "writing": set(),
     "display": {"typing"},
@@ -24,6 +25,7 @@ LAYERS: dict[str, set[str]] = {
     "shapes": {"display", "errors", "release", "typing"},
     "dtypes": {"display", "errors", "release", "shapes", "typing"},
 }
+LAYERS["checkpoints"] = set(LAYERS)  # files of values: kernels read and write them
 BOTTOM = set(LAYERS)
 LAYERS |= {
     "device": BOTTOM,
@@ -40,7 +42,8 @@ LAYERS |= {"memory": RUN, "backends": RUN | {"memory"}}
 LAYERS["plan"] = RUN | {"memory", "backends"}
 LAYERS["tracing"] = LAYERS["plan"] | {"plan"}
 LAYERS["session"] = LAYERS["tracing"] | {"tracing"}
-LAYERS["training"] = LAYERS["session"] | {"session"}
+LAYERS["saving"] = LAYERS["session"] | {"session"}
+LAYERS["training"] = LAYERS["saving"] | {"saving"}
 LAYERS["web"] = set()
 SHOWN = set(LAYERS)
 LAYERS["tables"] = SHOWN
@@ -54,11 +57,13 @@ TOP = {"__init__", "__main__", "api", "cli", "python", "stand_in", "testing"}
 # What a class shows or writes by a layer above its own: a method of it imports that layer when it is called.
 UPWARDS: dict[str, set[str]] = {
     "gpuplace.display": {"gpuplace.jupyter.reprs"},
+    "gpuplace.checkpoints.tensor_slices": {"gpuplace.graphdef.tensor_proto"},
     "gpuplace.device.machine": {"gpuplace.jupyter.frames.machine_frames"},
     "gpuplace.graph.graph": {"gpuplace.graphdef.export"},
     "gpuplace.graph.operation": {"gpuplace.graphdef.export"},
     "gpuplace.ops.summaries": {"gpuplace.graphdef.messages", "gpuplace.graphdef.summary_messages"},
     "gpuplace.ops.input.queue_runner": {"gpuplace.graphdef.messages"},
+    "gpuplace.ops.variables.variables": {"gpuplace.saving.protos"},
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",
         "gpuplace.jupyter.pictures",
@@ -83,6 +88,7 @@ UPWARDS: dict[str, set[str]] = {
 OWNERS: dict[str, set[str]] = {
     "numpy": {
         "gpuplace.dtypes",
+        "gpuplace.checkpoints",
         "gpuplace.graph",
         "gpuplace.kernels",
         "gpuplace.ops",
@@ -95,6 +101,7 @@ OWNERS: dict[str, set[str]] = {
         "gpuplace.tracing",
         "gpuplace.session",
         "gpuplace.training",
+        "gpuplace.saving",
         "gpuplace.graphdef",
         "gpuplace.logs",
         "gpuplace.tables",
@@ -107,8 +114,8 @@ OWNERS: dict[str, set[str]] = {
     "ml_dtypes": {"gpuplace.dtypes"},
     "pynvml": {"gpuplace.device.local"},
     "cupy": {"gpuplace.backends.cupy_backend", "gpuplace.device.local"},
-    "google": {"gpuplace.graphdef"},
-    "tensorboard": {"gpuplace.graphdef", "gpuplace.stand_in.names"},
+    "google": {"gpuplace.checkpoints.messages", "gpuplace.graphdef", "gpuplace.proto"},
+    "tensorboard": {"gpuplace.checkpoints.messages", "gpuplace.graphdef", "gpuplace.stand_in.names"},
     "graphviz": {"gpuplace.jupyter"},
     "pandas": {"gpuplace.jupyter"},
     "ipywidgets": {"gpuplace.jupyter"},

@@ -66,8 +66,6 @@ ADVICE: Mapping[str, str] = {
     "merge_all_summaries": "TensorFlow 1.0 named it tf.summary.merge_all",
     "merge_summary": "TensorFlow 1.0 named it tf.summary.merge",
     "scalar_summary": "TensorFlow 1.0 named it tf.summary.scalar, where the name of the op is the tag",
-    "train.MonitoredTrainingSession": "use tf.Session(config=...) and run tf.global_variables_initializer()",
-    "train.Supervisor": "use tf.Session(config=...) and run tf.global_variables_initializer()",
     "train.SummaryWriter": "TensorFlow 1.0 named it tf.summary.FileWriter",
     "train.SummaryWriterCache": "TensorFlow 1.0 named it tf.summary.FileWriterCache",
     "train.Server": "give the devices of all tasks to gpuplace.Machine.from_devices([...]) and place the graph there",

@@ -74,3 +74,40 @@ def moving_averages(tf):
     unbiased = tf.train.ExponentialMovingAverage(0.75, zero_debias=True)
     unbiased.apply([loss, halves, w])
     tf.global_variables_initializer()
+
+
+@program
+def scaffold(tf):
+    step = tf.train.get_or_create_global_step()
+    w = tf.get_variable("w", [3], initializer=tf.ones_initializer())
+    tf.get_variable("count", [], collections=["local_variables"])
+    tf.get_variable("r", [2], use_resource=True)
+    tf.summary.scalar("w", tf.reduce_sum(w))
+    tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(w), step)
+    tf.train.StopAtStepHook(last_step=3).begin()
+    made = tf.train.Scaffold().finalize()
+    assert tf.get_collection(tf.GraphKeys.INIT_OP) == [made.init_op]
+    assert tf.get_collection(tf.GraphKeys.READY_OP) == [made.ready_op]
+    assert tf.get_collection(tf.GraphKeys.READY_FOR_LOCAL_INIT_OP) == [made.ready_for_local_init_op]
+    assert tf.get_collection(tf.GraphKeys.LOCAL_INIT_OP) == [made.local_init_op]
+    assert tf.get_collection(tf.GraphKeys.SUMMARY_OP) == [made.summary_op]
+    assert tf.get_collection(tf.GraphKeys.SAVERS) == [made.saver]
+    assert len(tf.get_collection("global_step_read_op_cache")) == 1
+
+
+@program
+def scaffold_of_an_empty_graph(tf):
+    tf.train.Scaffold().finalize()
+
+
+@program
+def supervisor(tf):
+    step = tf.Variable(0, name="global_step", trainable=False)
+    w = tf.get_variable("w", [3], initializer=tf.ones_initializer())
+    tf.summary.histogram("w", w)
+    tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(w), step)
+    made = tf.train.Supervisor()
+    assert made.global_step.name == "global_step:0"
+    assert tf.get_collection(tf.GraphKeys.INIT_OP) == [made.init_op]
+    assert tf.get_collection(tf.GraphKeys.SUMMARY_OP) == [made.summary_op]
+    assert tf.get_collection(tf.GraphKeys.SAVERS) == [made.saver]

@@ -44,13 +44,19 @@ from gpuplace import dtypes, errors
 from gpuplace.api import (
     bitwise,
     compat,
+    contrib,
+    gfile,
     initializers,
+    io,
     linalg,
     logging,
     manip,
     math,
     nn,
+    python_io,
+    queue,
     random,
+    sparse,
     strings,
     summary,
     test,
@@ -103,7 +109,9 @@ from gpuplace.ops.flow.tensor_arrays import *
 from gpuplace.ops.flow.while_loops import *
 from gpuplace.ops.gradients.gradients import *
 from gpuplace.ops.gradients.indexed_slices import *
+from gpuplace.ops.input.file_ops import matching_files, read_file, write_file
 from gpuplace.ops.input.queues import *
+from gpuplace.ops.input.readers import *
 from gpuplace.ops.math.cast import *
 from gpuplace.ops.math.check_ops import *
 from gpuplace.ops.math.clip_ops import *
@@ -118,6 +126,8 @@ from gpuplace.ops.math.segments import *
 from gpuplace.ops.math.special import *
 from gpuplace.ops.math.unary import *
 from gpuplace.ops.random.random_ops import *
+from gpuplace.ops.sparse.sparse_ops import *
+from gpuplace.ops.sparse.sparse_tensor import *
 from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
 from gpuplace.ops.text.strings import *
 from gpuplace.ops.variables.init_ops import *
@@ -157,9 +167,9 @@ __all__ = [
     "quint16", "quint8", "resource", "string", "TensorShape", "uint16", "uint32", "uint64", "uint8",
     "variant",
     # Namespaces
-    "app", "bitwise", "compat", "dtypes", "errors", "flags", "initializers", "layers", "linalg",
-    "logging", "losses", "manip", "math", "nn", "random", "strings", "summary", "test", "train",
-    "version",
+    "app", "bitwise", "compat", "contrib", "dtypes", "errors", "flags", "gfile", "initializers", "io", "layers",
+    "linalg", "logging", "losses", "manip", "math", "nn", "python_io", "queue", "random", "sparse",
+    "strings", "summary", "test", "train", "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
     # Ops: array
@@ -182,6 +192,8 @@ __all__ = [
     "UnconnectedGradients", "unsorted_segment_sum",
     # Ops: input
     "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue",
+    "FixedLengthRecordReader", "IdentityReader", "matching_files", "ReaderBase", "read_file", "TextLineReader",
+    "TFRecordReader", "WholeFileReader", "write_file",
     # Ops: math
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle", "approximate_equal",
     "asin", "asinh", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",
@@ -232,6 +244,14 @@ __all__ = [
     "variable_op_scope", "variable_scope", "VariableAggregation", "variables_initializer",
     "VariableScope", "VariableSynchronization", "variance_scaling_initializer", "VarianceScaling",
     "Zeros", "zeros_initializer",
+    # Ops: sparse
+    "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_maximum", "sparse_merge",
+    "sparse_minimum", "sparse_placeholder", "sparse_reduce_max", "sparse_reduce_max_sparse",
+    "sparse_reduce_sum", "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape",
+    "sparse_reshape", "sparse_retain", "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum",
+    "sparse_slice", "sparse_softmax", "sparse_split", "sparse_tensor_dense_matmul",
+    "sparse_tensor_to_dense", "sparse_to_dense", "sparse_to_indicator", "sparse_transpose", "SparseTensor",
+    "SparseTensorValue",
 ]
 # fmt: on
 

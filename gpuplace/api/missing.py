@@ -44,14 +44,13 @@ ADVICE: Mapping[str, str] = {
     "estimator": _SAVE.format(how="estimator.export_saved_model('exports', input_fn)").replace(
         "saved_model_dir", "exports/<timestamp>"
     ),
-    "examples": "the tutorials' data sets are not part of gpuplace: load the arrays yourself, with np.load for example",
+    "examples": "of TensorFlow's examples there is tensorflow.examples.tutorials.mnist.input_data; load other arrays "
+    "yourself, with np.load for example",
     "feature_column": _WRITE,
     "function": "gpuplace builds graphs without it: call the function in tf.Graph().as_default(), or write "
     "f.get_concrete_function(...).graph.as_graph_def() to a file with TensorFlow and explore that: "
     "gpuplace.explore('graph.pb')",
-    "gfile": "use Python's open, pathlib and glob",
     "image": _FEED + _WRITE,
-    "io": "use Python's open and numpy; a graph is written with tf.train.write_graph",
     "keras": _SAVE.format(how="model.export('saved_model_dir')"),
     "lite": _WRITE,
     "nn.dynamic_rnn": "write the loop with tf.while_loop, or " + _WRITE,
@@ -76,8 +75,11 @@ SPACES = (
     *(
         "bitwise",
         "compat",
+        "contrib",
         "errors",
+        "gfile",
         "initializers",
+        "io",
         "layers",
         "linalg",
         "logging",
@@ -86,7 +88,7 @@ SPACES = (
         "math",
         "nn",
     ),
-    *("random", "strings", "summary", "test", "train"),
+    *("python_io", "queue", "random", "sparse", "strings", "summary", "test", "train"),
 )
 """Namespaces that answer so; ``app`` and ``flags`` are absl's."""
 

@@ -12,6 +12,7 @@ from gpuplace.ops.nn.misc import *
 from gpuplace.ops.nn.norm import *
 from gpuplace.ops.nn.pool import *
 from gpuplace.ops.nn.sparsity import *
+from gpuplace.ops.sparse.embedding import *
 
 __all__ = [
     "avg_pool",
@@ -28,6 +29,7 @@ __all__ = [
     "dropout",
     "elu",
     "embedding_lookup",
+    "embedding_lookup_sparse",
     "fused_batch_norm",
     "in_top_k",
     "l2_loss",
@@ -43,6 +45,7 @@ __all__ = [
     "relu6",
     "relu_layer",
     "selu",
+    "safe_embedding_lookup_sparse",
     "separable_conv2d",
     "sigmoid",
     "sigmoid_cross_entropy_with_logits",

@@ -7,7 +7,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gpuplace.api.graph_io import write_graph
+from gpuplace.ops.input.batching import (
+    batch,
+    batch_join,
+    maybe_batch,
+    maybe_batch_join,
+    maybe_shuffle_batch,
+    maybe_shuffle_batch_join,
+    shuffle_batch,
+    shuffle_batch_join,
+)
 from gpuplace.ops.input.coordinator import Coordinator, LooperThread
+from gpuplace.ops.input.file_ops import match_filenames_once
+from gpuplace.ops.input.producers import (
+    input_producer,
+    limit_epochs,
+    range_input_producer,
+    slice_input_producer,
+    string_input_producer,
+)
 from gpuplace.ops.input.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from gpuplace.ops.train.adagrad import AdagradOptimizer
 from gpuplace.ops.train.adam import AdamOptimizer
@@ -76,6 +94,8 @@ __all__ = [
     "add_queue_runner",
     "assert_global_step",
     "basic_train_loop",
+    "batch",
+    "batch_join",
     "checkpoint_exists",
     "cosine_decay",
     "create_global_step",
@@ -88,16 +108,28 @@ __all__ = [
     "get_or_create_global_step",
     "global_step",
     "import_meta_graph",
+    "input_producer",
     "inverse_time_decay",
     "latest_checkpoint",
+    "limit_epochs",
     "list_variables",
     "load_checkpoint",
     "load_variable",
+    "match_filenames_once",
+    "maybe_batch",
+    "maybe_batch_join",
+    "maybe_shuffle_batch",
+    "maybe_shuffle_batch_join",
     "natural_exp_decay",
     "polynomial_decay",
+    "range_input_producer",
     "remove_checkpoint",
     "replica_device_setter",
+    "shuffle_batch",
+    "shuffle_batch_join",
+    "slice_input_producer",
     "start_queue_runners",
+    "string_input_producer",
     "summary_iterator",
     "update_checkpoint_state",
     "write_graph",

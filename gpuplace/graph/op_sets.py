@@ -101,3 +101,14 @@ TRANSFERS = SENDS | RECEIVES
 
 QUEUE_MAKERS = frozenset({"FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2"})
 """Ops that give out the handle of a queue."""
+
+READER_MAKERS = frozenset(
+    {
+        "FixedLengthRecordReaderV2",
+        "IdentityReaderV2",
+        "TFRecordReaderV2",
+        "TextLineReaderV2",
+        "WholeFileReaderV2",
+    }
+)
+"""Ops that give out the handle of a reader of files."""

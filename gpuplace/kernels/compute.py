@@ -93,6 +93,8 @@ class OpTraits:
     """It is stateful, but its state is its own: nothing else sees it."""
     waits: bool = False
     """It may wait for what another op does, in this step or another one."""
+    reads_outside: bool = False
+    """Its result depends on what is outside of the program, such as files."""
     flops: Callable[[Any], float] | None = None
     """How many multiplications and additions an operation takes, for known shapes (see ``numerics.flops``)."""
 

@@ -23,10 +23,14 @@ import gpuplace.ops.flow.while_loops
 import gpuplace.ops.gradients.gradients
 import gpuplace.ops.gradients.indexed_slices
 import gpuplace.ops.gradients.registry
+import gpuplace.ops.input.batching
 import gpuplace.ops.input.coordinator
+import gpuplace.ops.input.file_ops
+import gpuplace.ops.input.producers
 import gpuplace.ops.input.queue_kernels
 import gpuplace.ops.input.queue_runner
 import gpuplace.ops.input.queues
+import gpuplace.ops.input.readers
 import gpuplace.ops.layers
 import gpuplace.ops.losses
 import gpuplace.ops.math.cast
@@ -54,6 +58,10 @@ import gpuplace.ops.nn.pool
 import gpuplace.ops.nn.sparsity
 import gpuplace.ops.random.random_ops
 import gpuplace.ops.saving
+import gpuplace.ops.sparse.embedding
+import gpuplace.ops.sparse.sparse_kernels
+import gpuplace.ops.sparse.sparse_ops
+import gpuplace.ops.sparse.sparse_tensor
 import gpuplace.ops.summaries
 import gpuplace.ops.text.regex_and_encoding
 import gpuplace.ops.text.strings

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, parts_of
 
 Build = Callable[[Sequence[Any]], Any]
 
@@ -89,6 +90,7 @@ def _slices_value(parts: Sequence[Any]) -> IndexedSlicesValue:
 
 
 register_composite_fetch(IndexedSlices, _slices_parts, _slices_value)
+register_composite_fetch(SparseTensor, parts_of, lambda parts: SparseTensorValue(*parts))
 
 
 def composite_feed(key: Any) -> Sequence[Tensor] | None:

@@ -38,6 +38,9 @@ WITHOUT_TENSORFLOW = "tensorboard.compat.notf"
 CHILDREN = str(Path(__file__).resolve().parent / "children")
 """A folder whose ``tensorflow`` is gpuplace, for the paths of other Python processes."""
 
+_EXAMPLES = "tensorflow.examples"
+"""The package of tutorials, of which gpuplace has the data set."""
+
 _INSTALLED = os.path.join("python", "pywrap_tensorflow.py")
 """A file that every TensorFlow has."""
 
@@ -51,6 +54,11 @@ MODULES = {
     "tensorflow.python.framework.errors_impl": "gpuplace.errors",
     "tensorflow.python.framework.dtypes": "gpuplace.dtypes",
     "tensorflow.python.framework.tensor_shape": "gpuplace.shapes",
+    "tensorflow.contrib.learn.datasets": "gpuplace.data_sets.learn",
+    "tensorflow.contrib.learn.datasets.mnist": "gpuplace.data_sets.mnist",
+    "tensorflow.contrib.learn.python.learn.datasets": "gpuplace.data_sets.learn",
+    "tensorflow.contrib.learn.python.learn.datasets.mnist": "gpuplace.data_sets.mnist",
+    "tensorflow.examples.tutorials.mnist.input_data": "gpuplace.data_sets.mnist",
     "tensorflow.python.framework.device": "gpuplace.device.spec",
     "tensorflow.python.framework.device_spec": "gpuplace.device.spec",
 }
@@ -84,7 +92,12 @@ PROTO_FOLDERS = {"tensorflow.core.framework", "tensorflow.core.protobuf", "tenso
 """Packages of generated messages: their modules are those of ``tensorboard.compat.proto``."""
 
 PACKAGES = {
+    "tensorflow.contrib.learn.python",
+    "tensorflow.contrib.learn.python.learn",
     "tensorflow.core",
+    "tensorflow.examples",
+    "tensorflow.examples.tutorials",
+    "tensorflow.examples.tutorials.mnist",
     "tensorflow.python",
     "tensorflow.python.client",
     "tensorflow.python.framework",
@@ -182,6 +195,8 @@ class Finder(MetaPathFinder):
         try:
             resolve(fullname)
         except ModuleNotFoundError:
+            return _on_the_path(fullname) or ours
+        if fullname.startswith(_EXAMPLES):  # a program may have its own copy of them
             return _on_the_path(fullname) or ours
         return ours
 

@@ -94,7 +94,7 @@ def test_no_advice_for_what_is_there_or_is_none_of_tensorflows():
         ("import tensorflow.compat.v1.keras as keras", EXPLORE),
         ("from tensorflow.compat.v1 import estimator", "gpuplace.explore('exports/<timestamp>')"),
         ("import tensorflow.compat.v2 as tf", "TensorFlow 1's names"),
-        ("from tensorflow.examples.tutorials.mnist import input_data", "np.load"),
+        ("from tensorflow.examples.tutorials.mnist import fully_connected_feed", "np.load"),
         ("from tensorflow import matmull", "did you mean tf.matmul?"),
         ("from tensorflow.contrib import slim", "explore('graph.pb')"),
     ],

@@ -25,7 +25,9 @@ import numpy as np
 
 RECORDED = Path(__file__).parent / "recorded"
 
-TABLES: tuple[str, ...] = ("elementwise", "array", "reduction", "random", "neural", "state", "summaries")
+TABLES: tuple[str, ...] = (
+    *("elementwise", "array", "reduction", "random", "neural", "sparse", "state", "summaries"),
+)
 """Names of the tables, by hand."""
 
 

@@ -24,6 +24,7 @@ LAYERS: dict[str, set[str]] = {
     "errors": {"display", "release", "typing"},
     "shapes": {"display", "errors", "release", "typing"},
     "dtypes": {"display", "errors", "release", "shapes", "typing"},
+    "files": {"callers", "errors", "writing"},
 }
 LAYERS["checkpoints"] = set(LAYERS)  # files of values: kernels read and write them
 BOTTOM = set(LAYERS)
@@ -37,6 +38,7 @@ LAYERS |= {
     "graphdef": BOTTOM | {"device", "graph", "kernels", "placer"},
     "why": BOTTOM | {"device", "graph", "kernels", "placer", "graphdef"},
 }
+LAYERS["data_sets"] = BOTTOM | {"graph", "ops"}
 RUN = set(LAYERS)
 LAYERS |= {"memory": RUN, "backends": RUN | {"memory"}}
 LAYERS["plan"] = RUN | {"memory", "backends"}
@@ -89,6 +91,8 @@ OWNERS: dict[str, set[str]] = {
     "numpy": {
         "gpuplace.dtypes",
         "gpuplace.checkpoints",
+        "gpuplace.files",
+        "gpuplace.data_sets",
         "gpuplace.graph",
         "gpuplace.kernels",
         "gpuplace.ops",

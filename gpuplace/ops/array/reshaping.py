@@ -15,6 +15,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor
 from gpuplace.ops.support import new, new_list, same_shape, scalar_shape, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets
 from gpuplace.typing import DTypeLike, ShapeLike, SizesLike, TensorLike
@@ -30,7 +31,7 @@ def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int3
     """Returns the shape as a vector: a constant where it is known when the graph is built.
 
     Args:
-        input: a tensor of any type.
+        input: a tensor of any type, or a sparse one.
         name: name of the op.
         out_type: int32 or int64.
 
@@ -38,6 +39,8 @@ def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int3
         ``[rank]`` of that type.
     """
     with name_scope(name, "Shape", [input]) as scope:
+        if isinstance(input, SparseTensor):
+            return new("Cast", x=input.dense_shape, DstT=out_type)
         input = convert_to_tensor(input)
         if input.shape.is_fully_defined():
             return make_constant(input.shape.as_list(), out_type, name=scope)
@@ -82,7 +85,7 @@ def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32
     """Returns the number of elements: a constant where it is known when the graph is built.
 
     Args:
-        input: a tensor of any type.
+        input: a tensor of any type, or a sparse one.
         name: name of the op.
         out_type: int32 or int64.
 
@@ -90,6 +93,9 @@ def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32
         A scalar of that type.
     """
     with name_scope(name, "Size", [input]) as scope:
+        if isinstance(input, SparseTensor):
+            sizes = new("Cast", x=input.dense_shape, DstT=out_type)
+            return new("Prod", scope, input=sizes, reduction_indices=0)
         input = convert_to_tensor(input)
         count = input.shape.num_elements()
         if count is not None:
@@ -106,13 +112,15 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """Returns the number of dimensions: a constant where it is known when the graph is built.
 
     Args:
-        input: a tensor of any type.
+        input: a tensor of any type, or a sparse one.
         name: name of the op.
 
     Returns:
         A scalar int32.
     """
     with name_scope(name, "Rank", [input]) as scope:
+        if isinstance(input, SparseTensor):
+            return new("Size", scope, input=input.dense_shape)
         input = convert_to_tensor(input)
         if input.shape.ndims is not None:
             return make_constant(input.shape.ndims, int32, name=scope)

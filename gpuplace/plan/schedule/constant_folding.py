@@ -190,6 +190,8 @@ class Folder:
         op_def = op.op_def
         if op_def is None or op_def.is_stateful or op.type in _NEVER or not op.outputs:
             return False
+        if traits_of(op.type).reads_outside:
+            return False
         if any(isinstance(value, FunctionRef) for value in op.attrs.values()):
             return False
         for tensor in (*op.inputs, *op.outputs):

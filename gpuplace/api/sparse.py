@@ -1,0 +1,96 @@
+"""``tf.sparse``: sparse tensors.
+
+Source: tensorflow/_api/v1/sparse, release 1.15 (names).
+"""
+
+from gpuplace.ops.sparse.sparse_ops import from_dense
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_add as add,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_concat as concat,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_expand_dims as expand_dims,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_eye as eye,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_fill_empty_rows as fill_empty_rows,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_maximum as maximum,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_merge as merge,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_minimum as minimum,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_placeholder as placeholder,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_reduce_max as reduce_max,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_reduce_max_sparse as reduce_max_sparse,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_reduce_sum as reduce_sum,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_reduce_sum_sparse as reduce_sum_sparse,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_reorder as reorder,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_reset_shape as reset_shape,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_reshape as reshape,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_retain as retain,
+)
+from gpuplace.ops.sparse.sparse_ops import sparse_segment_mean as segment_mean
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_segment_sqrt_n as segment_sqrt_n,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_segment_sum as segment_sum,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_slice as slice,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_softmax as softmax,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_split as split,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_tensor_dense_matmul as matmul,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_tensor_dense_matmul as sparse_dense_matmul,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_tensor_to_dense as to_dense,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_to_indicator as to_indicator,
+)
+from gpuplace.ops.sparse.sparse_ops import (
+    sparse_transpose as transpose,
+)
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor
+
+__all__ = [
+    "SparseTensor", "add", "concat", "expand_dims", "eye", "fill_empty_rows", "from_dense", "matmul", "maximum",
+    "merge", "minimum", "placeholder", "reduce_max", "reduce_max_sparse", "reduce_sum", "reduce_sum_sparse", "reorder",
+    "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax",
+    "sparse_dense_matmul", "split", "to_dense", "to_indicator", "transpose",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Data sets that tutorials begin with."""

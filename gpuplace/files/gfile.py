@@ -1,0 +1,195 @@
+"""``tf.gfile.GFile``: a file, opened when it is first read or written.
+
+Source: tensorflow/python/lib/io/file_io.py (FileIO), release 1.15.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from gpuplace.callers import warn
+from gpuplace.errors import InvalidArgumentError, OutOfRangeError, PermissionDeniedError
+from gpuplace.files.file_system import Path, text_of, with_op_errors
+
+__all__ = ["FastGFile", "GFile"]
+
+_MODES = ("r", "w", "a", "r+", "w+", "a+")
+
+
+class GFile:
+    """A file to read or write, whose errors are TensorFlow's.
+
+    Args:
+        name: its path.
+        mode: ``r``, ``w``, ``a``, ``r+``, ``w+`` or ``a+``, and ``b`` for bytes instead of text in UTF-8.
+
+    Raises:
+        InvalidArgumentError: another mode.
+    """
+
+    def __init__(self, name: Path, mode: str = "r") -> None:
+        self._name, self._mode = name, mode
+        self._binary = "b" in mode
+        plain = mode.replace("b", "")
+        if plain not in _MODES:
+            raise InvalidArgumentError.of("mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'")
+        self._plain = plain
+        self._file: Any = None
+
+    @property
+    def name(self) -> Path:
+        """The path, as it was given."""
+        return self._name
+
+    @property
+    def mode(self) -> str:
+        """The mode, as it was given."""
+        return self._mode
+
+    def _opened(self, to_write: bool) -> Any:
+        if to_write and self._plain == "r":
+            raise PermissionDeniedError.of("File isn't open for writing")
+        if not to_write and self._plain in ("w", "a"):
+            raise PermissionDeniedError.of("File isn't open for reading")
+        if self._file is None:
+            with with_op_errors(self._name):
+                self._file = open(text_of(self._name), f"{self._plain[0]}b{self._plain[1:]}")
+        return self._file
+
+    def _given(self, data: bytes) -> Any:
+        return data if self._binary else data.decode("utf-8")
+
+    def size(self) -> int:
+        """The size of the file in bytes.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        with with_op_errors(self._name):
+            return os.stat(text_of(self._name)).st_size
+
+    def write(self, file_content: str | bytes) -> None:
+        """Writes text or bytes.
+
+        Args:
+            file_content: what to write.
+
+        Raises:
+            PermissionDeniedError: the file is open to be read.
+            OpError: it cannot be written.
+        """
+        file = self._opened(to_write=True)
+        data = file_content.encode("utf-8") if isinstance(file_content, str) else file_content
+        with with_op_errors(self._name):
+            file.write(data)
+
+    def read(self, n: int = -1) -> Any:
+        """Returns what comes next in the file.
+
+        Args:
+            n: how many bytes at most; -1: all.
+
+        Raises:
+            PermissionDeniedError: the file is open to be written.
+            OpError: it cannot be read.
+        """
+        file = self._opened(to_write=False)
+        with with_op_errors(self._name):
+            return self._given(file.read(n))
+
+    def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
+        """Goes to another place in the file.
+
+        Args:
+            offset: how many bytes from there.
+            whence: 0: the beginning; 1: where it is now; 2: the end.
+            position: an old name of ``offset``, deprecated.
+
+        Raises:
+            TypeError: neither is given.
+            InvalidArgumentError: another ``whence``.
+            OutOfRangeError: that is beyond the file.
+        """
+        file = self._opened(to_write=False)
+        if offset is None and position is None:
+            raise TypeError("seek(): offset argument required")
+        if position is not None:
+            warn("position is deprecated in favor of the offset argument.", DeprecationWarning)
+            offset = position
+        assert offset is not None
+        if whence not in (0, 1, 2):
+            raise InvalidArgumentError.of(f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2.")
+        start = 0 if whence == 0 else file.tell() if whence == 1 else self.size()
+        if start + offset > self.size():
+            raise OutOfRangeError.of("reached end of file")
+        with with_op_errors(self._name):
+            file.seek(max(start + offset, 0))
+
+    def readline(self) -> Any:
+        """Returns the next line with its end; nothing at the end of the file."""
+        file = self._opened(to_write=False)
+        with with_op_errors(self._name):
+            return self._given(file.readline())
+
+    def readlines(self) -> list[Any]:
+        """Returns the lines that are left."""
+        return list(self)
+
+    def tell(self) -> int:
+        """Where in the file it is, in bytes."""
+        file = self._file if self._file is not None else self._opened(to_write=self._plain in ("w", "a"))
+        with with_op_errors(self._name):
+            return int(file.tell())
+
+    def seekable(self) -> bool:
+        """That it is possible to go to other places: True."""
+        return True
+
+    def flush(self) -> None:
+        """Writes what is buffered, for others to see."""
+        if self._file is not None:
+            with with_op_errors(self._name):
+                self._file.flush()
+
+    def close(self) -> None:
+        """Closes the file; it is opened again when it is used again."""
+        if self._file is not None:
+            file, self._file = self._file, None
+            with with_op_errors(self._name):
+                file.close()
+
+    def __enter__(self) -> GFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        line = self.readline()
+        if not line:
+            raise StopIteration
+        return line
+
+    next = __next__
+
+    def __del__(self) -> None:
+        file = getattr(self, "_file", None)
+        if file is not None:
+            file.close()
+
+
+class FastGFile(GFile):
+    """Another name of ``GFile``, deprecated.
+
+    Args:
+        name: its path.
+        mode: as of ``GFile``.
+    """

@@ -1,0 +1,265 @@
+"""Files of records: TFRecord, plain or compressed.
+
+::
+
+    length      8 bytes, little-endian
+    its CRC     4 bytes, masked CRC-32C
+    data        as many bytes
+    their CRC   4 bytes
+
+>>> import os, tempfile
+>>> path = os.path.join(tempfile.mkdtemp(), "some.tfrecord")
+>>> with RecordWriter(path) as writer:
+...     writer.write(b"one")
+>>> list(read_records(path))
+[b'one']
+
+Source: tensorflow/core/lib/io/record_writer.cc, record_reader.cc and zlib_compression_options.h, release 1.15.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from gpuplace.errors import DataLossError, FailedPreconditionError
+from gpuplace.files.crc32c import crc32c, mask
+from gpuplace.files.file_system import Path, text_of, with_op_errors
+
+__all__ = ["RecordReader", "RecordWriter", "compressor", "read_records", "unpacked"]
+
+_WINDOWS = {"GZIP": 31, "ZLIB": 15}
+"""Size of zlib's window, by which it also tells its formats apart."""
+_PIECE = 1 << 18
+_LENGTH = struct.Struct("<Q")
+_CHECKSUM = struct.Struct("<I")
+
+
+def compressor(
+    kind: str, level: int = -1, memory: int = 9, strategy: int = 0, window: int | None = None
+) -> Any:
+    """What compresses to one of the formats, or None for files that are not compressed.
+
+    Args:
+        kind: ``""``, ``"GZIP"`` or ``"ZLIB"``.
+        level: how hard it tries, 0 to 9; -1: as zlib finds right.
+        memory: how much memory it takes, 1 to 9.
+        strategy: zlib's number of a strategy.
+        window: zlib's size of the window; None: that of the format.
+    """
+    if not kind:
+        return None
+    import zlib
+
+    return zlib.compressobj(
+        level, zlib.DEFLATED, _WINDOWS[kind] if window is None else window, memory, strategy
+    )
+
+
+class _Unpacked:
+    """A file that is decompressed while it is read."""
+
+    def __init__(self, file: Any, kind: str, window: int | None = None) -> None:
+        import zlib
+
+        self._zlib = zlib
+        self._file = file
+        self._window = _WINDOWS[kind] if window is None else window
+        self._object = zlib.decompressobj(self._window)
+        self._ready = b""
+
+    def read(self, count: int = -1) -> bytes:
+        parts, left = [self._ready], len(self._ready)
+        self._ready = b""
+        while count < 0 or left < count:
+            packed = self._object.unused_data or self._file.read(_PIECE)
+            if not packed:
+                break
+            if self._object.eof:  # one stream after the other
+                self._object = self._zlib.decompressobj(self._window)
+            try:
+                part = self._object.decompress(packed)
+            except self._zlib.error as error:
+                text = str(error).partition(": ")[2] or str(error)
+                number = str(error).partition("Error ")[2].partition(" ")[0] or "-3"
+                raise DataLossError.of(f"inflate() failed with error {number}: {text}") from None
+            parts.append(part)
+            left += len(part)
+        data = b"".join(parts)
+        if count < 0:
+            return data
+        self._ready = data[count:]
+        return data[:count]
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def unpacked(path: Path, kind: str = "") -> Any:
+    """A file to be read from its beginning: ``read(count)`` and ``close()``.
+
+    Args:
+        path: of the file.
+        kind: how it is compressed: ``""``, ``"GZIP"`` or ``"ZLIB"``.
+
+    Raises:
+        OpError: it cannot be opened.
+    """
+    with with_op_errors(path):
+        file = open(text_of(path), "rb")
+    return _Unpacked(file, kind) if kind else file
+
+
+class RecordWriter:
+    """Writes records to a new file.
+
+    Args:
+        path: of the file.
+        packer: what compresses, see ``compressor``; None: nothing does.
+
+    Raises:
+        OpError: it cannot be made.
+    """
+
+    def __init__(self, path: Path, packer: Any = None) -> None:
+        self._path = path
+        self._packer = packer
+        with with_op_errors(path):
+            self._file: Any = open(text_of(path), "wb")
+
+    def write(self, record: bytes) -> None:
+        """Adds a record.
+
+        Args:
+            record: its bytes.
+
+        Raises:
+            FailedPreconditionError: the file is closed.
+            OpError: it cannot be written.
+        """
+        if self._file is None:
+            raise FailedPreconditionError.of("Writer not initialized or previously closed")
+        length = _LENGTH.pack(len(record))
+        self._add(
+            b"".join(
+                [
+                    length,
+                    _CHECKSUM.pack(mask(crc32c(length))),
+                    record,
+                    _CHECKSUM.pack(mask(crc32c(record))),
+                ]
+            )
+        )
+
+    def _add(self, data: bytes) -> None:
+        with with_op_errors(self._path):
+            self._file.write(data if self._packer is None else self._packer.compress(data))
+
+    def flush(self) -> None:
+        """Writes what is buffered, for others to see.
+
+        Raises:
+            FailedPreconditionError: the file is closed.
+        """
+        if self._file is None:
+            raise FailedPreconditionError.of("Writer not initialized or previously closed")
+        with with_op_errors(self._path):
+            if self._packer is not None:
+                import zlib
+
+                self._file.write(self._packer.flush(zlib.Z_SYNC_FLUSH))
+            self._file.flush()
+
+    def close(self) -> None:
+        """Writes what is left and closes the file."""
+        if self._file is None:
+            return
+        file, self._file = self._file, None
+        with with_op_errors(self._path):
+            try:
+                if self._packer is not None:
+                    file.write(self._packer.flush())
+            finally:
+                file.close()
+
+    def __enter__(self) -> RecordWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class RecordReader:
+    """Reads the records of a file one by one.
+
+    Args:
+        path: of the file.
+        kind: how it is compressed: ``""``, ``"GZIP"`` or ``"ZLIB"``.
+
+    Raises:
+        OpError: it cannot be opened.
+    """
+
+    def __init__(self, path: Path, kind: str = "") -> None:
+        self._path = path
+        self._file = unpacked(path, kind)
+        self.offset = 0
+        """Where the next record begins, in what is not compressed."""
+
+    def next(self) -> bytes | None:
+        """The next record; None when there is none.
+
+        Raises:
+            DataLossError: the file is damaged, or ends within a record.
+        """
+        head = self._file.read(12)
+        if len(head) < 12:
+            if not head:
+                return None
+            raise DataLossError.of(f"truncated record at {self.offset}", facts=self._facts())
+        if mask(crc32c(head[:8])) != _CHECKSUM.unpack(head[8:])[0]:
+            raise self._damaged(self.offset)
+        (length,) = _LENGTH.unpack(head[:8])
+        data = self._file.read(length)
+        end = self._file.read(4)
+        if len(data) < length or len(end) < 4:
+            raise DataLossError.of(f"truncated record at {self.offset}", facts=self._facts())
+        if mask(crc32c(data)) != _CHECKSUM.unpack(end)[0]:
+            raise self._damaged(self.offset + 12)
+        self.offset += length + 16
+        return data  # type: ignore[no-any-return]
+
+    def _facts(self) -> dict[str, str]:
+        return {"file": text_of(self._path)}
+
+    def _damaged(self, offset: int) -> DataLossError:
+        hint = "if the file is compressed, say so: TFRecordOptions(TFRecordCompressionType.GZIP)"
+        return DataLossError.of(
+            f"corrupted record at {offset}", facts=self._facts(), hint=hint if not offset else None
+        )
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+def read_records(path: Path, kind: str = "") -> Iterator[bytes]:
+    """Gives the records of a file.
+
+    Args:
+        path: of the file.
+        kind: how it is compressed: ``""``, ``"GZIP"`` or ``"ZLIB"``.
+
+    Raises:
+        OpError: it cannot be read, or is damaged.
+    """
+    reader = RecordReader(path, kind)
+    try:
+        while (record := reader.next()) is not None:
+            yield record
+    finally:
+        reader.close()

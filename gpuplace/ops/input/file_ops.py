@@ -1,0 +1,152 @@
+"""Ops that read and write whole files: ``tf.read_file``, ``tf.write_file``, ``tf.matching_files``.
+
+Source: tensorflow/python/ops/io_ops.py, core/kernels/whole_file_read_ops.cc and matching_files_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.files import file_system
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import name_scope
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.shape_rules import require_rank
+from gpuplace.ops.support import new
+from gpuplace.ops.variables.variables import Variable
+from gpuplace.shapes import SCALAR_SHAPE, TensorShape, brackets
+from gpuplace.typing import TensorLike
+from gpuplace.writing import write_file as write_whole_file
+
+__all__ = ["match_filenames_once", "matching_files", "read_file", "write_file"]
+
+
+def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
+    """Returns all of a file.
+
+    Args:
+        filename: its path, a string scalar.
+        name: name of the op.
+
+    Returns:
+        A string scalar.
+
+    Raises:
+        NotFoundError: when it runs: there is no such file.
+    """
+    return new("ReadFile", name, filename=filename)
+
+
+def write_file(filename: TensorLike, contents: TensorLike, name: str | None = None) -> Operation:
+    """Writes a file, and makes the folders around it.
+
+    Args:
+        filename: its path, a string scalar.
+        contents: what to write, a string scalar.
+        name: name of the op.
+
+    Returns:
+        An operation.
+
+    Raises:
+        OpError: when it runs: the file cannot be written.
+    """
+    return apply_op("WriteFile", name, filename=filename, contents=contents)
+
+
+def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
+    """Returns the paths of the files that match patterns, sorted.
+
+    Args:
+        pattern: strings with ``*``, ``?`` and ``[...]``, a scalar or a vector.
+        name: name of the op.
+
+    Returns:
+        A string vector.
+    """
+    return new("MatchingFiles", name, pattern=pattern)
+
+
+def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Variable:
+    """Returns the paths of the files that match patterns when the local variables are initialized.
+
+    Args:
+        pattern: strings with ``*``, ``?`` and ``[...]``, a scalar or a vector.
+        name: name of the variable.
+
+    Returns:
+        A local variable, a string vector.
+    """
+    with name_scope(name, "matching_filenames", [pattern]) as scope:
+        return Variable(
+            name=scope,
+            initial_value=matching_files(pattern),
+            trainable=False,
+            validate_shape=False,
+            collections=[GraphKeys.LOCAL_VARIABLES],
+        )
+
+
+def scalar_text(what: str, value: Any) -> str:
+    """The text of a scalar, InvalidArgumentError for anything else."""
+    if value.ndim:
+        raise InvalidArgumentError.of(f"{what} tensor must be scalar, but had shape: {brackets(value.shape)}")
+    return os.fsdecode(value.item())
+
+
+@compute("ReadFile", reads_outside=True)
+def _read(xp: Any, filename: Any) -> Any:
+    return xp.array(file_system.read_bytes(scalar_text("Input filename", filename)), object)
+
+
+@compute("WriteFile")
+def _write(xp: Any, filename: Any, contents: Any) -> tuple[()]:
+    path = scalar_text("Input filename", filename)
+    if contents.ndim:
+        raise InvalidArgumentError.of(
+            f"Contents tensor must be scalar, but had shape: {brackets(contents.shape)}"
+        )
+    if folder := os.path.dirname(path):
+        file_system.makedirs(folder)
+    with file_system.with_op_errors(path):
+        write_whole_file(path, contents.item())
+    return ()
+
+
+@compute("MatchingFiles", reads_outside=True)
+def _matching(xp: Any, pattern: Any) -> Any:
+    if pattern.ndim > 1:
+        raise InvalidArgumentError.of(
+            f"Input patterns tensor must be scalar or vector, but had shape: {brackets(pattern.shape)}"
+        )
+    found = sorted(os.fsencode(path) for path in file_system.glob(pattern.reshape(-1).tolist()))
+    result = xp.empty(len(found), object)
+    result[:] = found
+    return result
+
+
+@shape_function("ReadFile")
+def _scalar(op: Operation) -> Any:
+    require_rank(op.inputs[0].shape, 0)
+    return (SCALAR_SHAPE,)
+
+
+@shape_function("WriteFile")
+def _nothing(op: Operation) -> Any:
+    for tensor in op.inputs:
+        require_rank(tensor.shape, 0)
+    return ()
+
+
+@shape_function("MatchingFiles")
+def _vector(op: Operation) -> Any:
+    return (TensorShape.of((None,)),)
+
+
+not_differentiable("ReadFile", "WriteFile", "MatchingFiles")

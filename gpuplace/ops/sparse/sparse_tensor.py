@@ -1,0 +1,172 @@
+"""``SparseTensor``: the positions and values of the elements of a tensor that are not zero.
+
+    indices      [n, rank]  int64   where
+    values       [n]                what
+    dense_shape  [rank]     int64   of how large a tensor
+
+Most ops want the positions in row-major order; ``sparse_reorder`` sorts them.
+
+Source: tensorflow/python/framework/sparse_tensor.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from gpuplace.dtypes import DType, int64
+from gpuplace.graph.constant_value import constant_value_as_shape
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.stacks import get_default_session
+from gpuplace.shapes import TensorShape
+from gpuplace.typing import FeedDict, TensorLike
+
+__all__ = ["SparseTensor", "SparseTensorValue"]
+
+
+class SparseTensorValue(NamedTuple):
+    """The value of a sparse tensor: what a fetch gives and a feed takes."""
+
+    indices: Any
+    """[n, rank], int64: where the values are."""
+    values: Any
+    """[n]: the values."""
+    dense_shape: Any
+    """[rank], int64: shape of the whole tensor."""
+
+
+class SparseTensor:
+    """A tensor of which only some elements are kept; the others are zero.
+
+    >>> import gpuplace as tf
+    >>> sparse = tf.SparseTensor(indices=[[0, 1], [1, 2]], values=[5, 7], dense_shape=[2, 3])
+    >>> tf.Session().run(tf.sparse_tensor_to_dense(sparse)).tolist()
+    [[0, 5, 0], [0, 0, 7]]
+
+    Args:
+        indices: positions, ``[n, rank]``, int64.
+        values: the elements there, ``[n]``, of any type.
+        dense_shape: shape of the whole tensor, ``[rank]``, int64.
+
+    Raises:
+        ValueError: the shapes of the three do not fit each other.
+    """
+
+    def __init__(self, indices: TensorLike, values: TensorLike, dense_shape: TensorLike) -> None:
+        with name_scope(None, "SparseTensor", [indices, values, dense_shape]):
+            self._indices = convert_to_tensor(indices, int64, name="indices")
+            self._values = convert_to_tensor(values, name="values")
+            self._dense_shape = convert_to_tensor(dense_shape, int64, name="dense_shape")
+        positions = self._indices.shape.with_rank(2)
+        positions[0].merge_with(self._values.shape.with_rank(1)[0])
+        positions[1].merge_with(self._dense_shape.shape.with_rank(1)[0])
+
+    @classmethod
+    def from_value(cls, sparse_tensor_value: SparseTensor | SparseTensorValue) -> SparseTensor:
+        """A sparse tensor of constants.
+
+        Args:
+            sparse_tensor_value: the value, such as a fetch gives.
+
+        Raises:
+            TypeError: it is no sparse value.
+        """
+        if not isinstance(sparse_tensor_value, (SparseTensor, SparseTensorValue)):
+            raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value}.")
+        return cls(*parts_of(sparse_tensor_value))
+
+    @property
+    def indices(self) -> Tensor:
+        """The positions, ``[n, rank]``."""
+        return self._indices
+
+    @property
+    def values(self) -> Tensor:
+        """The elements at these positions, ``[n]``."""
+        return self._values
+
+    @property
+    def dense_shape(self) -> Tensor:
+        """The shape of the whole tensor, a tensor."""
+        return self._dense_shape
+
+    @property
+    def shape(self) -> TensorShape:
+        """What is known of the shape of the whole tensor."""
+        return constant_value_as_shape(self._dense_shape)
+
+    def get_shape(self) -> TensorShape:
+        """What is known of the shape of the whole tensor."""
+        return self.shape
+
+    @property
+    def op(self) -> Operation:
+        """The operation that makes the values."""
+        return self._values.op
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the values."""
+        return self._values.dtype
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the three tensors."""
+        return self._indices.graph
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take one of the three tensors."""
+        found = [op for tensor in parts_of(self) for op in tensor.consumers()]
+        return list(dict.fromkeys(found))
+
+    def eval(self, feed_dict: FeedDict | None = None, session: Any = None) -> SparseTensorValue:
+        """Runs the session for the value.
+
+        Args:
+            feed_dict: what is fed.
+            session: the session; None: the default one.
+
+        Raises:
+            ValueError: there is no session.
+        """
+        session = session or get_default_session()
+        if session is None:
+            raise ValueError(
+                "Cannot evaluate tensor using `eval()`: No default session is registered. Use "
+                "`with sess.as_default()` or pass an explicit session to `eval(session=sess)`"
+            )
+        value: SparseTensorValue = session.run(self, feed_dict)
+        return value
+
+    def __str__(self) -> str:
+        return (
+            f"SparseTensor(indices={self._indices}, values={self._values}, dense_shape={self._dense_shape})"
+        )
+
+    __repr__ = __str__
+
+    @staticmethod
+    def _override_operator(operator: str, function: Callable[..., Any]) -> None:
+        setattr(SparseTensor, operator, function)
+
+
+def parts_of(sparse: SparseTensor | SparseTensorValue) -> tuple[Any, Any, Any]:
+    """Positions, values and shape."""
+    return sparse.indices, sparse.values, sparse.dense_shape
+
+
+def to_sparse(value: Any) -> SparseTensor:
+    """A sparse tensor, of constants for a ``SparseTensorValue``.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if isinstance(value, SparseTensorValue):
+        return SparseTensor.from_value(value)
+    if not isinstance(value, SparseTensor):
+        raise TypeError(
+            "Input must be a SparseTensor. tf.SparseTensor(indices, values, dense_shape) makes one"
+        )
+    return value

@@ -9,14 +9,9 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from tensorboard.compat.tensorflow_stub import errors as stub_errors
-from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import PyRecordReader_New
-
-from gpuplace.errors import DataLossError, NotFoundError
+from gpuplace.errors import DataLossError
+from gpuplace.files.records import read_records
 from gpuplace.graphdef.messages import DecodeError, Event
-
-_FRAME_BYTES = 16
-"""Of each record: its length, and two checksums."""
 
 
 def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Any]:
@@ -32,25 +27,9 @@ def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Any]:
         NotFoundError: there is no such file; raised when the first event is asked for, as all errors.
         DataLossError: the file is damaged, or ends within an event.
     """
-    name = os.fspath(path)
-    if not os.path.exists(name):
-        raise NotFoundError.of(f"{name}; No such file or directory")
-    reader = PyRecordReader_New(name)
-    at = 0
-    try:
-        while True:
-            try:
-                reader.GetNext()
-                event = Event.FromString(reader.record())
-            except stub_errors.OutOfRangeError:
-                return
-            except (stub_errors.DataLossError, DecodeError):
-                raise DataLossError.of(
-                    f"corrupted record at {at}",
-                    facts={"file": name},
-                    hint="the file may still be written to: writer.flush(), or writer.close(), completes it",
-                ) from None
-            yield event
-            at += _FRAME_BYTES + len(reader.record())
-    finally:
-        reader.file_handle.close()
+    for number, record in enumerate(read_records(path)):
+        try:
+            event = Event.FromString(record)
+        except DecodeError:
+            raise DataLossError.of(f"record {number} is no event", facts={"file": os.fspath(path)}) from None
+        yield event

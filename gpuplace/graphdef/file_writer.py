@@ -1,7 +1,7 @@
-"""Event files: graphs, run metadata and summaries for TensorBoard, written by TensorBoard's own writer.
+"""Writers of event files: graphs, run metadata and summaries for TensorBoard.
 
-Source: tensorflow/python/summary/writer/writer.py, event_file_writer.py, event_file_writer_v2.py and writer_cache.py,
-release 1.15 (names, arguments, which event holds what).
+Source: tensorflow/python/summary/writer/writer.py, event_file_writer_v2.py and writer_cache.py, release 1.15 (names,
+arguments, which event holds what).
 """
 
 from __future__ import annotations
@@ -10,60 +10,17 @@ import logging
 import os
 import threading
 import time
-import weakref
 from types import TracebackType
 from typing import Any, ClassVar
-
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from gpuplace.callers import warn
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
+from gpuplace.graphdef.event_file import EventFile
 from gpuplace.graphdef.export import as_graph_def
 from gpuplace.graphdef.messages import Event, GraphDef, MetaGraphDef, Summary, TaggedRunMetadata
 
-_SHORTEST_WAIT = 0.1
-"""Seconds; with less TensorBoard's writer would look at the clock all the time."""
-
 _logger = logging.getLogger("tensorflow")
-
-
-class _EventFile:
-    """A file that is written while it is open; opened again it is another one.
-
-    What waits is written when the object goes, and when the process ends: programs need not close it.
-    """
-
-    def __init__(self, logdir: str, max_queue: int, flush_secs: float, suffix: str) -> None:
-        self._arguments = logdir, max_queue, max(flush_secs, _SHORTEST_WAIT), suffix
-        self._lock = threading.Lock()
-        self._close: weakref.finalize[..., Any] | None = None
-        self._writer: Any = None
-        self.open()
-
-    def open(self) -> None:
-        with self._lock:
-            if self._writer is None:
-                self._writer = EventFileWriter(*self._arguments)
-                self._close = weakref.finalize(self, self._writer.close)
-
-    @property
-    def is_open(self) -> bool:
-        return self._writer is not None
-
-    def add(self, event: Any) -> None:
-        if (writer := self._writer) is not None:
-            writer.add_event(event)
-
-    def flush(self) -> None:
-        if (writer := self._writer) is not None:
-            writer.flush()
-
-    def close(self) -> None:
-        with self._lock:
-            self._writer, close, self._close = None, self._close, None
-        if close is not None:
-            close()
 
 
 class FileWriter:
@@ -98,8 +55,8 @@ class FileWriter:
     ) -> None:
         self._logdir = os.fspath(logdir)
 
-        def make() -> _EventFile:
-            return _EventFile(self._logdir, max_queue, flush_secs, filename_suffix or "")
+        def make() -> EventFile:
+            return EventFile(self._logdir, max_queue, flush_secs, filename_suffix or "")
 
         shared_name = f"logdir:{self._logdir}"
         self._file = make() if session is None else session.resources.get_or_create("", shared_name, make)

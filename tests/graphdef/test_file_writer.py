@@ -4,11 +4,12 @@ import logging
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from gpuplace.errors import DataLossError, NotFoundError
+from gpuplace.errors import DataLossError, FailedPreconditionError, NotFoundError, OpError
 from gpuplace.graph.convert import make_constant
 from gpuplace.graph.graph import Graph
 from gpuplace.graphdef.event_reader import summary_iterator
@@ -170,6 +171,32 @@ def test_a_program_that_does_not_close_loses_nothing(tmp_path):
     assert [event.step for event in events_of(tmp_path)] == list(range(30))
 
 
+def test_what_goes_wrong_in_the_thread_is_said_where_events_are_added(tmp_path):
+    writer = FileWriter(tmp_path)
+    writer._file._thread._records.close()
+    writer.add_summary(scalar("lost", 1.0))
+    with pytest.raises(FailedPreconditionError, match="previously closed"):
+        writer.flush()
+    with pytest.raises(FailedPreconditionError):
+        writer.add_summary(scalar("lost", 1.0))
+    with pytest.raises(FailedPreconditionError):
+        writer.close()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OpError, match="file"):
+        FileWriter(tmp_path / "file" / "folder")
+
+
+def test_events_are_written_in_time_without_flush(tmp_path):
+    writer = FileWriter(tmp_path, flush_secs=0)
+    (path,) = tmp_path.iterdir()
+    writer.add_summary(scalar("a", 1.0), 1)
+    end = time.monotonic() + 60
+    while len(list(summary_iterator(path))) < 2 and time.monotonic() < end:
+        time.sleep(0.01)
+    assert [event.step for event in summary_iterator(path)] == [0, 1]
+    writer.close()
+
+
 def test_cache_has_one_writer_a_folder(graph, tmp_path):
     with graph.as_default():
         writer = FileWriterCache.get(tmp_path)
@@ -189,7 +216,7 @@ def test_damaged_files(tmp_path):
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
     found = []
-    with pytest.raises(DataLossError, match=r"corrupted record at \d+"):
+    with pytest.raises(DataLossError, match=r"truncated record at \d+"):
         for event in summary_iterator(path):
             found.append(event.step)
     assert found == [0, 1]

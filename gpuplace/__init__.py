@@ -162,7 +162,8 @@ __all__ = [
     # Messages, which load protobuf when they are first asked for
     "AttrValue", "ConfigProto", "Event", "GPUOptions", "GraphDef", "GraphOptions", "HistogramProto",
     "import_graph_def", "make_ndarray", "make_tensor_proto", "MetaGraphDef", "NameAttrList", "NodeDef",
-    "OptimizerOptions", "RunMetadata", "RunOptions", "Summary", "TensorProto", "VersionDef",
+    "OptimizerOptions", "RunMetadata", "RunOptions", "SessionLog", "Summary", "SummaryMetadata",
+    "TensorProto", "VersionDef",
     # Types and shapes
     "as_dtype", "bfloat16", "bool", "complex128", "complex64", "Dimension", "double", "DType", "float16",
     "float32", "float64", "half", "int16", "int32", "int64", "int8", "qint16", "qint32", "qint8",
@@ -278,7 +279,9 @@ if TYPE_CHECKING:
         OptimizerOptions,
         RunMetadata,
         RunOptions,
+        SessionLog,
         Summary,
+        SummaryMetadata,
         TensorProto,
         VersionDef,
     )
@@ -286,7 +289,8 @@ else:
     _MESSAGES = frozenset(
         """
         AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto MetaGraphDef
-        NameAttrList NodeDef OptimizerOptions RunMetadata RunOptions Summary TensorProto VersionDef
+        NameAttrList NodeDef OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorProto
+        VersionDef
         """.split()
     )
 

@@ -626,10 +626,8 @@ def _string_array(value: Any) -> np.ndarray[Any, Any]:
         shape: tuple[int, ...] = ()
     else:
         if not isinstance(value, np.ndarray):
-            shape = tuple(_outer_shape(value))
             flat = list(leaves(value))
-            if not flat:
-                shape = np.shape(value)
+            shape = tuple(_outer_shape(value)) if flat else np.array(value, object).shape
             if len(flat) != int(np.prod(shape)):
                 raise ValueError
         else:

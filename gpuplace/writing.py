@@ -23,10 +23,11 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
-__all__ = ["check_writable", "write_file"]
+__all__ = ["check_writable", "write_file", "write_files"]
 
 _STANDARD_STREAMS = (1, 2)
 _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
@@ -60,10 +61,24 @@ def write_file(path: str | os.PathLike[str], content: str | bytes) -> str:
         elif found is not None and not stat.S_ISREG(found.st_mode):
             _write(os.open(name, os.O_WRONLY), data)
         else:
-            _replace(os.path.realpath(name), data, found)
+            _replace({os.path.realpath(name): ([data], found)})
     except OSError as error:
         raise _named(error, name) from None
     return name
+
+
+def write_files(contents: Mapping[str, Sequence[Any]]) -> None:
+    """Writes files that belong together, which replace existing ones only when all of them are on disk.
+
+    They take their names one after the other: between the first and the last the new ones are there in part.
+
+    Args:
+        contents: path to pieces of content, bytes or what lies in memory like them; the folders exist.
+
+    Raises:
+        OSError: a file cannot be written, and all are as they were.
+    """
+    _replace({os.path.realpath(name): (pieces, _status(name)) for name, pieces in contents.items()})
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -118,26 +133,34 @@ def _write(descriptor: int, data: bytes) -> None:
         stream.write(data)
 
 
-def _replace(target: str, data: bytes, old: os.stat_result | None) -> None:
-    folder = os.path.dirname(target)
-    beside = _beside(folder)
+def _replace(files: Mapping[str, tuple[Sequence[Any], os.stat_result | None]]) -> None:
+    """Writes new files, from pieces and with the permissions of old ones, and then gives them their names."""
+    written: dict[str, str] = {}
     try:
-        if not _write_unnamed(beside, data, old):
-            _fill(os.open(beside, _NEW, 0o666), data, old)
-        os.replace(beside, target)
+        for target, (pieces, old) in files.items():
+            beside = written[target] = _beside(os.path.dirname(target))
+            try:
+                if not _write_unnamed(beside, pieces, old):
+                    _fill(os.open(beside, _NEW, 0o666), pieces, old)
+            except OSError as error:
+                raise _named(error, target) from None
+        for target, beside in written.items():
+            os.replace(beside, target)
     except BaseException:
-        with suppress(OSError):
-            os.unlink(beside)
+        for beside in written.values():
+            with suppress(OSError):
+                os.unlink(beside)
         raise
-    with suppress(OSError), _opened(folder) as descriptor:  # not every system syncs folders
-        os.fsync(descriptor)
+    for folder in {os.path.dirname(target) for target in files}:
+        with suppress(OSError), _opened(folder) as descriptor:  # not every system syncs folders
+            os.fsync(descriptor)
 
 
 def _beside(folder: str) -> str:
     return os.path.join(folder, f".gpuplace-{secrets.token_hex(8)}.tmp")
 
 
-def _write_unnamed(name: str, data: bytes, old: os.stat_result | None) -> bool:
+def _write_unnamed(name: str, pieces: Sequence[Any], old: os.stat_result | None) -> bool:
     """Writes a file that gets its name when all of it is on disk; returns False where the system has no such files."""
     folder, base = os.path.split(name)
     try:
@@ -146,7 +169,7 @@ def _write_unnamed(name: str, data: bytes, old: os.stat_result | None) -> bool:
         return False
     kept = os.dup(descriptor)
     try:
-        _fill(descriptor, data, old)
+        _fill(descriptor, pieces, old)
         with _opened(folder) as there:  # with it Python follows the link, without it does not
             os.link(f"/proc/self/fd/{kept}", base, dst_dir_fd=there, follow_symlinks=True)
     except OSError as error:
@@ -158,7 +181,7 @@ def _write_unnamed(name: str, data: bytes, old: os.stat_result | None) -> bool:
     return True
 
 
-def _fill(descriptor: int, data: bytes, old: os.stat_result | None) -> None:
+def _fill(descriptor: int, pieces: Sequence[Any], old: os.stat_result | None) -> None:
     """Writes and closes a new file, which gets the permissions of an old one."""
     with os.fdopen(descriptor, "wb") as stream:
         if old is not None and hasattr(os, "fchmod"):
@@ -167,7 +190,8 @@ def _fill(descriptor: int, data: bytes, old: os.stat_result | None) -> None:
             ):  # root's programs leave the files of others to them; nobody else can
                 os.fchown(descriptor, old.st_uid, old.st_gid)
             os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
-        stream.write(data)
+        for piece in pieces:
+            stream.write(piece)
         stream.flush()
         os.fsync(descriptor)
 

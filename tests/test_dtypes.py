@@ -88,6 +88,12 @@ def test_as_array(value, dtype, expected):
     assert (array == expected).all()
 
 
+@pytest.mark.parametrize(("value", "shape"), [([], (0,)), ([[], []], (2, 0)), (((),), (1, 0))])
+def test_no_strings_are_an_array_too(value, shape):
+    array = dtypes.as_array(value, dtypes.string)
+    assert array.shape == shape and array.dtype == object
+
+
 def test_strings_become_bytes():
     array = dtypes.as_array([["a", b"b"], ["ü", ""]])
     assert array.dtype == object

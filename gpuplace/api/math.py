@@ -17,6 +17,7 @@ from gpuplace.ops.math.unary import *
 from gpuplace.ops.nn.activation import log_softmax, softmax, softplus, softsign
 from gpuplace.ops.nn.misc import in_top_k, top_k
 from gpuplace.ops.nn.norm import l2_normalize
+from gpuplace.ops.nn.sparsity import zero_fraction
 
 # fmt: off
 __all__ = [
@@ -38,6 +39,6 @@ __all__ = [
     "softmax", "softplus", "softsign", "sparse_matmul", "sqrt", "square", "squared_difference",
     "subtract", "tan", "tanh", "top_k", "trace", "truediv", "truncatediv", "truncatemod",
     "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod",
-    "unsorted_segment_sqrt_n", "unsorted_segment_sum", "xdivy", "xlogy",
+    "unsorted_segment_sqrt_n", "unsorted_segment_sum", "xdivy", "xlogy", "zero_fraction",
 ]
 # fmt: on

@@ -59,11 +59,14 @@ ADVICE: Mapping[str, str] = {
     "py_function": "use tf.py_func",
     "raw_ops": "use tf.get_default_graph().create_op(type, inputs, dtypes)",
     "saved_model": "gpuplace reads SavedModels and writes none: gpuplace.explore('saved_model_dir') shows one",
-    "summary": "gpuplace draws by itself: placement.picture(), session.timeline(fetches); tf.summary.FileWriter writes "
-    "graphs for TensorBoard",
-    "train.MonitoredTrainingSession": "use tf.Session(config=...) and run tf.global_variables_initializer()",
-    "train.Saver": "gpuplace keeps no checkpoints: fetch the variables with session.run and keep them with np.savez",
-    "train.Supervisor": "use tf.Session(config=...) and run tf.global_variables_initializer()",
+    "audio_summary": "TensorFlow 1.0 named it tf.summary.audio",
+    "histogram_summary": "TensorFlow 1.0 named it tf.summary.histogram",
+    "image_summary": "TensorFlow 1.0 named it tf.summary.image",
+    "merge_all_summaries": "TensorFlow 1.0 named it tf.summary.merge_all",
+    "merge_summary": "TensorFlow 1.0 named it tf.summary.merge",
+    "scalar_summary": "TensorFlow 1.0 named it tf.summary.scalar, where the name of the op is the tag",
+    "train.SummaryWriter": "TensorFlow 1.0 named it tf.summary.FileWriter",
+    "train.SummaryWriterCache": "TensorFlow 1.0 named it tf.summary.FileWriterCache",
     "train.Server": "give the devices of all tasks to gpuplace.Machine.from_devices([...]) and place the graph there",
 }
 """Name without ``tf.``, for all below it too -> what to do."""
@@ -97,7 +100,7 @@ def advice(name: str) -> str:
     """What to do without a name of TensorFlow; "" if that is not known.
 
     Args:
-        name: without ``tf.``: ``keras``, ``nn.rnn_cell``, ``train.Saver``.
+        name: without ``tf.``: ``keras``, ``nn.rnn_cell``, ``contrib.layers``.
     """
     path = name
     while path:

@@ -11,6 +11,7 @@ from gpuplace.ops.nn.entropy import *
 from gpuplace.ops.nn.misc import *
 from gpuplace.ops.nn.norm import *
 from gpuplace.ops.nn.pool import *
+from gpuplace.ops.nn.sparsity import *
 from gpuplace.ops.sparse.embedding import *
 
 __all__ = [
@@ -59,4 +60,5 @@ __all__ = [
     "top_k",
     "weighted_cross_entropy_with_logits",
     "xw_plus_b",
+    "zero_fraction",
 ]

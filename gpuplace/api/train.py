@@ -1,8 +1,9 @@
-"""``tf.train``: optimizers, steps, and graphs written to files.
+"""``tf.train``: optimizers, steps, checkpoints, and graphs written to files.
 
 Source: tensorflow/_api/v1/train, release 1.15 (names).
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gpuplace.api.graph_io import write_graph
@@ -53,6 +54,9 @@ __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
     "BytesList",
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
+    "ChiefSessionCreator",
     "ClusterSpec",
     "Coordinator",
     "Example",
@@ -61,28 +65,65 @@ __all__ = [
     "FeatureList",
     "FeatureLists",
     "Features",
+    "FeedFnHook",
+    "FinalOpsHook",
     "FloatList",
+    "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
     "Int64List",
+    "LoggingTensorHook",
     "LooperThread",
     "MomentumOptimizer",
+    "MonitoredSession",
+    "MonitoredTrainingSession",
+    "NanLossDuringTrainingError",
+    "NanTensorHook",
+    "NewCheckpointReader",
     "Optimizer",
+    "ProfilerHook",
     "QueueRunner",
     "RMSPropOptimizer",
+    "Saver",
+    "SaverDef",
+    "Scaffold",
+    "SecondOrStepTimer",
     "SequenceExample",
+    "SessionCreator",
+    "SessionManager",
+    "SessionRunArgs",
+    "SessionRunContext",
+    "SessionRunHook",
+    "SessionRunValues",
+    "SingularMonitoredSession",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "SummarySaverHook",
+    "Supervisor",
+    "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",
+    "basic_train_loop",
     "batch",
     "batch_join",
+    "checkpoint_exists",
     "cosine_decay",
     "create_global_step",
     "exponential_decay",
+    "export_meta_graph",
+    "generate_checkpoint_state_proto",
+    "get_checkpoint_mtimes",
+    "get_checkpoint_state",
     "get_global_step",
     "get_or_create_global_step",
     "global_step",
+    "import_meta_graph",
     "input_producer",
     "inverse_time_decay",
+    "latest_checkpoint",
     "limit_epochs",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
     "match_filenames_once",
     "maybe_batch",
     "maybe_batch_join",
@@ -91,17 +132,22 @@ __all__ = [
     "natural_exp_decay",
     "polynomial_decay",
     "range_input_producer",
+    "remove_checkpoint",
     "replica_device_setter",
     "shuffle_batch",
     "shuffle_batch_join",
     "slice_input_producer",
     "start_queue_runners",
     "string_input_producer",
+    "summary_iterator",
+    "update_checkpoint_state",
     "write_graph",
 ]
 
 if TYPE_CHECKING:
-    from gpuplace.graphdef.own_messages import (
+    from gpuplace.checkpoints.reader import CheckpointReader as NewCheckpointReader
+    from gpuplace.graphdef.event_reader import summary_iterator
+    from gpuplace.graphdef.messages import (
         BytesList,
         Example,
         Feature,
@@ -111,14 +157,96 @@ if TYPE_CHECKING:
         FloatList,
         Int64List,
         QueueRunnerDef,
+        SaverDef,
         SequenceExample,
     )
+    from gpuplace.saving.checkpoint_state import (
+        checkpoint_exists,
+        generate_checkpoint_state_proto,
+        get_checkpoint_mtimes,
+        get_checkpoint_state,
+        latest_checkpoint,
+        remove_checkpoint,
+        update_checkpoint_state,
+    )
+    from gpuplace.saving.import_meta_graph import export_meta_graph, import_meta_graph
+    from gpuplace.saving.load import list_variables, load_checkpoint, load_variable
+    from gpuplace.saving.saver import Saver
+    from gpuplace.training.hooks import (
+        FeedFnHook,
+        FinalOpsHook,
+        GlobalStepWaiterHook,
+        LoggingTensorHook,
+        NanLossDuringTrainingError,
+        NanTensorHook,
+        StopAtStepHook,
+    )
+    from gpuplace.training.monitored_session import (
+        ChiefSessionCreator,
+        MonitoredSession,
+        MonitoredTrainingSession,
+        SessionCreator,
+        SingularMonitoredSession,
+        WorkerSessionCreator,
+    )
+    from gpuplace.training.saver_hooks import (
+        CheckpointSaverHook,
+        CheckpointSaverListener,
+        ProfilerHook,
+        StepCounterHook,
+        SummarySaverHook,
+    )
+    from gpuplace.training.scaffold import Scaffold
+    from gpuplace.training.session_manager import SessionManager
+    from gpuplace.training.session_run_hook import (
+        SessionRunArgs,
+        SessionRunContext,
+        SessionRunHook,
+        SessionRunValues,
+    )
+    from gpuplace.training.supervisor import Supervisor, basic_train_loop
+    from gpuplace.training.timers import SecondOrStepTimer
 else:
+    _LAZY = {
+        "gpuplace.checkpoints.reader": "NewCheckpointReader",
+        "gpuplace.graphdef.event_reader": "summary_iterator",
+        "gpuplace.graphdef.messages": """
+            BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List QueueRunnerDef SaverDef
+            SequenceExample
+        """,
+        "gpuplace.saving.checkpoint_state": """
+            checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes get_checkpoint_state
+            latest_checkpoint remove_checkpoint update_checkpoint_state
+        """,
+        "gpuplace.saving.import_meta_graph": "export_meta_graph import_meta_graph",
+        "gpuplace.saving.load": "list_variables load_checkpoint load_variable",
+        "gpuplace.saving.saver": "Saver",
+        "gpuplace.training.hooks": """
+            FeedFnHook FinalOpsHook GlobalStepWaiterHook LoggingTensorHook NanLossDuringTrainingError
+            NanTensorHook StopAtStepHook
+        """,
+        "gpuplace.training.monitored_session": """
+            ChiefSessionCreator MonitoredSession MonitoredTrainingSession SessionCreator
+            SingularMonitoredSession WorkerSessionCreator
+        """,
+        "gpuplace.training.saver_hooks": """
+            CheckpointSaverHook CheckpointSaverListener ProfilerHook StepCounterHook SummarySaverHook
+        """,
+        "gpuplace.training.scaffold": "Scaffold",
+        "gpuplace.training.session_manager": "SessionManager",
+        "gpuplace.training.session_run_hook": """
+            SessionRunArgs SessionRunContext SessionRunHook SessionRunValues
+        """,
+        "gpuplace.training.supervisor": "Supervisor basic_train_loop",
+        "gpuplace.training.timers": "SecondOrStepTimer",
+    }
+    """What loads protobuf when it is first asked for."""
+    _MODULES = {name: module for module, names in _LAZY.items() for name in names.split()}
 
     def __getattr__(name: str) -> Any:
-        """A message class, which loads protobuf when it is first asked for."""
-        from gpuplace.graphdef import own_messages
-
-        if name in own_messages.__all__:
-            return getattr(own_messages, name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        """What is loaded when it is first asked for; AttributeError for other names."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        attribute = "CheckpointReader" if name == "NewCheckpointReader" else name
+        found = globals()[name] = getattr(import_module(_MODULES[name]), attribute)
+        return found

@@ -66,6 +66,14 @@ PARAMETER_SERVER_OPS = (
 )
 """Ops that belong on a parameter server: ``STANDARD_PS_OPS`` of 1.15's python/training/device_setter.py."""
 
+SAVE_AND_RESTORE_OPS = frozenset(
+    {
+        *("SaveV2", "Save", "SaveSlices", "SaveSlice", "LegacySave", "LegacySaveSlice"),
+        *("RestoreV2", "Restore", "RestoreSlice", "LegacyRestore", "LegacyRestoreSlice"),
+    }
+)
+"""Ops by which savers write checkpoints and read them."""
+
 # Values that are there, that are handed on, and that are moved
 
 CONSTANT_OPS = frozenset({"Const", "HostConst"})

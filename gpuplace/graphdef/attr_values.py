@@ -10,7 +10,7 @@ from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.attr_value import FunctionRef, TensorValue
 from gpuplace.graph.op_def import OpDef
 from gpuplace.graph.op_notation import NO_DEFAULT, ArgDef, AttrDef
-from gpuplace.graphdef.messages import AttrValue
+from gpuplace.graphdef.messages import AttrValue, OpDefProto
 from gpuplace.graphdef.tensor_proto import encode_tensor, tensor_value
 from gpuplace.shapes import TensorShape
 
@@ -192,6 +192,45 @@ def _decode_attr_def(proto: Any) -> AttrDef:
     allowed = _decode_list(proto.allowed_values.list) if proto.HasField("allowed_values") else None
     default = decode_attr(proto.default_value) if proto.HasField("default_value") else NO_DEFAULT
     return AttrDef(proto.name, proto.type, default, allowed, proto.minimum if proto.has_minimum else None)
+
+
+def encode_op_def(op_def: OpDef) -> Any:
+    """A signature as an ``OpDef`` message, without descriptions.
+
+    Args:
+        op_def: the signature.
+    """
+    made = OpDefProto(
+        name=op_def.name,
+        is_stateful=op_def.is_stateful,
+        is_commutative=op_def.is_commutative,
+        is_aggregate=op_def.is_aggregate,
+        allows_uninitialized_input=op_def.allows_uninitialized_input,
+        control_output=op_def.control_outputs,
+    )
+    for arg, added in [
+        *((arg, made.input_arg.add()) for arg in op_def.inputs),
+        *((arg, made.output_arg.add()) for arg in op_def.outputs),
+    ]:
+        added.name = arg.name
+        if arg.type is not None:
+            added.type = arg.type.as_datatype_enum
+        added.type_attr = arg.type_attr or ""
+        added.number_attr = arg.number_attr or ""
+        added.type_list_attr = arg.type_list_attr or ""
+        added.is_ref = arg.is_ref
+    for attr in op_def.attrs:
+        described = made.attr.add(name=attr.name, type=attr.type)
+        if attr.has_default:
+            encode_attr(attr.default, described.default_value)
+        if attr.minimum is not None:
+            described.has_minimum, described.minimum = True, attr.minimum
+        if attr.allowed is not None:
+            encode_attr(tuple(attr.allowed), described.allowed_values)
+    if op_def.deprecation is not None:
+        made.deprecation.version = op_def.deprecation.version
+        made.deprecation.explanation = op_def.deprecation.explanation
+    return made
 
 
 def readable_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:

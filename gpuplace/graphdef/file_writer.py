@@ -1,24 +1,33 @@
-"""Event files: graphs, run metadata and summaries for TensorBoard, written by TensorBoard's own writer.
+"""Writers of event files: graphs, run metadata and summaries for TensorBoard.
 
-Source: tensorflow/python/summary/writer/writer.py, release 1.15 (names, arguments, which event holds what).
+Source: tensorflow/python/summary/writer/writer.py, event_file_writer_v2.py and writer_cache.py, release 1.15 (names,
+arguments, which event holds what).
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import threading
 import time
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
-
+from gpuplace.callers import warn
+from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.graph import Graph
+from gpuplace.graphdef.event_file import EventFile
 from gpuplace.graphdef.export import as_graph_def
-from gpuplace.graphdef.messages import Event, Summary, TaggedRunMetadata
+from gpuplace.graphdef.messages import Event, GraphDef, MetaGraphDef, Summary, TaggedRunMetadata
+
+_logger = logging.getLogger("tensorflow")
 
 
 class FileWriter:
     """Writes events to a new file in ``logdir``.
+
+    Events wait in a queue that a thread of its own writes to the file. What waits is also written when the program ends
+    without ``close``.
 
     Args:
         logdir: folder, made where it is missing.
@@ -27,9 +36,11 @@ class FileWriter:
         flush_secs: seconds between writes to disk.
         graph_def: a ``GraphDef`` to write at once, as TensorFlow 0.x had it; ignored where ``graph`` is given.
         filename_suffix: end of the file's name; None: nothing.
+        session: writers of one session and folder share a file, that of the first one; None: a file of its own.
 
     Raises:
         TypeError: ``graph`` is neither.
+        ValueError: both ``graph`` and ``graph_def`` are given.
     """
 
     def __init__(
@@ -37,19 +48,23 @@ class FileWriter:
         logdir: str | os.PathLike[str],
         graph: Any = None,
         max_queue: int = 10,
-        flush_secs: int = 120,
+        flush_secs: float = 120,
         graph_def: Any = None,
         filename_suffix: str | None = None,
+        session: Any = None,
     ) -> None:
         self._logdir = os.fspath(logdir)
-        self._arguments = (max_queue, flush_secs, filename_suffix or "")
-        self._writer: Any = None
-        self._tags: set[str] = set()
-        self.reopen()
-        if graph is not None:
-            self.add_graph(graph)
-        elif graph_def is not None:
-            self.add_graph(graph_def)
+
+        def make() -> EventFile:
+            return EventFile(self._logdir, max_queue, flush_secs, filename_suffix or "")
+
+        shared_name = f"logdir:{self._logdir}"
+        self._file = make() if session is None else session.resources.get_or_create("", shared_name, make)
+        self._run_tags: set[str] = set()
+        self._described: set[str] = set()
+        if graph is not None or graph_def is not None:
+            self.add_graph(graph, graph_def=graph_def)
+            self.add_meta_graph(_meta_graph_of(graph if graph_def is None else graph_def))
 
     def get_logdir(self) -> str:
         """The folder."""
@@ -57,40 +72,65 @@ class FileWriter:
 
     def reopen(self) -> None:
         """Opens a new file after ``close``; does nothing while one is open."""
-        if self._writer is None:
-            self._writer = EventFileWriter(self._logdir, *self._arguments)
+        self._file.open()
 
     def add_event(self, event: Any) -> None:
-        """Writes an ``Event`` message.
+        """Writes an ``Event`` message; warns, and does nothing, where the writer is closed.
 
         Args:
             event: the message.
 
         Raises:
-            RuntimeError: the writer is closed.
+            TypeError: it is something else.
         """
-        if self._writer is None:
-            raise RuntimeError("The FileWriter is closed: call reopen() first")
-        self._writer.add_event(event)
+        self._warn_if_closed()
+        self._file.add(event)
 
-    def add_graph(self, graph: Any, global_step: int | None = None) -> None:
+    def add_graph(self, graph: Any, global_step: int | None = None, graph_def: Any = None) -> None:
         """Writes a ``Graph`` with its shapes, or a ``GraphDef``.
 
         Args:
             graph: the graph.
             global_step: the step that it is shown at, an integer; None: 0.
+            graph_def: deprecated, in place of ``graph``.
 
         Raises:
             TypeError: ``graph`` is neither.
-            RuntimeError: the writer is closed.
+            ValueError: both are given.
         """
-        if isinstance(graph, Graph):
-            graph = as_graph_def(graph, add_shapes=True)
-        elif not hasattr(graph, "SerializeToString"):
-            raise TypeError(
-                f"The passed graph must be an instance of `Graph` or `GraphDef`, not {type(graph).__name__}"
+        if graph is not None and graph_def is not None:
+            raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
+        given = graph_def if graph is None else graph
+        if isinstance(given, Graph):
+            if graph is None:
+                _logger.warning(
+                    "When passing a `Graph` object, please use the `graph` named argument instead of `graph_def`."
+                )
+        elif isinstance(given, GraphDef):
+            _logger.warning(
+                "Passing a `GraphDef` to the SummaryWriter is deprecated. Pass a `Graph` object instead, such as"
+                " `sess.graph`."
             )
-        self.add_event(self._event(global_step, graph_def=graph.SerializeToString()))
+        else:
+            raise TypeError(
+                "The passed graph must be an instance of `Graph` or the deprecated `GraphDef`, not"
+                f" {type(given).__name__}"
+            )
+        self._add(global_step, graph_def=_graph_def_of(given).SerializeToString())
+
+    def add_meta_graph(self, meta_graph_def: Any, global_step: int | None = None) -> None:
+        """Writes a ``MetaGraphDef``.
+
+        Args:
+            meta_graph_def: the message.
+            global_step: the step that it is shown at, an integer; None: 0.
+
+        Raises:
+            TypeError: ``meta_graph_def`` is something else.
+        """
+        if not isinstance(meta_graph_def, MetaGraphDef):
+            raise TypeError(f"meta_graph_def must be type MetaGraphDef, saw type: {type(meta_graph_def)}")
+        self._add(global_step, meta_graph_def=meta_graph_def.SerializeToString())
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: int | None = None) -> None:
         """Writes the ``RunMetadata`` of a step.
@@ -102,37 +142,57 @@ class FileWriter:
 
         Raises:
             ValueError: the tag was used before.
-            RuntimeError: the writer is closed.
         """
-        if tag in self._tags:
+        if tag in self._run_tags:
             raise ValueError("The provided tag was already used for this event type")
-        self._tags.add(tag)
+        self._run_tags.add(tag)
         tagged = TaggedRunMetadata(tag=tag, run_metadata=run_metadata.SerializeToString())
-        self.add_event(self._event(global_step, tagged_run_metadata=tagged))
+        self._add(global_step, tagged_run_metadata=tagged)
+
+    def add_session_log(self, session_log: Any, global_step: int | None = None) -> None:
+        """Writes a ``SessionLog``.
+
+        Args:
+            session_log: the message.
+            global_step: the step that it is shown at, an integer; None: 0.
+        """
+        self._add(global_step, session_log=session_log)
 
     def add_summary(self, summary: Any, global_step: int | None = None) -> None:
-        """Writes a ``Summary``.
+        """Writes a ``Summary``; of values with the same tag only the first keeps its metadata.
 
         Args:
             summary: the message, or its bytes.
             global_step: the step that it is shown at, an integer; None: 0.
 
         Raises:
-            RuntimeError: the writer is closed.
+            TypeError: ``summary`` is something else.
         """
-        message = Summary.FromString(summary) if isinstance(summary, bytes) else summary
-        self.add_event(self._event(global_step, summary=message))
+        event = self._event(global_step)
+        if isinstance(summary, bytes):
+            event.summary.ParseFromString(summary)
+        elif isinstance(summary, Summary):
+            event.summary.CopyFrom(summary)
+        else:
+            raise TypeError(
+                f"summary must be a Summary message or its bytes, not {type(summary).__name__}: add_summary takes what"
+                " session.run gives for a summary op"
+            )
+        for value in event.summary.value:
+            if value.HasField("metadata"):
+                if value.tag in self._described:
+                    value.ClearField("metadata")
+                self._described.add(value.tag)
+        self.add_event(event)
 
     def flush(self) -> None:
-        """Writes waiting events to disk."""
-        if self._writer is not None:
-            self._writer.flush()
+        """Writes waiting events to disk; warns where the writer is closed."""
+        self._warn_if_closed()
+        self._file.flush()
 
     def close(self) -> None:
         """Flushes and closes the file."""
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
+        self._file.close()
 
     def __enter__(self) -> FileWriter:
         return self
@@ -142,9 +202,57 @@ class FileWriter:
     ) -> None:
         self.close()
 
+    def _warn_if_closed(self) -> None:
+        if not self._file.is_open:
+            warn(
+                "Attempting to use a closed FileWriter. The operation will be a noop unless the FileWriter is"
+                " explicitly reopened."
+            )
+
+    def _add(self, global_step: int | None, **content: Any) -> None:
+        self.add_event(self._event(global_step, **content))
+
     @staticmethod
     def _event(global_step: int | None, **content: Any) -> Any:
         event = Event(wall_time=time.time(), **content)
         if global_step is not None:
             event.step = int(global_step)
         return event
+
+
+def _graph_def_of(graph: Any) -> Any:
+    return as_graph_def(graph, add_shapes=True) if isinstance(graph, Graph) else graph
+
+
+def _meta_graph_of(graph: Any) -> Any:
+    meta_graph = MetaGraphDef(graph_def=_graph_def_of(graph))
+    meta_graph.meta_info_def.stripped_op_list.SetInParent()
+    return meta_graph
+
+
+class FileWriterCache:
+    """One ``FileWriter`` for each folder, shared by all who ask for it."""
+
+    _writers: ClassVar[dict[str, FileWriter]] = {}
+    _lock = threading.RLock()
+
+    @staticmethod
+    def get(logdir: str | os.PathLike[str]) -> FileWriter:
+        """The writer of a folder, made with the default graph where there is none.
+
+        Args:
+            logdir: the folder.
+        """
+        name = os.fspath(logdir)
+        with FileWriterCache._lock:
+            if name not in FileWriterCache._writers:
+                FileWriterCache._writers[name] = FileWriter(name, graph=get_default_graph())
+            return FileWriterCache._writers[name]
+
+    @staticmethod
+    def clear() -> None:
+        """Closes and forgets all writers."""
+        with FileWriterCache._lock:
+            for writer in FileWriterCache._writers.values():
+                writer.close()
+            FileWriterCache._writers.clear()

@@ -27,15 +27,12 @@ __all__ = [
     "FloatList",
     "Int64List",
     "QueueRunnerDef",
-    "SavedModel",
     "SequenceExample",
 ]
 
 _PACKAGE = "gpuplace"
 
 _FIELDS = """
-SavedModel            saved_model_schema_version = 1 int64
-SavedModel            meta_graphs = 2 repeated MetaGraphDef
 QueueRunnerDef        queue_name = 1 string
 QueueRunnerDef        enqueue_op_name = 2 repeated string
 QueueRunnerDef        close_op_name = 3 string
@@ -122,7 +119,6 @@ Features: Any = _made["Features"]
 FloatList: Any = _made["FloatList"]
 Int64List: Any = _made["Int64List"]
 QueueRunnerDef: Any = _made["QueueRunnerDef"]
-SavedModel: Any = _made["SavedModel"]
 SequenceExample: Any = _made["SequenceExample"]
 
 

@@ -63,6 +63,23 @@ def encode_tensor(value: TensorValue, proto: Any = None) -> Any:
     if (array.size > 1 and dtype.name in _AS_BYTES) or dtype.name.startswith(("float8", "float4")):
         proto.tensor_content = np.ascontiguousarray(array).tobytes()
         return proto
+    add_values(proto, array, dtype)
+    return proto
+
+
+def add_values(proto: Any, array: np.ndarray[Any, Any], dtype: DType) -> None:
+    """Writes elements into the field of a ``TensorProto`` for their type.
+
+    Args:
+        proto: the message.
+        array: the elements.
+        dtype: their type.
+
+    Raises:
+        InvalidArgumentError: no field holds elements of this type.
+    """
+    if dtype.name not in _FIELDS:
+        raise InvalidArgumentError.of(f"Elements of type {dtype.name} have no field in a TensorProto")
     flat = np.ascontiguousarray(array).ravel()
     field = getattr(proto, _FIELDS[dtype.name])
     if dtype.name in ("float16", "bfloat16"):
@@ -73,7 +90,6 @@ def encode_tensor(value: TensorValue, proto: Any = None) -> Any:
         field.extend(flat.astype(np.int32).tolist())
     else:
         field.extend(flat.tolist())
-    return proto
 
 
 def decode_tensor(proto: Any, first: int | None = None) -> np.ndarray[Any, Any]:

@@ -59,11 +59,14 @@ import gpuplace.ops.nn.entropy
 import gpuplace.ops.nn.misc
 import gpuplace.ops.nn.norm
 import gpuplace.ops.nn.pool
+import gpuplace.ops.nn.sparsity
 import gpuplace.ops.random.random_ops
+import gpuplace.ops.saving
 import gpuplace.ops.sparse.embedding
 import gpuplace.ops.sparse.sparse_kernels
 import gpuplace.ops.sparse.sparse_ops
 import gpuplace.ops.sparse.sparse_tensor
+import gpuplace.ops.summaries
 import gpuplace.ops.text.regex_and_encoding
 import gpuplace.ops.text.splitting
 import gpuplace.ops.text.strings

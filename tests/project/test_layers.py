@@ -17,6 +17,7 @@ LAYERS: dict[str, set[str]] = {
     "callers": set(),
     "release": set(),
     "progress": set(),
+    "proto": set(),
     "typing": set(),
     "writing": set(),
     "display": {"typing"},
@@ -25,6 +26,7 @@ LAYERS: dict[str, set[str]] = {
     "dtypes": {"display", "errors", "release", "shapes", "typing"},
     "files": {"callers", "errors", "writing"},
 }
+LAYERS["checkpoints"] = set(LAYERS)  # files of values: kernels read and write them
 BOTTOM = set(LAYERS)
 LAYERS |= {
     "device": BOTTOM,
@@ -42,6 +44,8 @@ LAYERS |= {"memory": RUN, "backends": RUN | {"memory"}}
 LAYERS["plan"] = RUN | {"memory", "backends"}
 LAYERS["tracing"] = LAYERS["plan"] | {"plan"}
 LAYERS["session"] = LAYERS["tracing"] | {"tracing"}
+LAYERS["saving"] = LAYERS["session"] | {"session"}
+LAYERS["training"] = LAYERS["saving"] | {"saving"}
 LAYERS["web"] = set()
 SHOWN = set(LAYERS)
 LAYERS["tables"] = SHOWN
@@ -55,15 +59,18 @@ TOP = {"__init__", "__main__", "api", "cli", "python", "stand_in", "testing"}
 # What a class shows or writes by a layer above its own: a method of it imports that layer when it is called.
 UPWARDS: dict[str, set[str]] = {
     "gpuplace.display": {"gpuplace.jupyter.reprs"},
+    "gpuplace.checkpoints.tensor_slices": {"gpuplace.graphdef.tensor_proto"},
     "gpuplace.device.machine": {"gpuplace.jupyter.frames.machine_frames"},
     "gpuplace.graph.graph": {"gpuplace.graphdef.export"},
     "gpuplace.graph.operation": {"gpuplace.graphdef.export"},
+    "gpuplace.ops.summaries": {"gpuplace.graphdef.messages", "gpuplace.graphdef.summary_messages"},
     "gpuplace.ops.input.queue_runner": {"gpuplace.graphdef.messages"},
     "gpuplace.ops.input.parsing_kernels": {
         "gpuplace.graphdef.messages",
         "gpuplace.graphdef.own_messages",
         "gpuplace.graphdef.tensor_proto",
     },
+    "gpuplace.ops.variables.variables": {"gpuplace.saving.protos"},
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",
         "gpuplace.jupyter.pictures",
@@ -88,6 +95,7 @@ UPWARDS: dict[str, set[str]] = {
 OWNERS: dict[str, set[str]] = {
     "numpy": {
         "gpuplace.dtypes",
+        "gpuplace.checkpoints",
         "gpuplace.files",
         "gpuplace.data_sets",
         "gpuplace.graph",
@@ -101,6 +109,8 @@ OWNERS: dict[str, set[str]] = {
         "gpuplace.plan",
         "gpuplace.tracing",
         "gpuplace.session",
+        "gpuplace.training",
+        "gpuplace.saving",
         "gpuplace.graphdef",
         "gpuplace.logs",
         "gpuplace.tables",
@@ -113,8 +123,8 @@ OWNERS: dict[str, set[str]] = {
     "ml_dtypes": {"gpuplace.dtypes"},
     "pynvml": {"gpuplace.device.local"},
     "cupy": {"gpuplace.backends.cupy_backend", "gpuplace.device.local"},
-    "google": {"gpuplace.graphdef"},
-    "tensorboard": {"gpuplace.graphdef", "gpuplace.stand_in.names"},
+    "google": {"gpuplace.checkpoints.messages", "gpuplace.graphdef", "gpuplace.proto"},
+    "tensorboard": {"gpuplace.checkpoints.messages", "gpuplace.graphdef", "gpuplace.stand_in.names"},
     "graphviz": {"gpuplace.jupyter"},
     "pandas": {"gpuplace.jupyter"},
     "ipywidgets": {"gpuplace.jupyter"},
@@ -124,6 +134,7 @@ OWNERS: dict[str, set[str]] = {
     "threadpoolctl": {"gpuplace.numerics.blas_threads"},
     "IPython": {"gpuplace.jupyter"},
     "absl": {"gpuplace.api"},
+    "PIL": {"gpuplace.numerics.summary_media"},
     "regex": {"gpuplace.ops.text", "gpuplace.tables.text"},
 }
 

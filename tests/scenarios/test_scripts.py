@@ -52,6 +52,7 @@ OUR_OWN_LINES = {
 
 WORDS_OF_2_21 = {
     "feeding": {"Graph execution error", "Tensor b"},
+    "tensorboard_basics": {"Graph execution error"},
     "variable_sharing": {"_LazyEvalTensor"},
 }
 """Words by which to know the lines that 2.21 says in another way."""

@@ -121,3 +121,29 @@ def assert_global_step(global_step_tensor: TensorLike) -> None:
     shape = global_step_tensor.get_shape()
     if shape.ndims != 0 and shape.is_fully_defined():
         raise TypeError(f'Existing "global_step" is not scalar: {shape}')
+
+
+_READ = "global_step_read_op_cache"
+"""The collection that ``global_step_read`` keeps its tensor in."""
+
+
+def global_step_read(graph: Graph | None = None) -> Any:
+    """A tensor with the value of the global step, which all who watch the step share.
+
+    Args:
+        graph: the graph; None: the default one.
+
+    Returns:
+        An integer scalar; None where there is no global step.
+    """
+    graph = graph or get_default_graph()
+    found = graph.get_collection(_READ)
+    if found:
+        return found[0]
+    step = get_global_step(graph)
+    if step is None:
+        return None
+    with graph.as_default(), graph.name_scope(None), graph.name_scope(f"{step.op.name}/"):
+        value = step.initialized_value() if isinstance(step, Variable) else step
+        graph.add_to_collection(_READ, value + 0)
+    return graph.get_collection(_READ)[0]

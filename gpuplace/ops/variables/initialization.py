@@ -102,6 +102,19 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
     return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
+def saveable_objects(scope: str | None = None) -> list[Any]:
+    """What a saver saves where nothing else is said: the global variables, and objects that were collected for it.
+
+    Args:
+        scope: a regular expression that the beginning of their names matches; None: all.
+
+    Returns:
+        A list of variables and ``SaveableObject``.
+    """
+    collected = get_default_graph().get_collection(GraphKeys.SAVEABLE_OBJECTS, scope)
+    return global_variables(scope) + collected
+
+
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
     """An operation that runs the initializers of some variables.
 

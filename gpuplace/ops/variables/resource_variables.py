@@ -46,10 +46,10 @@ class ResourceVariable(Variable):
         validate_shape: kept; a shape that is not known is allowed here.
         caching_device: where to read it for its consumers; None: on its own device.
         name: its name, made unique; None: ``Variable``.
-        variable_def: not supported; None.
+        variable_def: a ``VariableDef`` of a variable whose operations are in the graph; None: they are added.
         dtype: element type; None: the initial value's.
         expected_shape: ignored, as in TensorFlow.
-        import_scope: ignored: it goes with ``variable_def``.
+        import_scope: the scope that the operations of ``variable_def`` are in; None: none.
         constraint: a function from the value to a value, applied by optimizers after an update.
         use_resource: ignored.
         synchronization: kept.
@@ -58,7 +58,7 @@ class ResourceVariable(Variable):
 
     Raises:
         ValueError: no initial value, one that does not fit ``shape``, collections that are no list, or a
-            ``variable_def``.
+            ``variable_def`` beside an initial value.
         TypeError: the initial value cannot be of type ``dtype``.
     """
 
@@ -129,6 +129,21 @@ class ResourceVariable(Variable):
     def handle(self) -> Tensor:
         """The handle that the resource ops take."""
         return self._handle
+
+    def _take_tensors(self, variable: Tensor, snapshot: Tensor | None) -> None:
+        op = variable.op
+        self._handle = variable
+        self._dtype = op.attrs["dtype"]
+        self._shape = op.attrs["shape"]
+        if snapshot is None:
+            snapshot = op.graph.get_tensor_by_name(f"{op.name}/Read/ReadVariableOp:0")
+        self._cached_value = None if snapshot.op.type == "ReadVariableOp" else snapshot
+        while snapshot.op.type != "ReadVariableOp":
+            snapshot = snapshot.op.inputs[0]
+        self._graph_element = snapshot
+
+    def _snapshot_tensor(self) -> Tensor:
+        return self._graph_element if self._cached_value is None else self._cached_value
 
     @property
     def create(self) -> Operation:

@@ -13,9 +13,10 @@ Source: tensorflow/python/ops/variables.py, release 1.15.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
+from gpuplace.display import above
 from gpuplace.dtypes import DType
 from gpuplace.graph.convert import (
     convert_to_tensor,
@@ -89,6 +90,60 @@ def resource_variables_enabled() -> bool:
     return _resource_by_default
 
 
+class SaveSliceInfo:
+    """Which slice of a whole variable a variable is.
+
+    >>> SaveSliceInfo("w", [4, 6], [2, 0], [2, 6]).spec
+    '4 6 2,2:0,6'
+
+    Args:
+        full_name: the whole variable's name.
+        full_shape: its sizes.
+        var_offset: where the slice begins.
+        var_shape: the slice's sizes.
+        save_slice_info_def: a ``SaveSliceInfoDef`` in the place of these; None: they are given.
+        import_scope: a scope for the name in that message; None: none.
+    """
+
+    def __init__(
+        self,
+        full_name: str | None = None,
+        full_shape: Sequence[int] | None = None,
+        var_offset: Sequence[int] | None = None,
+        var_shape: Sequence[int] | None = None,
+        save_slice_info_def: Any = None,
+        import_scope: str | None = None,
+    ) -> None:
+        if save_slice_info_def is not None:
+            scope = f"{import_scope.removesuffix('/')}/" if import_scope else ""
+            full_name = scope + save_slice_info_def.full_name
+            full_shape = save_slice_info_def.full_shape
+            var_offset = save_slice_info_def.var_offset
+            var_shape = save_slice_info_def.var_shape
+        self.full_name = full_name or ""
+        self.full_shape = list(full_shape or ())
+        self.var_offset = list(var_offset or ())
+        self.var_shape = list(var_shape or ())
+
+    @property
+    def spec(self) -> str:
+        """What a checkpoint's operations are told: the whole shape and the slice."""
+        sizes = " ".join(map(str, self.full_shape))
+        extents = ":".join(f"{start},{length}" for start, length in zip(self.var_offset, self.var_shape))
+        return f"{sizes} {extents}"
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The slice as a ``SaveSliceInfoDef``.
+
+        Args:
+            export_scope: a scope for the name to lack; None: none.
+
+        Returns:
+            The message; None if the whole variable is not in the scope.
+        """
+        return above("gpuplace.saving.protos", "slice_info_to_proto")(self, export_scope)
+
+
 class Variable:
     """A tensor that keeps its value between runs.
 
@@ -106,10 +161,10 @@ class Variable:
         validate_shape: require a known shape of the initial value, and keep it.
         caching_device: where to read it for its consumers, a device name or function; None: on its own device.
         name: its name, made unique; None: ``Variable``.
-        variable_def: not supported; None.
+        variable_def: a ``VariableDef`` of a variable whose operations are in the graph; None: they are added.
         dtype: element type; None: the initial value's.
         expected_shape: ignored, as in TensorFlow.
-        import_scope: ignored: it goes with ``variable_def``.
+        import_scope: the scope that the operations of ``variable_def`` are in; None: none.
         constraint: a function from the value to a value, applied by optimizers after an update.
         use_resource: make a resource variable; None: as the variable scope says, or ``enable_resource_variables``.
         synchronization: kept.
@@ -118,11 +173,13 @@ class Variable:
 
     Raises:
         ValueError: no initial value, one without a known shape although ``validate_shape``, one that does not fit
-            ``shape``, collections that are no list, or a ``variable_def``.
+            ``shape``, collections that are no list, or a ``variable_def`` beside an initial value.
         TypeError: the initial value cannot be of type ``dtype``.
     """
 
     __array_priority__ = 100
+
+    SaveSliceInfo = SaveSliceInfo
 
     def __new__(cls, *args: Any, use_resource: bool | None = None, **kwargs: Any) -> Variable:
         """Picks the class; the variable scope's choice counts where ``use_resource`` is None."""
@@ -130,6 +187,9 @@ class Variable:
             return super().__new__(cls)
         if len(args) > 11 and use_resource is None:
             use_resource = args[11]
+        variable_def = args[6] if len(args) > 6 else kwargs.get("variable_def")
+        if variable_def is not None:
+            use_resource = getattr(variable_def, "is_resource", False)
         if use_resource is None:
             scopes = get_default_graph().get_collection(_SCOPE_KEY)
             use_resource = scopes[0].variable_scope.use_resource if scopes else None
@@ -156,7 +216,10 @@ class Variable:
         shape: ShapeLike = None,
     ) -> None:
         if variable_def is not None:
-            raise ValueError("variable_def is not supported: variables are made from an initial value")
+            if initial_value is not None:
+                raise ValueError("variable_def and initial_value are mutually exclusive.")
+            above("gpuplace.saving.protos", "fill_variable")(self, variable_def, import_scope)
+            return
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
         if collections is None:
@@ -195,9 +258,74 @@ class Variable:
         """Adds the operations that a variable is made of."""
         raise NotImplementedError
 
+    def _take(
+        self,
+        variable: Tensor,
+        *,
+        initializer: Operation,
+        initial_value: Tensor | None,
+        snapshot: Tensor | None,
+        trainable: bool,
+        synchronization: VariableSynchronization,
+        aggregation: VariableAggregation,
+        slice_info: SaveSliceInfo | None,
+    ) -> None:
+        """Makes this the variable that operations of the graph are."""
+        self._initializer_op = initializer
+        self._initial_value = initial_value
+        self._trainable = trainable
+        self._synchronization = synchronization
+        self._aggregation = aggregation
+        self._constraint = None
+        self._caching_device = None
+        self._save_slice_info = slice_info
+        self._take_tensors(variable, snapshot)
+
+    def _take_tensors(self, variable: Tensor, snapshot: Tensor | None) -> None:
+        """Takes the variable itself, and what reads it for its consumers."""
+        raise NotImplementedError
+
+    def _snapshot_tensor(self) -> Tensor:
+        """What reads it for its consumers."""
+        raise NotImplementedError
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The variable as a ``VariableDef``, which names its operations.
+
+        Args:
+            export_scope: a scope for names to lack; None: none.
+
+        Returns:
+            The message; None if the variable is not in the scope.
+        """
+        return above("gpuplace.saving.protos", "variable_to_proto")(self, export_scope)
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
+        """The variable whose operations are in the default graph.
+
+        Args:
+            variable_def: a ``VariableDef``.
+            import_scope: the scope that they are in; None: they have the names that the message says.
+
+        Raises:
+            KeyError: there is no such operation.
+        """
+        return above("gpuplace.saving.protos", "variable_from_proto")(variable_def, import_scope)
+
+    _save_slice_info: SaveSliceInfo | None = None
+
+    def _set_save_slice_info(self, save_slice_info: SaveSliceInfo | None) -> None:
+        """Says which slice of a whole variable it is, for savers."""
+        self._save_slice_info = save_slice_info
+
+    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+        """Which slice of a whole variable it is; None: it is whole."""
+        return self._save_slice_info
+
     # What it is made of; set by the subclasses
 
-    _initial_value: Tensor
+    _initial_value: Tensor | None
     _initializer_op: Operation
 
     @property
@@ -240,8 +368,8 @@ class Variable:
         return self._initializer_op
 
     @property
-    def initial_value(self) -> Tensor:
-        """The initial value."""
+    def initial_value(self) -> Tensor | None:
+        """The initial value; None where a message of the variable does not name it."""
         return self._initial_value
 
     @property
@@ -475,6 +603,13 @@ class RefVariable(Variable):
     def op(self) -> Operation:
         """The ``VariableV2`` operation."""
         return self._variable.op
+
+    def _take_tensors(self, variable: Tensor, snapshot: Tensor | None) -> None:
+        self._variable = variable
+        self._snapshot = variable if snapshot is None else snapshot
+
+    def _snapshot_tensor(self) -> Tensor:
+        return self._snapshot
 
     def value(self) -> Tensor:
         """The ``read`` operation's output."""

@@ -181,6 +181,34 @@ LOGITS = np.array([[2.0, -1.0, 0.5], [0.0, 1.0, -2.0]])
 TRUTH = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
 
 
+def test_moving_averages_of_tensors_begin_at_zero():
+    x = tf.placeholder(tf.float32, [2])
+    total = tf.reduce_sum(x, name="total")
+    plain, unbiased = (
+        tf.train.ExponentialMovingAverage(0.75, name="plain"),
+        tf.train.ExponentialMovingAverage(0.75, zero_debias=True),
+    )
+    moves = [plain.apply([total, x]), unbiased.apply([total, x])]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for value in ([1.0, 2.0], [3.0, 1.0]):
+            session.run(moves, {x: value})
+        fetched = session.run(
+            [plain.average(total), unbiased.average(total), plain.average(x), unbiased.average(x)]
+        )
+    first, second = 0.25 * 3.0, 0.75 * 0.25 * 3.0 + 0.25 * 4.0
+    weight = 1 - 0.75**2
+    assert first < second
+    np.testing.assert_allclose(fetched[0], second, rtol=1e-6)
+    np.testing.assert_allclose(fetched[1], second / weight, rtol=1e-6)
+    expected = 0.75 * 0.25 * np.array([1.0, 2.0]) + 0.25 * np.array([3.0, 1.0])
+    np.testing.assert_allclose(fetched[2], expected, rtol=1e-6)
+    np.testing.assert_allclose(fetched[3], expected / weight, rtol=1e-6)
+    assert plain.average_name(total) == "total/plain" and tf.moving_average_variables() == []
+    with pytest.raises(TypeError, match="must be half, float, or double: "):
+        plain.apply([tf.constant(1, name="whole")])
+
+
 def log_softmax(x):
     return x - np.log(np.exp(x).sum(1, keepdims=True))
 

@@ -1,8 +1,9 @@
-"""Records the graphs that TensorFlow 1.15.5 builds for ``tests/ops/programs.py`` and ``function_programs.py``.
+"""Records the graphs that TensorFlow 1.15.5 builds for ``tests/ops/*programs.py``.
 
 usage, with Python 3.7 and TensorFlow 1.15.5:
     python tests/oracle/record/graphs.py tests/ops/data/graphs-1.15.json.gz
     python tests/oracle/record/graphs.py tests/ops/data/function-graphs-1.15.json.gz function_programs.py
+    python tests/oracle/record/graphs.py tests/ops/data/training-graphs-1.15.json.gz training_programs.py
 
 The file maps a program's name to its nodes in the order of the GraphDef: name, op type, inputs, device, colocation.
 """
@@ -29,7 +30,8 @@ def main(path, programs_file="programs.py"):
     import tensorflow as tf
 
     tf.compat.v1.logging.set_verbosity("ERROR")
-    source = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "ops", programs_file)
+    tests = os.path.abspath(__file__).rsplit(os.sep, 3)[0]
+    source = os.path.join(tests, "ops", programs_file)
     spec = importlib.util.spec_from_file_location("programs", source)
     programs = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(programs)

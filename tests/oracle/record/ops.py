@@ -121,7 +121,7 @@ def _defaults(definition: Any) -> dict[str, Any]:
         if attr.name in inferred or not attr.HasField("default_value"):
             continue
         kind = attr.default_value.WhichOneof("value")
-        if kind in ("s", "i", "f", "b"):
+        if kind in ("s", "i", "f", "b", "tensor"):
             values[attr.name] = getattr(attr.default_value, kind)
         elif kind == "type":
             values[attr.name] = tf.as_dtype(attr.default_value.type)

@@ -1,0 +1,235 @@
+r"""Parts of tensors: how they are written in graphs, in messages, and in the keys of tables.
+
+A slice has an extent for each dimension, ``(start, length)``; ``FULL`` stands for all of it.
+
+>>> parse_shape_and_slice("4 6 0,2:-")
+((4, 6), ((0, 2), (0, -1)), (2, 6))
+>>> slice_text(((0, 2), FULL))
+'0,2:-'
+>>> slice_key("w", ((0, 2),))
+b'\x00w\x00\x01\x01\x01\x80\x82'
+
+Source: tensorflow/core/framework/tensor_slice.cc, tensorflow/core/util/saved_tensor_slice_util.cc and
+tensorflow/core/lib/strings/ordered_code.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gpuplace.errors import InternalError, InvalidArgumentError
+
+__all__ = [
+    "FULL",
+    "Slice",
+    "assembled",
+    "full_slice",
+    "indices",
+    "intersection",
+    "is_whole",
+    "parse_shape_and_slice",
+    "resolved",
+    "slice_key",
+    "slice_text",
+]
+
+Extent: TypeAlias = tuple[int, int]
+Slice: TypeAlias = tuple[Extent, ...]
+
+FULL: Extent = (0, -1)
+"""All of a dimension."""
+
+
+def full_slice(rank: int) -> Slice:
+    """All of a tensor.
+
+    Args:
+        rank: its number of dimensions.
+    """
+    return (FULL,) * rank
+
+
+def parse_shape_and_slice(text: str) -> tuple[tuple[int, ...], Slice, tuple[int, ...]]:
+    """What an element of ``shape_and_slices`` says: the whole tensor's shape, the slice, and its shape.
+
+    Args:
+        text: sizes, then the extents with colons between them.
+
+    Raises:
+        InvalidArgumentError: it is not of that form.
+        InternalError: the slice is not within the shape.
+    """
+    *sizes, spec = text.strip().split(" ")
+    if not sizes:
+        raise InvalidArgumentError.of(
+            f"Need least two elements in shape_and_slice specification: {text}",
+            hint="give the sizes of the whole tensor and the extents, such as '4 6 0,2:-'",
+        )
+    try:
+        shape = tuple(int(size) for size in sizes)
+    except ValueError:
+        raise InvalidArgumentError.of(f"Non numerical dimension in shape_and_slice: {text}") from None
+    extents = tuple(_extent(part, spec) for part in spec.split(":")) if spec else ()
+    if len(extents) != len(shape):
+        raise InternalError.of(f"Mismatching ranks: shape = {_shape_text(shape)}, slice = {spec}")
+    for dimension, (size, (start, length)) in enumerate(zip(shape, extents)):
+        if start + max(length, 0) > size:
+            raise InternalError.of(
+                f"Extent in dimension {dimension} out of bounds: shape = {_shape_text(shape)}, slice = {spec}"
+            )
+    return shape, extents, tuple(length for _, length in resolved(extents, shape))
+
+
+def _extent(part: str, spec: str) -> Extent:
+    if part == "-":
+        return FULL
+    start, comma, length = part.partition(",")
+    if not comma or not start.strip().isdecimal() or not length.strip().isdecimal():
+        raise InvalidArgumentError.of(
+            f"Expected a pair of numbers or '-' but got '{part}': string = {spec}",
+            hint="an extent is start,length",
+        )
+    if not int(length):
+        raise InvalidArgumentError.of(
+            f"Expected non-negative start and positive length but got start = {start}, length = {length}: "
+            f"string = {spec}"
+        )
+    return int(start), int(length)
+
+
+def _shape_text(shape: Iterable[int]) -> str:
+    return f"[{','.join(map(str, shape))}]"
+
+
+def resolved(extents: Slice, shape: Sequence[int]) -> Slice:
+    """The extents with lengths in the place of ``FULL``.
+
+    Args:
+        extents: a slice.
+        shape: of the whole tensor.
+    """
+    return tuple((start, size if length < 0 else length) for (start, length), size in zip(extents, shape))
+
+
+def is_whole(extents: Slice) -> bool:
+    """Whether a slice is all of a tensor, and says so.
+
+    Args:
+        extents: a slice.
+    """
+    return all(extent == FULL for extent in extents)
+
+
+def intersection(first: Slice, second: Slice) -> Slice | None:
+    """What two slices of known lengths have in common; None where there is nothing.
+
+    Args:
+        first: a slice.
+        second: another of the same rank.
+    """
+    common = []
+    for (start, length), (other, other_length) in zip(first, second):
+        begin, end = max(start, other), min(start + length, other + other_length)
+        if begin >= end:
+            return None
+        common.append((begin, end - begin))
+    return tuple(common)
+
+
+def indices(extents: Slice, within: Slice) -> tuple[Any, ...]:
+    """Where a slice is in an array that holds another one.
+
+    Args:
+        extents: of known lengths.
+        within: what the array holds, of known lengths.
+    """
+    return tuple(
+        slice(start - outer, start - outer + length)
+        for (start, length), (outer, _) in zip(extents, within, strict=True)
+    )
+
+
+def assembled(
+    name: str,
+    wanted: Slice,
+    shape: Sequence[int],
+    numpy_dtype: Any,
+    stored: Sequence[Slice],
+    values: Callable[[Slice], Any],
+) -> Any:
+    """A slice of a tensor, put together from those that were saved.
+
+    Args:
+        name: the tensor's.
+        wanted: the slice.
+        shape: of the whole tensor.
+        numpy_dtype: NumPy's element type.
+        stored: the slices that were saved.
+        values: gives the array of one of them.
+
+    Returns:
+        A new array.
+
+    Raises:
+        InvalidArgumentError: they do not cover it.
+    """
+    area = resolved(wanted, shape)
+    overlaps = [
+        (extents, common)
+        for extents in stored
+        if (common := intersection(resolved(extents, shape), area)) is not None
+    ]
+    sizes = tuple(length for _, length in area)
+    covered = np.zeros(sizes, bool)
+    for _, common in overlaps:
+        covered[indices(common, area)] = True
+    if not covered.all():
+        raise InvalidArgumentError.of(
+            f"Does not have sufficient slices for partitioned tensor {name} to restore in slice_spec: "
+            f"{slice_text(wanted)}",
+            facts={"slices saved": "; ".join(slice_text(extents) for extents in stored)},
+        )
+    result = np.empty(sizes, numpy_dtype)
+    for extents, common in overlaps:
+        result[indices(common, area)] = values(extents)[indices(common, resolved(extents, shape))]
+    return result
+
+
+def slice_text(extents: Slice) -> str:
+    """A slice as graphs and messages have it.
+
+    Args:
+        extents: a slice.
+    """
+    return ":".join("-" if (start, length) == FULL else f"{start},{length}" for start, length in extents)
+
+
+def slice_key(name: str, extents: Slice) -> bytes:
+    """The key of a slice in a table: keys are in the order of names, then of extents.
+
+    Args:
+        name: the whole tensor's.
+        extents: the slice.
+    """
+    escapes = {0x00: b"\x00\xff", 0xFF: b"\xff\x00"}
+    escaped = b"".join(escapes.get(octet, bytes([octet])) for octet in name.encode())
+    parts = [_unsigned(0), escaped + b"\x00\x01", _unsigned(len(extents))]
+    for start, length in extents:
+        parts += [_signed(start), _signed(length)]
+    return b"".join(parts)
+
+
+def _unsigned(value: int) -> bytes:
+    digits = value.to_bytes((value.bit_length() + 7) // 8, "big")
+    return bytes([len(digits)]) + digits
+
+
+def _signed(value: int) -> bytes:
+    """A number whose first bits say how many bytes it has, so that bytes sort as numbers do."""
+    bits = (~value if value < 0 else value).bit_length()
+    length = bits // 7 + 1
+    header = ((1 << length) - 1) << (7 * length)
+    return ((value & ((1 << 8 * length) - 1)) ^ header).to_bytes(length, "big")

@@ -1,0 +1,281 @@
+"""The file ``checkpoint`` beside checkpoints, which names the last ones, and what is asked of checkpoints by name.
+
+Source: tensorflow/python/training/checkpoint_management.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from gpuplace.checkpoints.bundle import index_file
+from gpuplace.checkpoints.files import matching_files, read_bytes, reading
+from gpuplace.errors import OpError
+from gpuplace.graphdef.messages import CheckpointState, SaverDef, text_format
+from gpuplace.writing import write_file
+
+__all__ = [
+    "CheckpointState",
+    "checkpoint_exists",
+    "generate_checkpoint_state_proto",
+    "get_checkpoint_mtimes",
+    "get_checkpoint_state",
+    "latest_checkpoint",
+    "meta_graph_filename",
+    "remove_checkpoint",
+    "update_checkpoint_state",
+]
+
+_logger = logging.getLogger("tensorflow")
+
+
+def _state_file(folder: Any, latest_filename: str | None) -> str:
+    return os.path.join(os.fspath(folder), "checkpoint" if latest_filename is None else latest_filename)
+
+
+def generate_checkpoint_state_proto(
+    save_dir: str | os.PathLike[str],
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> Any:
+    """The content of the file that names the last checkpoints.
+
+    Args:
+        save_dir: its folder. Where that is a relative path, relative paths are made relative to it.
+        model_checkpoint_path: the last checkpoint.
+        all_model_checkpoint_paths: those that are still there, the oldest first; the last one is added where it is
+            missing.
+        all_model_checkpoint_timestamps: when each was written, in seconds since 1970; None: not said.
+        last_preserved_timestamp: when the last one that stays for ever was written; None: not said.
+
+    Returns:
+        A ``CheckpointState``.
+
+    Raises:
+        ValueError: the lists are of different lengths.
+    """
+    paths = list(all_model_checkpoint_paths or [])
+    if not paths or paths[-1] != model_checkpoint_path:
+        _logger.info("%s is not in all_model_checkpoint_paths. Manually adding it.", model_checkpoint_path)
+        paths.append(model_checkpoint_path)
+    times = list(all_model_checkpoint_timestamps or [])
+    if times and len(times) != len(paths):
+        raise ValueError(
+            f"Checkpoint timestamps, if provided, must match checkpoint paths (got paths {paths} and timestamps"
+            f" {times})"
+        )
+    folder = os.fspath(save_dir)
+    if not os.path.isabs(folder):
+        model_checkpoint_path = _relative(model_checkpoint_path, folder)
+        paths = [_relative(path, folder) for path in paths]
+    return CheckpointState(
+        model_checkpoint_path=model_checkpoint_path,
+        all_model_checkpoint_paths=paths,
+        all_model_checkpoint_timestamps=times,
+        last_preserved_timestamp=last_preserved_timestamp,
+    )
+
+
+def _relative(path: str, folder: str) -> str:
+    """A relative path as it is seen from a folder; others as they are."""
+    return path if os.path.isabs(path) else os.path.relpath(path, folder or None)
+
+
+def update_checkpoint_state(
+    save_dir: str | os.PathLike[str],
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    latest_filename: str | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> None:
+    """Writes the file that names the last checkpoints.
+
+    Args:
+        save_dir: its folder.
+        model_checkpoint_path: the last checkpoint.
+        all_model_checkpoint_paths: those that are still there, the oldest first.
+        latest_filename: the file's name; None: ``checkpoint``.
+        all_model_checkpoint_timestamps: when each was written, in seconds since 1970; None: not said.
+        last_preserved_timestamp: when the last one that stays for ever was written; None: not said.
+
+    Raises:
+        RuntimeError: a checkpoint has the name of this file.
+        ValueError: the lists are of different lengths.
+        OpError: the file cannot be written.
+    """
+    write_checkpoint_state(
+        save_dir,
+        model_checkpoint_path,
+        all_model_checkpoint_paths,
+        latest_filename,
+        False,
+        all_model_checkpoint_timestamps,
+        last_preserved_timestamp,
+    )
+
+
+def write_checkpoint_state(
+    save_dir: str | os.PathLike[str],
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None,
+    latest_filename: str | None,
+    save_relative_paths: bool,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> None:
+    """As `update_checkpoint_state`; may write all paths as they are seen from the folder.
+
+    Args:
+        save_dir: its folder.
+        model_checkpoint_path: the last checkpoint.
+        all_model_checkpoint_paths: those that are still there, the oldest first.
+        latest_filename: the file's name; None: ``checkpoint``.
+        save_relative_paths: write relative paths, so that the folder can be moved.
+        all_model_checkpoint_timestamps: when each was written, in seconds since 1970; None: not said.
+        last_preserved_timestamp: when the last one that stays for ever was written; None: not said.
+
+    Raises:
+        RuntimeError: a checkpoint has the name of this file.
+        ValueError: the lists are of different lengths.
+        OpError: the file cannot be written.
+    """
+    file = _state_file(save_dir, latest_filename)
+    last, paths = model_checkpoint_path, list(all_model_checkpoint_paths or [])
+    if save_relative_paths:
+        folder = os.fspath(save_dir) or None
+        last, *paths = (
+            os.path.relpath(path, folder) if os.path.isabs(path) else path for path in (last, *paths)
+        )
+    state = generate_checkpoint_state_proto(
+        save_dir, last, paths, all_model_checkpoint_timestamps, last_preserved_timestamp
+    )
+    if file == state.model_checkpoint_path:
+        raise RuntimeError(
+            f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state.  Please use a"
+            " different save path."
+        )
+    with reading(file):
+        write_file(file, text_format.MessageToString(state))
+
+
+def get_checkpoint_state(checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None) -> Any:
+    """What the file says that names the last checkpoints.
+
+    Args:
+        checkpoint_dir: its folder.
+        latest_filename: the file's name; None: ``checkpoint``.
+
+    Returns:
+        A ``CheckpointState``, with paths as they are seen from here; None without such a file, or if it is damaged,
+        of which a warning is logged.
+
+    Raises:
+        ValueError: the file names no checkpoint.
+    """
+    file = _state_file(checkpoint_dir, latest_filename)
+    if not os.path.exists(file):
+        return None
+    state = CheckpointState()
+    try:
+        text_format.Parse(read_bytes(file).decode("utf-8", "surrogateescape"), state)
+    except (OpError, text_format.ParseError) as error:
+        _logger.warning("%s: %s", type(error).__name__, error)
+        _logger.warning("%s: Checkpoint ignored", file)
+        return None
+    folder = os.fspath(checkpoint_dir)
+    if not state.model_checkpoint_path:
+        raise ValueError(f"Invalid checkpoint state loaded from {folder}")
+    state.model_checkpoint_path = os.path.join(folder, state.model_checkpoint_path)
+    for index, path in enumerate(state.all_model_checkpoint_paths):
+        state.all_model_checkpoint_paths[index] = os.path.join(folder, path)
+    return state
+
+
+def latest_checkpoint(
+    checkpoint_dir: str | os.PathLike[str], latest_filename: str | None = None
+) -> str | None:
+    """The path of the last checkpoint in a folder; None if there is none.
+
+    Args:
+        checkpoint_dir: the folder.
+        latest_filename: the name of the file that says so; None: ``checkpoint``.
+    """
+    state = get_checkpoint_state(checkpoint_dir, latest_filename)
+    if state is None:
+        return None
+    path: str = state.model_checkpoint_path
+    if checkpoint_exists(path):
+        return path
+    _logger.error("Couldn't match files for checkpoint %s", path)
+    return None
+
+
+def checkpoint_exists(checkpoint_prefix: str | os.PathLike[str]) -> bool:
+    """Whether there is a checkpoint, of either format.
+
+    Args:
+        checkpoint_prefix: what ``Saver.save`` or ``latest_checkpoint`` returned.
+    """
+    prefix = os.fspath(checkpoint_prefix)
+    return bool(matching_files(index_file(prefix)) or matching_files(prefix))
+
+
+def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
+    """When checkpoints were last changed; those that do not exist are left out.
+
+    Args:
+        checkpoint_prefixes: what ``Saver.save`` returned.
+
+    Returns:
+        A list of times in seconds since 1970.
+    """
+    times = []
+    for prefix in checkpoint_prefixes:
+        found = matching_files(index_file(prefix)) or matching_files(prefix)
+        if found:
+            with reading(found[0]):
+                times.append(os.stat(found[0]).st_mtime_ns / 1e9)
+    return times
+
+
+def remove_checkpoint(
+    checkpoint_prefix: str, checkpoint_format_version: int = SaverDef.V2, meta_graph_suffix: str = "meta"
+) -> None:
+    """Removes the files of a checkpoint, and of the meta graph beside it.
+
+    Args:
+        checkpoint_prefix: what ``Saver.save`` returned.
+        checkpoint_format_version: ``SaverDef.V2`` or ``SaverDef.V1``.
+        meta_graph_suffix: the ending of the meta graph's file.
+
+    Raises:
+        OpError: a file cannot be removed.
+    """
+    patterns = [meta_graph_filename(checkpoint_prefix, meta_graph_suffix)]
+    if checkpoint_format_version == SaverDef.V2:  # the index first: without it there is no checkpoint
+        patterns += [index_file(checkpoint_prefix), f"{checkpoint_prefix}.data-?????-of-?????"]
+    else:
+        patterns.append(checkpoint_prefix)
+    for pattern in patterns:
+        for path in matching_files(pattern):
+            with reading(path):
+                os.remove(path)
+
+
+def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
+    """The file of the meta graph beside a checkpoint.
+
+    >>> meta_graph_filename("model-?????-of-00002")
+    'model.meta'
+
+    Args:
+        checkpoint_filename: the checkpoint's path.
+        meta_graph_suffix: the file's ending.
+    """
+    return re.sub(r"-[\d\?]+-of-\d+$", "", checkpoint_filename) + f".{meta_graph_suffix}"

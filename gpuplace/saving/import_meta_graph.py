@@ -1,0 +1,75 @@
+"""``tf.train.import_meta_graph``: a meta graph added to the default graph, with its saver.
+
+Source: tensorflow/python/training/saver.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+from gpuplace.graphdef.messages import Message, SaverDef
+from gpuplace.ops.variables.initialization import saveable_objects
+from gpuplace.saving import protos as _registered  # noqa: F401 - says how collections are written and read
+from gpuplace.saving.meta_graph import (
+    export_meta_graph,
+    import_scoped_meta_graph,
+    read_meta_graph_file,
+)
+from gpuplace.saving.saver import Saver
+
+__all__ = ["export_meta_graph", "import_meta_graph", "import_with_elements"]
+
+_logger = logging.getLogger("tensorflow")
+
+
+def import_meta_graph(
+    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
+) -> Saver | None:
+    """Adds a meta graph to the default graph: its nodes, its collections, and its saver.
+
+    Args:
+        meta_graph_or_file: a ``MetaGraphDef``, or its file.
+        clear_devices: leave the devices out.
+        import_scope: a scope for the names; None: none.
+        **kwargs: ``input_map``, as in ``import_graph_def``, and more of what `import_scoped_meta_graph` takes.
+
+    Returns:
+        The saver; None if there are no variables.
+
+    Raises:
+        ValueError: inputs have to be given, or the graph is invalid.
+        OSError: the file does not exist, or holds no meta graph.
+    """
+    return import_with_elements(meta_graph_or_file, clear_devices, import_scope, **kwargs)[0]
+
+
+def import_with_elements(
+    meta_graph_or_file: Any, clear_devices: bool = False, import_scope: str | None = None, **kwargs: Any
+) -> tuple[Saver | None, list[Any] | None]:
+    """As `import_meta_graph`; returns the operations and tensors of ``return_elements`` as well.
+
+    Args:
+        meta_graph_or_file: a ``MetaGraphDef``, or its file.
+        clear_devices: leave the devices out.
+        import_scope: a scope for the names; None: none.
+        **kwargs: what `import_scoped_meta_graph` takes.
+    """
+    meta_graph = meta_graph_or_file
+    if not isinstance(meta_graph, Message):
+        meta_graph = read_meta_graph_file(os.fspath(meta_graph))
+    variables, elements = import_scoped_meta_graph(
+        meta_graph, clear_devices=clear_devices, import_scope=import_scope, **kwargs
+    )
+    if meta_graph.HasField("saver_def"):
+        scope = import_scope
+        if variables:
+            name, variable = next(iter(variables.items()))
+            scope = variable.name[: -len(name)]
+        saver_def = SaverDef.FromString(meta_graph.saver_def.SerializeToString())
+        return Saver(saver_def=saver_def, name=scope), elements
+    if saveable_objects(import_scope):
+        return Saver(), elements
+    _logger.info("Saver not created because there are no variables in the graph to restore")
+    return None, elements

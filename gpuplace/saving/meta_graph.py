@@ -1,0 +1,471 @@
+"""Meta graphs: a graph with what belongs to it, its variables, loops, savers and collections, written and read.
+
+    graph ──export_meta_graph──> MetaGraphDef: graph_def, saver_def, collection_def ──import_meta_graph──> graph, saver
+
+What a collection holds is written as names of nodes, numbers and texts, or as messages by functions that are
+registered for it (``register_proto_functions``).
+
+Source: tensorflow/python/framework/meta_graph.py and tensorflow/python/training/saver.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.op_def import op_registry
+from gpuplace.graph.op_sets import SAVE_AND_RESTORE_OPS
+from gpuplace.graphdef.attr_values import encode_op_def
+from gpuplace.graphdef.export import as_graph_def, write_graph
+from gpuplace.graphdef.importer import import_graph_def
+from gpuplace.graphdef.messages import (
+    DecodeError,
+    EncodeError,
+    GraphDef,
+    Message,
+    MetaGraphDef,
+    NodeDef,
+    OpList,
+    SaverDef,
+    text_format,
+)
+from gpuplace.release import NUMBERS, TAGS, get_release
+from gpuplace.saving.names import prepend_name_scope, strip_name_scope
+
+__all__ = [
+    "export_meta_graph",
+    "import_scoped_meta_graph",
+    "read_meta_graph_file",
+    "register_proto_functions",
+    "strip_default_attrs_of",
+]
+
+_logger = logging.getLogger("tensorflow")
+
+_UNBOUND = "$unbound_inputs_"
+"""What the name of an input from outside of an exported scope begins with."""
+_UNBOUND_COLLECTION = "unbound_inputs"
+_FIRST_WITH_TRAINABLE = (1, 9)
+"""The first release whose variables say whether they are trained."""
+_VARIABLE_COLLECTIONS = frozenset(
+    {
+        GraphKeys.GLOBAL_VARIABLES,
+        GraphKeys.LOCAL_VARIABLES,
+        GraphKeys.METRIC_VARIABLES,
+        GraphKeys.MODEL_VARIABLES,
+        GraphKeys.TRAINABLE_VARIABLES,
+        GraphKeys.MOVING_AVERAGE_VARIABLES,
+        GraphKeys.CONCATENATED_VARIABLES,
+    }
+)
+
+
+class _ProtoFunctions(NamedTuple):
+    message: Any
+    to_proto: Callable[..., Any]
+    from_proto: Callable[..., Any]
+
+
+_proto_functions: dict[str, _ProtoFunctions] = {}
+
+
+def register_proto_functions(
+    collection: str, message: Any, to_proto: Callable[..., Any], from_proto: Callable[..., Any]
+) -> None:
+    """Says how what a collection holds becomes messages, and the other way round.
+
+    Args:
+        collection: its name.
+        message: the class of the messages.
+        to_proto: takes a thing and ``export_scope``, and gives a message, or None for what is not in that scope.
+        from_proto: takes a message and ``import_scope``, and gives the thing.
+    """
+    _proto_functions[collection] = _ProtoFunctions(message, to_proto, from_proto)
+
+
+# Export
+
+
+def export_meta_graph(
+    filename: str | os.PathLike[str] | None = None,
+    meta_info_def: Any = None,
+    graph_def: Any = None,
+    saver_def: Any = None,
+    collection_list: Sequence[str] | None = None,
+    as_text: bool = False,
+    graph: Graph | None = None,
+    export_scope: str | None = None,
+    clear_devices: bool = False,
+    clear_extraneous_savers: bool = False,
+    strip_default_attrs: bool = False,
+    save_debug_info: bool = False,
+    unbound_inputs_col_name: str | None = _UNBOUND_COLLECTION,
+) -> Any:
+    """A graph and what belongs to it as a ``MetaGraphDef``, also written to a file.
+
+    Args:
+        filename: the file; None: none is written.
+        meta_info_def: what the message says about itself; None: the release alone.
+        graph_def: the graph's nodes; None: those of ``graph``.
+        saver_def: the saver that goes with it; None: none.
+        collection_list: names of the collections; None: all.
+        as_text: write protobuf's text format.
+        graph: the graph; None: the default one.
+        export_scope: only what is in this scope, which its names then lack; None: everything.
+        clear_devices: leave the devices out.
+        clear_extraneous_savers: leave out what other savers added.
+        strip_default_attrs: leave attributes out that have their default values.
+        save_debug_info: kept; where operations were made is not written.
+        unbound_inputs_col_name: the collection of inputs from outside of the scope; None: none is made.
+
+    Returns:
+        The message.
+
+    Raises:
+        TypeError: an argument is a message of another kind.
+        ValueError: the graph is larger than a message can be.
+        OSError: the file cannot be written.
+    """
+    for what, value, kind in (
+        ("graph", graph, Graph),
+        ("meta_info_def", meta_info_def, MetaGraphDef.MetaInfoDef),
+        ("graph_def", graph_def, GraphDef),
+        ("saver_def", saver_def, SaverDef),
+    ):
+        if value is not None and not isinstance(value, kind):
+            raise TypeError(f"{what} must be of type {kind.__name__}, not {type(value)}")
+    graph = graph or get_default_graph()
+    whole = as_graph_def(graph, add_shapes=True) if graph_def is None else graph_def
+    excluded: Collection[str] = ()
+    if export_scope or clear_extraneous_savers or clear_devices:
+        if clear_extraneous_savers:
+            excluded = _nodes_of_other_savers(whole, saver_def)
+        whole, unbound = _part(whole, export_scope, excluded, clear_devices)
+        if unbound_inputs_col_name:
+            graph.clear_collection(unbound_inputs_col_name)
+            for name in unbound:
+                graph.add_to_collection(unbound_inputs_col_name, name)
+    made = MetaGraphDef()
+    if meta_info_def is not None:
+        made.meta_info_def.CopyFrom(meta_info_def)
+    made.meta_info_def.tensorflow_version = NUMBERS[get_release()]
+    made.meta_info_def.tensorflow_git_version = TAGS[get_release()]
+    made.graph_def.CopyFrom(whole)
+    if not made.meta_info_def.stripped_op_list.op:
+        made.meta_info_def.stripped_op_list.CopyFrom(_op_list(made.graph_def))
+    if strip_default_attrs:
+        strip_default_attrs_of(made)
+    if saver_def is not None:
+        made.saver_def.CopyFrom(saver_def)
+    for key in graph.get_all_collection_keys() if collection_list is None else collection_list:
+        items = graph.get_collection(key)
+        if clear_extraneous_savers and key == GraphKeys.SAVERS and saver_def is not None:
+            items = [_proto_functions[key].from_proto(saver_def)]
+        _add_collection(made, key, items, export_scope, excluded)
+    if filename is not None:
+        _check_size(made)
+        folder, name = os.path.split(os.fspath(filename))
+        write_graph(made, folder, name, as_text=as_text)
+    return made
+
+
+def _check_size(message: Any) -> None:
+    try:
+        message.SerializeToString()
+    except (EncodeError, ValueError):
+        raise ValueError("GraphDef cannot be larger than 2GB.") from None
+
+
+def _part(
+    graph_def: Any, scope: str | None, excluded: Collection[str], clear_devices: bool
+) -> tuple[Any, list[str]]:
+    """The nodes of a scope as a ``GraphDef``, and the inputs that come from outside."""
+    made = GraphDef()
+    made.versions.CopyFrom(graph_def.versions)
+    made.library.CopyFrom(graph_def.library)
+    unbound: list[str] = []
+    for node in graph_def.node:
+        if _is_included(node.name, scope, excluded):
+            made.node.append(_scoped_node(node, scope, unbound, clear_devices))
+    return made, unbound
+
+
+def _scoped_node(node: Any, scope: str | None, unbound: list[str], clear_devices: bool) -> Any:
+    """A node with names that lack a scope; notes the inputs from outside of it."""
+    made = NodeDef()
+    made.CopyFrom(node)
+    made.name = strip_name_scope(node.name, scope)
+    for index, name in enumerate(node.input):
+        if scope and not name.lstrip("^").startswith(scope):
+            mark = "^" if name.startswith("^") else ""
+            made.input[index] = mark + _UNBOUND + name.lstrip("^")
+            unbound.append(made.input[index])
+        else:
+            made.input[index] = strip_name_scope(name, scope)
+    if "_class" in node.attr:
+        groups = node.attr["_class"].list.s
+        kept = [
+            strip_name_scope(group, scope).encode()
+            for group in groups
+            if not scope or group.decode().partition("@")[2].startswith(scope)
+        ]
+        made.attr["_class"].list.ClearField("s")
+        made.attr["_class"].list.s.extend(kept)
+        made.attr["_class"].list.SetInParent()
+    if node.op in ("Enter", "RefEnter"):
+        made.attr["frame_name"].s = strip_name_scope(node.attr["frame_name"].s, scope).encode()
+    if clear_devices:
+        made.device = ""
+    return made
+
+
+def _is_included(name: str, scope: str | None, excluded: Collection[str]) -> bool:
+    if name in excluded or name.partition(":")[0] in excluded:
+        return False
+    return name.startswith(_UNBOUND) or not scope or name.startswith(scope)
+
+
+def _op_name(name: str) -> str:
+    return name.lstrip("^").partition(":")[0]
+
+
+def _nodes_of_other_savers(graph_def: Any, saver_def: Any) -> set[str]:
+    """The nodes in scopes where there are operations of savers, but for those of the saver that stays."""
+    scopes = {
+        _scope_of(node.name)
+        for node in graph_def.node
+        if node.op in SAVE_AND_RESTORE_OPS and "/" in node.name
+    }
+    if saver_def is not None:
+        scopes -= {_scope_of(_op_name(saver_def.save_tensor_name)), _scope_of(saver_def.restore_op_name)}
+    return {node.name for node in graph_def.node if any(node.name.startswith(scope) for scope in scopes)}
+
+
+def _scope_of(name: str) -> str:
+    return name.rpartition("/")[0] + "/"
+
+
+def _op_list(graph_def: Any) -> Any:
+    """The signatures of the ops that a graph and its functions use."""
+    functions = {function.signature.name: function for function in graph_def.library.function}
+    used: set[str] = set()
+    waiting = {node.op for node in graph_def.node}
+    while waiting:
+        used |= waiting
+        waiting = {
+            node.op for name in waiting if name in functions for node in functions[name].node_def
+        } - used
+    registry = op_registry()
+    found = [registry.get(name) for name in sorted(used - functions.keys())]
+    return OpList(op=[encode_op_def(op_def) for op_def in found if op_def is not None])
+
+
+def strip_default_attrs_of(meta_graph: Any) -> None:
+    """Leaves attributes out of a ``MetaGraphDef`` that have their default values.
+
+    Args:
+        meta_graph: the message, which is changed.
+    """
+    defaults = {
+        op.name: {attr.name: attr.default_value for attr in op.attr if attr.HasField("default_value")}
+        for op in _op_list(meta_graph.graph_def).op
+    }
+    bodies = [function.node_def for function in meta_graph.graph_def.library.function]
+    for nodes in (meta_graph.graph_def.node, *bodies):
+        for node in nodes:
+            for name, default in defaults.get(node.op, {}).items():
+                if name in node.attr and node.attr[name] == default:
+                    del node.attr[name]
+    meta_graph.meta_info_def.stripped_default_attrs = True
+
+
+def _add_collection(
+    meta_graph: Any, key: str, items: Iterable[Any], scope: str | None, excluded: Collection[str]
+) -> None:
+    """Writes a collection; one that cannot be written is left out, and a warning logged."""
+    kept = [item for item in items if _belongs(item, scope, excluded)]
+    if not kept:
+        return
+    try:
+        _fill_collection(meta_graph.collection_def[key], key, kept, scope)
+    except (AttributeError, TypeError, ValueError, NotImplementedError) as error:
+        _logger.warning(
+            "Issue encountered when serializing %s.\nType is unsupported, or the types of the items don't match field"
+            " type in CollectionDef. Note this is a warning and probably safe to ignore.\n%s",
+            key,
+            error,
+        )
+        del meta_graph.collection_def[key]
+
+
+def _belongs(item: Any, scope: str | None, excluded: Collection[str]) -> bool:
+    name = item if isinstance(item, str) else getattr(item, "name", None)
+    return not isinstance(name, str) or _is_included(name, scope, excluded)
+
+
+def _fill_collection(made: Any, key: str, items: Sequence[Any], scope: str | None) -> None:
+    functions = _proto_functions.get(key)
+    first = items[0]
+    if functions is not None:
+        for item in items:
+            message = functions.to_proto(item, export_scope=scope)
+            if message is not None:
+                if not isinstance(message, functions.message):
+                    raise TypeError(f"{type(message).__name__} in the collection {key}")
+                made.bytes_list.value.append(message.SerializeToString())
+    elif isinstance(first, str | bytes):
+        made.bytes_list.value.extend(item.encode() if isinstance(item, str) else item for item in items)
+    elif isinstance(first, int):
+        made.int64_list.value.extend(items)
+    elif isinstance(first, float):
+        made.float_list.value.extend(items)
+    elif isinstance(first, Message) and first.DESCRIPTOR.full_name == "google.protobuf.Any":
+        made.any_list.value.extend(items)
+    else:
+        made.node_list.value.extend(
+            strip_name_scope(item.name, scope) for item in items if not scope or item.name.startswith(scope)
+        )
+
+
+# Import
+
+
+def read_meta_graph_file(filename: str | os.PathLike[str]) -> Any:
+    """The ``MetaGraphDef`` in a file, binary or text.
+
+    Args:
+        filename: the file.
+
+    Raises:
+        OSError: it does not exist, or holds none.
+    """
+    path = os.fspath(filename)
+    if not os.path.exists(path):
+        raise OSError(f"File {path} does not exist.")
+    with open(path, "rb") as file:
+        content = file.read()
+    made = MetaGraphDef()
+    try:
+        made.ParseFromString(content)
+        return made
+    except DecodeError:
+        made.Clear()
+    try:
+        return text_format.Parse(content.decode(), made)
+    except (text_format.ParseError, UnicodeDecodeError) as error:
+        raise OSError(f"Cannot parse file {path}: {error}.") from None
+
+
+def import_scoped_meta_graph(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    graph: Graph | None = None,
+    import_scope: str | None = None,
+    input_map: Mapping[str, Any] | None = None,
+    unbound_inputs_col_name: str | None = _UNBOUND_COLLECTION,
+    restore_collections_predicate: Callable[[str], bool] = lambda key: True,
+    return_elements: Sequence[str] | None = None,
+) -> tuple[dict[str, Any], list[Any] | None]:
+    """Adds a meta graph to a graph: its nodes, and what its collections hold.
+
+    Args:
+        meta_graph_or_file: a ``MetaGraphDef``, or its file.
+        clear_devices: leave the devices out.
+        graph: the graph; None: the default one.
+        import_scope: a scope for the names; None: none.
+        input_map: as in ``import_graph_def``; None: nothing is replaced.
+        unbound_inputs_col_name: the collection of inputs that ``input_map`` has to replace.
+        restore_collections_predicate: takes the name of a collection, and says whether it is wanted.
+        return_elements: names of nodes and tensors to return; None: none.
+
+    Returns:
+        The global variables by their names without the scope, and the operations and tensors.
+
+    Raises:
+        ValueError: inputs have to be given, or the graph is invalid.
+        OSError: the file does not exist, or holds no meta graph.
+    """
+    meta_graph = meta_graph_or_file
+    if not isinstance(meta_graph, Message):
+        meta_graph = read_meta_graph_file(meta_graph)
+    elif not isinstance(meta_graph, MetaGraphDef):  # TensorFlow's own
+        meta_graph = MetaGraphDef.FromString(meta_graph.SerializeToString())
+    if unbound_inputs_col_name:
+        _check_bound(meta_graph, unbound_inputs_col_name, input_map or {})
+    graph = graph or get_default_graph()
+    with graph.as_default():
+        nodes = meta_graph.graph_def
+        if clear_devices:
+            for node in nodes.node:
+                node.device = ""
+        scope = graph.unique_name(import_scope or "", mark_as_used=False)
+        returned = import_graph_def(
+            nodes, input_map=input_map, return_elements=return_elements, name=import_scope or scope
+        )
+        made: dict[bytes, Any] = {}
+        for key in _in_order(meta_graph.collection_def):
+            if key != unbound_inputs_col_name and restore_collections_predicate(key):
+                _restore_collection(graph, meta_graph, key, scope, made)
+        variables = graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=scope or None)
+    return {strip_name_scope(variable.name, scope): variable for variable in variables}, returned
+
+
+def _check_bound(meta_graph: Any, key: str, input_map: Mapping[str, Any]) -> None:
+    """ValueError if the inputs from outside are not exactly those that are replaced."""
+    if key not in meta_graph.collection_def:
+        return
+    unbound = [value.decode() for value in meta_graph.collection_def[key].bytes_list.value]
+    if unbound and sorted(unbound) != sorted(input_map):
+        missing = ",".join(name for name in unbound if name not in input_map)
+        raise ValueError(
+            f"Graph contains unbound inputs: {missing}. Must provide these inputs through input_map."
+        )
+
+
+def _in_order(keys: Iterable[str]) -> list[str]:
+    """The names of collections, sorted; what is trained comes first, since it is a part of other collections."""
+    return sorted(keys, key=lambda key: (key != GraphKeys.TRAINABLE_VARIABLES, key))
+
+
+def _restore_collection(graph: Graph, meta_graph: Any, key: str, scope: str, made: dict[bytes, Any]) -> None:
+    definition = meta_graph.collection_def[key]
+    kind = definition.WhichOneof("kind")
+    if kind is None:
+        _logger.error("Cannot identify data type for collection %s. Skipping.", key)
+        return
+    values = getattr(definition, kind).value
+    functions = _proto_functions.get(key)
+    if functions is not None and kind == "bytes_list":
+        is_variable = key in _VARIABLE_COLLECTIONS
+        for value in values:
+            if not is_variable or value not in made:
+                message = functions.message.FromString(value)
+                if is_variable and not _says_trainable(meta_graph):
+                    message.trainable = key == GraphKeys.TRAINABLE_VARIABLES
+                made[value] = functions.from_proto(message, import_scope=scope)
+            graph.add_to_collection(key, made[value])
+        return
+    for value in values:
+        if kind == "node_list":
+            value = graph.as_graph_element(prepend_name_scope(value, scope))
+        elif kind == "int64_list":
+            value = int(value)
+        elif kind == "bytes_list":
+            try:
+                value = prepend_name_scope(value, scope) if scope else value
+            except UnicodeDecodeError:  # no name
+                pass
+        graph.add_to_collection(key, value)
+
+
+def _says_trainable(meta_graph: Any) -> bool:
+    """Whether a meta graph is of a release whose variables say whether they are trained."""
+    parts = meta_graph.meta_info_def.tensorflow_version.split(".")[:2]
+    if len(parts) < 2 or not all(part.isdecimal() for part in parts):
+        return True
+    return tuple(map(int, parts)) >= _FIRST_WITH_TRAINABLE

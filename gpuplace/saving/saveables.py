@@ -1,0 +1,309 @@
+"""What a saver can save: variables, and objects that say which tensors they are made of.
+
+    names -> variables     {"w": v}  or a list, whose variables are saved under their own names
+    saveables              sorted by name: for each the tensors to write, and how to give the values back
+
+Source: tensorflow/python/training/saving/saveable_object.py and saveable_object_util.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gpuplace.device.spec import DeviceSpec
+from gpuplace.dtypes import DType
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.array import reshaping
+from gpuplace.ops.variables import state
+from gpuplace.ops.variables.resource_state import assign_variable_op
+from gpuplace.ops.variables.resource_variables import ResourceVariable
+from gpuplace.ops.variables.variables import Variable
+from gpuplace.shapes import TensorShape
+
+__all__ = [
+    "ReferenceVariableSaveable",
+    "ResourceVariableSaveable",
+    "SaveSpec",
+    "SaveableObject",
+    "saveables_of",
+    "set_cpu0",
+]
+
+_REFERENCES = ("Variable", "VariableV2", "AutoReloadVariable")
+_VARIABLE_OPS = (*_REFERENCES, "VarHandleOp", "ReadVariableOp")
+
+
+def set_cpu0(device_string: str) -> str:
+    """A device name with the first CPU in the place of its device.
+
+    Args:
+        device_string: such as ``"/job:ps/task:1/device:GPU:0"``; may be empty.
+    """
+    return DeviceSpec.from_string(device_string).replace(device_type="CPU", device_index=0).to_string()
+
+
+class SaveSpec:
+    """A tensor to save.
+
+    Args:
+        tensor: the tensor, or a function without arguments that makes it.
+        slice_spec: which slice of a whole tensor it is, ``"4 6 0,2:-"``; empty: all of it.
+        name: the name to save it under.
+        dtype: its element type, for a function.
+        device: where it is made and given back, for a function.
+
+    Raises:
+        AssertionError: a function without a dtype or device.
+    """
+
+    def __init__(
+        self,
+        tensor: Tensor | Callable[[], Tensor],
+        slice_spec: str,
+        name: str,
+        dtype: DType | None = None,
+        device: str | None = None,
+    ) -> None:
+        self._tensor = tensor
+        self.slice_spec = slice_spec
+        self.name = name
+        if isinstance(tensor, Tensor | Variable):
+            self.dtype: DType = tensor.dtype
+            self.device: str = tensor.device
+        elif dtype is None or device is None:
+            raise AssertionError(
+                "When passing a callable `tensor` to a SaveSpec, an explicit dtype and device must be provided."
+            )
+        else:
+            self.dtype, self.device = dtype, device
+
+    @property
+    def tensor(self) -> Any:
+        """The tensor; made now where a function makes it."""
+        return self._tensor() if callable(self._tensor) else self._tensor
+
+
+class SaveableObject:
+    """Something that is saved as some tensors; its subclasses say in ``restore`` how it gets them back.
+
+    Args:
+        op: what it stands for; a saver takes each only once.
+        specs: list of `SaveSpec`, all on one device.
+        name: the name to save it under.
+    """
+
+    def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
+        self.op = op
+        self.specs = list(specs)
+        self.name = name
+
+    @property
+    def optional_restore(self) -> bool:
+        """Whether a checkpoint may be without it: False."""
+        return False
+
+    @property
+    def device(self) -> str:
+        """The device of its tensors."""
+        return self.specs[0].device
+
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
+        """An operation that gives it the values that were read.
+
+        Args:
+            restored_tensors: one for each of ``specs``.
+            restored_shapes: what they are to be reshaped to; None: nothing.
+
+        Raises:
+            ValueError: it cannot be restored.
+        """
+        raise ValueError("Calling an abstract method.")
+
+
+class ReferenceVariableSaveable(SaveableObject):
+    """A reference variable, or a slice of a variable that is one.
+
+    Args:
+        var: the variable or its reference.
+        slice_spec: which slice it is; empty: all of it.
+        name: the name to save it under.
+    """
+
+    def __init__(self, var: Any, slice_spec: str, name: str) -> None:
+        super().__init__(var, [SaveSpec(var, slice_spec, name, var.dtype)], name)
+
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
+        """An assignment of the value.
+
+        Args:
+            restored_tensors: one tensor.
+            restored_shapes: the shape to give it; None: as it is.
+        """
+        value = restored_tensors[0]
+        if restored_shapes is not None:
+            value = reshaping.reshape(value, restored_shapes[0])
+        validate = restored_shapes is None and self.op.get_shape().is_fully_defined()
+        return state.assign(convert_to_tensor(self.op, as_ref=True), value, validate_shape=validate)
+
+
+class ResourceVariableSaveable(SaveableObject):
+    """A resource variable, or a slice of a variable that is one.
+
+    Args:
+        var: the variable, or a tensor that reads it.
+        slice_spec: which slice it is; empty: all of it.
+        name: the name to save it under.
+
+    Raises:
+        ValueError: it is neither.
+    """
+
+    def __init__(self, var: Any, slice_spec: str, name: str) -> None:
+        self._var_device: str = var.device
+        self._var_shape: TensorShape = var.shape
+        tensor: Any = var
+        if isinstance(var, Tensor):
+            self.handle_op = var.op.inputs[0]
+        elif isinstance(var, ResourceVariable):
+            self.handle_op = var.handle
+
+            def tensor() -> Tensor:
+                graph = get_default_graph()
+                with graph.device(var.device):
+                    value = var.read_value()
+                    with graph.device("/device:CPU:0"):
+                        return reshaping.identity(value)
+
+        else:
+            raise ValueError(f"Saveable is neither a resource variable nor a read operation. Got: {var!r}")
+        super().__init__(var, [SaveSpec(tensor, slice_spec, name, var.dtype, var.device)], name)
+
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
+        """An assignment of the value, on the variable's device.
+
+        Args:
+            restored_tensors: one tensor.
+            restored_shapes: the shape to give it; None: as it is.
+        """
+        value = restored_tensors[0]
+        if restored_shapes is not None:
+            value = reshaping.reshape(value, restored_shapes[0])
+        with get_default_graph().device(self._var_device):
+            value = reshaping.identity(value)
+            self._var_shape.assert_is_compatible_with(value.shape)
+            return assign_variable_op(self.handle_op, value)
+
+
+def saveables_of(names_to_saveables: Any) -> list[SaveableObject]:
+    """What is to be saved, sorted by name.
+
+    Args:
+        names_to_saveables: a dict of names to variables, lists of slices of one, or `SaveableObject`; or a list of
+            variables and such objects.
+
+    Raises:
+        TypeError: a name is no text, or something can not be saved.
+        ValueError: a name is there twice, or the same thing under two names.
+    """
+    if not isinstance(names_to_saveables, Mapping):
+        names_to_saveables = _by_name(names_to_saveables)
+    result: list[SaveableObject] = []
+    seen: set[int] = set()
+    for name, wanted in sorted(names_to_saveables.items(), key=lambda item: str(item[0])):
+        for saveable in _saveables_for(wanted, name):
+            if id(saveable.op) in seen:
+                raise ValueError(f"The same saveable will be restored with two names: {saveable.name}")
+            seen.add(id(saveable.op))
+            result.append(saveable)
+    return result
+
+
+def _by_name(things: Any) -> dict[str, Any]:
+    """The things of a list by the names that they are saved under; slices of one variable together."""
+    if not isinstance(things, list | tuple | set | frozenset):
+        raise TypeError(f"Variables to save should be passed in a dict or a list: {things}")
+    named: dict[str, Any] = {}
+    for thing in sorted(things, key=lambda one: one.name):
+        if isinstance(thing, SaveableObject):
+            named[thing.name] = thing
+            continue
+        info = getattr(thing, "_save_slice_info", None)
+        if info is not None:
+            known = named.setdefault(info.full_name, [])
+            if not isinstance(known, list):
+                raise ValueError(f"Mixing slices and non-slices with the same name: {info.full_name}")
+            known.append(thing)
+            continue
+        if _is_partitioned(thing):
+            name: str = thing.name
+            tensor: Any = thing
+        else:
+            tensor = _tensor_of(thing)
+            if not _comes_from_variable(tensor):
+                raise TypeError(f"Variable to save is not a Variable: {tensor}")
+            is_read = tensor.op.type == "ReadVariableOp"
+            name = tensor.op.inputs[0].op.name if is_read else tensor.op.name
+        if name in named:
+            raise ValueError(f"At least two variables have the same name: {name}")
+        named[name] = tensor
+    return named
+
+
+def _is_partitioned(thing: Any) -> bool:
+    """Whether something is a variable made of slices."""
+    return not isinstance(thing, Variable | Tensor | Operation) and hasattr(thing, "_get_variable_list")
+
+
+def _tensor_of(thing: Any) -> Any:
+    """The reference to a variable, or what reads a resource variable."""
+    if isinstance(thing, ResourceVariable):
+        return thing._graph_element
+    return convert_to_tensor(thing, as_ref=True)
+
+
+def _comes_from_variable(tensor: Any) -> bool:
+    return isinstance(tensor, Tensor) and tensor.op.type in _VARIABLE_OPS
+
+
+def _saveables_for(wanted: Any, name: Any) -> Iterator[SaveableObject]:
+    """The objects that save something under a name."""
+    if not isinstance(name, str):
+        raise TypeError(
+            "names_to_saveables must be a dict mapping string names to trackable operations. Name is not a string: "
+            f"{name}"
+        )
+    if isinstance(wanted, SaveableObject):
+        yield wanted
+    elif _is_partitioned(wanted):
+        yield from _slices(wanted._get_variable_list(), name)
+    elif isinstance(wanted, list | tuple):
+        yield from _slices(wanted, name)
+    else:
+        tensor = _tensor_of(wanted)
+        if not _comes_from_variable(tensor):
+            raise TypeError(
+                "names_to_saveables must be a dict mapping string names to Tensors/Variables. Not a variable: "
+                f"{tensor}"
+            )
+        is_reference = tensor.op.type in _REFERENCES
+        yield (ReferenceVariableSaveable if is_reference else ResourceVariableSaveable)(tensor, "", name)
+
+
+def _slices(variables: Sequence[Any], name: str) -> Iterator[SaveableObject]:
+    whole = None
+    for variable in variables:
+        if not isinstance(variable, Variable):
+            raise ValueError(f"Slices must all be Variables: {variable}")
+        info = variable._save_slice_info
+        if not info:
+            raise ValueError(f"Slices must all be slices: {variable}")
+        if whole is None:
+            whole = info.full_name
+        elif whole != info.full_name:
+            raise ValueError(f"Slices must all be from the same tensor: {whole} != {info.full_name}")
+        is_reference = variable.op.type in _REFERENCES
+        yield (ReferenceVariableSaveable if is_reference else ResourceVariableSaveable)(
+            variable, info.spec, name
+        )

@@ -44,6 +44,7 @@ from gpuplace import dtypes, errors
 from gpuplace.api import (
     bitwise,
     compat,
+    graph_util,
     initializers,
     linalg,
     logging,
@@ -51,6 +52,7 @@ from gpuplace.api import (
     math,
     nn,
     random,
+    saved_model,
     strings,
     summary,
     test,
@@ -155,8 +157,8 @@ __all__ = [
     "quint16", "quint8", "resource", "string", "TensorShape", "uint16", "uint32", "uint64", "uint8",
     "variant",
     # Namespaces
-    "app", "bitwise", "compat", "dtypes", "errors", "flags", "initializers", "layers", "linalg",
-    "logging", "losses", "manip", "math", "nn", "random", "strings", "summary", "test", "train",
+    "app", "bitwise", "compat", "dtypes", "errors", "flags", "graph_util", "initializers", "layers", "linalg",
+    "logging", "losses", "manip", "math", "nn", "random", "saved_model", "strings", "summary", "test", "train",
     "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",

@@ -59,7 +59,6 @@ ADVICE: Mapping[str, str] = {
     "nn.static_rnn": "write the steps in a Python loop, or " + _WRITE,
     "py_function": "use tf.py_func",
     "raw_ops": "use tf.get_default_graph().create_op(type, inputs, dtypes)",
-    "saved_model": "gpuplace reads SavedModels and writes none: gpuplace.explore('saved_model_dir') shows one",
     "summary": "gpuplace draws by itself: placement.picture(), session.timeline(fetches); tf.summary.FileWriter writes "
     "graphs for TensorBoard",
     "train.MonitoredTrainingSession": "use tf.Session(config=...) and run tf.global_variables_initializer()",
@@ -73,6 +72,7 @@ SPACES = (
         "bitwise",
         "compat",
         "errors",
+        "graph_util",
         "initializers",
         "layers",
         "linalg",
@@ -82,7 +82,7 @@ SPACES = (
         "math",
         "nn",
     ),
-    *("random", "strings", "summary", "test", "train"),
+    *("random", "saved_model", "strings", "summary", "test", "train"),
 )
 """Namespaces that answer so; ``app`` and ``flags`` are absl's."""
 

@@ -248,11 +248,14 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | N
 
 
 def _spliced(node: Any, removed: Mapping[str, str]) -> Any:
-    """A node with the inputs of removed nodes in the place of these."""
+    """A node with the inputs of removed nodes in the place of these; it does not wait for one any more."""
     made = NodeDef()
     made.CopyFrom(node)
-    for index, text in enumerate(node.input):
-        while text.lstrip("^") in removed:
-            text = removed[text.lstrip("^")]
-        made.input[index] = text
+    del made.input[:]
+    for text in node.input:
+        if text.startswith("^") and text[1:] in removed:
+            continue
+        while _node_name(text) in removed:
+            text = removed[_node_name(text)]
+        made.input.append(text)
     return made

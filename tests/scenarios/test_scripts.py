@@ -52,6 +52,7 @@ OUR_OWN_LINES = {
 
 WORDS_OF_2_21 = {
     "feeding": {"Graph execution error", "Tensor b"},
+    "frozen_graph": {"dest_nodes must be an iterable"},
     "variable_sharing": {"_LazyEvalTensor"},
 }
 """Words by which to know the lines that 2.21 says in another way."""

@@ -106,7 +106,9 @@ class SavedModelBuilder:
                 "Graph state including variables and assets has already been saved. Please invoke `add_meta_graph()`"
                 " instead."
             )
-        self._add_to_graph(signature_def_map, assets_collection, main_op or legacy_init_op)
+        self._add_to_graph(
+            signature_def_map, assets_collection, legacy_init_op if main_op is None else main_op
+        )
         folder = os.path.join(self._export_dir, VARIABLES_DIRECTORY)
         with reading(folder):
             os.makedirs(folder, exist_ok=True)
@@ -149,7 +151,9 @@ class SavedModelBuilder:
                 "Graph state including variables and assets has not been saved yet. Please invoke"
                 " `add_meta_graph_and_variables()` first."
             )
-        self._add_to_graph(signature_def_map, assets_collection, main_op or legacy_init_op)
+        self._add_to_graph(
+            signature_def_map, assets_collection, legacy_init_op if main_op is None else main_op
+        )
         self._add(saver or _new_saver(), tags, signature_def_map, clear_devices, strip_default_attrs)
 
     def save(self, as_text: bool = False) -> bytes:

@@ -46,6 +46,7 @@ from gpuplace.api import (
     compat,
     contrib,
     gfile,
+    graph_util,
     initializers,
     io,
     linalg,
@@ -56,6 +57,7 @@ from gpuplace.api import (
     python_io,
     queue,
     random,
+    saved_model,
     sparse,
     strings,
     summary,
@@ -170,9 +172,9 @@ __all__ = [
     "quint16", "quint8", "resource", "string", "TensorShape", "uint16", "uint32", "uint64", "uint8",
     "variant",
     # Namespaces
-    "app", "bitwise", "compat", "contrib", "dtypes", "errors", "flags", "gfile", "initializers", "io", "layers",
-    "linalg", "logging", "losses", "manip", "math", "nn", "python_io", "queue", "random", "sparse",
-    "strings", "summary", "test", "train", "version",
+    "app", "bitwise", "compat", "contrib", "dtypes", "errors", "flags", "gfile", "graph_util", "initializers", "io",
+    "layers", "linalg", "logging", "losses", "manip", "math", "nn", "python_io", "queue", "random", "saved_model",
+    "sparse", "strings", "summary", "test", "train", "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
     # Ops: array

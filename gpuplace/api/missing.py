@@ -58,7 +58,6 @@ ADVICE: Mapping[str, str] = {
     "nn.static_rnn": "write the steps in a Python loop, or " + _WRITE,
     "py_function": "use tf.py_func",
     "raw_ops": "use tf.get_default_graph().create_op(type, inputs, dtypes)",
-    "saved_model": "gpuplace reads SavedModels and writes none: gpuplace.explore('saved_model_dir') shows one",
     "audio_summary": "TensorFlow 1.0 named it tf.summary.audio",
     "histogram_summary": "TensorFlow 1.0 named it tf.summary.histogram",
     "image_summary": "TensorFlow 1.0 named it tf.summary.image",
@@ -78,6 +77,7 @@ SPACES = (
         "contrib",
         "errors",
         "gfile",
+        "graph_util",
         "initializers",
         "io",
         "layers",
@@ -88,7 +88,7 @@ SPACES = (
         "math",
         "nn",
     ),
-    *("python_io", "queue", "random", "sparse", "strings", "summary", "test", "train"),
+    *("python_io", "queue", "random", "saved_model", "sparse", "strings", "summary", "test", "train"),
 )
 """Namespaces that answer so; ``app`` and ``flags`` are absl's."""
 

@@ -33,6 +33,9 @@ LOOP_OPS = ENTERS | EXITS | NEXT_ITERATIONS | {"LoopCond"}
 CONTROL_FLOW_OPS = SWITCHES | MERGES | LOOP_OPS | {"ControlTrigger"}
 """All ops that decide what runs."""
 
+CONTROL_FLOW_PASSING = frozenset({"Switch", "Enter", "Exit", "Identity", "Merge", "NextIteration"})
+"""Ops that hand on the handle of a variable."""
+
 # Functions
 
 CALL_OPS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
@@ -65,6 +68,14 @@ PARAMETER_SERVER_OPS = (
     *("BoostedTreesQuantileStreamResourceHandleOp", "ResourceConditionalAccumulator", "DecisionTreeResource"),
 )
 """Ops that belong on a parameter server: ``STANDARD_PS_OPS`` of 1.15's python/training/device_setter.py."""
+
+VARIABLE_CHANGES = frozenset(
+    {
+        *("Assign", "AssignAdd", "AssignSub", "Queue", "ScatterAdd", "ScatterSub", "ScatterUpdate"),
+        *("TruncatedNormal", "Variable", "VariableV2"),
+    }
+)
+"""What `must_run_on_cpu` counts as variables: ``_VARIABLE_OPS`` of 1.15's python/framework/graph_util_impl.py."""
 
 SAVE_AND_RESTORE_OPS = frozenset(
     {

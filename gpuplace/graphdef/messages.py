@@ -12,6 +12,7 @@ True
 from typing import Any
 
 from google.protobuf import text_format
+from google.protobuf.any_pb2 import Any as AnyProto
 from google.protobuf.message import DecodeError, EncodeError, Message
 from tensorboard.compat.proto.attr_value_pb2 import AttrValue, NameAttrList
 from tensorboard.compat.proto.cluster_pb2 import ClusterDef
@@ -63,6 +64,7 @@ from gpuplace.graphdef.own_messages import (
 from gpuplace.proto import FIELD, MANY, ONE, message_classes
 
 __all__ = [
+    "AnyProto",
     "AssetFileDef",
     "AttrValue",
     "BytesList",

@@ -24,6 +24,7 @@ from gpuplace.graphdef.attr_values import encode_op_def
 from gpuplace.graphdef.export import as_graph_def, write_graph
 from gpuplace.graphdef.importer import import_graph_def
 from gpuplace.graphdef.messages import (
+    AnyProto,
     DecodeError,
     EncodeError,
     GraphDef,
@@ -324,7 +325,7 @@ def _fill_collection(made: Any, key: str, items: Sequence[Any], scope: str | Non
         made.int64_list.value.extend(items)
     elif isinstance(first, float):
         made.float_list.value.extend(items)
-    elif isinstance(first, Message) and first.DESCRIPTOR.full_name == "google.protobuf.Any":
+    elif isinstance(first, AnyProto):
         made.any_list.value.extend(items)
     else:
         made.node_list.value.extend(

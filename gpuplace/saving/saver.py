@@ -10,7 +10,7 @@ import math
 import numbers
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from gpuplace.callers import OwnFramesHidden
@@ -97,7 +97,7 @@ class Saver:
         save_relative_paths: bool = False,
         filename: str | None = None,
     ) -> None:
-        if defer_build and var_list:
+        if defer_build and not _is_nothing(var_list):
             raise ValueError(
                 "If `var_list` is provided then build cannot be deferred. Either set defer_build=False or"
                 " var_list=None."
@@ -143,7 +143,7 @@ class Saver:
                 self._builder = BulkSaverBuilder(self._write_version)
             if self._var_list is None:
                 self._var_list = saveable_objects()
-            self._is_empty = not self._var_list
+            self._is_empty = _is_nothing(self._var_list)
             if self._is_empty:
                 if self._allow_empty:
                     return
@@ -451,6 +451,11 @@ class Saver:
                     spec.name = keys[spec.name]
                 self._object_restore_saver = Saver(saveables)
         self._object_restore_saver.restore(sess, path)
+
+
+def _is_nothing(var_list: Any) -> bool:
+    """Whether there is nothing to save; a single variable, which is no list, is something."""
+    return var_list is None or (isinstance(var_list, Collection) and not len(var_list))
 
 
 def _keys_of_objects(path: str) -> dict[str, str] | None:

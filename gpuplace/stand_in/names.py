@@ -61,6 +61,20 @@ MODULES = {
     "tensorflow.examples.tutorials.mnist.input_data": "gpuplace.data_sets.mnist",
     "tensorflow.python.framework.device": "gpuplace.device.spec",
     "tensorflow.python.framework.device_spec": "gpuplace.device.spec",
+    "tensorflow.python.framework.graph_util": "gpuplace.api.graph_util",
+    "tensorflow.python.framework.graph_util_impl": "gpuplace.api.graph_util",
+    "tensorflow.python.framework.meta_graph": "gpuplace.saving.import_meta_graph",
+    "tensorflow.python.saved_model.builder": "gpuplace.saving.saved_model_builder",
+    "tensorflow.python.saved_model.constants": "gpuplace.saving.saved_model_constants",
+    "tensorflow.python.saved_model.loader": "gpuplace.saving.saved_model_loader",
+    "tensorflow.python.saved_model.main_op": "gpuplace.saving.saved_model_loader",
+    "tensorflow.python.saved_model.signature_constants": "gpuplace.saving.signature_constants",
+    "tensorflow.python.saved_model.signature_def_utils": "gpuplace.saving.signatures",
+    "tensorflow.python.saved_model.tag_constants": "gpuplace.saving.tag_constants",
+    "tensorflow.python.saved_model.utils": "gpuplace.saving.signatures",
+    "tensorflow.python.training.checkpoint_management": "gpuplace.saving.checkpoint_state",
+    "tensorflow.python.training.checkpoint_utils": "gpuplace.saving.load",
+    "tensorflow.python.training.saver": "gpuplace.saving.saver",
 }
 """TensorFlow's module -> the module of gpuplace that holds the same names."""
 

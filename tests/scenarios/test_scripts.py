@@ -53,6 +53,7 @@ OUR_OWN_LINES = {
 WORDS_OF_2_21 = {
     "feeding": {"Graph execution error", "Tensor b"},
     "tensorboard_basics": {"Graph execution error"},
+    "frozen_graph": {"dest_nodes must be an iterable"},
     "variable_sharing": {"_LazyEvalTensor"},
 }
 """Words by which to know the lines that 2.21 says in another way."""

@@ -1,0 +1,261 @@
+"""``tf.graph_util``: parts of GraphDefs, and variables frozen into constants.
+
+Source: tensorflow/python/framework/graph_util_impl.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from gpuplace.dtypes import dtype_of_number
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.op_sets import CONTROL_FLOW_PASSING, REFERENCE_VARIABLES, VARIABLE_CHANGES
+from gpuplace.graph.operation import Operation
+from gpuplace.graphdef.messages import GraphDef, Message, NodeDef
+from gpuplace.graphdef.tensor_proto import make_tensor_proto
+from gpuplace.shapes import TensorShape
+
+__all__ = [
+    "convert_variables_to_constants",
+    "extract_sub_graph",
+    "must_run_on_cpu",
+    "remove_training_nodes",
+    "tensor_shape_from_node_def_name",
+]
+
+_logger = logging.getLogger("tensorflow")
+
+_STITCHES = ("DynamicStitch", "ParallelDynamicStitch")
+
+
+def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
+    """Whether a node is one of those that TensorFlow's own device functions keep off GPUs.
+
+    Args:
+        node: an operation or ``NodeDef``.
+        pin_variables_on_cpu: count variables, and what changes them.
+
+    Raises:
+        AssertionError: it is neither.
+    """
+    node_def = node.node_def if isinstance(node, Operation) else node
+    if not isinstance(node_def, Message) or node_def.DESCRIPTOR.name != "NodeDef":
+        raise AssertionError(f"node must be an Operation or a NodeDef, not {type(node).__name__}")
+    if pin_variables_on_cpu and node_def.op in VARIABLE_CHANGES:
+        return True
+    attr, types = {
+        "Const": ("dtype", ("string", "int32")),
+        **dict.fromkeys(_STITCHES, ("T", ("int32",))),
+        "Cast": ("SrcT", ("int32",)),
+    }.get(node_def.op, ("", ()))
+    return bool(attr) and dtype_of_number(node_def.attr[attr].type).name in types
+
+
+def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
+    """The part of a graph that some nodes need.
+
+    Args:
+        graph_def: a ``GraphDef``.
+        dest_nodes: list of the names of these nodes.
+
+    Returns:
+        A ``GraphDef``, with all functions.
+
+    Raises:
+        TypeError: ``graph_def`` is no such message, or ``dest_nodes`` a text.
+        AssertionError: there is no such node.
+    """
+    graph_def = _as_graph_def(graph_def)
+    if isinstance(dest_nodes, str | bytes):
+        raise TypeError("dest_nodes must be a list.")
+    nodes = {node.name: node for node in graph_def.node}
+    for name in dest_nodes:
+        if name not in nodes:
+            raise AssertionError(f"{name} is not in graph")
+    kept: set[str] = set()
+    waiting = list(dest_nodes)
+    while waiting:
+        name = waiting.pop()
+        if name in kept or name not in nodes:
+            continue
+        kept.add(name)
+        node = nodes[name]
+        waiting += [_node_name(text) for text in node.input]
+        groups = [group.decode() for group in node.attr["_class"].list.s] if "_class" in node.attr else []
+        waiting += [group.removeprefix("loc:@") for group in groups if group.startswith("loc:@")]
+    made = GraphDef()
+    made.node.extend(node for node in graph_def.node if node.name in kept)
+    made.library.CopyFrom(graph_def.library)
+    made.versions.CopyFrom(graph_def.versions)
+    return made
+
+
+def _as_graph_def(graph_def: Any) -> Any:
+    if isinstance(graph_def, GraphDef):
+        return graph_def
+    if isinstance(graph_def, Message) and graph_def.DESCRIPTOR.name == "GraphDef":  # TensorFlow's own
+        return GraphDef.FromString(graph_def.SerializeToString())
+    raise TypeError("graph_def must be a graph_pb2.GraphDef proto.")
+
+
+def _node_name(text: str) -> str:
+    return text[1:] if text.startswith("^") else text.partition(":")[0]
+
+
+def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:
+    """The shape of a tensor, by its name as the inputs of nodes have it.
+
+    Args:
+        graph: its graph.
+        input_name: ``"node"`` or ``"node:output"``.
+
+    Raises:
+        KeyError: there is no such tensor.
+    """
+    name = input_name if ":" in input_name else f"{input_name}:0"
+    return graph.get_tensor_by_name(name).get_shape()
+
+
+def convert_variables_to_constants(
+    sess: Any,
+    input_graph_def: Any,
+    output_node_names: Sequence[str],
+    variable_names_whitelist: Collection[str] | None = None,
+    variable_names_blacklist: Collection[str] | None = None,
+) -> Any:
+    """The part of a graph that some nodes need, with the variables' values as constants.
+
+    Args:
+        sess: the session that has the values.
+        input_graph_def: a ``GraphDef``.
+        output_node_names: list of the names of these nodes.
+        variable_names_whitelist: the variables that become constants; None: all.
+        variable_names_blacklist: variables that do not; None: none.
+
+    Returns:
+        A ``GraphDef``. What was a variable, or read one, asks for no device any more.
+
+    Raises:
+        ValueError: what a variable is read through is not known.
+        AssertionError: there is no such node.
+    """
+    part = extract_sub_graph(input_graph_def, output_node_names)
+    nodes = {node.name: node for node in part.node}
+    wanted: dict[str, str] = {}
+    passing: dict[str, Any] = {}
+    for node in part.node:
+        if node.op in REFERENCE_VARIABLES or node.op == "VarHandleOp":
+            if variable_names_whitelist is not None and node.name not in variable_names_whitelist:
+                continue
+            if variable_names_blacklist is not None and node.name in variable_names_blacklist:
+                continue
+            is_resource = node.op == "VarHandleOp"
+            wanted[node.name] = f"{node.name}/Read/ReadVariableOp:0" if is_resource else f"{node.name}:0"
+        elif node.op in ("ReadVariableOp", "ResourceGather"):
+            _note_passing(node, nodes, passing)
+    values = dict(zip(wanted, sess.run(list(wanted.values())))) if wanted else {}
+    _logger.info("Froze %d variables.", len(values))
+    made = GraphDef()
+    for node in part.node:
+        if node.name in values:
+            made.node.append(_constant(node.name, node.attr["dtype"], values[node.name]))
+        elif node.name in passing:
+            changed = made.node.add(op=node.op, name=node.name, input=node.input)
+            for name, value in node.attr.items():
+                if name != "_output_shapes":
+                    changed.attr[name].CopyFrom(value)
+            changed.attr["T"].CopyFrom(passing[node.name])
+        elif node.op == "ReadVariableOp":
+            changed = made.node.add(op="Identity", name=node.name, input=node.input[:1])
+            _copy_attrs(node, changed, {"T": "dtype"})
+        elif node.op == "ResourceGather":
+            if node.attr["batch_dims"].i != 0:
+                raise ValueError("batch_dims != 0 is not supported by freeze_graph.")
+            axis = f"{node.name}/axis"
+            made.node.append(_constant(axis, node.attr["Tindices"], 0))
+            changed = made.node.add(op="GatherV2", name=node.name, input=[*node.input[:2], axis])
+            _copy_attrs(node, changed, {"Tparams": "dtype", "Tindices": "Tindices", "Taxis": "Tindices"})
+        else:
+            made.node.append(node)
+    made.library.CopyFrom(part.library)
+    _logger.info("Converted %d variables to const ops.", len(values))
+    return made
+
+
+def _note_passing(node: Any, nodes: Mapping[str, Any], passing: dict[str, Any]) -> None:
+    """Notes, with the type of the variable that is read, the nodes through which its handle comes."""
+    waiting = [_node_name(node.input[0])]
+    while waiting:
+        name = waiting.pop()
+        source = nodes[name]
+        if source.op in CONTROL_FLOW_PASSING:
+            if name not in passing:
+                passing[name] = node.attr["dtype"]
+                waiting += [_node_name(text) for text in source.input[: 2 if source.op == "Merge" else 1]]
+        elif source.op != "VarHandleOp":
+            raise ValueError("Cannot find the variable that is an input to the ReadVariableOp.")
+
+
+def _constant(name: str, dtype: Any, value: Any) -> Any:
+    made = NodeDef(op="Const", name=name)
+    made.attr["dtype"].CopyFrom(dtype)
+    made.attr["value"].tensor.CopyFrom(make_tensor_proto(value, dtype_of_number(dtype.type)))
+    return made
+
+
+def _copy_attrs(node: Any, changed: Any, attrs: Mapping[str, str]) -> None:
+    for name, source in attrs.items():
+        changed.attr[name].CopyFrom(node.attr[source])
+    if "_class" in node.attr:
+        changed.attr["_class"].CopyFrom(node.attr["_class"])
+
+
+def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | None = None) -> Any:
+    """A graph without nodes that only training needs: checks of numbers, and identities.
+
+    Args:
+        input_graph: a ``GraphDef``.
+        protected_nodes: names of nodes that stay; None: none.
+
+    Returns:
+        A ``GraphDef``. Identities that wait for other nodes, or that others wait for, stay too.
+
+    Raises:
+        TypeError: ``input_graph`` is no such message.
+    """
+    graph_def = _as_graph_def(input_graph)
+    protected = set(protected_nodes or ())
+    checks = {
+        node.name: node.input[0]
+        for node in graph_def.node
+        if node.op == "CheckNumerics" and node.name not in protected
+    }
+    without = [_spliced(node, checks) for node in graph_def.node if node.name not in checks]
+    waited_for = {text[1:] for node in without for text in node.input if text.startswith("^")}
+    identities = {
+        node.name: node.input[0]
+        for node in without
+        if node.op == "Identity"
+        and node.name not in protected
+        and node.name not in waited_for
+        and not any(text.startswith("^") for text in node.input)
+    }
+    made = GraphDef()
+    made.node.extend(_spliced(node, identities) for node in without if node.name not in identities)
+    return made
+
+
+def _spliced(node: Any, removed: Mapping[str, str]) -> Any:
+    """A node with the inputs of removed nodes in the place of these; it does not wait for one any more."""
+    made = NodeDef()
+    made.CopyFrom(node)
+    del made.input[:]
+    for text in node.input:
+        if text.startswith("^") and text[1:] in removed:
+            continue
+        while _node_name(text) in removed:
+            text = removed[_node_name(text)]
+        made.input.append(text)
+    return made

@@ -1,0 +1,186 @@
+"""SavedModels loaded into a session: nodes, variables, and what is to be run first.
+
+Source: tensorflow/python/saved_model/loader_impl.py and main_op_impl.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from gpuplace.checkpoints.files import read_bytes
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Operation
+from gpuplace.graphdef.messages import AssetFileDef, DecodeError, MetaGraphDef, SavedModel, text_format
+from gpuplace.ops.flow import control
+from gpuplace.ops.variables.initialization import (
+    global_variables_initializer,
+    local_variables_initializer,
+    saveable_objects,
+)
+from gpuplace.saving.import_meta_graph import import_with_elements
+from gpuplace.saving.names import prepend_name_scope
+from gpuplace.saving.saved_model_constants import (
+    ASSETS_DIRECTORY,
+    ASSETS_KEY,
+    LEGACY_INIT_OP_KEY,
+    MAIN_OP_KEY,
+    SAVED_MODEL_FILENAME_PB,
+    SAVED_MODEL_FILENAME_PBTXT,
+    VARIABLES_DIRECTORY,
+    VARIABLES_FILENAME,
+)
+
+__all__ = ["load", "main_op", "main_op_with_restore", "maybe_saved_model_directory", "parse_saved_model"]
+
+_logger = logging.getLogger("tensorflow")
+
+_INIT_OP = "__saved_model_init_op"
+
+
+def parse_saved_model(export_dir: str | os.PathLike[str]) -> Any:
+    """The ``SavedModel`` in a folder.
+
+    Args:
+        export_dir: the folder.
+
+    Raises:
+        OSError: there is none, or the file is damaged.
+    """
+    folder = os.fsdecode(export_dir)
+    made = SavedModel()
+    path = os.path.join(folder, SAVED_MODEL_FILENAME_PB)
+    try:
+        if os.path.exists(path):
+            made.ParseFromString(read_bytes(path))
+            return made
+        path = os.path.join(folder, SAVED_MODEL_FILENAME_PBTXT)
+        if os.path.exists(path):
+            return text_format.Parse(read_bytes(path).decode(), made)
+    except (DecodeError, UnicodeDecodeError, text_format.ParseError) as error:
+        raise OSError(f"Cannot parse file {path}: {error}.") from None
+    raise OSError(
+        f"SavedModel file does not exist at: {folder}/{{{SAVED_MODEL_FILENAME_PBTXT}|{SAVED_MODEL_FILENAME_PB}}}"
+    )
+
+
+def maybe_saved_model_directory(export_dir: str | os.PathLike[str]) -> bool:
+    """Whether there is the file of a SavedModel in a folder; it is not looked into.
+
+    Args:
+        export_dir: the folder.
+    """
+    folder = os.fsdecode(export_dir)
+    return any(
+        os.path.exists(os.path.join(folder, name))
+        for name in (SAVED_MODEL_FILENAME_PBTXT, SAVED_MODEL_FILENAME_PB)
+    )
+
+
+def load(
+    sess: Any,
+    tags: Iterable[str],
+    export_dir: str | os.PathLike[str],
+    import_scope: str | None = None,
+    **saver_kwargs: Any,
+) -> Any:
+    """Loads a SavedModel: adds its nodes to the session's graph, restores its variables, and runs its first operation.
+
+    Args:
+        sess: the session.
+        tags: all tags of the graph that is wanted.
+        export_dir: the model's folder.
+        import_scope: a scope for the names; None: none.
+        **saver_kwargs: what ``tf.train.import_meta_graph`` takes besides: ``clear_devices=True``, ``input_map``.
+
+    Returns:
+        The ``MetaGraphDef``, with names as they are in the file.
+
+    Raises:
+        OSError: there is no model, or its file is damaged.
+        RuntimeError: no graph has these tags.
+    """
+    folder = os.fsdecode(export_dir)
+    meta_graph = _tagged(parse_saved_model(folder), tags)
+    given = MetaGraphDef()
+    given.CopyFrom(meta_graph)
+    with sess.graph.as_default():
+        saver, _ = import_with_elements(given, import_scope=import_scope, **saver_kwargs)
+        if saver is not None:
+            saver.restore(sess, os.path.join(folder, VARIABLES_DIRECTORY, VARIABLES_FILENAME))
+        elif saveable_objects(import_scope):
+            raise ValueError(
+                "No tf.train.Saver object was passed to the function SavedModelLoader.restore_variables."
+            )
+        else:
+            _logger.info("The specified SavedModel has no variables; no checkpoints were restored.")
+        first = _init_op(meta_graph, import_scope)
+        if first is not None:
+            sess.run(first, _asset_paths(folder, meta_graph, import_scope))
+    return meta_graph
+
+
+def _tagged(model: Any, tags: Iterable[str]) -> Any:
+    """The graph with exactly these tags."""
+    wanted = set(tags)
+    for meta_graph in model.meta_graphs:
+        if set(meta_graph.meta_info_def.tags) == wanted:
+            return meta_graph
+    available = [set(meta_graph.meta_info_def.tags) for meta_graph in model.meta_graphs]
+    raise RuntimeError(
+        f"MetaGraphDef associated with tags {str(sorted(wanted)).strip('[]')} could not be found in SavedModel. To"
+        " inspect available tag-sets in the SavedModel, please use the SavedModel CLI: `saved_model_cli`\n"
+        f"available_tags: {available}"
+    )
+
+
+def _init_op(meta_graph: Any, import_scope: str | None) -> Any:
+    """The operation that a model wants run when it is loaded, or None."""
+    graph = get_default_graph()
+    if _INIT_OP in meta_graph.signature_def:
+        name = meta_graph.signature_def[_INIT_OP].outputs[_INIT_OP].name
+        return graph.as_graph_element(prepend_name_scope(name, import_scope))
+    for key in (MAIN_OP_KEY, LEGACY_INIT_OP_KEY):
+        if key in meta_graph.collection_def:
+            names = meta_graph.collection_def[key].node_list.value
+            if len(names) != 1:
+                raise RuntimeError(f"Expected exactly one SavedModel init op. Found: {list(names)}")
+            return graph.as_graph_element(prepend_name_scope(names[0], import_scope))
+    return None
+
+
+def _asset_paths(folder: str, meta_graph: Any, import_scope: str | None) -> dict[str, str]:
+    """Names of tensors that are paths of files -> where these files are now."""
+    assets = list(meta_graph.asset_file_def)
+    if not assets and ASSETS_KEY in meta_graph.collection_def:
+        entries = meta_graph.collection_def[ASSETS_KEY].any_list.value
+        assets = [AssetFileDef.FromString(entry.value) for entry in entries]
+    return {
+        prepend_name_scope(asset.tensor_info.name, import_scope): os.path.join(
+            folder, ASSETS_DIRECTORY, asset.filename
+        )
+        for asset in assets
+    }
+
+
+def main_op() -> Operation:
+    """An operation that initialises all variables and tables, for models that are loaded without values."""
+    initializers = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
+    first, second = global_variables_initializer(), local_variables_initializer()
+    name = "init_all_tables"
+    tables = control.group(*initializers, name=name) if initializers else control.no_op(name=name)
+    return control.group(first, second, tables)
+
+
+def main_op_with_restore(restore_op_name: Any) -> Operation:
+    """As `main_op`, and then runs another operation.
+
+    Args:
+        restore_op_name: the operation.
+    """
+    graph = get_default_graph()
+    with graph.control_dependencies([main_op()]):
+        return control.group(graph.as_graph_element(restore_op_name))

@@ -1,0 +1,231 @@
+"""Signatures of a SavedModel: by which names its tensors are fed and fetched.
+
+>>> from gpuplace.ops.array.constant import placeholder
+>>> x = placeholder("float32", [None, 3], name="x")
+>>> signature = predict_signature_def({"images": x}, {"same": x})
+>>> signature.inputs["images"].name, signature.method_name, is_valid_signature(signature)
+('x:0', 'tensorflow/serving/predict', True)
+
+Source: tensorflow/python/saved_model/signature_def_utils_impl.py and utils_impl.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpuplace.dtypes import as_dtype, dtype_of_number
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graphdef.messages import SignatureDef, TensorInfo
+from gpuplace.saving.names import prepend_name_scope
+from gpuplace.saving.signature_constants import (
+    CLASSIFY_INPUTS,
+    CLASSIFY_METHOD_NAME,
+    CLASSIFY_OUTPUT_CLASSES,
+    CLASSIFY_OUTPUT_SCORES,
+    PREDICT_METHOD_NAME,
+    REGRESS_INPUTS,
+    REGRESS_METHOD_NAME,
+    REGRESS_OUTPUTS,
+)
+from gpuplace.shapes import TensorShape
+
+__all__ = [
+    "build_signature_def",
+    "build_tensor_info",
+    "classification_signature_def",
+    "get_tensor_from_tensor_info",
+    "is_valid_signature",
+    "op_signature_def",
+    "predict_signature_def",
+    "regression_signature_def",
+]
+
+
+def build_tensor_info(tensor: Any) -> Any:
+    """A tensor as a ``TensorInfo``: its name, dtype and shape.
+
+    Args:
+        tensor: a tensor or variable, or a sparse tensor.
+    """
+    components = [getattr(tensor, part, None) for part in ("indices", "values", "dense_shape")]
+    if not isinstance(tensor, Tensor) and all(isinstance(part, Tensor) for part in components):
+        indices, values, dense_shape = components
+        made = _info(values.dtype, tensor.get_shape())
+        made.coo_sparse.values_tensor_name = values.name
+        made.coo_sparse.indices_tensor_name = indices.name
+        made.coo_sparse.dense_shape_tensor_name = dense_shape.name
+        return made
+    made = _info(tensor.dtype, tensor.get_shape())
+    made.name = tensor.name
+    return made
+
+
+def _info(dtype: Any, shape: TensorShape) -> Any:
+    made = TensorInfo(dtype=as_dtype(dtype).base_dtype.as_datatype_enum)
+    if shape.sizes is None:
+        made.tensor_shape.unknown_rank = True
+    else:
+        made.tensor_shape.SetInParent()
+        for size in shape.sizes:
+            made.tensor_shape.dim.add(size=-1 if size is None else size)
+    return made
+
+
+def get_tensor_from_tensor_info(
+    tensor_info: Any, graph: Graph | None = None, import_scope: str | None = None
+) -> Any:
+    """The tensor that a ``TensorInfo`` names.
+
+    Args:
+        tensor_info: the message.
+        graph: its graph; None: the default one.
+        import_scope: the scope that the tensor is in; None: it has the name that the message says.
+
+    Raises:
+        KeyError: there is no such tensor.
+        ValueError: the message names none, or a tensor of a kind that gpuplace does not have.
+    """
+    graph = graph or get_default_graph()
+    encoding = tensor_info.WhichOneof("encoding")
+    if encoding != "name":
+        raise ValueError(f"Invalid TensorInfo.encoding: {encoding}")
+    return graph.get_tensor_by_name(prepend_name_scope(tensor_info.name, import_scope))
+
+
+def build_signature_def(
+    inputs: Mapping[str, Any] | None = None,
+    outputs: Mapping[str, Any] | None = None,
+    method_name: str | None = None,
+) -> Any:
+    """A ``SignatureDef``.
+
+    Args:
+        inputs: names to ``TensorInfo``; None: no inputs.
+        outputs: names to ``TensorInfo``; None: no outputs.
+        method_name: what it is for, such as ``PREDICT_METHOD_NAME``; None: nothing is said.
+    """
+    made = SignatureDef()
+    for field, infos in ((made.inputs, inputs), (made.outputs, outputs)):
+        for name, info in (infos or {}).items():
+            field[name].CopyFrom(info)
+    if method_name is not None:
+        made.method_name = method_name
+    return made
+
+
+def regression_signature_def(examples: Any, predictions: Any) -> Any:
+    """The ``SignatureDef`` of a model that gives a number for an example.
+
+    Args:
+        examples: a string tensor.
+        predictions: a float32 tensor.
+
+    Raises:
+        ValueError: one is None, or of another dtype.
+    """
+    if examples is None:
+        raise ValueError("Regression examples cannot be None.")
+    if not isinstance(examples, Tensor):
+        raise ValueError("Regression examples must be a string Tensor.")
+    if predictions is None:
+        raise ValueError("Regression predictions cannot be None.")
+    inputs = _checked(REGRESS_INPUTS, examples, "string", "Regression examples must be a string Tensor.")
+    outputs = _checked(REGRESS_OUTPUTS, predictions, "float32", "Regression output must be a float Tensor.")
+    return build_signature_def(inputs, outputs, REGRESS_METHOD_NAME)
+
+
+def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
+    """The ``SignatureDef`` of a model that gives classes for an example.
+
+    Args:
+        examples: a string tensor.
+        classes: a string tensor; None: there are scores alone.
+        scores: a float32 tensor; None: there are classes alone.
+
+    Raises:
+        ValueError: one is of another dtype, or there is nothing to give.
+    """
+    if examples is None:
+        raise ValueError("Classification examples cannot be None.")
+    if not isinstance(examples, Tensor):
+        raise ValueError("Classification examples must be a string Tensor.")
+    if classes is None and scores is None:
+        raise ValueError("Classification classes and scores cannot both be None.")
+    inputs = _checked(CLASSIFY_INPUTS, examples, "string", "Classification examples must be a string Tensor.")
+    outputs: dict[str, Any] = {}
+    if classes is not None:
+        outputs |= _checked(
+            CLASSIFY_OUTPUT_CLASSES, classes, "string", "Classification classes must be a string Tensor."
+        )
+    if scores is not None:
+        outputs |= _checked(
+            CLASSIFY_OUTPUT_SCORES, scores, "float32", "Classification scores must be a float Tensor."
+        )
+    return build_signature_def(inputs, outputs, CLASSIFY_METHOD_NAME)
+
+
+def _checked(key: str, tensor: Any, dtype: str, sentence: str) -> dict[str, Any]:
+    info = build_tensor_info(convert_to_tensor(tensor))
+    if dtype_of_number(info.dtype).name != dtype:
+        raise ValueError(sentence)
+    return {key: info}
+
+
+def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
+    """The ``SignatureDef`` of any model.
+
+    Args:
+        inputs: names to tensors.
+        outputs: names to tensors.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if inputs is None or not inputs:
+        raise ValueError("Prediction inputs cannot be None or empty.")
+    if outputs is None or not outputs:
+        raise ValueError("Prediction outputs cannot be None or empty.")
+    return build_signature_def(
+        {key: build_tensor_info(tensor) for key, tensor in inputs.items()},
+        {key: build_tensor_info(tensor) for key, tensor in outputs.items()},
+        PREDICT_METHOD_NAME,
+    )
+
+
+def op_signature_def(op: Operation, key: str) -> Any:
+    """The ``SignatureDef`` of an operation that a model has for itself.
+
+    Args:
+        op: the operation.
+        key: under which it is found.
+    """
+    info = TensorInfo(name=op.name)
+    info.tensor_shape.unknown_rank = True
+    return build_signature_def(outputs={key: info})
+
+
+def is_valid_signature(signature_def: Any) -> bool:
+    """Whether a signature is a classification, regression or prediction, with the tensors that such a one has.
+
+    Args:
+        signature_def: a ``SignatureDef``; None is none.
+    """
+    if signature_def is None:
+        return False
+    inputs, outputs = signature_def.inputs, signature_def.outputs
+    if signature_def.method_name == PREDICT_METHOD_NAME:
+        return len(inputs) > 0 and len(outputs) > 0
+    types = {
+        CLASSIFY_METHOD_NAME: {CLASSIFY_OUTPUT_CLASSES: "string", CLASSIFY_OUTPUT_SCORES: "float32"},
+        REGRESS_METHOD_NAME: {REGRESS_OUTPUTS: "float32"},
+    }.get(signature_def.method_name)
+    if types is None or set(inputs) != {CLASSIFY_INPUTS}:
+        return False
+    if dtype_of_number(inputs[CLASSIFY_INPUTS].dtype).name != "string" or not set(outputs) <= set(types):
+        return False
+    return bool(outputs) and all(
+        dtype_of_number(info.dtype).name == types[key] for key, info in outputs.items()
+    )

@@ -44,6 +44,7 @@ from gpuplace import dtypes, errors
 from gpuplace.api import (
     bitwise,
     compat,
+    data,
     initializers,
     linalg,
     logging,
@@ -93,6 +94,7 @@ from gpuplace.ops.array.rearranging import *
 from gpuplace.ops.array.reshaping import *
 from gpuplace.ops.array.sequence import *
 from gpuplace.ops.array.slicing import *
+from gpuplace.ops.data.structure import TensorSpec
 from gpuplace.ops.flow.assert_and_print import *
 from gpuplace.ops.flow.case import *
 from gpuplace.ops.flow.conditionals import *
@@ -152,10 +154,10 @@ __all__ = [
     # Types and shapes
     "as_dtype", "bfloat16", "bool", "complex128", "complex64", "Dimension", "double", "DType", "float16",
     "float32", "float64", "half", "int16", "int32", "int64", "int8", "qint16", "qint32", "qint8",
-    "quint16", "quint8", "resource", "string", "TensorShape", "uint16", "uint32", "uint64", "uint8",
+    "quint16", "quint8", "resource", "string", "TensorShape", "TensorSpec", "uint16", "uint32", "uint64", "uint8",
     "variant",
     # Namespaces
-    "app", "bitwise", "compat", "dtypes", "errors", "flags", "initializers", "layers", "linalg",
+    "app", "bitwise", "compat", "data", "dtypes", "errors", "flags", "initializers", "layers", "linalg",
     "logging", "losses", "manip", "math", "nn", "random", "strings", "summary", "test", "train",
     "version",
     # The release, as a whole and of its graphs

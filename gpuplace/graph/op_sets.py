@@ -88,3 +88,13 @@ RECEIVES = frozenset({"_Recv", "_HostRecv"})
 
 TRANSFERS = SENDS | RECEIVES
 """Both ends of a copy."""
+
+# Random numbers
+
+RANDOM_OPS = frozenset(
+    """
+    RandomUniform RandomUniformInt RandomStandardNormal ParameterizedTruncatedNormal TruncatedNormal RandomShuffle
+    Multinomial RandomGamma RandomGammaGrad RandomPoisson RandomPoissonV2
+    """.split()
+)
+"""Ops that are stateful for their random numbers alone."""

@@ -50,6 +50,7 @@ from gpuplace.plan.executor import Plan
 from gpuplace.plan.step_errors import error_with_lines, with_lines
 from gpuplace.session.feeds import Feed, feedable, flat_feeds
 from gpuplace.session.fetches import FetchStructure
+from gpuplace.session.function_runs import SessionFunctions
 from gpuplace.session.partial_run import PartialRuns
 from gpuplace.session.run_options import StepOptions, deadline_check, error_with_usage, pools_of_threads
 from gpuplace.session.session_device import SessionDevice
@@ -143,6 +144,7 @@ class BaseSession:
             self._other_plans,
             self._pools[0],
         )
+        self._resources.functions = SessionFunctions(self._maker)
         self._placer = SessionPlacement(
             self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned
         )

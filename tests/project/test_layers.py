@@ -56,6 +56,7 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.device.machine": {"gpuplace.jupyter.frames.machine_frames"},
     "gpuplace.graph.graph": {"gpuplace.graphdef.export"},
     "gpuplace.graph.operation": {"gpuplace.graphdef.export"},
+    "gpuplace.ops.data.tracing": {"gpuplace.graphdef.function_def"},
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",
         "gpuplace.jupyter.pictures",

@@ -45,6 +45,7 @@ from gpuplace.api import (
     bitwise,
     compat,
     data,
+    image,
     initializers,
     linalg,
     logging,
@@ -157,7 +158,7 @@ __all__ = [
     "quint16", "quint8", "resource", "string", "TensorShape", "TensorSpec", "uint16", "uint32", "uint64", "uint8",
     "variant",
     # Namespaces
-    "app", "bitwise", "compat", "data", "dtypes", "errors", "flags", "initializers", "layers", "linalg",
+    "app", "bitwise", "compat", "data", "dtypes", "errors", "flags", "image", "initializers", "layers", "linalg",
     "logging", "losses", "manip", "math", "nn", "random", "strings", "summary", "test", "train",
     "version",
     # The release, as a whole and of its graphs

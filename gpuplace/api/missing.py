@@ -25,7 +25,6 @@ _WRITE = (
     "gpuplace.explore('graph.pb')"
 )
 _LISTING = "ask gpuplace: tf.Machine.local(), or for a session's devices session.list_devices()"
-_FEED = "feed arrays, tf.placeholder with session.run(..., feed_dict=...); to see where the ops run, "
 
 ADVICE: Mapping[str, str] = {
     "Module": _SAVE.format(how="tf.saved_model.save(module, 'saved_model_dir')"),
@@ -48,7 +47,6 @@ ADVICE: Mapping[str, str] = {
     "f.get_concrete_function(...).graph.as_graph_def() to a file with TensorFlow and explore that: "
     "gpuplace.explore('graph.pb')",
     "gfile": "use Python's open, pathlib and glob",
-    "image": _FEED + _WRITE,
     "io": "use Python's open and numpy; a graph is written with tf.train.write_graph",
     "keras": _SAVE.format(how="model.export('saved_model_dir')"),
     "lite": _WRITE,
@@ -74,6 +72,7 @@ SPACES = (
         "data",
         "data.experimental",
         "errors",
+        "image",
         "initializers",
         "layers",
         "linalg",

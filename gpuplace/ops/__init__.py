@@ -32,6 +32,10 @@ import gpuplace.ops.flow.while_loops
 import gpuplace.ops.gradients.gradients
 import gpuplace.ops.gradients.indexed_slices
 import gpuplace.ops.gradients.registry
+import gpuplace.ops.image.boxes
+import gpuplace.ops.image.codecs
+import gpuplace.ops.image.color_kernels
+import gpuplace.ops.image.resizing
 import gpuplace.ops.layers
 import gpuplace.ops.losses
 import gpuplace.ops.math.cast

@@ -25,7 +25,7 @@ import numpy as np
 
 RECORDED = Path(__file__).parent / "recorded"
 
-TABLES: tuple[str, ...] = ("elementwise", "array", "reduction", "random", "neural", "state")
+TABLES: tuple[str, ...] = ("elementwise", "array", "reduction", "random", "neural", "state", "image")
 """Names of the tables, by hand."""
 
 

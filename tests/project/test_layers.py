@@ -115,6 +115,7 @@ OWNERS: dict[str, set[str]] = {
     "threadpoolctl": {"gpuplace.numerics.blas_threads"},
     "IPython": {"gpuplace.jupyter"},
     "absl": {"gpuplace.api"},
+    "PIL": {"gpuplace.ops.image.codecs"},
     "regex": {"gpuplace.ops.text", "gpuplace.tables.text"},
 }
 

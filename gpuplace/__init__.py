@@ -45,8 +45,10 @@ from gpuplace.api import (
     bitwise,
     compat,
     contrib,
+    data,
     gfile,
     graph_util,
+    image,
     initializers,
     io,
     linalg,
@@ -101,6 +103,7 @@ from gpuplace.ops.array.rearranging import *
 from gpuplace.ops.array.reshaping import *
 from gpuplace.ops.array.sequence import *
 from gpuplace.ops.array.slicing import *
+from gpuplace.ops.data.structure import TensorSpec
 from gpuplace.ops.flow.assert_and_print import *
 from gpuplace.ops.flow.case import *
 from gpuplace.ops.flow.conditionals import *
@@ -169,12 +172,12 @@ __all__ = [
     # Types and shapes
     "as_dtype", "bfloat16", "bool", "complex128", "complex64", "Dimension", "double", "DType", "float16",
     "float32", "float64", "half", "int16", "int32", "int64", "int8", "qint16", "qint32", "qint8",
-    "quint16", "quint8", "resource", "string", "TensorShape", "uint16", "uint32", "uint64", "uint8",
+    "quint16", "quint8", "resource", "string", "TensorShape", "TensorSpec", "uint16", "uint32", "uint64", "uint8",
     "variant",
     # Namespaces
-    "app", "bitwise", "compat", "contrib", "dtypes", "errors", "flags", "gfile", "graph_util", "initializers", "io",
-    "layers", "linalg", "logging", "losses", "manip", "math", "nn", "python_io", "queue", "random", "saved_model",
-    "sparse", "strings", "summary", "test", "train", "version",
+    "app", "bitwise", "compat", "contrib", "data", "dtypes", "errors", "flags", "gfile", "graph_util", "image",
+    "initializers", "io", "layers", "linalg", "logging", "losses", "manip", "math", "nn", "python_io", "queue",
+    "random", "saved_model", "sparse", "strings", "summary", "test", "train", "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
     # Ops: array

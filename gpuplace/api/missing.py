@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -24,9 +25,6 @@ _WRITE = (
     "gpuplace.explore('graph.pb')"
 )
 _LISTING = "ask gpuplace: tf.Machine.local(), or for a session's devices session.list_devices()"
-_FEED = (
-    "feed arrays, tf.placeholder with session.run(..., feed_dict=...); to see where an input pipeline runs, "
-)
 
 ADVICE: Mapping[str, str] = {
     "Module": _SAVE.format(how="tf.saved_model.save(module, 'saved_model_dir')"),
@@ -37,7 +35,6 @@ ADVICE: Mapping[str, str] = {
     + "; memory and visible GPUs are set with tf.ConfigProto(gpu_options=tf.GPUOptions(...))",
     "contrib": "contrib ended with TensorFlow 1: build the same with tf.layers, tf.nn and tf.losses, or "
     + _WRITE,
-    "data": _FEED + _WRITE,
     "distribute": "place the copies with tf.device in a loop over the GPUs, or " + _WRITE,
     "enable_eager_execution": "gpuplace runs graphs: build one and give it to tf.Session().run(...)",
     "enable_v2_behavior": "gpuplace has TensorFlow 1's behaviour: leave the call out",
@@ -50,7 +47,6 @@ ADVICE: Mapping[str, str] = {
     "function": "gpuplace builds graphs without it: call the function in tf.Graph().as_default(), or write "
     "f.get_concrete_function(...).graph.as_graph_def() to a file with TensorFlow and explore that: "
     "gpuplace.explore('graph.pb')",
-    "image": _FEED + _WRITE,
     "keras": _SAVE.format(how="model.export('saved_model_dir')"),
     "lite": _WRITE,
     "nn.dynamic_rnn": "write the loop with tf.while_loop, or " + _WRITE,
@@ -75,9 +71,12 @@ SPACES = (
         "bitwise",
         "compat",
         "contrib",
+        "data",
+        "data.experimental",
         "errors",
         "gfile",
         "graph_util",
+        "image",
         "initializers",
         "io",
         "layers",
@@ -145,7 +144,7 @@ def give_advice() -> None:
     """Makes the errors of gpuplace, all of which is loaded, and of its namespaces say what to do."""
     package = sys.modules["gpuplace"]
     for space in ("", *SPACES):
-        module = getattr(package, space) if space else package
+        module = attrgetter(space)(package) if space else package
         names = vars(module)
         names["__getattr__"] = _getter(space, module, names.get("__getattr__"))
 

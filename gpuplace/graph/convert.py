@@ -261,13 +261,24 @@ _PLAIN = frozenset({NoneType, bool, int, float, str, bytes, DType, TensorShape, 
 """Types that belong to no graph."""
 
 
+def graph_for(element: Any) -> Graph:
+    """Where operations on a tensor or variable go: its graph, or the body of a function that is being built."""
+    stack = graph_stack.stack
+    found: Graph = stack[-1] if stack and stack[-1].is_traced else element.graph
+    return found
+
+
 def graph_of(values: Collection[Any]) -> Graph:
     """The graph that the tensors and operations among ``values``, one level of lists deep, belong to, else the
-    default one.
+    default one; within the body of a function always that, which takes tensors of the graph around it.
 
     Raises:
         ValueError: they belong to several graphs.
     """
+    stack = graph_stack.stack
+    if stack and stack[-1].is_traced:
+        traced: Graph = stack[-1]
+        return traced
     graph: Graph | None = None
     for value in values:
         kind = type(value)

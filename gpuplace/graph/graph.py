@@ -68,6 +68,9 @@ class Graph(Collections):
     one graph within scopes have to take turns.
     """
 
+    is_traced = False
+    """Whether it is the body of a function, see ``gpuplace.graph.traced_graph``."""
+
     def __init__(self) -> None:
         super().__init__()
         self._lock = threading.RLock()
@@ -95,6 +98,8 @@ class Graph(Collections):
         self.seed: int | None = None
         self.functions: dict[str, bytes] = {}
         """Library functions: name to serialised ``FunctionDef``."""
+        self.function_bodies: dict[str, Any] = {}
+        """Library functions: name to the graph of the function (``FunctionBody``), where it was made already."""
         self.gradient_functions: dict[str, str] = {}
         """Library functions: name to the name of the gradient."""
         self.function_op_defs: dict[str, OpDef] = {}

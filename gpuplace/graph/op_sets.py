@@ -123,3 +123,12 @@ READER_MAKERS = frozenset(
     }
 )
 """Ops that give out the handle of a reader of files."""
+# Random numbers
+
+RANDOM_OPS = frozenset(
+    """
+    RandomUniform RandomUniformInt RandomStandardNormal ParameterizedTruncatedNormal TruncatedNormal RandomShuffle
+    Multinomial RandomGamma RandomGammaGrad RandomPoisson RandomPoissonV2
+    """.split()
+)
+"""Ops that are stateful for their random numbers alone."""

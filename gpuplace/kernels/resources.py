@@ -31,7 +31,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from gpuplace.dtypes import DType
 from gpuplace.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
@@ -264,6 +264,35 @@ class ResourceHandle:
         )
 
 
+@runtime_checkable
+class Closing(Protocol):
+    """A resource that has something to give up when the session ends."""
+
+    def close(self) -> None:
+        """Gives it up."""
+        ...
+
+
+class FunctionRuns(Protocol):
+    """Runs functions of graphs' libraries on the devices of a session."""
+
+    def callable_of(
+        self, graph: Any, name: str, device: str, state: Any
+    ) -> Callable[[Sequence[Any]], list[Any]]:
+        """A function that takes the values of all arguments and returns those of all results.
+
+        Args:
+            graph: the graph whose library has the function.
+            name: the function.
+            device: full name of the device that it runs on.
+            state: where its kernels keep what they keep, as ``SessionResources`` or ``CallResources``.
+
+        Raises:
+            OpError: it is not there, not sound, or cannot be computed.
+        """
+        ...
+
+
 class SessionResources:
     """The resources of one session by device, container and name, and the state that its kernels keep.
 
@@ -278,6 +307,8 @@ class SessionResources:
         """Whether the session was closed; loops ask in every iteration."""
         self.cancellation = Cancellation()
         """Ends what waits when the session is closed."""
+        self.functions: FunctionRuns | None = None
+        """Runs functions of graphs' libraries."""
 
     def get_or_create(
         self, container: str, name: str, factory: Callable[[], Resource], device: str = ""
@@ -371,6 +402,32 @@ class SessionResources:
         for resource in resources:
             if isinstance(resource, VariableStorage):
                 resource.reset()
+            elif isinstance(resource, Closing):
+                resource.close()
 
     def __len__(self) -> int:
         return len(self._resources)
+
+
+class CallResources:
+    """The resources of a session for the kernels of a function, which keep their own state apart.
+
+    Args:
+        session: the session's resources.
+    """
+
+    def __init__(self, session: SessionResources) -> None:
+        self._session = session
+        self._states: dict[str, Any] = {}
+        self._lock = threading.RLock()
+
+    def kernel_state(self, node: str, factory: Callable[[], Resource]) -> Resource:
+        """As ``SessionResources.kernel_state``, apart from those of the session and of other calls."""
+        with self._lock:
+            if node not in self._states:
+                self._states[node] = factory()
+            state: Resource = self._states[node]
+        return state
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)

@@ -8,6 +8,15 @@ import gpuplace.ops.array.rearranging
 import gpuplace.ops.array.reshaping
 import gpuplace.ops.array.sequence
 import gpuplace.ops.array.slicing
+import gpuplace.ops.data.dataset
+import gpuplace.ops.data.experimental
+import gpuplace.ops.data.readers
+import gpuplace.ops.data.runtime.batching
+import gpuplace.ops.data.runtime.files
+import gpuplace.ops.data.runtime.iterators
+import gpuplace.ops.data.runtime.mapping
+import gpuplace.ops.data.runtime.shuffling
+import gpuplace.ops.data.runtime.stages
 import gpuplace.ops.flow.assert_and_print
 import gpuplace.ops.flow.case
 import gpuplace.ops.flow.conditionals
@@ -23,6 +32,10 @@ import gpuplace.ops.flow.while_loops
 import gpuplace.ops.gradients.gradients
 import gpuplace.ops.gradients.indexed_slices
 import gpuplace.ops.gradients.registry
+import gpuplace.ops.image.boxes
+import gpuplace.ops.image.codecs
+import gpuplace.ops.image.color_kernels
+import gpuplace.ops.image.resizing
 import gpuplace.ops.input.batching
 import gpuplace.ops.input.coordinator
 import gpuplace.ops.input.csv

@@ -182,6 +182,28 @@ class PlanMaker:
             return Plan(schedule, code, self._release, first)
         return _MeasuringPlan(schedule, code, self._release, first, maker=self, signature=signature)
 
+    def make_function(self, signature: Signature, device: str, resources: Any) -> Plan:
+        """The plan of the body of a function, all of which runs on one device, as a single line.
+
+        Args:
+            signature: its results, what runs besides, and its arguments.
+            device: full name of the device.
+            resources: for its kernels.
+
+        Raises:
+            InvalidArgumentError: the operations form a cycle.
+            UnimplementedError: a node cannot be computed.
+        """
+        partition = PartitionOptions(
+            lambda op: device, self._types, self._kernels, device, self._folder, frozenset()
+        )
+        with self._lock:
+            schedule = make_schedule(*signature, partition)
+            code = self._code(
+                schedule, self._backends_of(schedule), PlanForm(stays_on_device=True), resources
+            )
+        return Plan(schedule, code, self._release)
+
     def _on_gpus(
         self,
         schedule: Schedule,
@@ -218,8 +240,11 @@ class PlanMaker:
             compile_part=self._compiled_part,
         )
 
-    def _code(self, schedule: Schedule, backends: Mapping[str, Any], form: PlanForm) -> PlanCode:
-        code = plan_code(schedule, Environment(backends, self._resources, self._constant), form)
+    def _code(
+        self, schedule: Schedule, backends: Mapping[str, Any], form: PlanForm, resources: Any = None
+    ) -> PlanCode:
+        environment = Environment(backends, resources or self._resources, self._constant)
+        code = plan_code(schedule, environment, form)
         self._codes.add(code)
         if form.lane is None and any(backend.memory is not None for backend in backends.values()):
             code.function = accounted(code.function)

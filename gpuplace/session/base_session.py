@@ -51,6 +51,7 @@ from gpuplace.plan.executor import Plan
 from gpuplace.plan.step_errors import error_with_lines, with_lines
 from gpuplace.session.feeds import Feed, feedable, flat_feeds
 from gpuplace.session.fetches import FetchStructure
+from gpuplace.session.function_runs import SessionFunctions
 from gpuplace.session.partial_run import PartialRuns
 from gpuplace.session.run_options import (
     StepOptions,
@@ -152,6 +153,7 @@ class BaseSession:
             self._other_plans,
             self._pools[0],
         )
+        self._resources.functions = SessionFunctions(self._maker)
         self._placer = SessionPlacement(
             self._graph, self._devices, config, self._catalogue, self._release, self._place_pruned
         )

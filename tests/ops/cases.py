@@ -26,7 +26,7 @@ import numpy as np
 RECORDED = Path(__file__).parent / "recorded"
 
 TABLES: tuple[str, ...] = (
-    *("elementwise", "array", "reduction", "random", "neural", "sparse", "state", "summaries"),
+    *("elementwise", "array", "reduction", "random", "neural", "sparse", "state", "summaries", "image"),
 )
 """Names of the tables, by hand."""
 

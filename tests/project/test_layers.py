@@ -71,6 +71,7 @@ UPWARDS: dict[str, set[str]] = {
         "gpuplace.graphdef.tensor_proto",
     },
     "gpuplace.ops.variables.variables": {"gpuplace.saving.protos"},
+    "gpuplace.ops.data.tracing": {"gpuplace.graphdef.function_def"},
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",
         "gpuplace.jupyter.pictures",
@@ -134,7 +135,7 @@ OWNERS: dict[str, set[str]] = {
     "threadpoolctl": {"gpuplace.numerics.blas_threads"},
     "IPython": {"gpuplace.jupyter"},
     "absl": {"gpuplace.api"},
-    "PIL": {"gpuplace.numerics.summary_media"},
+    "PIL": {"gpuplace.numerics.summary_media", "gpuplace.ops.image.codecs"},
     "regex": {"gpuplace.ops.text", "gpuplace.tables.text"},
 }
 

@@ -12,7 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpuplace.dtypes import as_dtype, own_array
-from gpuplace.errors import InvalidArgumentError, UnknownError
+from gpuplace.errors import (
+    InvalidArgumentError,
+    OpError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.operation import Operation
@@ -55,6 +62,14 @@ class _Callback:
 
 
 _KEPT = ("py_func",)
+_CLASS_OF: tuple[tuple[type[Exception], type[OpError]], ...] = (
+    (StopIteration, OutOfRangeError),
+    (MemoryError, ResourceExhaustedError),
+    (NotImplementedError, UnimplementedError),
+    (TypeError, InvalidArgumentError),
+    (ValueError, InvalidArgumentError),
+)
+"""Class of the error that an exception of the function becomes."""
 _functions = _Functions()
 
 
@@ -104,7 +119,14 @@ def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
 
     Source: tensorflow/python/lib/core/py_func.cc, release 1.15 (``PyArray_Return``).
     """
-    result = _functions.find(token.decode())(*[xp.array(value)[()] for value in input])
+    function = _functions.find(token.decode())
+    try:
+        result = function(*[xp.array(value)[()] for value in input])
+    except OpError:
+        raise
+    except Exception as error:
+        becomes: Any = next((one for raised, one in _CLASS_OF if isinstance(error, raised)), UnknownError)
+        raise becomes.of(f"{type(error).__name__}: {error}") from error
     values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
     if len(values) != len(Tout):
         raise InvalidArgumentError.of(

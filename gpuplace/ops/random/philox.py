@@ -131,13 +131,14 @@ def uniform(xp: Any, stream: Stream, count: int, dtype: Any) -> Any:
         return _unit_double(xp, words[:, 0], words[:, 1])[:count]
     words = stream.words(xp, -(-count // 4)).reshape(-1)[:count]
     if kind.itemsize == 4:
-        return _unit_float(xp, words)
+        return unit_float(xp, words)
     bits, one = (10, 15 << 10) if kind.name == "float16" else (7, 127 << 7)
     raw = (words & xp.uint32((1 << bits) - 1) | xp.uint32(one)).astype(xp.uint16).view(kind)
     return raw - kind.type(1)
 
 
-def _unit_float(xp: Any, words: Any) -> Any:
+def unit_float(xp: Any, words: Any) -> Any:
+    """Words as float32 numbers in [0, 1)."""
     return (words & xp.uint32(0x7FFFFF) | xp.uint32(127 << 23)).view(xp.float32) - xp.float32(1)
 
 
@@ -161,8 +162,8 @@ def integers(xp: Any, stream: Stream, count: int, low: int, high: int, dtype: An
 
 def _normal_pairs(xp: Any, words: Any) -> Any:
     """Two float32 normals from each pair of words, ``[n, 2]`` to ``[n, 2]``."""
-    first = xp.maximum(_unit_float(xp, xp.ascontiguousarray(words[:, 0])), xp.float32(1e-7))
-    angle = (2.0 * math.pi * _unit_float(xp, xp.ascontiguousarray(words[:, 1])).astype(xp.float64)).astype(
+    first = xp.maximum(unit_float(xp, xp.ascontiguousarray(words[:, 0])), xp.float32(1e-7))
+    angle = (2.0 * math.pi * unit_float(xp, xp.ascontiguousarray(words[:, 1])).astype(xp.float64)).astype(
         xp.float32
     )
     log = xp.log(first.astype(xp.float64)).astype(xp.float32)

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gpuplace.dtypes import float32
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value
-from gpuplace.graph.convert import convert_to_tensor
+from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
@@ -370,18 +372,21 @@ def reduce_join(
         ValueError: a constant axis is out of range.
         InvalidArgumentError: when it runs: an axis is out of range.
     """
-    inputs = convert_to_tensor(inputs, "string", name="inputs")
     at = axis if reduction_indices is None else reduction_indices
-    if at is None:
-        at = list(range(inputs.shape.ndims or 0))[::-1]
-    return new(
-        "ReduceJoin",
-        name,
-        inputs=inputs,
-        reduction_indices=at,
-        keep_dims=bool(keep_dims or keepdims),
-        separator=separator,
-    )
+    with name_scope(None, "ReduceJoin", [inputs, at]):
+        inputs = convert_to_tensor(inputs, "string", name="inputs")
+        if at is None and inputs.shape.ndims is not None:
+            at = convert_to_tensor(np.arange(inputs.shape.ndims, dtype=np.int32)[::-1])
+        elif at is None:
+            at = new("Range", start=new("Rank", input=inputs) - 1, limit=-1, delta=-1)
+        return new(
+            "ReduceJoin",
+            name,
+            inputs=inputs,
+            reduction_indices=at,
+            keep_dims=bool(keep_dims or keepdims),
+            separator=separator,
+        )
 
 
 @compute("ReduceJoin")

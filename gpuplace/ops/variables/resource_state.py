@@ -16,6 +16,7 @@ from gpuplace.graph.convert import make_constant
 from gpuplace.graph.op_sets import SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
+from gpuplace.graph.traced_graph import TracedGraph
 from gpuplace.kernels.compute import KernelContext, binder, compute
 from gpuplace.kernels.resources import ResourceHandle
 from gpuplace.ops.array import joining, reshaping
@@ -65,8 +66,13 @@ _PASSING = SWITCHES | {"Identity", "Enter"}
 def handle_shape(handle: Tensor) -> TensorShape:
     """What is known of the shape of the variable that a handle points at."""
     op = handle.op
-    while op.type in _PASSING:
-        op = op.inputs[0].op
+    while True:
+        if op.type in _PASSING:
+            op = op.inputs[0].op
+        elif isinstance(op.graph, TracedGraph) and (outer := op.graph.origin_of(op)) is not None:
+            op = outer.op
+        else:
+            break
     shape = op.attrs.get("shape") if op.type == "VarHandleOp" else None
     return shape if isinstance(shape, TensorShape) else UNKNOWN_SHAPE
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from gpuplace.dtypes import DType
-from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.convert import convert_to_tensor, graph_for, name_scope
 from gpuplace.graph.graph import Graph, name_from_scope_name
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
 from gpuplace.ops.array import reshaping
@@ -163,7 +163,7 @@ class ResourceVariable(Variable):
         """The current value, read on the device that the variable requested: a tensor of its type and shape."""
         if self._cached_value is not None:
             return self._cached_value
-        graph = self.graph
+        graph = graph_for(self)
         with graph.as_default(), graph.colocate_with(None, ignore_existing=True), graph.device(self.device):
             return self._read()
 
@@ -173,7 +173,7 @@ class ResourceVariable(Variable):
         Returns:
             A tensor of the variable's type and shape.
         """
-        with name_scope("Read"), self.graph.device(self._handle.device):
+        with name_scope("Read"), graph_for(self).device(self._handle.device):
             value = self._read()
         return reshaping.identity(value)
 
@@ -227,7 +227,7 @@ class ResourceVariable(Variable):
         Raises:
             ValueError: ``value`` has another dtype or shape.
         """
-        with self.graph.as_default():
+        with graph_for(self).as_default():
             tensor = convert_to_tensor(value, self._dtype)
             self._shape.assert_is_compatible_with(tensor.shape)
             return self._after(assign_variable_op(self._handle, tensor, name=name), read_value)
@@ -253,7 +253,7 @@ class ResourceVariable(Variable):
         Raises:
             ValueError: ``delta`` has another dtype or shape.
         """
-        with self.graph.as_default():
+        with graph_for(self).as_default():
             tensor = convert_to_tensor(delta, self._dtype)
             return self._after(assign_add_variable_op(self._handle, tensor, name=name), read_value)
 
@@ -278,14 +278,14 @@ class ResourceVariable(Variable):
         Raises:
             ValueError: ``delta`` has another dtype or shape.
         """
-        with self.graph.as_default():
+        with graph_for(self).as_default():
             tensor = convert_to_tensor(delta, self._dtype)
             return self._after(assign_sub_variable_op(self._handle, tensor, name=name), read_value)
 
     def _scatter(
         self, how: str, indices: Any, updates: Any, name: str | None = None, use_locking: bool = False
     ) -> Any:
-        with self.graph.as_default():
+        with graph_for(self).as_default():
             values = convert_to_tensor(updates, self._dtype)
             return self._after(resource_scatter(how, self._handle, indices, values, name), True)
 

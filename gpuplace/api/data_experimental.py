@@ -1,0 +1,9 @@
+"""The names of ``tf.data.experimental``.
+
+Source: tensorflow/_api/v1/data/experimental, release 1.15.
+"""
+
+from gpuplace.ops.data.experimental import *
+from gpuplace.ops.data.experimental import __all__ as _all
+
+__all__ = list(_all)

@@ -1,0 +1,80 @@
+"""The names of ``tf.image``.
+
+Source: tensorflow/_api/v1/image, release 1.15.
+"""
+
+from gpuplace.ops.image.boxes import *
+from gpuplace.ops.image.codecs import *
+from gpuplace.ops.image.color_kernels import *
+from gpuplace.ops.image.colors import *
+from gpuplace.ops.image.geometry import *
+from gpuplace.ops.image.geometry import resize_image_with_crop_or_pad as resize_with_crop_or_pad
+from gpuplace.ops.image.geometry import resize_images as resize
+from gpuplace.ops.image.geometry import transpose_image as transpose
+from gpuplace.ops.image.measures import *
+from gpuplace.ops.image.resizing import *
+from gpuplace.ops.random.random_ops import random_crop
+
+__all__ = [
+    "ResizeMethod",
+    "adjust_brightness",
+    "adjust_contrast",
+    "adjust_gamma",
+    "adjust_hue",
+    "adjust_jpeg_quality",
+    "adjust_saturation",
+    "central_crop",
+    "convert_image_dtype",
+    "crop_and_resize",
+    "crop_to_bounding_box",
+    "decode_bmp",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "draw_bounding_boxes",
+    "encode_jpeg",
+    "encode_png",
+    "extract_glimpse",
+    "extract_jpeg_shape",
+    "flip_left_right",
+    "flip_up_down",
+    "grayscale_to_rgb",
+    "hsv_to_rgb",
+    "image_gradients",
+    "is_jpeg",
+    "non_max_suppression",
+    "pad_to_bounding_box",
+    "per_image_standardization",
+    "psnr",
+    "random_brightness",
+    "random_contrast",
+    "random_crop",
+    "random_flip_left_right",
+    "random_flip_up_down",
+    "random_hue",
+    "random_jpeg_quality",
+    "random_saturation",
+    "resize",
+    "resize_area",
+    "resize_bicubic",
+    "resize_bilinear",
+    "resize_image_with_crop_or_pad",
+    "resize_image_with_pad",
+    "resize_images",
+    "resize_nearest_neighbor",
+    "resize_with_crop_or_pad",
+    "rgb_to_grayscale",
+    "rgb_to_hsv",
+    "rgb_to_yiq",
+    "rgb_to_yuv",
+    "rot90",
+    "sample_distorted_bounding_box",
+    "sobel_edges",
+    "ssim",
+    "total_variation",
+    "transpose",
+    "transpose_image",
+    "yiq_to_rgb",
+    "yuv_to_rgb",
+]

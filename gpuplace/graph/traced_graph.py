@@ -1,0 +1,177 @@
+"""A graph of its own for the body of a function, while Python builds it.
+
+What the body uses of the graph around it becomes an argument, or, where the function has to stand alone, is copied::
+
+    scale = constant(3.0)                 outer graph            body
+    lambda x: x * scale                   scale (Const) ──┐      args_0 (Placeholder) ──┬─> mul (Mul)
+                                          MapDataset <────┘      mul/Const (Placeholder)┘    fed with ``scale``
+
+Source: tensorflow/python/framework/func_graph.py and function.py, release 1.15 (names, what cannot be copied).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuplace.dtypes import DType
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.op_def import OpDef
+from gpuplace.graph.op_sets import PLACEHOLDERS
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.scopes import ControlDependenciesScope
+from gpuplace.shapes import TensorShape
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionBody:
+    """The graph of a function that can be called."""
+
+    graph: Graph
+    """Its operations."""
+    args: tuple[Tensor, ...]
+    """What a call gives values for."""
+    results: tuple[Tensor, ...]
+    """What it returns."""
+    targets: tuple[Operation, ...]
+    """What runs besides."""
+
+
+class TracedGraph(Graph):
+    """The body of a function while it is built.
+
+    Args:
+        outer: the graph that the function is for.
+        by_value: copy what is used of ``outer`` instead of taking it as an argument.
+        copied: stateful operations of ``outer`` that may be copied all the same.
+    """
+
+    is_traced = True
+
+    def __init__(self, outer: Graph, by_value: bool = False, copied: Collection[Operation] = ()) -> None:
+        super().__init__()
+        self.outer = outer
+        self.by_value = by_value
+        self.args: list[Tensor] = []
+        """The function's own arguments."""
+        self.captured: dict[Tensor, Tensor] = {}
+        """Tensors of ``outer`` -> what stands for them here; in the order in which they are given."""
+        self._copied = frozenset(copied)
+        self.seed = None if by_value else outer.seed
+        self.functions = outer.functions
+        self.function_bodies = outer.function_bodies
+        self.function_op_defs = outer.function_op_defs
+        self.gradient_functions = outer.gradient_functions
+
+    def add_arg(self, dtype: DType, shape: TensorShape, name: str) -> Tensor:
+        """Adds an argument."""
+        tensor = self.create_op("Placeholder", [], name=name, attrs={"dtype": dtype, "shape": shape}).outputs[
+            0
+        ]
+        self.args.append(tensor)
+        return tensor
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """What stands here for a tensor, which may be of the graph around this one.
+
+        Raises:
+            ValueError: it is of another graph, or cannot be copied.
+        """
+        if tensor.op.graph is self:
+            return tensor
+        known = self.captured.get(tensor)
+        if known is None:
+            if tensor.op.graph is not self.outer:
+                if not isinstance(self.outer, TracedGraph):
+                    raise ValueError(f"{tensor!r} must be from the same graph as this graph, {self!r}.")
+                tensor = self.outer.capture(tensor)
+                return self.capture(tensor)
+            known = self._copy(tensor) if self.by_value else self._argument(tensor)
+            self.captured[tensor] = known
+        return known
+
+    def _argument(self, tensor: Tensor) -> Tensor:
+        attrs = {"dtype": tensor.dtype.base_dtype, "shape": tensor.shape}
+        return super().create_op("Placeholder", [], name=tensor.op.name, attrs=attrs).outputs[0]
+
+    def _copy(self, tensor: Tensor) -> Tensor:
+        """The same tensor, with all that it comes from, as operations of this graph."""
+        pending = [tensor.op]
+        while pending:
+            op = pending[-1]
+            missing = [one.op for one in op.inputs if one not in self.captured and one.op.graph is not self]
+            if missing:
+                pending.extend(missing)
+                continue
+            pending.pop()
+            if op.outputs and op.outputs[0] in self.captured:
+                continue
+            if op.op_def is not None and op.op_def.is_stateful and op not in self._copied:
+                raise ValueError(f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value.")
+            if op.type in PLACEHOLDERS:
+                raise ValueError(f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value.")
+            inputs = [self.captured.get(one, one) for one in op.inputs]
+            copy = super().create_op(op.type, inputs, name=op.name, attrs=op.attrs, op_def=op.op_def)
+            for mine, theirs in zip(copy.outputs, op.outputs, strict=True):
+                mine.set_shape(theirs.shape)
+                self.captured[theirs] = mine
+        return self.captured[tensor]
+
+    def create_op(
+        self,
+        op_type: str,
+        inputs: Sequence[Tensor],
+        dtypes: Sequence[DType] | None = None,
+        input_types: Sequence[DType] | None = None,
+        name: str | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        op_def: OpDef | None = None,
+        compute_shapes: bool = True,
+        compute_device: bool = True,
+    ) -> Operation:
+        """As ``Graph.create_op``, for inputs that may be of the graph around this one."""
+        inputs = [self.capture(tensor) for tensor in inputs]
+        return super().create_op(
+            op_type, inputs, dtypes, input_types, name, attrs, op_def, compute_shapes, compute_device
+        )
+
+    def _add_op(
+        self,
+        name: str,
+        op_type: str,
+        op_def: OpDef,
+        inputs: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        dtypes: Sequence[DType] | None = None,
+        compute_shapes: bool = True,
+        compute_device: bool = True,
+    ) -> Operation:
+        inputs = tuple([self.capture(tensor) for tensor in inputs])
+        return super()._add_op(name, op_type, op_def, inputs, attrs, dtypes, compute_shapes, compute_device)
+
+    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> ControlDependenciesScope:
+        """As ``Graph.control_dependencies``: what is of the graph around this one has run before anyway."""
+        if control_inputs is None:
+            return super().control_dependencies(None)
+        mine = [one for one in control_inputs if getattr(getattr(one, "op", one), "graph", self) is self]
+        return super().control_dependencies(mine)
+
+    @property
+    def captures(self) -> tuple[Tensor, ...]:
+        """The tensors of the graph around this one that are given after the function's own arguments."""
+        return () if self.by_value else tuple(self.captured)
+
+    def origin_of(self, op: Operation) -> Tensor | None:
+        """The tensor of the graph around this one that an argument stands for; None for other operations."""
+        return next((outer for outer, mine in self.captured.items() if mine.op is op), None)
+
+    def body(self, results: Sequence[Tensor], targets: Sequence[Operation]) -> FunctionBody:
+        """The function that was built.
+
+        Args:
+            results: what it returns.
+            targets: what runs besides.
+        """
+        given = [] if self.by_value else self.captured.values()
+        return FunctionBody(self, (*self.args, *given), tuple(results), tuple(targets))

@@ -1,0 +1,172 @@
+"""Functions that Python built as ``FunctionDef`` messages, and messages as graphs that can be called.
+
+Inside a function an input is named by node, output argument and position in it: ``mul:z:0``. Arguments and results
+have names of their own, in lower case::
+
+    args_0 ──> mul (Mul) ──> Identity        (args_0: float, mul_const: float) -> (identity: float)
+    mul/Const ──┘                            mul = Mul(args_0, mul_const); ret identity = Identity:output:0
+
+Source: tensorflow/c/c_api_function.cc, release 1.15 (names).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from gpuplace.errors import NotFoundError
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.traced_graph import FunctionBody
+from gpuplace.graphdef.attr_values import decode_op_def, encode_attr
+from gpuplace.graphdef.export import version_def
+from gpuplace.graphdef.function_graph import function_graph
+from gpuplace.graphdef.importer import import_graph_def
+from gpuplace.graphdef.messages import FunctionDef, GraphDef
+from gpuplace.kernels.registry import session_catalogue
+
+_OTHER = re.compile("[^a-z0-9]")
+
+
+class _Names:
+    """Names of arguments and results that are not taken."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, int] = {}
+
+    def normalised(self, name: str) -> str:
+        """In lower case, without other signs than letters, digits and underscores, and begins with a letter."""
+        plain = _OTHER.sub("_", name.lower()).lstrip("_0123456789") or "unknown"
+        return self.unique(plain)
+
+    def unique(self, name: str) -> str:
+        """The name, numbered where it is taken."""
+        number = self._used.get(name)
+        if number is None:
+            self._used[name] = 0
+            return name
+        while f"{name}_{number}" in self._used:
+            number += 1
+        self._used[name] = number + 1
+        self._used[f"{name}_{number}"] = 0
+        return f"{name}_{number}"
+
+
+def function_def(
+    name: str, body: FunctionBody, description: str = "", attrs: dict[str, Any] | None = None
+) -> Any:
+    """A function as a message.
+
+    Args:
+        name: its name.
+        body: its graph.
+        description: a sentence about it.
+        attrs: its attributes, in their Python form; None: none.
+
+    Raises:
+        ValueError: an operation in it takes something of another graph.
+    """
+    made = FunctionDef()
+    made.signature.name = name
+    made.signature.description = description
+    for key, value in (attrs or {}).items():
+        encode_attr(value, made.attr[key])
+    args = {tensor.op for tensor in body.args}
+    operations = [op for op in body.graph.get_operations() if op not in args]
+    names, nodes = _Names(), _Names()
+    where: dict[Tensor, str] = {}
+    for tensor in body.args:
+        where[tensor] = names.normalised(tensor.op.name)
+        made.signature.input_arg.add(name=where[tensor], type=tensor.dtype.base_dtype.as_datatype_enum)
+    results = [names.normalised(tensor.op.name) for tensor in body.results]
+    for given in where.values():
+        nodes.unique(given)
+    called = {op: nodes.unique(op.name) for op in operations}
+    for op in operations:
+        _add_node(made, op, called, where)
+    for result, tensor in zip(results, body.results, strict=True):
+        made.signature.output_arg.add(name=result, type=tensor.dtype.base_dtype.as_datatype_enum)
+        made.ret[result] = where[tensor]
+    for op in body.targets:
+        made.signature.control_output.append(called[op])
+        made.control_ret[called[op]] = called[op]
+    made.signature.is_stateful = any(op.op_def is not None and op.op_def.is_stateful for op in operations)
+    return made
+
+
+def _add_node(made: Any, op: Operation, called: dict[Operation, str], where: dict[Tensor, str]) -> None:
+    """Adds a node, and notes how its outputs are named."""
+    node = made.node_def.add(name=called[op], op=op.type, device=op.device)
+    node.input.extend(where[tensor] for tensor in op.inputs)
+    node.input.extend(f"^{called[one]}" for one in op.control_inputs if one in called)
+    for key, value in op.attrs.items():
+        encode_attr(value, node.attr[key])
+    if op.op_def is not None:
+        for arg, positions in op.op_def.output_ranges(op.attrs).items():
+            for number, position in enumerate(positions):
+                where[op.outputs[position]] = f"{called[op]}:{arg}:{number}"
+
+
+def add_function(
+    graph: Graph, name: str, body: FunctionBody, description: str = "", attrs: dict[str, Any] | None = None
+) -> None:
+    """Puts a function into a graph's library.
+
+    Args:
+        graph: the graph.
+        name: its name there.
+        body: its graph.
+        description: a sentence about it.
+        attrs: its attributes; None: none.
+    """
+    made = function_def(name, body, description, attrs)
+    graph.functions[name] = made.SerializeToString(deterministic=True)
+    graph.function_op_defs[name] = decode_op_def(made.signature)
+    graph.function_bodies[name] = body
+
+
+def body_of(graph: Graph, name: str) -> FunctionBody:
+    """The graph of a function of a graph's library, to be run.
+
+    Args:
+        graph: the graph.
+        name: the function.
+
+    Raises:
+        NotFoundError: there is no such function.
+        InvalidArgumentError: it is not sound.
+    """
+    known = graph.function_bodies.get(name)
+    if known is not None:
+        return known
+    if name not in graph.functions:
+        raise NotFoundError.of(f"Function {name} is not defined.")
+    library = GraphDef(versions=version_def(graph))
+    for serialised in graph.functions.values():
+        library.library.function.append(FunctionDef.FromString(serialised))
+    message = function_graph(library, name, session_catalogue())
+    message.ClearField("library")
+    inner = Graph()
+    inner.functions, inner.function_bodies = graph.functions, graph.function_bodies
+    inner.function_op_defs = graph.function_op_defs
+    with inner.as_default():
+        import_graph_def(message, name="")
+    made = FunctionBody(
+        inner,
+        _in_order(inner, "_Arg", lambda op: op.outputs[0]),
+        _in_order(inner, "_Retval", lambda op: op.inputs[0]),
+        _targets(inner, FunctionDef.FromString(graph.functions[name])),
+    )
+    graph.function_bodies[name] = made
+    return made
+
+
+def _in_order(graph: Graph, op_type: str, tensor: Any) -> tuple[Tensor, ...]:
+    """The tensors of the ends of a function, by their position among arguments or results."""
+    ends: Sequence[Operation] = [op for op in graph.get_operations() if op.type == op_type]
+    return tuple(tensor(op) for op in sorted(ends, key=lambda op: op.attrs["index"]))
+
+
+def _targets(graph: Graph, message: Any) -> tuple[Operation, ...]:
+    return tuple(graph.get_operation_by_name(name) for name in message.control_ret.values())

@@ -1,0 +1,1 @@
+"""Input pipelines: datasets, their iterators, and what computes them."""

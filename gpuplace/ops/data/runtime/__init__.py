@@ -1,0 +1,1 @@
+"""What runs when an iterator asks for an element."""

@@ -1,0 +1,284 @@
+"""The form of a dataset's elements: tuples, named tuples and dicts of tensors and datasets, in any depth.
+
+Unlike elsewhere, a list is no form but a value: it becomes one tensor.
+
+>>> flatten(({"b": 2, "a": 1}, [3, 4]))
+[1, 2, [3, 4]]
+>>> pack((0, {"x": 0}), ["first", "second"])
+('first', {'x': 'second'})
+
+Source: tensorflow/python/data/util/nest.py and structure.py, release 1.15 (order, sentences).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuplace.dtypes import DType, as_dtype, float32, variant
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Tensor
+from gpuplace.shapes import SCALAR_SHAPE, TensorShape, as_shape
+from gpuplace.typing import DTypeLike, ShapeLike
+
+# Forms
+
+
+def is_nested(value: Any) -> bool:
+    """Whether a value has parts."""
+    return isinstance(value, (tuple, Mapping))
+
+
+def _parts(value: Any) -> list[Any]:
+    return [value[key] for key in sorted(value)] if isinstance(value, Mapping) else list(value)
+
+
+def flatten(value: Any) -> list[Any]:
+    """The leaves of a form; dicts in the order of their keys."""
+    return [leaf for part in _parts(value) for leaf in flatten(part)] if is_nested(value) else [value]
+
+
+def pack(form: Any, flat: Sequence[Any]) -> Any:
+    """The same form with other leaves.
+
+    Raises:
+        ValueError: there are more or fewer of them.
+    """
+    count = len(flatten(form))
+    if count != len(flat):
+        raise ValueError(
+            f"Could not pack sequence. Structure had {count} elements, but flat_sequence had {len(flat)} elements. "
+            f" Structure: {form}, flat_sequence: {list(flat)}."
+        )
+    return _packed(form, iter(flat))
+
+
+def _packed(form: Any, leaves: Iterator[Any]) -> Any:
+    if not is_nested(form):
+        return next(leaves)
+    return _like(form, [_packed(part, leaves) for part in _parts(form)])
+
+
+def _like(form: Any, parts: list[Any]) -> Any:
+    if isinstance(form, Mapping):
+        by_key = dict(zip(sorted(form), parts, strict=True))
+        return type(form)((key, by_key[key]) for key in form)  # type: ignore[call-arg]
+    return type(form)(*parts) if hasattr(form, "_fields") else type(form)(parts)
+
+
+def map_form(function: Callable[..., Any], form: Any, *others: Any) -> Any:
+    """The form of what a function makes of leaves that stand at the same place in forms alike."""
+    return pack(form, [function(*leaves) for leaves in zip(*map(flatten, (form, *others)), strict=True)])
+
+
+def flatten_up_to(form: Any, value: Any) -> list[Any]:
+    """The parts of a value at the places of the leaves of a form, which may have parts themselves.
+
+    Raises:
+        TypeError: a part that the form has parts for has none, or is of another type.
+        ValueError: it has other keys, or more or fewer parts.
+    """
+    if not is_nested(form):
+        return [value]
+    if not is_nested(value):
+        raise TypeError(
+            "If shallow structure is a sequence, input must also be a sequence. Input has type:"
+            f" '{type(value).__name__}'."
+        )
+    if isinstance(form, Mapping) is not isinstance(value, Mapping):
+        raise TypeError(
+            "The two structures don't have the same sequence type. Input structure has type"
+            f" '{type(value).__name__}', while shallow structure has type '{type(form).__name__}'."
+        )
+    if len(form) != len(value):
+        raise ValueError(
+            "The two structures don't have the same sequence length. Input structure has length"
+            f" {len(value)}, while shallow structure has length {len(form)}."
+        )
+    if isinstance(form, Mapping) and set(form) != set(value):
+        raise ValueError(
+            f"The two structures don't have the same keys. Input structure has keys {sorted(value)}, while"
+            f" shallow structure has keys {sorted(form)}."
+        )
+    return [
+        leaf
+        for one, part in zip(_parts(form), _parts(value), strict=True)
+        for leaf in flatten_up_to(one, part)
+    ]
+
+
+def assert_same_form(first: Any, second: Any) -> None:
+    """Checks that two forms have the same parts; TypeError or ValueError, as ``flatten_up_to``, if not."""
+    for one, other in ((first, second), (second, first)):
+        for leaf in flatten_up_to(one, other):
+            if is_nested(leaf):
+                raise ValueError(
+                    "The two structures don't have the same nested structure. First structure:"
+                    f" {first}. Second structure: {second}."
+                )
+
+
+# What the leaves are
+
+
+class TensorSpec:
+    """What is known of a tensor: its shape and type.
+
+    Args:
+        shape: what is known of its shape.
+        dtype: its type.
+        name: a name for it; None: none.
+    """
+
+    def __init__(self, shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None) -> None:
+        self.shape = as_shape(shape)
+        self.dtype: DType = as_dtype(dtype)
+        self.name = name
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether a tensor, or another spec, has this type and a shape that fits."""
+        return other.dtype is self.dtype and self.shape.is_compatible_with(other.shape)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, TensorSpec)
+            and self.shape.sizes == other.shape.sizes
+            and self.dtype is other.dtype
+            and self.name == other.name
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.shape.sizes, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
+
+
+@dataclass(frozen=True)
+class DatasetSpec:
+    """A leaf that is a dataset itself."""
+
+    element_spec: Any
+    """The form of its elements."""
+
+
+Spec = TensorSpec | DatasetSpec
+
+
+def batched(spec: Spec, size: int | None) -> Spec:
+    """What a batch of such leaves is; ``size`` is None where it may differ.
+
+    Raises:
+        TypeError: datasets cannot be put together.
+    """
+    if isinstance(spec, DatasetSpec):
+        raise TypeError("Datasets cannot be batched: use flat_map to batch the elements of each of them.")
+    return TensorSpec(TensorShape([size]).concatenate(spec.shape), spec.dtype)
+
+
+def unbatched(spec: Spec) -> Spec:
+    """What a row of such a leaf is.
+
+    Raises:
+        ValueError: it is a scalar.
+    """
+    if isinstance(spec, DatasetSpec) or spec.shape.ndims == 0:
+        raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+    return TensorSpec(spec.shape[1:], spec.dtype)
+
+
+def flat_types(spec: Any) -> list[DType]:
+    """The types of the tensors that an element consists of."""
+    return [one.dtype if isinstance(one, TensorSpec) else variant for one in flatten(spec)]
+
+
+def flat_shapes(spec: Any) -> list[TensorShape]:
+    """The shapes of the tensors that an element consists of."""
+    return [one.shape if isinstance(one, TensorSpec) else SCALAR_SHAPE for one in flatten(spec)]
+
+
+def output_types(spec: Any) -> Any:
+    """The types of an element, in its form; of a leaf that is a dataset its spec."""
+    return map_form(lambda one: one.dtype if isinstance(one, TensorSpec) else one, spec)
+
+
+def output_shapes(spec: Any) -> Any:
+    """The shapes of an element, in its form; of a leaf that is a dataset its spec."""
+    return map_form(lambda one: one.shape if isinstance(one, TensorSpec) else one, spec)
+
+
+def output_classes(spec: Any) -> Any:
+    """The class of each leaf, in the element's form; of a leaf that is a dataset its spec."""
+    return map_form(lambda one: Tensor if isinstance(one, TensorSpec) else one, spec)
+
+
+def spec_of(types: Any, shapes: Any = None, classes: Any = None) -> Any:
+    """The spec of elements of these types, shapes and classes.
+
+    Args:
+        types: a form of types.
+        shapes: shapes at the same places; None: nothing is known of them.
+        classes: classes at the same places; None: all are tensors.
+
+    Raises:
+        TypeError: a leaf is no type, or of a class that is not known; or as ``flatten_up_to``.
+        ValueError: as ``flatten_up_to``.
+    """
+    kinds = [one if isinstance(one, DatasetSpec) else as_dtype(one) for one in flatten(types)]
+    sizes = [None] * len(kinds) if shapes is None else flatten_up_to(types, shapes)
+    if classes is not None:
+        for one in flatten(classes):
+            if one is not Tensor and not isinstance(one, DatasetSpec):
+                raise TypeError(f"Elements of class {one!r} are not supported: use tensors")
+    leaves = [
+        kind if isinstance(kind, DatasetSpec) else TensorSpec(as_shape(size), kind)
+        for kind, size in zip(kinds, sizes, strict=True)
+    ]
+    return pack(types, leaves)
+
+
+# Values
+
+
+def variant_of(value: Any) -> Tensor | None:
+    """The tensor that stands for a dataset; None for everything else."""
+    found = getattr(value, "_variant_tensor", None)
+    return found if isinstance(found, Tensor) else None
+
+
+def normalised(element: Any) -> Any:
+    """An element with tensors for the values in it."""
+    leaves = []
+    with name_scope("normalize_element"):
+        for number, value in enumerate(flatten(element)):
+            is_dataset = variant_of(value) is not None
+            leaves.append(value if is_dataset else convert_to_tensor(value, name=f"component_{number}"))
+    return pack(element, leaves)
+
+
+def spec_of_value(value: Any) -> Any:
+    """What an element, or what a function returned, is.
+
+    Raises:
+        TypeError: a leaf is no dataset and cannot be converted to a tensor.
+    """
+
+    def leaf(one: Any) -> Spec:
+        if variant_of(one) is not None:
+            return DatasetSpec(one.element_spec)
+        if one is None:
+            raise TypeError("None is no tensor")
+        tensor = one if isinstance(one, Tensor) else convert_to_tensor(one)
+        return TensorSpec(tensor.shape, tensor.dtype.base_dtype)
+
+    return map_form(leaf, value)
+
+
+def to_tensors(value: Any) -> list[Tensor]:
+    """The tensors that an element consists of."""
+    found = []
+    for one in flatten(value):
+        handle = variant_of(one)
+        found.append(convert_to_tensor(one) if handle is None else handle)
+    return found

@@ -1,0 +1,581 @@
+"""Images in files: JPEG, PNG, GIF and BMP, to arrays of pixels and back.
+
+Pillow reads and writes them. PNG is exact; 16-bit PNGs in colour, which Pillow would cut, are read here. A JPEG is
+decoded by the same library as TensorFlow's with its slower, more exact transform, which TensorFlow uses for
+``dct_method="INTEGER_ACCURATE"``; fancy upsampling is always on.
+
+Source: tensorflow/core/kernels/decode_image_op.cc, encode_*_op.cc and core/lib/png/png_io.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.support import new, scalar_shape
+from gpuplace.shapes import TensorShape, brackets
+from gpuplace.typing import DTypeLike, TensorLike
+
+__all__ = ["decode_bmp", "decode_gif", "decode_jpeg", "decode_png", "encode_jpeg", "encode_png"]
+__all__ += ["extract_jpeg_shape"]
+
+
+def decode_jpeg(
+    contents: TensorLike,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """The pixels of a JPEG.
+
+    Args:
+        contents: the bytes of the file, a string scalar.
+        channels: 1 for grey, 3 for colours; 0: as in the file.
+        ratio: how much smaller it is made: 1, 2, 4 or 8.
+        fancy_upscaling: kept in the node; colours are always smoothed.
+        try_recover_truncated: whether a file that ends early gives as much as it has.
+        acceptable_fraction: kept in the node.
+        dct_method: kept in the node; the exact transform is used.
+        name: name of the op.
+
+    Returns:
+        uint8 ``[height, width, channels]``.
+
+    Raises:
+        InvalidArgumentError: at run time, it is no such file.
+    """
+    return new(
+        "DecodeJpeg",
+        name,
+        contents=contents,
+        channels=channels,
+        ratio=ratio,
+        fancy_upscaling=fancy_upscaling,
+        try_recover_truncated=try_recover_truncated,
+        acceptable_fraction=acceptable_fraction,
+        dct_method=dct_method,
+    )
+
+
+def decode_png(
+    contents: TensorLike, channels: int = 0, dtype: DTypeLike = "uint8", name: str | None = None
+) -> Tensor:
+    """The pixels of a PNG.
+
+    Args:
+        contents: the bytes of the file, a string scalar.
+        channels: 1 for grey, 3 for colours, 4 for colours and opacity; 0: as in the file.
+        dtype: uint8 or uint16.
+        name: name of the op.
+
+    Returns:
+        ``[height, width, channels]`` of that type.
+
+    Raises:
+        InvalidArgumentError: at run time, it is no such file.
+    """
+    return new("DecodePng", name, contents=contents, channels=channels, dtype=dtype)
+
+
+def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
+    """The pictures of a GIF.
+
+    Args:
+        contents: the bytes of the file, a string scalar.
+        name: name of the op.
+
+    Returns:
+        uint8 ``[pictures, height, width, 3]``.
+
+    Raises:
+        InvalidArgumentError: at run time, it is no such file.
+    """
+    return new("DecodeGif", name, contents=contents)
+
+
+def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None) -> Tensor:
+    """The pixels of a BMP.
+
+    Args:
+        contents: the bytes of the file, a string scalar.
+        channels: how many it has; 0: as in the file.
+        name: name of the op.
+
+    Returns:
+        uint8 ``[height, width, channels]``.
+
+    Raises:
+        InvalidArgumentError: at run time, it is no such file.
+    """
+    return new("DecodeBmp", name, contents=contents, channels=channels)
+
+
+def encode_jpeg(
+    image: TensorLike,
+    format: str = "",
+    quality: int = 95,
+    progressive: bool = False,
+    optimize_size: bool = False,
+    chroma_downsampling: bool = True,
+    density_unit: str = "in",
+    x_density: int = 300,
+    y_density: int = 300,
+    xmp_metadata: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """An image as a JPEG.
+
+    Args:
+        image: uint8 ``[height, width, channels]``.
+        format: ``"grayscale"`` or ``"rgb"``; empty: by the number of channels.
+        quality: from 0 to 100.
+        progressive: whether it is shown coarsely first.
+        optimize_size: whether it is made smaller, slowly.
+        chroma_downsampling: whether colours have half the resolution.
+        density_unit: ``"in"`` or ``"cm"``.
+        x_density: pixels of that unit, across.
+        y_density: pixels of that unit, down.
+        xmp_metadata: XMP metadata that is written into it.
+        name: name of the op.
+
+    Returns:
+        The bytes of the file, a string scalar.
+
+    Raises:
+        InvalidArgumentError: at run time, the image has another shape.
+    """
+    return new(
+        "EncodeJpeg",
+        name,
+        image=image,
+        format=format,
+        quality=quality,
+        progressive=progressive,
+        optimize_size=optimize_size,
+        chroma_downsampling=chroma_downsampling,
+        density_unit=density_unit,
+        x_density=x_density,
+        y_density=y_density,
+        xmp_metadata=xmp_metadata,
+    )
+
+
+def encode_png(image: TensorLike, compression: int = -1, name: str | None = None) -> Tensor:
+    """An image as a PNG.
+
+    Args:
+        image: uint8 or uint16 ``[height, width, channels]``.
+        compression: from 0, fast, to 9, small; -1: in between.
+        name: name of the op.
+
+    Returns:
+        The bytes of the file, a string scalar.
+
+    Raises:
+        InvalidArgumentError: at run time, the image has another shape.
+    """
+    return new("EncodePng", name, image=image, compression=compression)
+
+
+def extract_jpeg_shape(
+    contents: TensorLike, output_type: DTypeLike = "int32", name: str | None = None
+) -> Tensor:
+    """Height, width and channels of a JPEG, which is not decoded.
+
+    Args:
+        contents: the bytes of the file, a string scalar.
+        output_type: int32 or int64.
+        name: name of the op.
+
+    Returns:
+        A vector of three numbers.
+
+    Raises:
+        InvalidArgumentError: at run time, it is no such file.
+    """
+    return new("ExtractJpegShape", name, contents=contents, output_type=output_type)
+
+
+# Files
+
+_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
+
+
+def _opened(contents: Any, formats: Sequence[str], sentence: str) -> Any:
+    """Pillow's image of the bytes; InvalidArgumentError if they are no such file."""
+    from PIL import Image, UnidentifiedImageError
+
+    if contents.ndim:
+        raise InvalidArgumentError.of(f"contents must be scalar, got shape {brackets(contents.shape)}")
+    try:
+        return Image.open(io.BytesIO(bytes(contents[()])), formats=formats)
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
+        raise InvalidArgumentError.of(sentence) from error
+
+
+def _pixels(image: Any, sentence: str) -> Any:
+    try:
+        array = np.array(image)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise InvalidArgumentError.of(sentence) from error
+    return array if array.ndim == 3 else array[..., None]
+
+
+def _check_channels(channels: int, allowed: Sequence[int]) -> None:
+    if channels not in allowed:
+        raise InvalidArgumentError.of(f"channels must be {', '.join(map(str, allowed))}, got {channels}")
+
+
+_NO_JPEG = "Invalid JPEG data or crop window, data size {}"
+_NO_PNG = "Invalid PNG header, data size {}"
+
+
+def _decode_jpeg(contents: Any, channels: int, ratio: int, recovers: bool) -> Any:
+    from PIL import ImageFile
+
+    sentence = _NO_JPEG.format(len(contents[()]) if not contents.ndim else 0)
+    image = _opened(contents, ["JPEG"], sentence)
+    size = max(1, image.width // ratio), max(1, image.height // ratio)
+    mode = "L" if channels == 1 else None
+    if mode or ratio > 1:
+        image.draft(mode, size)
+    before = ImageFile.LOAD_TRUNCATED_IMAGES
+    ImageFile.LOAD_TRUNCATED_IMAGES = recovers
+    try:
+        if channels or image.mode not in ("L", "RGB"):
+            image = image.convert("L" if channels == 1 else "RGB")
+        return _pixels(image, sentence)
+    except (OSError, SyntaxError, ValueError) as error:
+        raise InvalidArgumentError.of(sentence) from error
+    finally:
+        ImageFile.LOAD_TRUNCATED_IMAGES = before
+
+
+@compute("DecodeJpeg")
+def _jpeg(xp: Any, contents: Any, *, channels: int, ratio: int, try_recover_truncated: bool) -> Any:
+    _check_channels(channels, (0, 1, 3))
+    return (
+        _any_image(contents, channels)
+        if not _is_jpeg(contents)
+        else _decode_jpeg(contents, channels, ratio, try_recover_truncated)
+    )
+
+
+def _is_jpeg(contents: Any) -> bool:
+    return bool(contents.ndim) or bytes(contents[()])[:3] == b"\xff\xd8\xff" or not _kind(contents)
+
+
+def _kind(contents: Any) -> str:
+    """What the bytes begin like: ``jpeg``, ``png``, ``gif``, ``bmp``, or nothing known."""
+    data = bytes(contents[()])
+    for name, start in (("jpeg", b"\xff\xd8\xff"), ("png", b"\x89PNG"), ("gif", b"GIF8"), ("bmp", b"BM")):
+        if data.startswith(start):
+            return name
+    return ""
+
+
+def _any_image(contents: Any, channels: int, wide: bool = False) -> Any:
+    """What the ops for JPEG and PNG make of a file of another of the kinds."""
+    kind = _kind(contents)
+    if kind == "png":
+        return _decode_png(contents, channels, wide)
+    if kind == "gif":
+        pictures = _decode_gif(contents)
+        if len(pictures) != 1:
+            raise InvalidArgumentError.of(
+                "Got animated gif, expected a single picture", hint="use tf.image.decode_gif"
+            )
+        return pictures[0]
+    if kind == "jpeg":
+        return _decode_jpeg(contents, channels, 1, False)
+    raise InvalidArgumentError.of(
+        "Expected image (JPEG, PNG, or GIF), got unknown format starting with "
+        + repr(bytes(contents[()])[:16])[2:-1]
+    )
+
+
+# PNG
+
+
+def _wide_png(data: bytes) -> Any:
+    """The pixels of a PNG of 16 bits a channel, uint16; None of any other."""
+    width, height, depth, colour, *_, interlaced = struct.unpack(">IIBBBBB", data[16:29])
+    if depth != 16 or interlaced:
+        return None
+    channels = {0: 1, 2: 3, 4: 2, 6: 4}[colour]
+    packed, at = [], 8
+    while at + 8 <= len(data):
+        (length,), kind = struct.unpack(">I", data[at : at + 4]), data[at + 4 : at + 8]
+        if kind == b"IDAT":
+            packed.append(data[at + 8 : at + 8 + length])
+        at += length + 12
+    step = 2 * channels
+    rows = np.frombuffer(zlib.decompress(b"".join(packed)), np.uint8).reshape(height, 1 + width * step)
+    before = np.zeros(width * step, np.uint8)
+    made = np.empty((height, width * step), np.uint8)
+    for number, row in enumerate(rows):
+        before = made[number] = _UNFILTERED[int(row[0])](row[1:].reshape(width, step), before, step)
+    return made.view(">u2").astype(np.uint16).reshape(height, width, channels)
+
+
+def _average(row: Any, before: Any, step: int) -> Any:
+    above, left = before.reshape(-1, step).astype(np.int32), np.zeros(step, np.int32)
+    made = np.empty_like(row)
+    for number, pixel in enumerate(row):
+        left = (pixel + (left + above[number]) // 2) & 0xFF
+        made[number] = left
+    return made.reshape(-1)
+
+
+def _paeth(row: Any, before: Any, step: int) -> Any:
+    above, left, corner = (
+        before.reshape(-1, step).astype(np.int32),
+        np.zeros(step, np.int32),
+        np.zeros(step, np.int32),
+    )
+    made = np.empty_like(row)
+    for number, pixel in enumerate(row):
+        up = above[number]
+        to_left, to_up, to_corner = np.abs(up - corner), np.abs(left - corner), np.abs(left + up - 2 * corner)
+        is_left = (to_left <= to_up) & (to_left <= to_corner)
+        nearest = np.where(is_left, left, np.where(to_up <= to_corner, up, corner))
+        left, corner = (pixel + nearest) & 0xFF, up
+        made[number] = left
+    return made.reshape(-1)
+
+
+_UNFILTERED: dict[int, Callable[[Any, Any, int], Any]] = {
+    0: lambda row, before, step: row.reshape(-1),
+    1: lambda row, before, step: np.cumsum(row, 0, dtype=np.uint8).reshape(-1),
+    2: lambda row, before, step: row.reshape(-1) + before,
+    3: _average,
+    4: _paeth,
+}
+"""What undoes the filter of a row: takes pixels ``[width, bytes]``, the bytes of the row above, bytes of a pixel."""
+
+
+def _decode_png(contents: Any, channels: int, wide: bool) -> Any:
+    sentence = _NO_PNG.format(len(contents[()]) if not contents.ndim else 0)
+    image = _opened(contents, ["PNG"], sentence)
+    try:
+        array = _wide_png(bytes(contents[()]))
+    except (KeyError, struct.error, ValueError, zlib.error) as error:
+        raise InvalidArgumentError.of(sentence) from error
+    if array is None:
+        if image.mode == "P" or (image.mode == "1" and image.info.get("transparency") is not None):
+            image = image.convert("RGBA" if "transparency" in image.info else "RGB")
+        elif image.mode == "1":
+            image = image.convert("L")
+        elif "transparency" in image.info and image.mode in ("L", "RGB"):
+            image = image.convert("LA" if image.mode == "L" else "RGBA")
+        array = _pixels(image, sentence)
+        if wide:
+            array = array.astype(np.uint16) * 257
+    elif not wide:
+        array = (array >> 8).astype(np.uint8)
+    return _with_channels(array, channels)
+
+
+def _with_channels(array: Any, channels: int) -> Any:
+    """The same pixels with so many channels: grey is a weighted sum, and what has no opacity is opaque."""
+    found = array.shape[2]
+    if channels in (0, found):
+        return array
+    colours = array[..., :1] if found < 3 else array[..., :3]
+    if channels < 3 and found >= 3:
+        weights = np.array([9798, 19235, 3735], np.int64)
+        colours = (colours.astype(np.int64) @ weights >> 15).astype(array.dtype)[..., None]
+    elif channels >= 3 and found < 3:
+        colours = np.repeat(colours, 3, 2)
+    if channels in (1, 3):
+        return colours
+    opacity = (
+        array[..., -1:] if found in (2, 4) else np.full_like(colours[..., :1], np.iinfo(array.dtype).max)
+    )
+    return np.concatenate([colours, opacity], 2)
+
+
+@compute("DecodePng")
+def _png(xp: Any, contents: Any, *, channels: int, dtype: Any) -> Any:
+    _check_channels(channels, (0, 1, 3, 4))
+    wide = dtype.name == "uint16"
+    if contents.ndim or _kind(contents) == "png" or not _kind(contents):
+        return _decode_png(contents, channels, wide)
+    return _any_image(contents, channels, wide)
+
+
+# GIF and BMP
+
+
+def _decode_gif(contents: Any) -> Any:
+    from PIL import ImageSequence
+
+    image = _opened(
+        contents, ["GIF"], "Invalid GIF data, data size " + str(len(contents[()]) if not contents.ndim else 0)
+    )
+    return np.stack([np.array(one.convert("RGB")) for one in ImageSequence.Iterator(image)])
+
+
+@compute("DecodeGif")
+def _gif(xp: Any, contents: Any) -> Any:
+    if contents.ndim or _kind(contents) in ("gif", ""):
+        return _decode_gif(contents)
+    return _any_image(contents, 3)[None]
+
+
+@compute("DecodeBmp")
+def _bmp(xp: Any, contents: Any, *, channels: int) -> Any:
+    _check_channels(channels, (0, 1, 3, 4))
+    image = _opened(contents, ["BMP"], "Invalid BMP data")
+    if image.mode not in ("L", "RGB", "RGBA"):
+        image = image.convert("L" if image.mode in ("1", "P") and channels == 1 else "RGB")
+    array = _pixels(image, "Invalid BMP data")
+    if channels not in (0, array.shape[2]):
+        raise InvalidArgumentError.of(
+            f"channels attribute {channels} does not match bits per pixel from file {array.shape[2]}"
+        )
+    return array
+
+
+# Writing
+
+
+def _string(data: bytes) -> Any:
+    made = np.empty((), object)
+    made[()] = data
+    return made
+
+
+def _check_image(image: Any) -> None:
+    if image.ndim != 3:
+        raise InvalidArgumentError.of(f"image must be 3-dimensional{brackets(image.shape)}")
+
+
+@compute("EncodeJpeg")
+def _to_jpeg(
+    xp: Any,
+    image: Any,
+    *,
+    format: bytes,
+    quality: int,
+    progressive: bool,
+    optimize_size: bool,
+    chroma_downsampling: bool,
+    density_unit: bytes,
+    x_density: int,
+    y_density: int,
+    xmp_metadata: bytes,
+) -> Any:
+    _check_image(image)
+    channels = image.shape[2]
+    wanted = {b"": channels, b"grayscale": 1, b"rgb": 3}[format]
+    if wanted != channels:
+        raise InvalidArgumentError.of(f"format '{format.decode()}' expects {wanted} channels, got {channels}")
+    if channels not in (1, 3):
+        raise InvalidArgumentError.of(f"image must have 1 or 3 channels, got {brackets(image.shape)}")
+    if not 0 <= quality <= 100:
+        raise InvalidArgumentError.of(f"quality must be in [0,100], got {quality}")
+    per_inch = 1.0 if density_unit == b"in" else 2.54
+    return _jpeg_file(
+        image,
+        quality,
+        progressive=progressive,
+        optimize=optimize_size,
+        subsampling="4:2:0" if chroma_downsampling else "4:4:4",
+        dpi=(round(x_density * per_inch), round(y_density * per_inch)),
+        **({"xmp": xmp_metadata} if xmp_metadata else {}),
+    )
+
+
+@compute("EncodeJpegVariableQuality")
+def _to_jpeg_of_quality(xp: Any, images: Any, quality: Any) -> Any:
+    _check_image(images)
+    if not 0 <= int(quality) <= 100:
+        raise InvalidArgumentError.of(f"quality must be in [0,100], got {int(quality)}")
+    return _jpeg_file(images, int(quality), subsampling="4:2:0")
+
+
+def _jpeg_file(image: Any, quality: int, **settings: Any) -> Any:
+    from PIL import Image
+
+    picture = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)
+    if picture.mode == "L":
+        settings.pop("subsampling", None)
+    data = io.BytesIO()
+    picture.save(data, "JPEG", quality=quality or 1, **settings)
+    return _string(data.getvalue())
+
+
+@compute("EncodePng")
+def _to_png(xp: Any, image: Any, *, compression: int) -> Any:
+    """Written here, for all types and numbers of channels alike: rows as they are, in one compressed part."""
+    _check_image(image)
+    height, width, channels = image.shape
+    if channels not in _MODES:
+        raise InvalidArgumentError.of(f"image must have 1, 2, 3, or 4 channels, got {brackets(image.shape)}")
+    if not image.size:
+        raise InvalidArgumentError.of("image cannot be empty")
+    if not -1 <= compression <= 9:
+        raise InvalidArgumentError.of(f"compression should be in [-1,9], got {compression}")
+    colour = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
+    header = struct.pack(">IIBBBBB", width, height, 8 * image.dtype.itemsize, colour, 0, 0, 0)
+    rows = (
+        np.ascontiguousarray(image.astype(image.dtype.newbyteorder(">"))).view(np.uint8).reshape(height, -1)
+    )
+    filtered = np.empty((height, rows.shape[1] + 1), np.uint8)
+    filtered[:, 0] = 2
+    filtered[0, 1:], filtered[1:, 1:] = rows[0], rows[1:] - rows[:-1]
+    packed = zlib.compress(filtered.tobytes(), compression)
+    parts = [(b"IHDR", header), (b"IDAT", packed), (b"IEND", b"")]
+    chunks = [
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in parts
+    ]
+    return _string(b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
+
+
+@compute("ExtractJpegShape")
+def _jpeg_shape(xp: Any, contents: Any, *, output_type: Any) -> Any:
+    image = _opened(contents, ["JPEG"], "Invalid JPEG data")
+    return np.array([image.height, image.width, len(image.getbands())], output_type.as_numpy_dtype)
+
+
+# Shapes
+
+
+def _image_shape(channels: int) -> TensorShape:
+    return TensorShape([None, None, channels or None])
+
+
+@shape_function("DecodeJpeg", "DecodePng", "DecodeBmp")
+def _decoded_shape(op: Operation) -> Sequence[TensorShape]:
+    return (_image_shape(op.attrs["channels"]),)
+
+
+@shape_function("DecodeGif")
+def _gif_shape(op: Operation) -> Sequence[TensorShape]:
+    return (TensorShape([None, None, None, 3]),)
+
+
+@shape_function("ExtractJpegShape")
+def _three(op: Operation) -> Sequence[TensorShape]:
+    return (TensorShape([3]),)
+
+
+shape_function("EncodeJpeg", "EncodePng", "EncodeJpegVariableQuality")(scalar_shape)
+not_differentiable("DecodeJpeg", "DecodePng", "DecodeGif", "DecodeBmp")
+not_differentiable("EncodeJpeg", "EncodePng", "EncodeJpegVariableQuality", "ExtractJpegShape")

@@ -1,0 +1,143 @@
+"""Contrast, hue and saturation, and colours as hue, saturation and value.
+
+Source: tensorflow/core/kernels/adjust_*_op.cc and colorspace_op.h, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gpuplace.errors import FailedPreconditionError, InvalidArgumentError
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.support import new, same_shape
+from gpuplace.shapes import brackets
+from gpuplace.typing import TensorLike
+
+__all__ = ["hsv_to_rgb", "rgb_to_hsv"]
+
+
+def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
+    """Colours as hue, saturation and value.
+
+    Args:
+        images: floats from 0 to 1 in ``[..., 3]``: red, green and blue.
+        name: name of the op.
+
+    Returns:
+        As many floats, from 0 to 1.
+    """
+    return new("RGBToHSV", name, images=images)
+
+
+def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
+    """Colours as red, green and blue.
+
+    Args:
+        images: floats from 0 to 1 in ``[..., 3]``: hue, saturation and value.
+        name: name of the op.
+
+    Returns:
+        As many floats, from 0 to 1.
+    """
+    return new("HSVToRGB", name, images=images)
+
+
+def _check_colours(images: Any) -> None:
+    if images.ndim < 1:
+        raise InvalidArgumentError.of("input must be at least 1D")
+    if images.shape[-1] != 3:
+        raise FailedPreconditionError.of(
+            f"input must have 3 channels but input only has {images.shape[-1]} channels."
+        )
+
+
+def _to_hsv(xp: Any, images: Any) -> tuple[Any, Any, Any]:
+    red, green, blue = images[..., 0], images[..., 1], images[..., 2]
+    value = xp.max(images, -1)
+    spread = value - xp.min(images, -1)
+    has_spread = spread > 0
+    saturation = xp.where(value > 0, spread / xp.where(value > 0, value, 1), 0).astype(images.dtype)
+    part = 1 / (6 * xp.where(has_spread, spread, 1))
+    two = images.dtype.type(2) / images.dtype.type(6)
+    hue = xp.where(
+        red == value,
+        part * (green - blue),
+        xp.where(green == value, part * (blue - red) + two, part * (red - green) + 2 * two),
+    )
+    hue = xp.where(has_spread, hue, 0)
+    return xp.where(hue < 0, hue + 1, hue).astype(images.dtype), saturation, value
+
+
+def _to_rgb(xp: Any, hue: Any, saturation: Any, value: Any) -> Any:
+    sixths = hue * 6
+    shades = [
+        xp.clip(xp.abs(sixths - 3) - 1, 0, 1),
+        xp.clip(2 - xp.abs(sixths - 2), 0, 1),
+        xp.clip(2 - xp.abs(sixths - 4), 0, 1),
+    ]
+    return xp.stack([(1 - saturation + saturation * shade) * value for shade in shades], -1)
+
+
+@compute("RGBToHSV", fresh=True)
+def _rgb_to_hsv(xp: Any, images: Any) -> Any:
+    _check_colours(images)
+    return xp.stack(_to_hsv(xp, images), -1)
+
+
+@compute("HSVToRGB", fresh=True)
+def _hsv_to_rgb(xp: Any, images: Any) -> Any:
+    _check_colours(images)
+    return _to_rgb(xp, images[..., 0], images[..., 1], images[..., 2])
+
+
+def _wide(xp: Any, images: Any) -> Any:
+    return images.astype(xp.float32) if images.dtype.itemsize == 2 else images
+
+
+def _check_image(images: Any, factor: Any, what: str) -> None:
+    if images.ndim < 3:
+        raise InvalidArgumentError.of(f"input must be at least 3-D, got shape{brackets(images.shape)}")
+    if images.shape[-1] != 3 and what != "contrast_factor":
+        raise InvalidArgumentError.of(
+            f"input must have 3 channels but instead has {images.shape[-1]} channels."
+        )
+    if factor.ndim:
+        raise InvalidArgumentError.of(f"{what} must be scalar: {brackets(factor.shape)}")
+
+
+@compute("AdjustContrastv2", fresh=True)
+def _adjust_contrast(xp: Any, images: Any, contrast_factor: Any) -> Any:
+    _check_image(images, contrast_factor, "contrast_factor")
+    wide = _wide(xp, images)
+    mean = xp.mean(wide, axis=(-3, -2), keepdims=True)
+    return ((wide - mean) * contrast_factor + mean).astype(images.dtype)
+
+
+@compute("AdjustHue", fresh=True)
+def _adjust_hue(xp: Any, images: Any, delta: Any) -> Any:
+    _check_image(images, delta, "delta")
+    wide = _wide(xp, images)
+    hue, saturation, value = _to_hsv(xp, wide)
+    hue = xp.mod(hue + delta, 1).astype(wide.dtype)
+    return _to_rgb(xp, hue, saturation, value).astype(images.dtype)
+
+
+@compute("AdjustSaturation", fresh=True)
+def _adjust_saturation(xp: Any, images: Any, scale: Any) -> Any:
+    _check_image(images, scale, "scale")
+    wide = _wide(xp, images)
+    hue, saturation, value = _to_hsv(xp, wide)
+    saturation = xp.clip(saturation * scale, 0, 1).astype(wide.dtype)
+    return _to_rgb(xp, hue, saturation, value).astype(images.dtype)
+
+
+@shape_function("RGBToHSV", "HSVToRGB", "AdjustContrastv2", "AdjustHue", "AdjustSaturation")
+def _alike(op: Operation) -> Sequence[Any]:
+    return same_shape(op)
+
+
+not_differentiable("RGBToHSV", "HSVToRGB", "AdjustContrastv2", "AdjustHue", "AdjustSaturation")

@@ -1,0 +1,381 @@
+"""Images in another size.
+
+Rows and columns are apart: where a pixel of the result lies among the pixels of the image is found for each axis alone.
+There are three ways to say it, which differ by half a pixel and in what the corners are::
+
+    x * in / out          (x + 0.5) * in / out - 0.5          x * (in - 1) / (out - 1)
+    the first one         half_pixel_centers                  align_corners
+
+Source: tensorflow/core/kernels/image_resizer_state.h, resize_*_op.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.constant_value import constant_value
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import gradient, not_differentiable
+from gpuplace.ops.support import new, shape_tensor
+from gpuplace.shapes import TensorShape, brackets
+from gpuplace.typing import TensorLike
+
+__all__ = ["resize_area", "resize_bicubic", "resize_bilinear", "resize_nearest_neighbor"]
+
+
+def resize_bilinear(
+    images: TensorLike,
+    size: TensorLike,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
+) -> Tensor:
+    """Images in another size, each pixel between its four neighbours.
+
+    Args:
+        images: numbers ``[batch, height, width, channels]``.
+        size: the new height and width, int32.
+        align_corners: whether the corners of the images stay where they are.
+        name: name of the op.
+        half_pixel_centers: whether a pixel's place is its centre.
+
+    Returns:
+        float32 ``[batch, new height, new width, channels]``.
+
+    Raises:
+        InvalidArgumentError: at run time, a size is not positive.
+    """
+    return _resized("ResizeBilinear", images, size, align_corners, name, half_pixel_centers)
+
+
+def resize_nearest_neighbor(
+    images: TensorLike,
+    size: TensorLike,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
+) -> Tensor:
+    """Images in another size, each pixel the nearest one.
+
+    Args:
+        images: numbers ``[batch, height, width, channels]``.
+        size: the new height and width, int32.
+        align_corners: whether the corners of the images stay where they are.
+        name: name of the op.
+        half_pixel_centers: whether a pixel's place is its centre.
+
+    Returns:
+        ``[batch, new height, new width, channels]``, of the images' type.
+
+    Raises:
+        InvalidArgumentError: at run time, a size is not positive.
+    """
+    return _resized("ResizeNearestNeighbor", images, size, align_corners, name, half_pixel_centers)
+
+
+def resize_bicubic(
+    images: TensorLike,
+    size: TensorLike,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
+) -> Tensor:
+    """Images in another size, each pixel from its sixteen neighbours by cubic curves.
+
+    Args:
+        images: numbers ``[batch, height, width, channels]``.
+        size: the new height and width, int32.
+        align_corners: whether the corners of the images stay where they are.
+        name: name of the op.
+        half_pixel_centers: whether a pixel's place is its centre.
+
+    Returns:
+        float32 ``[batch, new height, new width, channels]``.
+
+    Raises:
+        InvalidArgumentError: at run time, a size is not positive.
+    """
+    return _resized("ResizeBicubic", images, size, align_corners, name, half_pixel_centers)
+
+
+def resize_area(
+    images: TensorLike, size: TensorLike, align_corners: bool = False, name: str | None = None
+) -> Tensor:
+    """Images in another size, each pixel the mean of the area that it covers.
+
+    Args:
+        images: numbers ``[batch, height, width, channels]``.
+        size: the new height and width, int32.
+        align_corners: whether the corners of the images stay where they are.
+        name: name of the op.
+
+    Returns:
+        float32 ``[batch, new height, new width, channels]``.
+
+    Raises:
+        InvalidArgumentError: at run time, a size is not positive.
+    """
+    return new("ResizeArea", name, images=images, size=size, align_corners=align_corners)
+
+
+def _resized(op_type: str, images: Any, size: Any, align: bool, name: str | None, half: bool) -> Tensor:
+    return new(op_type, name, images=images, size=size, align_corners=align, half_pixel_centers=half)
+
+
+# Places and weights along an axis
+
+_Axis = Callable[[int, int, bool, bool], Any]
+"""Size before and after, align_corners, half_pixel_centers -> weights ``[after, before]``, float32."""
+
+
+def _scale(before: int, after: int, align: bool) -> np.float32:
+    if align and after > 1:
+        return np.float32(before - 1) / np.float32(after - 1)
+    return np.float32(before) / np.float32(after)
+
+
+def _places(before: int, after: int, align: bool, half: bool) -> Any:
+    """Where the pixels of the result lie, float32."""
+    scale, numbers = _scale(before, after, align), np.arange(after, dtype=np.float32)
+    if half:
+        return (numbers + np.float32(0.5)) * scale - np.float32(0.5)
+    return numbers * scale
+
+
+def _neighbours(before: int, after: int, align: bool, half: bool) -> tuple[Any, Any, Any]:
+    """The pixels on both sides of each place, and how far it is from the first to the second."""
+    places = _places(before, after, align, half)
+    floor = np.floor(places)
+    low = np.maximum(floor, 0).astype(np.int64)
+    high = np.minimum(np.ceil(places), before - 1).astype(np.int64)
+    return np.minimum(low, before - 1), np.maximum(high, 0), places - floor
+
+
+def _linear_weights(before: int, after: int, align: bool, half: bool) -> Any:
+    low, high, part = _neighbours(before, after, align, half)
+    weights = np.zeros((after, before), np.float32)
+    rows = np.arange(after)
+    np.add.at(weights, (rows, low), 1 - part)
+    np.add.at(weights, (rows, high), part)
+    return weights
+
+
+def _nearest(before: int, after: int, align: bool, half: bool) -> Any:
+    scale, numbers = _scale(before, after, align), np.arange(after, dtype=np.float32)
+    places = (numbers + np.float32(0.5 if half else 0)) * scale
+    found = np.floor(places + np.float32(0.5)) if align else np.floor(places)
+    return np.clip(found, 0, before - 1).astype(np.int64)
+
+
+_TABLE_SIZE = 1 << 10
+
+
+def _cubic_table(slope: float) -> Any:
+    """Weights of the two pixels on one side, for distances from 0 to 1 in steps."""
+    a, x = np.float32(slope), np.arange(_TABLE_SIZE + 1, dtype=np.float32) / np.float32(_TABLE_SIZE)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    x = x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return near.astype(np.float32), far.astype(np.float32)
+
+
+def _cubic_weights(before: int, after: int, align: bool, half: bool) -> Any:
+    near, far = _cubic_table(-0.5 if half else -0.75)
+    places = _places(before, after, align, half)
+    floor = np.floor(places)
+    step = np.rint((places - floor) * _TABLE_SIZE).astype(np.int64)
+    back = _TABLE_SIZE - step
+    taps = np.stack([far[step], near[step], near[back], far[back]], 1)
+    wanted = floor.astype(np.int64)[:, None] + np.arange(-1, 3)
+    found = np.clip(wanted, 0, before - 1)
+    if half:
+        taps = np.where(wanted == found, taps, np.float32(0))
+        total = taps.sum(1, keepdims=True)
+        is_some = np.abs(total) >= 1000 * np.finfo(np.float32).tiny
+        taps = np.where(is_some, taps / np.where(is_some, total, 1), taps)
+    weights = np.zeros((after, before), np.float32)
+    np.add.at(weights, (np.arange(after)[:, None], found), taps)
+    return weights
+
+
+def _area_weights(before: int, after: int, align: bool, half: bool) -> Any:
+    scale = _scale(before, after, align)
+    numbers = np.arange(after, dtype=np.float32)
+    begin, end = numbers * scale, (numbers + 1) * scale
+    weights = np.zeros((after, before), np.float32)
+    for row, (first, last) in enumerate(zip(begin, end, strict=True)):
+        for pixel in range(int(np.floor(first)), int(np.ceil(last))):
+            covered = min(np.float32(pixel + 1), last) - max(np.float32(pixel), first)
+            weights[row, min(max(pixel, 0), before - 1)] += covered
+    return weights / scale
+
+
+def _sizes(images: Any, size: Any) -> tuple[int, int]:
+    if images.ndim != 4:
+        raise InvalidArgumentError.of(f"input must be 4-dimensional{brackets(images.shape)}")
+    if size.shape != (2,):
+        raise InvalidArgumentError.of(
+            f"shape_t must be 1-dimensional with two elements{brackets(size.shape)}"
+        )
+    height, width = size.tolist()
+    if height < 1 or width < 1:
+        raise InvalidArgumentError.of("output dimensions must be positive")
+    if images.shape[1] < 1 or images.shape[2] < 1:
+        raise InvalidArgumentError.of("input image must be of non-zero size")
+    return height, width
+
+
+def _weighted(xp: Any, images: Any, rows: Any, columns: Any) -> Any:
+    """The images with other rows and columns, each a sum of some of theirs."""
+    batch, height, width, channels = images.shape
+    tall = xp.matmul(xp.asarray(rows), images.reshape(batch, height, width * channels))
+    tall = tall.reshape(batch * len(rows), width, channels)
+    return xp.matmul(xp.asarray(columns), tall).reshape(batch, len(rows), len(columns), channels)
+
+
+def _by_weights(weights: _Axis) -> Callable[..., Any]:
+    def resize(xp: Any, images: Any, size: Any, align: bool, half: bool) -> Any:
+        height, width = _sizes(images, size)
+        rows = weights(images.shape[1], height, align, half)
+        columns = weights(images.shape[2], width, align, half)
+        return _weighted(xp, images.astype(xp.float32), rows, columns)
+
+    return resize
+
+
+_bicubic, _area = _by_weights(_cubic_weights), _by_weights(_area_weights)
+
+
+@compute("ResizeBilinear", fresh=True)
+def _resize_bilinear(
+    xp: Any, images: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool
+) -> Any:
+    height, width = _sizes(images, size)
+    top, bottom, down = _neighbours(images.shape[1], height, align_corners, half_pixel_centers)
+    left, right, across = _neighbours(images.shape[2], width, align_corners, half_pixel_centers)
+    images = images.astype(xp.float32)
+    across = xp.asarray(across)[:, None]
+    down = xp.asarray(down)[:, None, None]
+    columns, others = images[:, :, xp.asarray(left)], images[:, :, xp.asarray(right)]
+    columns = columns + (others - columns) * across
+    upper, lower = columns[:, xp.asarray(top)], columns[:, xp.asarray(bottom)]
+    return upper + (lower - upper) * down
+
+
+@compute("ResizeBicubic", fresh=True)
+def _resize_bicubic(xp: Any, images: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
+    return _bicubic(xp, images, size, align_corners, half_pixel_centers)
+
+
+@compute("ResizeArea", fresh=True)
+def _resize_area(xp: Any, images: Any, size: Any, *, align_corners: bool) -> Any:
+    return _area(xp, images, size, align_corners, False)
+
+
+@compute("ResizeNearestNeighbor", fresh=True)
+def _resize_nearest(xp: Any, images: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
+    height, width = _sizes(images, size)
+    rows = _nearest(images.shape[1], height, align_corners, half_pixel_centers)
+    columns = _nearest(images.shape[2], width, align_corners, half_pixel_centers)
+    return images[:, xp.asarray(rows)][:, :, xp.asarray(columns)]
+
+
+# Gradients
+
+
+def _back(
+    xp: Any, grads: Any, height: int, width: int, weights: _Axis, align: bool, half: bool, dtype: Any
+) -> Any:
+    rows = weights(height, grads.shape[1], align, half)
+    columns = weights(width, grads.shape[2], align, half)
+    wide = np.float64 if dtype == np.float64 else np.float32
+    return _weighted(xp, grads.astype(wide), rows.T.astype(wide), columns.T.astype(wide)).astype(dtype)
+
+
+@compute("ResizeBilinearGrad", fresh=True)
+def _bilinear_grad(
+    xp: Any, grads: Any, original_image: Any, *, align_corners: bool, half_pixel_centers: bool
+) -> Any:
+    _, height, width, _ = original_image.shape
+    settings = align_corners, half_pixel_centers, original_image.dtype
+    return _back(xp, grads, height, width, _linear_weights, *settings)
+
+
+@compute("ResizeBicubicGrad", fresh=True)
+def _bicubic_grad(
+    xp: Any, grads: Any, original_image: Any, *, align_corners: bool, half_pixel_centers: bool
+) -> Any:
+    _, height, width, _ = original_image.shape
+    settings = align_corners, half_pixel_centers, original_image.dtype
+    return _back(xp, grads, height, width, _cubic_weights, *settings)
+
+
+@compute("ResizeNearestNeighborGrad", fresh=True)
+def _nearest_grad(xp: Any, grads: Any, size: Any, *, align_corners: bool, half_pixel_centers: bool) -> Any:
+    def weights(before: int, after: int, align: bool, half: bool) -> Any:
+        made = np.zeros((after, before), np.float32)
+        made[np.arange(after), _nearest(before, after, align, half)] = 1
+        return made
+
+    height, width = _sizes(grads, size)
+    return _back(xp, grads, height, width, weights, align_corners, half_pixel_centers, grads.dtype)
+
+
+@gradient("ResizeBilinear")
+def _gradient_of_bilinear(op: Operation, grad: Tensor) -> Sequence[Any]:
+    return [_gradient_by("ResizeBilinearGrad", op, grad), None]
+
+
+@gradient("ResizeBicubic")
+def _gradient_of_bicubic(op: Operation, grad: Tensor) -> Sequence[Any]:
+    if op.inputs[0].dtype.name not in ("float32", "float64"):
+        return [None, None]
+    return [_gradient_by("ResizeBicubicGrad", op, grad), None]
+
+
+def _gradient_by(op_type: str, op: Operation, grad: Tensor) -> Tensor:
+    settings = {name: op.attrs[name] for name in ("align_corners", "half_pixel_centers")}
+    return new(op_type, grads=grad, original_image=op.inputs[0], **settings)
+
+
+@gradient("ResizeNearestNeighbor")
+def _gradient_of_nearest(op: Operation, grad: Tensor) -> Sequence[Any]:
+    image = op.inputs[0]
+    known = image.shape[1:3]
+    size: Any = list(known.known_sizes) if known.is_fully_defined() else shape_tensor(image)[1:3]
+    settings = {name: op.attrs[name] for name in ("align_corners", "half_pixel_centers")}
+    return [new("ResizeNearestNeighborGrad", grads=grad, size=size, **settings), None]
+
+
+@gradient("ResizeBilinearGrad")
+def _gradient_of_bilinear_grad(op: Operation, grad: Tensor) -> Sequence[Any]:
+    size = shape_tensor(op.inputs[0])[1:3]
+    settings = {name: op.attrs[name] for name in ("align_corners", "half_pixel_centers")}
+    return [new("ResizeBilinear", images=grad, size=size, **settings), None]
+
+
+not_differentiable("ResizeArea", "ResizeBicubicGrad", "ResizeNearestNeighborGrad")
+
+
+@shape_function("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea")
+def _resized_shape(op: Operation) -> Sequence[TensorShape]:
+    images = op.inputs[0].shape.with_rank(4)
+    size = constant_value(op.inputs[1])
+    height, width = (None, None) if size is None else size.tolist()
+    return (TensorShape([images[0], height, width, images[3]]),)
+
+
+@shape_function("ResizeBilinearGrad", "ResizeBicubicGrad")
+def _like_image(op: Operation) -> Sequence[TensorShape]:
+    return (op.inputs[1].shape,)
+
+
+@shape_function("ResizeNearestNeighborGrad")
+def _nearest_grad_shape(op: Operation) -> Sequence[TensorShape]:
+    return _resized_shape(op)

@@ -1,0 +1,85 @@
+"""What functions of images share: their form, and numbers that are known when the graph is built or when it runs.
+
+Source: tensorflow/python/ops/image_ops_impl.py, release 1.15 (checks, sentences).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops.array.joining import unstack
+from gpuplace.ops.array.reshaping import expand_dims, rank, shape, squeeze
+from gpuplace.ops.flow.assert_and_print import Assert
+from gpuplace.ops.flow.control import with_dependencies
+from gpuplace.ops.math.check_ops import assert_greater_equal, assert_positive
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a number is known only when the graph runs."""
+    return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
+
+
+def checked(condition: Any, sentence: str) -> list[Operation]:
+    """What checks a condition when the graph runs; ValueError where it is known to be false."""
+    if is_tensor(condition):
+        return [Assert(condition, [sentence])]
+    if not condition:
+        raise ValueError(sentence)
+    return []
+
+
+def image_checks(image: Tensor) -> list[Operation]:
+    """What checks that something is an image, or several.
+
+    Raises:
+        ValueError: it is none.
+    """
+    sizes = image.shape.sizes
+    if sizes is not None and len(sizes) < 3:
+        raise ValueError("'image' must be at least three-dimensional.")
+    if sizes is not None and 0 in sizes:
+        raise ValueError(f"all dims of 'image.shape' must be > 0: {image.shape}")
+    if sizes is not None and None not in sizes:
+        return []
+    return [
+        assert_positive(shape(image), ["all dims of 'image.shape' must be > 0."]),
+        assert_greater_equal(rank(image), 3, message="'image' must be at least three-dimensional."),
+    ]
+
+
+def with_image_checks(image: Tensor) -> Tensor:
+    """The image, once it was checked."""
+    checks = image_checks(image)
+    return with_dependencies(checks, image)
+
+
+def dimensions(image: Tensor, count: int) -> list[Any]:
+    """The sizes of an image: numbers where they are known, else tensors."""
+    known = image.shape.with_rank(count)
+    if known.is_fully_defined():
+        return list(known.known_sizes)
+    sizes = unstack(shape(image), count)
+    return [found if size is None else size for size, found in zip(known.sizes or (), sizes, strict=True)]
+
+
+def as_batch(image: Tensor) -> tuple[Tensor, bool]:
+    """An image as a batch of one, and whether it was one already.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    ndims = image.shape.ndims
+    if ndims == 4:
+        return image, True
+    if ndims not in (3, None):
+        raise ValueError("'image' must have either 3 or 4 dimensions.")
+    batch = expand_dims(image, 0)
+    if ndims is None:
+        batch.set_shape([None] * 4)
+    return batch, False
+
+
+def like_input(batch: Tensor, was_batch: bool) -> Tensor:
+    """A batch, or the image in it."""
+    return batch if was_batch else squeeze(batch, axis=[0])

@@ -3,6 +3,7 @@
 Source: tensorflow/_api/v1/nn, release 1.15.
 """
 
+from gpuplace.api import rnn_cell
 from gpuplace.ops.math.unary import sigmoid, tanh
 from gpuplace.ops.nn.activation import *
 from gpuplace.ops.nn.conv import *
@@ -11,12 +12,14 @@ from gpuplace.ops.nn.entropy import *
 from gpuplace.ops.nn.misc import *
 from gpuplace.ops.nn.norm import *
 from gpuplace.ops.nn.pool import *
+from gpuplace.ops.rnn.rnn import *
 from gpuplace.ops.sparse.embedding import *
 
 __all__ = [
     "avg_pool",
     "avg_pool2d",
     "batch_normalization",
+    "bidirectional_dynamic_rnn",
     "bias_add",
     "conv2d",
     "conv2d_backprop_filter",
@@ -26,6 +29,7 @@ __all__ = [
     "depthwise_conv2d",
     "depthwise_conv2d_native",
     "dropout",
+    "dynamic_rnn",
     "elu",
     "embedding_lookup",
     "embedding_lookup_sparse",
@@ -40,9 +44,11 @@ __all__ = [
     "max_pool",
     "max_pool2d",
     "moments",
+    "raw_rnn",
     "relu",
     "relu6",
     "relu_layer",
+    "rnn_cell",
     "selu",
     "safe_embedding_lookup_sparse",
     "separable_conv2d",
@@ -54,6 +60,9 @@ __all__ = [
     "softplus",
     "softsign",
     "sparse_softmax_cross_entropy_with_logits",
+    "static_bidirectional_rnn",
+    "static_rnn",
+    "static_state_saving_rnn",
     "swish",
     "tanh",
     "top_k",

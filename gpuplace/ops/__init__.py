@@ -23,7 +23,6 @@ import gpuplace.ops.flow.while_loops
 import gpuplace.ops.gradients.gradients
 import gpuplace.ops.gradients.indexed_slices
 import gpuplace.ops.gradients.registry
-import gpuplace.ops.layers
 import gpuplace.ops.losses
 import gpuplace.ops.math.cast
 import gpuplace.ops.math.check_ops

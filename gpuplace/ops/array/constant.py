@@ -522,6 +522,11 @@ def one_hot(
     """
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value, axis, dtype]) as scope:
         wanted = None if dtype is None else as_dtype(dtype).base_dtype
+        for value in (on_value, off_value):
+            if value is not None:
+                convert_to_tensor(
+                    value, dtype_hint=wanted
+                )  # TensorFlow looks at its type, which leaves a constant
         if on_value is not None:
             on_value = convert_to_tensor(on_value, dtype_hint=wanted, name="on_value")
         if off_value is not None:

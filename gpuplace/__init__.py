@@ -50,6 +50,7 @@ from gpuplace.api import (
     logging,
     manip,
     math,
+    metrics,
     nn,
     random,
     sparse,
@@ -160,8 +161,8 @@ __all__ = [
     "variant",
     # Namespaces
     "app", "bitwise", "compat", "contrib", "dtypes", "errors", "flags", "initializers", "layers", "linalg",
-    "logging", "losses", "manip", "math", "nn", "random", "sparse", "strings", "summary", "test", "train",
-    "version",
+    "logging", "losses", "manip", "math", "metrics", "nn", "random", "sparse", "strings", "summary", "test",
+    "train", "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
     # Ops: array

@@ -78,6 +78,7 @@ SPACES = (
         "losses",
         "manip",
         "math",
+        "metrics",
         "nn",
     ),
     *("random", "sparse", "strings", "summary", "test", "train"),

@@ -12,15 +12,18 @@ from gpuplace.ops.nn.entropy import *
 from gpuplace.ops.nn.misc import *
 from gpuplace.ops.nn.norm import *
 from gpuplace.ops.nn.pool import *
+from gpuplace.ops.nn.sampling import *
 from gpuplace.ops.rnn.rnn import *
 from gpuplace.ops.sparse.embedding import *
 
 __all__ = [
+    "all_candidate_sampler",
     "avg_pool",
     "avg_pool2d",
     "batch_normalization",
-    "bidirectional_dynamic_rnn",
     "bias_add",
+    "bidirectional_dynamic_rnn",
+    "compute_accidental_hits",
     "conv2d",
     "conv2d_backprop_filter",
     "conv2d_backprop_input",
@@ -40,17 +43,20 @@ __all__ = [
     "leaky_relu",
     "local_response_normalization",
     "log_softmax",
+    "log_uniform_candidate_sampler",
     "lrn",
     "max_pool",
     "max_pool2d",
     "moments",
+    "nce_loss",
     "raw_rnn",
     "relu",
     "relu6",
     "relu_layer",
     "rnn_cell",
-    "selu",
     "safe_embedding_lookup_sparse",
+    "sampled_softmax_loss",
+    "selu",
     "separable_conv2d",
     "sigmoid",
     "sigmoid_cross_entropy_with_logits",
@@ -66,6 +72,7 @@ __all__ = [
     "swish",
     "tanh",
     "top_k",
+    "uniform_candidate_sampler",
     "weighted_cross_entropy_with_logits",
     "xw_plus_b",
 ]

@@ -46,6 +46,7 @@ import gpuplace.ops.nn.entropy
 import gpuplace.ops.nn.misc
 import gpuplace.ops.nn.norm
 import gpuplace.ops.nn.pool
+import gpuplace.ops.nn.sampling
 import gpuplace.ops.random.random_ops
 import gpuplace.ops.sparse.embedding
 import gpuplace.ops.sparse.sparse_kernels

@@ -459,17 +459,8 @@ def separable_convolution2d(
         return result
 
 
-def _pooled(
-    kind: Any,
-    name: str,
-    inputs: Any,
-    kernel_size: Any,
-    stride: Any,
-    padding: str,
-    data_format: str,
-    outputs: Any,
-    scope: Any,
-) -> Tensor:
+def _pooled(kind: Any, name: str, arguments: tuple[Any, ...]) -> Tensor:
+    inputs, kernel_size, stride, padding, data_format, outputs, scope = arguments
     order = _order(data_format)
     with name_scope(scope, name, [inputs]) as opened:
         layer = kind(_several(kernel_size), _several(stride), padding, order, _scope=opened)

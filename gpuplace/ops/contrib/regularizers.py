@@ -30,12 +30,12 @@ __all__ = [
 Regularizer = Callable[[Any], Tensor | None]
 
 
-def _scale(scale: Any) -> float:
+def _scale(scale: Any) -> Any:
     if isinstance(scale, numbers.Integral):
         raise ValueError(f"scale cannot be an integer: {scale}")
     if isinstance(scale, numbers.Real) and scale < 0.0:
         raise ValueError(f"Setting a scale less than 0 on a regularizer: {scale:g}")
-    return scale  # type: ignore[no-any-return]
+    return scale
 
 
 def _scaled(scale: Any, scope: str | None, default: str, norm: Callable[[Any], Tensor]) -> Regularizer:

@@ -50,13 +50,13 @@ def sequence_loss(
     Raises:
         ValueError: other ranks, or both ways for one axis.
     """
-    for what, tensor, rank, sizes in (
+    for what, tensor, rank, wanted in (
         ("Logits", logits, 3, "[batch_size x sequence_length x logits]"),
         ("Targets", targets, 2, "[batch_size x sequence_length]"),
         ("Weights", weights, 2, "[batch_size x sequence_length]"),
     ):
         if tensor.shape.ndims != rank:
-            raise ValueError(f"{what} must be a {sizes} tensor")
+            raise ValueError(f"{what} must be a {wanted} tensor")
     for axis, averaged, summed in (
         ("timesteps", average_across_timesteps, sum_over_timesteps),
         ("batch", average_across_batch, sum_over_batch),
@@ -64,7 +64,8 @@ def sequence_loss(
         if averaged and summed:
             raise ValueError(f"average_across_{axis} and sum_over_{axis} cannot be set to True at same time.")
     with name_scope(name, "sequence_loss", [logits, targets, weights]):
-        flat = reshape(logits, [-1, shape_of(logits)[2]])
+        sizes: Any = [-1, shape_of(logits)[2]]
+        flat = reshape(logits, sizes)
         truth = reshape(targets, [-1])
         loss: Any = softmax_loss_function or sparse_softmax_cross_entropy_with_logits
         losses = loss(labels=truth, logits=flat) * reshape(weights, [-1])
@@ -75,11 +76,11 @@ def sequence_loss(
             return div_no_nan(total, cast(count_nonzero(weights), total.dtype))
         losses = reshape(losses, shape_of(logits)[0:2])
         if average_across_timesteps or average_across_batch:
-            axis = [0] if average_across_batch else [1]
-            total = reduce_sum(losses, axis=axis)
-            return div_no_nan(total, reduce_sum(weights, axis=axis))
+            along = [0] if average_across_batch else [1]
+            total = reduce_sum(losses, axis=along)
+            return div_no_nan(total, reduce_sum(weights, axis=along))
         if sum_over_timesteps or sum_over_batch:
-            axis = [0] if sum_over_batch else [1]
-            total = reduce_sum(losses, axis=axis)
-            return div_no_nan(total, cast(count_nonzero(weights, axis=axis), total.dtype))
+            along = [0] if sum_over_batch else [1]
+            total = reduce_sum(losses, axis=along)
+            return div_no_nan(total, cast(count_nonzero(weights, axis=along), total.dtype))
         return losses

@@ -100,12 +100,14 @@ class Layer:
         self._current_scope: VariableScope | None = None
         self._scope: VariableScope | None = None
         own = snake_case(type(self).__name__)
-        if isinstance(name, VariableScope):
-            self._name, self._base_name = _unique_name(own), name.name
-        elif name:
-            self._name = self._base_name = name
+        given: Any = name
+        if isinstance(given, VariableScope):
+            given = given.name
+            self._name: str = _unique_name(own)
+            self._base_name: str = given
         else:
-            self._name, self._base_name = _unique_name(own), own
+            self._name = given or _unique_name(own)
+            self._base_name = given or own
         if _scope:
             with variable_scope(_scope) as captured:
                 self._scope = captured
@@ -448,7 +450,7 @@ def as_function(function: Any) -> Callable[..., Any] | None:
         TypeError: neither.
     """
     if function is None or callable(function):
-        return function  # type: ignore[no-any-return]
+        return function
     raise TypeError(
         f"Could not interpret activation function: give a function such as tf.nn.relu, not {function!r}"
     )

@@ -34,6 +34,7 @@ WITHOUT_2_21 = {
     "layers_and_losses": "tf.layers is gone from the installations with Keras 3",
     "recurrent_nets": "tf.nn.rnn_cell is gone from the installations with Keras 3",
     "sequence_classifier": "it uses tf.contrib",
+    "slim_net": "it uses tf.contrib",
 }
 
 

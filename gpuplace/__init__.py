@@ -51,10 +51,12 @@ from gpuplace.api import (
     image,
     initializers,
     io,
+    layers,
     linalg,
     logging,
     manip,
     math,
+    metrics,
     nn,
     python_io,
     queue,
@@ -94,7 +96,7 @@ from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_session, reset_default_graph
 from gpuplace.memory.process_state import reset_runtime, use_machine
-from gpuplace.ops import layers, losses
+from gpuplace.ops import losses
 from gpuplace.ops.array.constant import *
 from gpuplace.ops.array.gather import *
 from gpuplace.ops.array.joining import *
@@ -176,8 +178,8 @@ __all__ = [
     "variant",
     # Namespaces
     "app", "bitwise", "compat", "contrib", "data", "dtypes", "errors", "flags", "gfile", "graph_util", "image",
-    "initializers", "io", "layers", "linalg", "logging", "losses", "manip", "math", "nn", "python_io", "queue",
-    "random", "saved_model", "sparse", "strings", "summary", "test", "train", "version",
+    "initializers", "io", "layers", "linalg", "logging", "losses", "manip", "math", "metrics", "nn", "python_io",
+    "queue", "random", "saved_model", "sparse", "strings", "summary", "test", "train", "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
     # Ops: array
@@ -268,7 +270,7 @@ __all__ = [
 # fmt: on
 
 if TYPE_CHECKING:
-    from gpuplace.api import app, flags
+    from gpuplace.api import app, contrib, flags
     from gpuplace.api.version import *
     from gpuplace.graphdef.messages import (
         AttrValue,
@@ -305,6 +307,10 @@ else:
             from gpuplace.api import app, flags
 
             return app if name == "app" else flags
+        if name == "contrib":
+            from importlib import import_module
+
+            return import_module("gpuplace.api.contrib")
         if name in version.__all__:
             return getattr(version, name)
         if name in ("__version__", "__git_version__"):  # asked for where the package stands in for TensorFlow

@@ -25,6 +25,7 @@ import absl.flags
 from absl.flags import FlagValues
 
 __all__ = [
+    "FLAGS",
     "DEFINE_bool",
     "DEFINE_boolean",
     "DEFINE_enum",
@@ -32,7 +33,6 @@ __all__ = [
     "DEFINE_integer",
     "DEFINE_list",
     "DEFINE_string",
-    "FLAGS",
     "FlagValues",
 ]
 

@@ -33,8 +33,8 @@ ADVICE: Mapping[str, str] = {
     + _SAVE.format(how="tf.saved_model.save(module, 'saved_model_dir')"),
     "config": _LISTING
     + "; memory and visible GPUs are set with tf.ConfigProto(gpu_options=tf.GPUOptions(...))",
-    "contrib": "contrib ended with TensorFlow 1: build the same with tf.layers, tf.nn and tf.losses, or "
-    + _WRITE,
+    "contrib": "gpuplace has contrib.layers, framework, rnn, seq2seq and slim, as far as they are used most: build the "
+    "rest with tf.layers, tf.nn and tf.losses, or " + _WRITE,
     "distribute": "place the copies with tf.device in a loop over the GPUs, or " + _WRITE,
     "enable_eager_execution": "gpuplace runs graphs: build one and give it to tf.Session().run(...)",
     "enable_v2_behavior": "gpuplace has TensorFlow 1's behaviour: leave the call out",
@@ -49,9 +49,6 @@ ADVICE: Mapping[str, str] = {
     "gpuplace.explore('graph.pb')",
     "keras": _SAVE.format(how="model.export('saved_model_dir')"),
     "lite": _WRITE,
-    "nn.dynamic_rnn": "write the loop with tf.while_loop, or " + _WRITE,
-    "nn.rnn_cell": "write the cell with tf.matmul and tf.sigmoid, or " + _WRITE,
-    "nn.static_rnn": "write the steps in a Python loop, or " + _WRITE,
     "py_function": "use tf.py_func",
     "raw_ops": "use tf.get_default_graph().create_op(type, inputs, dtypes)",
     "audio_summary": "TensorFlow 1.0 named it tf.summary.audio",
@@ -85,6 +82,7 @@ SPACES = (
         "losses",
         "manip",
         "math",
+        "metrics",
         "nn",
     ),
     *("python_io", "queue", "random", "saved_model", "sparse", "strings", "summary", "test", "train"),

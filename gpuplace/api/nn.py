@@ -3,6 +3,7 @@
 Source: tensorflow/_api/v1/nn, release 1.15.
 """
 
+from gpuplace.api import rnn_cell
 from gpuplace.ops.math.unary import sigmoid, tanh
 from gpuplace.ops.nn.activation import *
 from gpuplace.ops.nn.conv import *
@@ -11,14 +12,19 @@ from gpuplace.ops.nn.entropy import *
 from gpuplace.ops.nn.misc import *
 from gpuplace.ops.nn.norm import *
 from gpuplace.ops.nn.pool import *
+from gpuplace.ops.nn.sampling import *
 from gpuplace.ops.nn.sparsity import *
+from gpuplace.ops.rnn.rnn import *
 from gpuplace.ops.sparse.embedding import *
 
 __all__ = [
+    "all_candidate_sampler",
     "avg_pool",
     "avg_pool2d",
     "batch_normalization",
     "bias_add",
+    "bidirectional_dynamic_rnn",
+    "compute_accidental_hits",
     "conv2d",
     "conv2d_backprop_filter",
     "conv2d_backprop_input",
@@ -27,6 +33,7 @@ __all__ = [
     "depthwise_conv2d",
     "depthwise_conv2d_native",
     "dropout",
+    "dynamic_rnn",
     "elu",
     "embedding_lookup",
     "embedding_lookup_sparse",
@@ -37,15 +44,20 @@ __all__ = [
     "leaky_relu",
     "local_response_normalization",
     "log_softmax",
+    "log_uniform_candidate_sampler",
     "lrn",
     "max_pool",
     "max_pool2d",
     "moments",
+    "nce_loss",
+    "raw_rnn",
     "relu",
     "relu6",
     "relu_layer",
-    "selu",
+    "rnn_cell",
     "safe_embedding_lookup_sparse",
+    "sampled_softmax_loss",
+    "selu",
     "separable_conv2d",
     "sigmoid",
     "sigmoid_cross_entropy_with_logits",
@@ -55,9 +67,13 @@ __all__ = [
     "softplus",
     "softsign",
     "sparse_softmax_cross_entropy_with_logits",
+    "static_bidirectional_rnn",
+    "static_rnn",
+    "static_state_saving_rnn",
     "swish",
     "tanh",
     "top_k",
+    "uniform_candidate_sampler",
     "weighted_cross_entropy_with_logits",
     "xw_plus_b",
     "zero_fraction",

@@ -13,7 +13,6 @@ from gpuplace.saving.saved_model_constants import *
 __all__ = [
     "ASSETS_DIRECTORY",
     "ASSETS_KEY",
-    "Builder",
     "LEGACY_INIT_OP_KEY",
     "MAIN_OP_KEY",
     "SAVED_MODEL_FILENAME_PB",
@@ -21,6 +20,7 @@ __all__ = [
     "SAVED_MODEL_SCHEMA_VERSION",
     "VARIABLES_DIRECTORY",
     "VARIABLES_FILENAME",
+    "Builder",
     "build_signature_def",
     "build_tensor_info",
     "builder",

@@ -27,9 +27,11 @@ from gpuplace.ops.input.producers import (
     string_input_producer,
 )
 from gpuplace.ops.input.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
+from gpuplace.ops.train.adadelta import AdadeltaOptimizer
 from gpuplace.ops.train.adagrad import AdagradOptimizer
 from gpuplace.ops.train.adam import AdamOptimizer
 from gpuplace.ops.train.device_setter import ClusterSpec, replica_device_setter
+from gpuplace.ops.train.ftrl import FtrlOptimizer
 from gpuplace.ops.train.global_step import (
     assert_global_step,
     create_global_step,
@@ -43,14 +45,18 @@ from gpuplace.ops.train.learning_rates import (
     exponential_decay,
     inverse_time_decay,
     natural_exp_decay,
+    piecewise_constant,
+    piecewise_constant_decay,
     polynomial_decay,
 )
 from gpuplace.ops.train.momentum import MomentumOptimizer
 from gpuplace.ops.train.moving_averages import ExponentialMovingAverage
 from gpuplace.ops.train.optimizer import Optimizer
+from gpuplace.ops.train.proximal_gradient_descent import ProximalGradientDescentOptimizer
 from gpuplace.ops.train.rmsprop import RMSPropOptimizer
 
 __all__ = [
+    "AdadeltaOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
     "BytesList",
@@ -68,6 +74,7 @@ __all__ = [
     "FeedFnHook",
     "FinalOpsHook",
     "FloatList",
+    "FtrlOptimizer",
     "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
     "Int64List",
@@ -81,6 +88,7 @@ __all__ = [
     "NewCheckpointReader",
     "Optimizer",
     "ProfilerHook",
+    "ProximalGradientDescentOptimizer",
     "QueueRunner",
     "RMSPropOptimizer",
     "Saver",
@@ -130,6 +138,8 @@ __all__ = [
     "maybe_shuffle_batch",
     "maybe_shuffle_batch_join",
     "natural_exp_decay",
+    "piecewise_constant",
+    "piecewise_constant_decay",
     "polynomial_decay",
     "range_input_producer",
     "remove_checkpoint",

@@ -48,7 +48,6 @@ import gpuplace.ops.input.queue_runner
 import gpuplace.ops.input.queues
 import gpuplace.ops.input.readers
 import gpuplace.ops.input.staging
-import gpuplace.ops.layers
 import gpuplace.ops.losses
 import gpuplace.ops.math.cast
 import gpuplace.ops.math.check_ops
@@ -72,6 +71,7 @@ import gpuplace.ops.nn.entropy
 import gpuplace.ops.nn.misc
 import gpuplace.ops.nn.norm
 import gpuplace.ops.nn.pool
+import gpuplace.ops.nn.sampling
 import gpuplace.ops.nn.sparsity
 import gpuplace.ops.random.random_ops
 import gpuplace.ops.saving

@@ -147,11 +147,17 @@ def _num_present(losses: Tensor, weights: Tensor) -> Tensor:
             t=constant.zeros_like(weights),
             e=constant.ones_like(weights),
         )
-        present = _broadcast_weights(present, losses)
+        present = broadcast_weights(present, losses)
         return reduction.reduce_sum(present, name=scope)
 
 
-def _broadcast_weights(weights: Tensor, values: Tensor) -> Tensor:
+def broadcast_weights(weights: Tensor, values: Tensor) -> Tensor:
+    """Weights of the shape of ``values``, which they have to fit.
+
+    Args:
+        weights: numbers.
+        values: what they are for.
+    """
     with name_scope(None, "broadcast_weights", [weights, values]) as scope:
         if weights.shape.is_fully_defined() and weights.shape.sizes == values.shape.sizes:
             return weights

@@ -15,7 +15,7 @@ Source: tensorflow/python/util/nest.py, release 1.15 (order, sentences).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
@@ -146,3 +146,16 @@ def _compare(first: Any, second: Any) -> None:
         )
     for one, other in zip(_parts(first, False) or (), _parts(second, False) or (), strict=True):
         _compare(one, other)
+
+
+def map_structure(function: Callable[..., Any], first: Any, *others: Any) -> Any:
+    """A structure of the form of the first with ``function`` of the leaves of all at each place.
+
+    Raises:
+        ValueError: another one is nested differently.
+        TypeError: its sequences are of other types.
+    """
+    for other in others:
+        assert_same_structure(first, other)
+    leaves = zip(*[flatten(one) for one in (first, *others)], strict=True)
+    return pack_sequence_as(first, [function(*leaf) for leaf in leaves])

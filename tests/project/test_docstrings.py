@@ -16,7 +16,7 @@ import gpuplace
 
 NAMESPACES = (
     "", "app", "bitwise", "compat", "dtypes", "errors", "flags", "initializers", "layers", "linalg", "logging",
-    "losses", "manip", "math", "nn", "random", "strings", "summary", "test", "train", "version",
+    "losses", "manip", "math", "metrics", "nn", "random", "sparse", "strings", "summary", "test", "train", "version",
 )  # fmt: skip
 
 NOT_YET: tuple[str, ...] = ()

@@ -522,24 +522,21 @@ def one_hot(
     """
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value, axis, dtype]) as scope:
         wanted = None if dtype is None else as_dtype(dtype).base_dtype
-        if on_value is not None:
-            on_value = convert_to_tensor(on_value, dtype_hint=wanted, name="on_value")
-        if off_value is not None:
-            off_value = convert_to_tensor(off_value, dtype_hint=wanted, name="off_value")
+        types = [
+            None if value is None else convert_to_tensor(value, dtype_hint=wanted).dtype.base_dtype
+            for value in (on_value, off_value)
+        ]
         if wanted is None:
-            given = on_value if on_value is not None else off_value
-            wanted = float32 if given is None else given.dtype.base_dtype
+            wanted = next((one for one in types if one is not None), float32)
+        for label, kind in zip(("on_value", "off_value"), types, strict=True):
+            if kind is not None and kind is not wanted:
+                raise TypeError(f"dtype {kind} of {label} does not match dtype parameter {wanted}")
         if on_value is None:
             on_value = convert_to_tensor(1, wanted, name="on_value")
         if off_value is None:
             off_value = convert_to_tensor(0, wanted, name="off_value")
-        for label, value in (("on_value", on_value), ("off_value", off_value)):
-            if value.dtype.base_dtype is not wanted:
-                raise TypeError(
-                    f"dtype {value.dtype.base_dtype} of {label} does not match dtype parameter {wanted}"
-                )
         return new(
-            "OneHot", scope, indices=indices, depth=depth, on_value=on_value, off_value=off_value,
+            "OneHot", scope, indices=indices, depth=depth, on_value=on_value, off_value=off_value, T=wanted,
             axis=-1 if axis is None else axis,
         )  # fmt: skip
 

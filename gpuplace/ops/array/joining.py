@@ -6,6 +6,7 @@ split_op.cc, split_v_op.cc, release 1.15.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,17 @@ import numpy as np
 from gpuplace.dtypes import int32
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value
-from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
+from gpuplace.graph.op_sets import EXITS
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.kernels.resources import ResourceHandle
+from gpuplace.ops.array.reshaping import rank
+from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.shape_rules import merge_shapes
-from gpuplace.ops.support import new, new_list, shape_tensor
+from gpuplace.ops.support import new, new_list
 from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape, brackets
 from gpuplace.typing import TensorLike
 
@@ -132,23 +136,43 @@ def _concat_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
     if len(values) == 1:
         parts: list[Tensor | None] = [grad]
     else:
-        known = constant_value(axis)
-        rank = values[0].shape.ndims
-        positive: Any = axis
-        if known is None or int(known) < 0:
-            count = rank if rank is not None else new("Rank", input=values[0])
-            positive = new("FloorMod", x=axis, y=count)
-        sizes = (
-            [shape_tensor(value) for value in values]
-            if all(value.shape.is_fully_defined() for value in values)
-            else new_list("ShapeN", input=list(values))
-        )
-        offsets = new_list("ConcatOffset", concat_dim=positive, shape=sizes)
-        parts = [
-            new("Slice", input=grad, begin=begin, size=length)
-            for begin, length in zip(offsets, sizes, strict=True)
-        ]
+        if axis.op.type == "Const" and _context(axis) is not _context(grad):
+            axis = make_constant(constant_value(axis), axis.dtype, name="Const")
+        positive = new("FloorMod", "mod", x=axis, y=rank(values[0]))
+        sizes = _known_sizes(values) or new_list("ShapeN", input=list(values))
+        if len(sizes) > _SLICES_AT_MOST:
+            along = new("Slice", input=stack(sizes, axis=1), begin=stack([positive, 0]), size=[1, -1])
+            lengths = new("Squeeze", input=along)
+            parts = list(
+                new_list("SplitV", value=grad, size_splits=lengths, split_dim=positive, num_split=len(sizes))
+            )
+        else:
+            offsets = new_list("ConcatOffset", concat_dim=positive, shape=sizes)
+            parts = [
+                new("Slice", input=grad, begin=begin, size=length)
+                for begin, length in zip(offsets, sizes, strict=True)
+            ]
     return [*parts, None] if is_v2 else [None, *parts]
+
+
+_SLICES_AT_MOST = 16
+"""Of how many inputs the gradients are cut out one by one; those of more are split at once."""
+
+
+def _known_sizes(values: Sequence[Tensor]) -> list[Tensor]:
+    """The shapes as constants; nothing where one is not known, the op for which TensorFlow leaves behind."""
+    sizes = []
+    for value in values:
+        sizes.append(shape_of(value))
+        if not value.shape.is_fully_defined():
+            return []
+    return sizes
+
+
+def _context(tensor: Tensor) -> Any:
+    """The control flow context that a tensor is in; that of an exit's result is the outer one."""
+    context = tensor.op._get_control_flow_context()
+    return context.outer_context if context is not None and tensor.op.type in EXITS else context
 
 
 @compute("ConcatOffset")

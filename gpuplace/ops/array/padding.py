@@ -15,7 +15,9 @@ from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.ops.array.joining import stack
 from gpuplace.ops.array.reshaping import rank, reshape, size, transpose
+from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient, not_differentiable
 from gpuplace.ops.support import new, new_list, shape_tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape, as_shape, brackets, broadcast_shapes
@@ -348,13 +350,11 @@ def _pad_shape(op: Operation) -> Any:
 @gradient("Pad", "PadV2")
 def _pad_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
     x, paddings = op.inputs[0], op.inputs[1]
-    before = new("Slice", input=paddings, begin=[0, 0], size=new("Pack", values=[rank(x), 1]))
-    sizes = shape_tensor(x)
-    begin = (
-        new("Cast", x=reshape(before, [-1]), DstT=sizes.dtype)
-        if before.dtype != int32
-        else reshape(before, [-1])
-    )
+    before = new("Slice", input=paddings, begin=[0, 0], size=stack([rank(x), 1]))
+    begin = reshape(before, [-1])
+    sizes = shape_of(x)
+    if before.dtype != int32:
+        begin = new("Cast", x=begin, DstT=sizes.dtype)
     none: list[Tensor | None] = [None] * (len(op.inputs) - 1)
     return [new("Slice", input=grad, begin=begin, size=sizes), *none]
 

@@ -27,9 +27,11 @@ from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
 from gpuplace.ops.array.constant import ones_like
 from gpuplace.ops.array.gather import boolean_mask
-from gpuplace.ops.array.joining import stack
+from gpuplace.ops.array.joining import concat, stack
+from gpuplace.ops.array.reshaping import rank
+from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient
-from gpuplace.ops.support import new, shape_tensor
+from gpuplace.ops.support import new
 from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape
 from gpuplace.typing import TensorLike
 
@@ -119,19 +121,15 @@ def _slice_shape(op: Operation) -> Any:
 def _slice_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
     """Pads the gradient with zeros to the input's shape."""
     source, begin = op.inputs[0], op.inputs[1]
-    rank = (
-        new("Rank", input=source)
-        if source.shape.ndims is None
-        else make_constant(source.shape.ndims, name="Rank")
-    )
-    column = new("Pack", values=[rank, 1])
-    given = shape_tensor(source)
+    axes = rank(source)
+    taken = shape_of(op.outputs[0], out_type=begin.dtype.base_dtype)
+    column = stack([axes, 1])
     before = new("Reshape", tensor=begin, shape=column)
+    given = shape_of(source)
     if begin.dtype.base_dtype is int64:
         given = new("Cast", x=given, DstT=int64)
-    taken = new("Shape", input=op.outputs[0], out_type=begin.dtype.base_dtype)
     after = new("Reshape", tensor=given - taken - begin, shape=column)
-    paddings = new("ConcatV2", values=[before, after], axis=1)
+    paddings = concat([before, after], 1)
     return new("Pad", input=grad, paddings=paddings), None, None
 
 

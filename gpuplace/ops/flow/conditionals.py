@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
@@ -246,3 +247,22 @@ def cond(
                 get_default_graph().add_to_collection(GraphKeys.COND_CONTEXT, context)
         result = nest.pack_sequence_as(given_true, with_flows(flat, merged), opens_slices=True)
         return result if strict else _only(result)
+
+
+def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
+    """``cond``, without operations of its own where the value is known when the graph is built.
+
+    Args:
+        pred: a bool, or a scalar bool tensor.
+        true_fn: as for ``cond``.
+        false_fn: as for ``cond``.
+
+    Returns:
+        What one of the functions gives; for a tensor whose value is not known, as ``cond``.
+    """
+    if hasattr(pred, "_as_graph_element") or isinstance(pred, Tensor):
+        value = constant_value(convert_to_tensor(pred))
+        if value is None:
+            return cond(pred, true_fn, false_fn)
+        pred = bool(value)
+    return true_fn() if pred else false_fn()

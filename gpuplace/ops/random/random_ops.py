@@ -71,7 +71,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     return (0, _LARGEST) if (one, other) == (0, 0) else (one, other)
 
 
-def _generator(ctx: Any, seed: int, seed2: int) -> philox.Philox:
+def generator_of(ctx: Any, seed: int, seed2: int) -> philox.Philox:
     """The node's generator in the session, made at its first run."""
     generator: philox.Philox = ctx.session.kernel_state(
         ctx.op.name, lambda: philox.Philox.seeded(seed, seed2)
@@ -158,7 +158,7 @@ def random_uniform(
 def _drawn(xp: Any, draw: Any, shape: Any, dtype: Any, seed: int, seed2: int, ctx: Any) -> Any:
     sizes = _sizes(shape)
     count = math.prod(sizes)
-    stream = _generator(ctx, seed, seed2).reserve(count)
+    stream = generator_of(ctx, seed, seed2).reserve(count)
     return draw(xp, stream, count, dtype.as_numpy_dtype).reshape(sizes)
 
 
@@ -181,7 +181,7 @@ def _random_uniform_int(
     low, high = int(minval), int(maxval)
     if low >= high:
         raise InvalidArgumentError.of(f"Need minval < maxval, got {low} >= {high}")
-    stream = _generator(ctx, seed, seed2).reserve(count)
+    stream = generator_of(ctx, seed, seed2).reserve(count)
     return philox.integers(xp, stream, count, low, high, Tout.as_numpy_dtype).reshape(sizes)
 
 
@@ -288,7 +288,7 @@ def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None 
 @compute("RandomShuffle", own_state=True)
 def _random_shuffle(xp: Any, value: Any, *, seed: int, seed2: int, ctx: Any) -> Any:
     """Exchanges each row, from the first on, with one of those at or before it."""
-    generator = _generator(ctx, seed, seed2)
+    generator = generator_of(ctx, seed, seed2)
     if not value.ndim or value.shape[0] <= 1:
         return value
     length = value.shape[0]
@@ -384,7 +384,7 @@ def _multinomial_kernel(
     batch, classes = logits.shape
     if not classes:
         raise InvalidArgumentError.of("num_classes should be positive, got 0")
-    stream = _generator(ctx, seed, seed2).reserve(batch * (-(-count // 4) * 4) * 2)
+    stream = generator_of(ctx, seed, seed2).reserve(batch * (-(-count // 4) * 4) * 2)
     uniform = philox.uniform(xp, stream, batch * count, xp.float64).reshape(batch, count)
     wide = logits.astype(xp.float64)
     finite = xp.isfinite(wide)

@@ -7,11 +7,13 @@ release 1.15.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Tensor
 from gpuplace.ops.array import constant
+from gpuplace.ops.flow.case import case
 from gpuplace.ops.math import cast, elementwise, unary
 from gpuplace.typing import TensorLike, VariableLike
 
@@ -199,3 +201,55 @@ def cosine_decay(
         wave: Any = unary.cos(constant.constant(math.pi) * way)
         decayed = (1 - alpha) * (0.5 * (1.0 + wave)) + alpha
         return elementwise.multiply(rate, decayed)
+
+
+def piecewise_constant(
+    x: TensorLike, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
+) -> Tensor:
+    """A rate that changes at given steps.
+
+    >>> import gpuplace as tf
+    >>> rate = tf.train.piecewise_constant(tf.constant(150), boundaries=[100, 200], values=[1.0, 0.5, 0.1])
+    >>> float(tf.Session().run(rate))
+    0.5
+
+    Args:
+        x: how many steps were done, a scalar or variable.
+        boundaries: the last steps with each rate but the last one, rising, of the type of ``x``.
+        values: the rates, one more.
+        name: name of the scope of the ops.
+
+    Returns:
+        A scalar of the type of ``values``.
+
+    Raises:
+        ValueError: types or numbers do not fit.
+    """
+    limits = [convert_to_tensor(one) for one in boundaries]
+    rates = [convert_to_tensor(one) for one in values]
+    step: Any = convert_to_tensor(x)
+    kind = step.dtype.base_dtype
+    for at, limit in enumerate(limits):
+        if limit.dtype.base_dtype != kind:
+            if (limit.dtype.base_dtype.name, kind.name) != ("int32", "int64"):
+                raise ValueError(
+                    f"Boundaries ({limit.dtype.base_dtype}) must have the same dtype as x ({kind})."
+                )
+            limits[at] = cast.cast(limit, kind)
+    for rate in rates[1:]:
+        if rate.dtype.base_dtype != rates[0].dtype.base_dtype:
+            raise ValueError(
+                "Values must have elements all with the same dtype "
+                f"({rates[0].dtype.base_dtype} vs {rate.dtype.base_dtype})."
+            )
+    if len(limits) != len(rates) - 1:
+        raise ValueError("The length of boundaries should be 1 less than the length of values")
+    with name_scope(name, "PiecewiseConstant"):
+        pairs: list[Any] = [(step <= limits[0], lambda: rates[0]), (step > limits[-1], lambda: rates[-1])]
+        for low, high, rate in zip(limits[:-1], limits[1:], rates[1:-1], strict=True):
+            pairs.append(((step > low) & (step <= high), lambda rate=rate: rate))
+        result: Tensor = case(pairs, lambda: rates[0], exclusive=True)
+        return result
+
+
+piecewise_constant_decay = piecewise_constant

@@ -28,7 +28,7 @@ from gpuplace.ops.gradients.indexed_slices import (
     unsorted_segment_sum,
 )
 from gpuplace.ops.math import cast
-from gpuplace.ops.train.slots import create_slot_with_initializer, create_zeros_slot
+from gpuplace.ops.train.slots import create_slot, create_slot_with_initializer, create_zeros_slot
 from gpuplace.ops.variables.initialization import trainable_variables
 from gpuplace.ops.variables.resource_state import assign_add_variable_op
 from gpuplace.ops.variables.resource_variables import ResourceVariable
@@ -280,6 +280,12 @@ class Optimizer:
             slots[_key(var)] = create_zeros_slot(var, op_name)
         return slots[_key(var)]
 
+    def _get_or_make_slot(self, var: Any, val: Tensor, slot_name: str, op_name: str) -> Any:
+        slots = self._slot_dict(slot_name)
+        if _key(var) not in slots:
+            slots[_key(var)] = create_slot(var, val, op_name)
+        return slots[_key(var)]
+
     def _get_or_make_slot_with_initializer(
         self, var: Any, initializer: Any, shape: TensorShape, dtype: Any, slot_name: str, op_name: str
     ) -> Any:
@@ -394,7 +400,8 @@ class KernelOptimizer(Optimizer):
             name: slot.handle if resource else slot for name, slot in self._slot_inputs(var).items()
         }
         scalars: dict[str, Any] = {name: cast_to(value, dtype) for name, value in self._scalars().items()}
-        gradient: dict[str, Any] = {"delta" if self._op == "GradientDescent" else "grad": grad}
+        is_delta = indices is None and self._op.endswith("GradientDescent")
+        gradient: dict[str, Any] = {"delta" if is_delta else "grad": grad}
         positions: dict[str, Any] = {} if indices is None else {"indices": indices}
         return apply_op(
             f"{prefix}Apply{self._op}",

@@ -223,6 +223,7 @@ def _ada_max(
 
 
 @_apply("ApplyProximalGradientDescent", 1)
+@_apply("SparseApplyProximalGradientDescent", 1, sparse=True)
 def _proximal_gradient_descent(
     xp: Any, var: Any, alpha: Any, l1: Any, l2: Any, delta: Any
 ) -> tuple[Any, ...]:

@@ -1,0 +1,23 @@
+"""``tf.contrib``: what programs use of it most.
+
+Source: tensorflow/contrib, release 1.15 (names).
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING, Any
+
+from gpuplace.api import missing as _missing
+from gpuplace.api.contrib import framework, layers, rnn, seq2seq, slim, staging
+from gpuplace.callers import OwnFramesHidden as _OwnFramesHidden
+
+if TYPE_CHECKING:
+    from gpuplace.api.contrib import learn
+
+__all__ = ["framework", "layers", "learn", "rnn", "seq2seq", "slim", "staging"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "learn":  # its data sets are loaded when they are first asked for
+        return _import_module("gpuplace.api.contrib.learn")
+    with _OwnFramesHidden(AttributeError):
+        raise _missing.error("contrib", name, __all__)

@@ -1,0 +1,25 @@
+"""``tf.contrib.framework``: default arguments, variables of models, the global step.
+
+Source: tensorflow/contrib/framework, release 1.15 (names).
+"""
+
+from gpuplace.ops import nest
+from gpuplace.ops.contrib.arg_scope import *
+from gpuplace.ops.contrib.variables import *
+from gpuplace.ops.flow.control import with_dependencies
+from gpuplace.ops.train.global_step import (
+    assert_global_step,
+    create_global_step,
+    get_global_step,
+    get_or_create_global_step,
+)
+
+# fmt: off
+__all__ = [
+    "add_arg_scope", "add_model_variable", "arg_scope", "arg_scoped_arguments", "assert_global_step",
+    "create_global_step", "current_arg_scope", "get_global_step", "get_local_variables", "get_model_variables",
+    "get_or_create_global_step", "get_trainable_variables", "get_unique_variable", "get_variables",
+    "get_variables_by_name", "get_variables_by_suffix", "get_variables_to_restore", "has_arg_scope", "local_variable",
+    "model_variable", "nest", "variable", "with_dependencies",
+]
+# fmt: on

@@ -1,0 +1,17 @@
+"""``tf.contrib.layers``: layers as functions, regularizers and initializers.
+
+Source: tensorflow/contrib/layers, release 1.15 (names).
+"""
+
+from gpuplace.ops.contrib.layers import *
+from gpuplace.ops.contrib.regularizers import *
+
+# fmt: off
+__all__ = [
+    "apply_regularization", "avg_pool2d", "batch_norm", "conv1d", "conv2d", "conv2d_transpose", "convolution",
+    "convolution1d", "convolution2d", "convolution2d_transpose", "dropout", "embed_sequence", "flatten",
+    "fully_connected", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layer_norm", "linear", "max_pool2d",
+    "one_hot_encoding", "relu_layer", "repeat", "separable_conv2d", "separable_convolution2d", "softmax", "stack",
+    "sum_regularizer", "variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d",
+]
+# fmt: on

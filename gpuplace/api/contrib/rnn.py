@@ -1,0 +1,12 @@
+"""``tf.contrib.rnn``: cells, and what runs them step by step.
+
+Source: tensorflow/contrib/rnn, release 1.15 (names).
+"""
+
+from gpuplace.ops.rnn.cells import *
+from gpuplace.ops.rnn.rnn import static_bidirectional_rnn, static_rnn, static_state_saving_rnn
+
+__all__ = [
+    "BasicLSTMCell", "BasicRNNCell", "DeviceWrapper", "DropoutWrapper", "GRUCell", "LSTMCell", "LSTMStateTuple",
+    "MultiRNNCell", "RNNCell", "ResidualWrapper", "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn",
+]  # fmt: skip

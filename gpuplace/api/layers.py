@@ -1,0 +1,23 @@
+"""``tf.layers``: layers with variables of their own, as classes, and as functions that make one and call it at once.
+
+    tf.layers.dense(x, 10)      dense/kernel, dense/bias --> dense/MatMul --> dense/BiasAdd
+
+A layer's name is its variable scope's; ``reuse`` shares the variables of a layer of the same name.
+
+Source: tensorflow/_api/v1/layers, release 1.15 (names).
+"""
+
+from gpuplace.ops.layers.base import Layer
+from gpuplace.ops.layers.convolutional import *
+from gpuplace.ops.layers.core import *
+from gpuplace.ops.layers.normalization import *
+from gpuplace.ops.layers.pooling import *
+
+# fmt: off
+__all__ = [
+    "AveragePooling1D", "AveragePooling2D", "BatchNormalization", "Conv1D", "Conv2D", "Conv2DTranspose", "Dense",
+    "Dropout", "Flatten", "Layer", "MaxPooling1D", "MaxPooling2D", "SeparableConv1D", "SeparableConv2D",
+    "average_pooling1d", "average_pooling2d", "batch_normalization", "conv1d", "conv2d", "conv2d_transpose", "dense",
+    "dropout", "flatten", "max_pooling1d", "max_pooling2d", "separable_conv1d", "separable_conv2d",
+]
+# fmt: on

@@ -1,0 +1,11 @@
+"""``tf.nn.rnn_cell``: what one step of a recurrent net does.
+
+Source: tensorflow/_api/v1/nn/rnn_cell, release 1.15 (names).
+"""
+
+from gpuplace.ops.rnn.cells import *
+
+__all__ = [
+    "BasicLSTMCell", "BasicRNNCell", "DeviceWrapper", "DropoutWrapper", "GRUCell", "LSTMCell", "LSTMStateTuple",
+    "MultiRNNCell", "RNNCell", "ResidualWrapper",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Layers with variables of their own, as classes and as functions."""

@@ -1,0 +1,499 @@
+"""``tf.layers.Layer``: variables made at the first call and shared by the following ones.
+
+A layer's variables are named by a variable scope, its operations by the name scope of the same name:
+
+    dense = tf.layers.Dense(10)      dense(x)  ->  dense/kernel, dense/bias, dense/MatMul, dense/BiasAdd
+                                     dense(y)  ->                            dense/MatMul_1, dense/BiasAdd_1
+
+A subclass makes its variables in ``build(input_shape)`` with ``add_variable`` and its operations in ``call(inputs)``.
+
+Source: tensorflow/python/layers/base.py and keras/engine/base_layer.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.dtypes import DType, as_dtype, float32
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph
+from gpuplace.graph.graph import Graph
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array.reshaping import shape as shape_of
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.nest import flatten
+from gpuplace.ops.variables.variable_scope import VariableScope, get_variable, variable_scope
+from gpuplace.shapes import TensorShape, as_shape
+from gpuplace.typing import DTypeLike, Function, InitializerLike, ShapeLike
+
+_names: weakref.WeakKeyDictionary[Graph, dict[str, int]] = weakref.WeakKeyDictionary()
+
+
+def snake_case(name: str) -> str:
+    """The name of a class with underscores.
+
+    >>> snake_case("BasicLSTMCell"), snake_case("Conv2DTranspose")
+    ('basic_lstm_cell', 'conv2d_transpose')
+    """
+    parted = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    parted = re.sub("([a-z])([A-Z])", r"\1_\2", parted).lower()
+    return parted if not parted.startswith("_") else "private" + parted
+
+
+def _unique_name(base: str) -> str:
+    counts = _names.setdefault(get_default_graph(), {})
+    counts[base] = counts.get(base, 0) + 1
+    return base if counts[base] == 1 else f"{base}_{counts[base] - 1}"
+
+
+def _add_to_collection(values: Sequence[Any], key: str) -> None:
+    """Adds what is not there yet."""
+    graph = get_default_graph()
+    known = {id(value) for value in graph.get_collection(key)}
+    for value in values:
+        if id(value) not in known:
+            graph.add_to_collection(key, value)
+
+
+class Layer:
+    """A layer: call it with tensors; it makes its variables the first time and shares them from then on.
+
+    Args:
+        trainable: collect the variables among the trainable ones.
+        name: the layer's name; None: that of the class, made unique.
+        dtype: type of the variables; None: that of the first input.
+        activity_regularizer: a function from the output to a scalar loss.
+        **kwargs: ``_scope``, the variable scope, a name or a scope, and ``_reuse``, to share the variables that are
+            there under these names.
+
+    Raises:
+        TypeError: an argument that there is not.
+    """
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+        activity_regularizer: Function | None = None,
+        **kwargs: Any,
+    ) -> None:
+        _scope, _reuse = kwargs.pop("_scope", None), kwargs.pop("_reuse", None)
+        if kwargs:
+            raise TypeError(f"Keyword argument not understood: {', '.join(sorted(kwargs))}")
+        self.trainable = trainable
+        self.built = False
+        self._dtype: DType | None = None if dtype is None else as_dtype(dtype)
+        self._activity_regularizer = activity_regularizer
+        self._reuse = _reuse
+        self._trainable_weights: list[Any] = []
+        self._non_trainable_weights: list[Any] = []
+        self._losses: list[Any] = []
+        self._updates: list[Any] = []
+        self._current_scope: VariableScope | None = None
+        self._scope: VariableScope | None = None
+        own = snake_case(type(self).__name__)
+        given: Any = name
+        if isinstance(given, VariableScope):
+            given = given.name
+            self._name: str = _unique_name(own)
+            self._base_name: str = given
+        else:
+            self._name = given or _unique_name(own)
+            self._base_name = given or own
+        if _scope:
+            with variable_scope(_scope) as captured:
+                self._scope = captured
+
+    # What it is
+
+    @property
+    def name(self) -> str:
+        """The layer's name."""
+        return self._name
+
+    @property
+    def scope_name(self) -> str:
+        """The name of its variable scope.
+
+        Raises:
+            ValueError: the layer was not called yet.
+        """
+        if self._scope is None:
+            raise ValueError(
+                f'No name available for layer scope because the layer "{self._name}" has not been used yet. The scope '
+                "name is determined the first time the layer instance is called. You must therefore call the layer "
+                "before querying `scope_name`."
+            )
+        return self._scope.name
+
+    @property
+    def dtype(self) -> str | None:
+        """The name of the type of its variables; None before the first call."""
+        return None if self._dtype is None else self._dtype.name
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """The variables that are trained."""
+        return list(self._trainable_weights) if self.trainable else []
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """The variables that are not trained."""
+        if self.trainable:
+            return list(self._non_trainable_weights)
+        return [*self._trainable_weights, *self._non_trainable_weights]
+
+    @property
+    def weights(self) -> list[Any]:
+        """All variables, those that are trained first."""
+        return [*self.trainable_weights, *self.non_trainable_weights]
+
+    @property
+    def variables(self) -> list[Any]:
+        """All variables, those that are trained first."""
+        return self.weights
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """The variables that are trained."""
+        return self.trainable_weights
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """The variables that are not trained."""
+        return self.non_trainable_weights
+
+    @property
+    def losses(self) -> list[Any]:
+        """The losses that regularizers and ``add_loss`` gave."""
+        return list(self._losses)
+
+    @property
+    def updates(self) -> list[Any]:
+        """What ``add_update`` added."""
+        return list(self._updates)
+
+    @property
+    def activity_regularizer(self) -> Function | None:
+        """The function from the output to a loss."""
+        return self._activity_regularizer
+
+    def count_params(self) -> int:
+        """How many numbers the variables hold.
+
+        Raises:
+            ValueError: the layer was not built yet.
+        """
+        if not self.built:
+            raise ValueError(
+                f"You tried to call `count_params` on {self.name}, but the layer isn't built. You can build it "
+                f"manually via: `{self.name}.build(batch_input_shape)`."
+            )
+        return sum(int(variable.shape.num_elements()) for variable in self.weights)
+
+    # What a subclass says
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the variables; a subclass says how.
+
+        Args:
+            input_shape: what is known of the shape of the input, or a list of shapes.
+        """
+        self.built = True
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The operations of the layer; a subclass says which.
+
+        Args:
+            inputs: a tensor, or a structure of tensors.
+            *args: what else the layer was called with.
+            **kwargs: the same, by name.
+
+        Returns:
+            The output.
+        """
+        return inputs
+
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
+        """The shape of the output.
+
+        Args:
+            input_shape: what is known of the shape of the input.
+
+        Raises:
+            NotImplementedError: the layer does not say.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say the shape of its output")
+
+    # What it collects
+
+    def add_variable(
+        self,
+        name: str,
+        shape: Any,
+        dtype: DTypeLike | None = None,
+        initializer: InitializerLike | None = None,
+        regularizer: Function | None = None,
+        trainable: bool | None = None,
+        constraint: Function | None = None,
+        use_resource: bool | None = None,
+        partitioner: Function | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Makes a variable of the layer, or gets it where it is shared.
+
+        Args:
+            name: its name in the layer's scope.
+            shape: its sizes.
+            dtype: its type; None: the layer's, else float32.
+            initializer: its initial value; None: the scope's initializer.
+            regularizer: from the variable to a scalar loss, which is collected once.
+            trainable: collect it among the trainable variables; None: yes.
+            constraint: a function from the value to a value, applied by optimizers after an update.
+            use_resource: make a resource variable; None: as the scope says.
+            partitioner: none is supported.
+            **kwargs: ``synchronization`` and ``aggregation``, kept with the variable.
+
+        Returns:
+            The variable.
+
+        Raises:
+            ValueError: variables of that name may not be shared, or there is none to share.
+        """
+        trainable = True if trainable is None else trainable
+        graph = get_default_graph()
+        before = {id(variable) for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES)}
+        self._set_scope(None)
+        reuse = self.built or self._reuse
+        with variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False) as scope:
+            self._current_scope = scope
+            with graph.name_scope(scope.original_name_scope):
+                variable = get_variable(
+                    name,
+                    shape=[int(size) for size in as_shape(shape).as_list()],  # type: ignore[arg-type]
+                    dtype=as_dtype(dtype or self._dtype or float32),
+                    initializer=scope.initializer if initializer is None else initializer,
+                    trainable=trainable and self.trainable,
+                    constraint=constraint,
+                    partitioner=partitioner,
+                    use_resource=use_resource or scope.use_resource,
+                    **kwargs,
+                )
+                if regularizer is not None and id(variable) not in before:
+                    with graph.name_scope(f"{name}/Regularizer"):
+                        loss = regularizer(variable)
+                    if loss is not None:
+                        self.add_loss(loss)
+        self._keep(variable, trainable and self.trainable)
+        return variable
+
+    add_weight = add_variable
+
+    def _keep(self, variable: Any, trainable: bool) -> None:
+        kept = self._trainable_weights if trainable else self._non_trainable_weights
+        if all(variable is not one for one in kept):
+            kept.append(variable)
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Adds losses, also to the collection of regularization losses.
+
+        Args:
+            losses: a scalar tensor, a function that gives one, or a list of these.
+            inputs: ignored.
+        """
+        found = [
+            one() if callable(one) else one
+            for one in (losses if isinstance(losses, list | tuple) else [losses])
+        ]
+        found = [one for one in found if one is not None]
+        self._losses.extend(found)
+        _add_to_collection(found, GraphKeys.REGULARIZATION_LOSSES)
+
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        """Adds updates, which are collected under ``UPDATE_OPS`` once the call is done.
+
+        Args:
+            updates: an operation or tensor, or a list of these.
+            inputs: ignored.
+        """
+        found = updates if isinstance(updates, list | tuple) else [updates]
+        self._updates.extend(getattr(one, "op", one) for one in found)
+
+    # Calls
+
+    def _set_scope(self, scope: Any) -> None:
+        if self._scope is not None:
+            return
+        if self._reuse:
+            opened = variable_scope(scope if scope is not None else self._base_name)
+        else:
+            opened = variable_scope(scope, default_name=self._base_name)
+        with opened as captured:
+            self._scope = captured
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        self._set_scope(kwargs.pop("scope", None))
+        reuse = True if self.built else self._reuse
+        with variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False) as scope:
+            self._current_scope = scope
+            outputs = self._called(scope, inputs, args, kwargs)
+        _add_to_collection(self._updates, GraphKeys.UPDATE_OPS)
+        return outputs
+
+    def _called(self, scope: VariableScope, inputs: Any, args: Any, kwargs: Any) -> Any:
+        if isinstance(inputs, np.ndarray | float | int | np.generic):
+            inputs = convert_to_tensor(inputs)
+        elif isinstance(inputs, list | tuple) and any(
+            isinstance(one, np.ndarray | float | int | np.generic) for one in flatten(inputs)
+        ):
+            inputs = [convert_to_tensor(one) for one in inputs]
+        elif not isinstance(inputs, Tensor | list | tuple | dict) and hasattr(inputs, "_as_graph_element"):
+            inputs = convert_to_tensor(inputs)
+        flat = flatten(inputs)
+        graph = flat[0].graph if flat and hasattr(flat[0], "graph") else get_default_graph()
+        with graph.as_default(), graph.name_scope(scope.original_name_scope):
+            if not self.built:
+                if self._dtype is None and flat and hasattr(flat[0], "dtype"):
+                    self._dtype = as_dtype(flat[0].dtype).base_dtype
+                self._check(inputs)
+                self.build(self._shapes(inputs))
+                self.built = True
+            else:
+                self._check(inputs)
+            outputs = self.call(inputs, *args, **kwargs)
+            self._regularize(outputs)
+        return outputs
+
+    def _check(self, inputs: Any) -> None:
+        """Says what is wrong with inputs before variables are made for them."""
+
+    def _shapes(self, inputs: Any) -> Any:
+        if isinstance(inputs, list | tuple):
+            return [one.get_shape() for one in flatten(inputs)]
+        return inputs.get_shape() if hasattr(inputs, "get_shape") else None
+
+    def _regularize(self, outputs: Any) -> None:
+        if self._activity_regularizer is None:
+            return
+        with get_default_graph().name_scope("ActivityRegularizer"):
+            for output in flatten(outputs):
+                loss = self._activity_regularizer(output)
+                size = cast(shape_of(output)[0], loss.dtype)
+                self.add_loss(loss / size)
+
+    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Calls the layer.
+
+        Args:
+            inputs: a tensor, or a structure of tensors.
+            *args: handed on.
+            **kwargs: handed on.
+
+        Returns:
+            The output.
+        """
+        return self(inputs, *args, **kwargs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Layer:
+        result = type(self).__new__(type(self))
+        memo[id(self)] = result
+        for key, value in vars(self).items():
+            shared = key == "_scope" or isinstance(value, Tensor)
+            setattr(result, key, copy.copy(value) if shared else copy.deepcopy(value, memo))
+        return result
+
+
+def require_rank(inputs: Any, layer: Layer, rank: int | None = None, least: int | None = None) -> None:
+    """ValueError in Keras's words where the rank of an input is another one.
+
+    Args:
+        inputs: a tensor.
+        layer: the layer, whose name is said.
+        rank: the rank it must have.
+        least: the rank it must have at least.
+    """
+    found = inputs.shape.ndims
+    if rank is not None and found != rank:
+        if found is None:
+            raise ValueError(
+                f"Input 0 of layer {layer.name} is incompatible with the layer: its rank is undefined, but the layer "
+                "requires a defined rank."
+            )
+        raise ValueError(
+            f"Input 0 of layer {layer.name} is incompatible with the layer: expected ndim={rank}, found ndim={found}. "
+            f"Full shape received: {inputs.shape.as_list()}"
+        )
+    if least is not None and (found is None or found < least):
+        if found is None:
+            raise ValueError(
+                f"Input 0 of layer {layer.name} is incompatible with the layer: its rank is undefined, but the layer "
+                "requires a defined rank."
+            )
+        raise ValueError(
+            f"Input 0 of layer {layer.name} is incompatible with the layer: : expected min_ndim={least}, found "
+            f"ndim={found}. Full shape received: {inputs.shape.as_list()}"
+        )
+
+
+def as_function(function: Any) -> Callable[..., Any] | None:
+    """A function of scripts, or None; TypeError for anything else.
+
+    Raises:
+        TypeError: neither.
+    """
+    if function is None or callable(function):
+        return function
+    raise TypeError(
+        f"Could not interpret activation function: give a function such as tf.nn.relu, not {function!r}"
+    )
+
+
+def function_of(layer: type[Layer], name: str, has_variables: bool = True) -> Callable[..., Tensor]:
+    """The function that makes a layer and calls it at once: ``tf.layers.conv1d`` for ``tf.layers.Conv1D``.
+
+    Args:
+        layer: the class, whose docstring describes the arguments.
+        name: name of the function.
+        has_variables: whether it can share variables by ``reuse``.
+    """
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    own = [
+        parameter
+        for parameter in list(inspect.signature(layer.__init__).parameters.values())[1:]
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    parameters = [inspect.Parameter("inputs", kind), *own]
+    if has_variables:
+        parameters.append(inspect.Parameter("reuse", kind, default=None))
+    signature = inspect.Signature(parameters)
+
+    def function(*args: Any, **kwargs: Any) -> Tensor:
+        arguments = signature.bind(*args, **kwargs).arguments
+        inputs = convert_to_tensor(arguments.pop("inputs"))
+        reuse = arguments.pop("reuse", None)
+        if has_variables:
+            arguments |= {"_reuse": reuse, "_scope": arguments.get("name")}
+        result: Tensor = layer(**arguments)(inputs)
+        return result
+
+    first, _, rest = (layer.__doc__ or "").partition("\n")
+    before, marker, described = rest.partition("    Args:\n")
+    described = re.sub(r" {8}\*\*kwargs: [^\n]*\n( {12}[^\n]*\n)*", "", described)
+    described, raises, errors = described.partition("    Raises:\n")
+    if has_variables:
+        described = described.rstrip() + "\n        reuse: share the variables of a layer of that name.\n\n"
+    given = "        inputs: a tensor of the rank that the layer takes.\n"
+    made = f"    Returns:\n        What the layer gives, see ``tf.layers.{layer.__name__}``.\n\n"
+    function.__doc__ = f"{first}\n{before}{marker}{given}{described}{made}{raises}{errors}"
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = layer.__module__
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return function

@@ -1,0 +1,350 @@
+"""Layers of single ops: dense, dropout, flatten.
+
+Source: tensorflow/python/layers/core.py and keras/layers/core.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from gpuplace.graph.convert import convert_to_tensor
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array import reshaping
+from gpuplace.ops.flow.conditionals import smart_cond
+from gpuplace.ops.layers.base import Layer, as_function, require_rank
+from gpuplace.ops.math.contraction import tensordot
+from gpuplace.ops.nn import misc
+from gpuplace.ops.support import new
+from gpuplace.ops.variables.init_ops import Zeros
+from gpuplace.shapes import TensorShape, as_shape
+from gpuplace.typing import Function, InitializerLike, ShapeLike, TensorLike
+
+__all__ = ["Dense", "Dropout", "Flatten", "dense", "dropout", "flatten"]
+
+
+class Dense(Layer):
+    """``activation(matmul(inputs, kernel) + bias)``.
+
+    >>> import gpuplace as tf
+    >>> layer = tf.layers.Dense(100, tf.nn.relu, name="hidden")
+    >>> hidden, again = layer(tf.zeros([8, 784])), layer(tf.ones([2, 784]))
+    >>> layer.kernel.name, again.name
+    ('hidden/kernel:0', 'hidden/Relu_1:0')
+
+    Args:
+        units: size of the output's last axis.
+        activation: a function from tensor to tensor; None: nothing more is done.
+        use_bias: add a bias.
+        kernel_initializer: of the kernel, ``[size, units]``; None: the scope's.
+        bias_initializer: of the bias, ``[units]``; None: the scope's.
+        kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
+        bias_regularizer: from the bias to a scalar loss; None: the scope's.
+        activity_regularizer: from the output to a scalar loss.
+        kernel_constraint: a function from the value to a value, applied by optimizers after an update.
+        bias_constraint: the same for the bias.
+        trainable: collect the variables among the trainable ones.
+        name: name of the layer; None: ``dense``, made unique.
+        **kwargs: ``dtype``, ``_scope`` and ``_reuse`` of ``Layer``.
+
+    Raises:
+        ValueError: when called: the size of the last axis is not known, or there is only one axis.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: Callable[[Any], Any] | None = None,
+        use_bias: bool = True,
+        kernel_initializer: InitializerLike | None = None,
+        bias_initializer: InitializerLike | None = Zeros,
+        kernel_regularizer: Function | None = None,
+        bias_regularizer: Function | None = None,
+        activity_regularizer: Function | None = None,
+        kernel_constraint: Function | None = None,
+        bias_constraint: Function | None = None,
+        trainable: bool = True,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
+        self.units = int(units)
+        self.activation = as_function(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer, self.bias_initializer = kernel_initializer, bias_initializer
+        self.kernel_regularizer, self.bias_regularizer = kernel_regularizer, bias_regularizer
+        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
+        self.kernel: Any = None
+        self.bias: Any = None
+
+    def _check(self, inputs: Any) -> None:
+        require_rank(inputs, self, least=2)
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the kernel and the bias.
+
+        Args:
+            input_shape: ``[..., size]``.
+
+        Raises:
+            ValueError: the size is not known.
+        """
+        size = as_shape(input_shape)[-1].value
+        if size is None:
+            raise ValueError("The last dimension of the inputs to `Dense` should be defined. Found `None`.")
+        self.kernel = self.add_variable(
+            "kernel",
+            [size, self.units],
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        if self.use_bias:
+            self.bias = self.add_variable(
+                "bias",
+                [self.units],
+                initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+        self.built = True
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """The product, the bias and the activation.
+
+        Args:
+            inputs: ``[..., size]``.
+            *args: nothing.
+            **kwargs: nothing.
+        """
+        inputs = convert_to_tensor(inputs)
+        rank = inputs.shape.ndims
+        if rank is not None and rank > 2:
+            outputs = tensordot(inputs, self.kernel, [[rank - 1], [0]])
+            outputs.set_shape([*inputs.shape.as_list()[:-1], self.units])
+        else:
+            outputs = new("MatMul", a=inputs, b=self.kernel)
+        if self.bias is not None:
+            outputs = misc.bias_add(outputs, self.bias)
+        return outputs if self.activation is None else self.activation(outputs)
+
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
+        """``[..., units]``.
+
+        Args:
+            input_shape: ``[..., size]``.
+        """
+        return as_shape(input_shape)[:-1].concatenate([self.units])
+
+
+def dense(
+    inputs: TensorLike,
+    units: int,
+    activation: Callable[[Any], Any] | None = None,
+    use_bias: bool = True,
+    kernel_initializer: InitializerLike | None = None,
+    bias_initializer: InitializerLike | None = Zeros,
+    kernel_regularizer: Function | None = None,
+    bias_regularizer: Function | None = None,
+    activity_regularizer: Function | None = None,
+    kernel_constraint: Function | None = None,
+    bias_constraint: Function | None = None,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: Any = None,
+) -> Tensor:
+    """``activation(matmul(inputs, kernel) + bias)``.
+
+    >>> import gpuplace as tf
+    >>> hidden = tf.layers.dense(tf.zeros([8, 784]), 100, tf.nn.relu, name="hidden")
+    >>> [(variable.name, variable.shape.as_list()) for variable in tf.trainable_variables("hidden")]
+    [('hidden/kernel:0', [784, 100]), ('hidden/bias:0', [100])]
+
+    Args:
+        inputs: ``[..., size]``, two axes or more, of a type that ``matmul`` takes.
+        units: size of the output's last axis.
+        activation: a function from tensor to tensor; None: nothing more is done.
+        use_bias: add a bias.
+        kernel_initializer: of the kernel, ``[size, units]``; None: the scope's.
+        bias_initializer: of the bias, ``[units]``; None: the scope's.
+        kernel_regularizer: from the kernel to a scalar loss; None: the scope's.
+        bias_regularizer: from the bias to a scalar loss; None: the scope's.
+        activity_regularizer: from the output to a scalar loss.
+        kernel_constraint: a function from the value to a value, applied by optimizers after an update.
+        bias_constraint: the same for the bias.
+        trainable: collect the variables among the trainable ones.
+        name: name of the layer; None: ``dense``, made unique.
+        reuse: share the variables of a layer of that name.
+
+    Returns:
+        A tensor of the dtype of ``inputs``, ``[..., units]``.
+
+    Raises:
+        ValueError: the size of the last axis is not known, there is only one axis, or variables may not be shared.
+    """
+    layer = Dense(
+        units,
+        activation,
+        use_bias,
+        kernel_initializer,
+        bias_initializer,
+        kernel_regularizer,
+        bias_regularizer,
+        activity_regularizer,
+        kernel_constraint,
+        bias_constraint,
+        trainable,
+        name,
+        _scope=name,
+        _reuse=reuse,
+    )
+    result: Tensor = layer(convert_to_tensor(inputs))
+    return result
+
+
+class Dropout(Layer):
+    """``tf.nn.dropout`` while training, else the identity.
+
+    Args:
+        rate: the share of elements set to zero, from 0 to below 1.
+        noise_shape: shape of the random decisions, which broadcasts to that of the inputs; None: the same.
+        seed: seed of the random op; None: see ``set_random_seed``.
+        name: name of the layer; None: ``dropout``, made unique.
+        **kwargs: those of ``Layer``.
+    """
+
+    def __init__(
+        self,
+        rate: TensorLike = 0.5,
+        noise_shape: Any = None,
+        seed: int | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
+
+    def call(self, inputs: Any, *args: Any, training: Any = False, **kwargs: Any) -> Tensor:
+        """Drops elements, or not.
+
+        Args:
+            inputs: a tensor of floating type.
+            *args: ``training``, too.
+            training: whether this is training: a bool, or a scalar bool tensor.
+            **kwargs: nothing.
+        """
+        training = args[0] if args else training
+
+        def dropped() -> Tensor:
+            return misc.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
+
+        result: Tensor = smart_cond(training, dropped, lambda: reshaping.identity(inputs))
+        return result
+
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
+        """The shape of the input.
+
+        Args:
+            input_shape: any.
+        """
+        return as_shape(input_shape)
+
+
+def dropout(
+    inputs: TensorLike,
+    rate: TensorLike = 0.5,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    training: TensorLike = False,
+    name: str | None = None,
+) -> Tensor:
+    """``tf.nn.dropout`` while training, else the identity.
+
+    Args:
+        inputs: float16, bfloat16, float32 or float64, of any shape.
+        rate: the share of elements set to zero, from 0 to below 1.
+        noise_shape: shape of the random decisions, which broadcasts to that of ``inputs``; None: the shape of
+            ``inputs``.
+        seed: seed of the random op; None: see ``set_random_seed``.
+        training: whether this is training: a bool, or a scalar bool tensor.
+        name: name of the layer; None: ``dropout``, made unique.
+
+    Returns:
+        A tensor of the dtype and shape of ``inputs``.
+
+    Raises:
+        ValueError: while training, ``rate`` is out of range, or ``inputs`` of another type.
+    """
+    layer = Dropout(rate, noise_shape, seed, name)
+    result: Tensor = layer(convert_to_tensor(inputs), training=training)
+    return result
+
+
+class Flatten(Layer):
+    """All axes but the first one in one.
+
+    Args:
+        data_format: ``"channels_last"``, or ``"channels_first"``, which first moves the second axis to the end.
+        name: name of the layer; None: ``flatten``, made unique.
+        **kwargs: those of ``Layer``.
+
+    Raises:
+        ValueError: another ``data_format``; when called: the size of a row is not known and cannot be found.
+    """
+
+    def __init__(self, data_format: str | None = None, name: str | None = None, **kwargs: Any) -> None:
+        super().__init__(name=name, **kwargs)
+        self.data_format = "channels_last" if data_format is None else data_format.lower()
+        if self.data_format not in ("channels_last", "channels_first"):
+            raise ValueError(
+                "The `data_format` argument must be one of 'channels_first', 'channels_last'. Received: "
+                f"{data_format}"
+            )
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """Flattens.
+
+        Args:
+            inputs: ``[batch, ...]``.
+            *args: nothing.
+            **kwargs: nothing.
+        """
+        if self.data_format == "channels_first" and inputs.shape.ndims is not None and inputs.shape.ndims > 1:
+            inputs = reshaping.transpose(inputs, [0, *range(2, inputs.shape.ndims), 1])
+        sizes = inputs.shape.sizes
+        rest = sizes[1:] if sizes else (None,)
+        batch = sizes[0] if sizes else None
+        if batch and None in rest:
+            return reshaping.reshape(inputs, (batch, -1))
+        if None in rest:
+            raise ValueError(
+                f"flatten needs the size of a row of {inputs}, and of its shape {inputs.shape} neither the batch size "
+                "nor all other sizes are known"
+            )
+        size = math.prod(one or 0 for one in rest)
+        outputs = reshaping.reshape(inputs, (-1, size))
+        outputs.set_shape([batch, size])
+        return outputs
+
+
+def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Tensor:
+    """All axes but the first one in one.
+
+    >>> import gpuplace as tf
+    >>> tf.layers.flatten(tf.zeros([8, 28, 28, 1])).shape
+    TensorShape([Dimension(8), Dimension(784)])
+
+    Args:
+        inputs: ``[batch, ...]``, of any dtype.
+        name: name of the layer; None: ``flatten``, made unique.
+        data_format: ``"channels_last"``, or ``"channels_first"``, which first moves the second axis to the end.
+
+    Returns:
+        A tensor of the dtype of ``inputs``, ``[batch, size]``.
+
+    Raises:
+        ValueError: neither the batch size nor all other sizes are known, or another ``data_format``.
+    """
+    result: Tensor = Flatten(data_format, name)(convert_to_tensor(inputs))
+    return result

@@ -1,0 +1,221 @@
+"""Pooling as layers.
+
+Source: tensorflow/python/layers/pooling.py and keras/layers/pooling.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array import reshaping
+from gpuplace.ops.layers.base import Layer, function_of, require_rank
+from gpuplace.ops.layers.convolutional import is_first, tuple_of
+from gpuplace.ops.nn.pool import avg_pool, max_pool
+from gpuplace.typing import IntsLike
+
+__all__ = [
+    "AveragePooling1D", "AveragePooling2D", "MaxPooling1D", "MaxPooling2D", "average_pooling1d", "average_pooling2d",
+    "max_pooling1d", "max_pooling2d",
+]  # fmt: skip
+
+
+class _Pooling(Layer):
+    """What pools of one or two axes share."""
+
+    _rank = 2
+
+    def __init__(
+        self,
+        pool_size: Any,
+        strides: Any,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        self.pool_size = tuple_of(pool_size, self._rank, "pool_size")
+        self.strides = tuple_of(pool_size if strides is None else strides, self._rank, "strides")
+        self.padding = padding
+        self.data_format = data_format
+        self._first = is_first(data_format)
+
+    def _check(self, inputs: Any) -> None:
+        require_rank(inputs, self, rank=self._rank + 2)
+
+    def _pool(self, pool: Any, inputs: Any) -> Tensor:
+        order = "NCHW" if self._first else "NHWC"
+        if self._rank == 2:
+            result: Tensor = pool(
+                inputs, self.pool_size, self.strides, self.padding.upper(), data_format=order
+            )
+            return result
+        axis = 3 if self._first else 2
+        # Sequences stand as columns: a window of one column.
+        images = reshaping.expand_dims(inputs, axis)
+        sizes, steps = (*self.pool_size, 1), (*self.strides, 1)
+        outputs = pool(images, sizes, steps, self.padding.upper(), data_format=order)
+        return reshaping.squeeze(outputs, axis)
+
+
+class MaxPooling2D(_Pooling):
+    """The largest element of each window, channel by channel.
+
+    Args:
+        pool_size: rows and columns of the window, one or two integers.
+        strides: how far the window moves, in pixels: one or two integers.
+        padding: ``"valid"`` or ``"same"``, in either case.
+        data_format: ``"channels_last"`` or ``"channels_first"``.
+        name: name of the layer; None: ``max_pooling2d``, made unique.
+        **kwargs: those of ``Layer``.
+
+    Raises:
+        TypeError: the inputs have another dtype.
+        ValueError: the rank is not 4, the window does not fit, or an argument has another value.
+    """
+
+    def __init__(
+        self,
+        pool_size: IntsLike,
+        strides: IntsLike,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """Pools.
+
+        Args:
+            inputs: ``[batch, height, width, channels]``, or with the channels first.
+            *args: nothing.
+            **kwargs: nothing.
+        """
+        return self._pool(max_pool, inputs)
+
+
+class AveragePooling2D(_Pooling):
+    """The mean of each window, channel by channel; pixels of the border do not count.
+
+    Args:
+        pool_size: rows and columns of the window, one or two integers.
+        strides: how far the window moves, in pixels: one or two integers.
+        padding: ``"valid"`` or ``"same"``, in either case.
+        data_format: ``"channels_last"`` or ``"channels_first"``.
+        name: name of the layer; None: ``average_pooling2d``, made unique.
+        **kwargs: those of ``Layer``.
+
+    Raises:
+        TypeError: the inputs have another dtype.
+        ValueError: the rank is not 4, the window does not fit, or an argument has another value.
+    """
+
+    def __init__(
+        self,
+        pool_size: IntsLike,
+        strides: IntsLike,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """Pools.
+
+        Args:
+            inputs: ``[batch, height, width, channels]``, or with the channels first.
+            *args: nothing.
+            **kwargs: nothing.
+        """
+        return self._pool(avg_pool, inputs)
+
+
+class MaxPooling1D(_Pooling):
+    """The largest element of each window of sequences, channel by channel.
+
+    Args:
+        pool_size: length of the window, an integer.
+        strides: how far the window moves, an integer.
+        padding: ``"valid"`` or ``"same"``, in either case.
+        data_format: ``"channels_last"`` or ``"channels_first"``.
+        name: name of the layer; None: ``max_pooling1d``, made unique.
+        **kwargs: those of ``Layer``.
+
+    Raises:
+        TypeError: the inputs have another dtype.
+        ValueError: the rank is not 3, the window does not fit, or an argument has another value.
+    """
+
+    _rank = 1
+
+    def __init__(
+        self,
+        pool_size: IntsLike,
+        strides: IntsLike,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """Pools.
+
+        Args:
+            inputs: ``[batch, length, channels]``, or with the channels first.
+            *args: nothing.
+            **kwargs: nothing.
+        """
+        return self._pool(max_pool, inputs)
+
+
+class AveragePooling1D(_Pooling):
+    """The mean of each window of sequences, channel by channel; what lies beyond the border does not count.
+
+    Args:
+        pool_size: length of the window, an integer.
+        strides: how far the window moves, an integer.
+        padding: ``"valid"`` or ``"same"``, in either case.
+        data_format: ``"channels_last"`` or ``"channels_first"``.
+        name: name of the layer; None: ``average_pooling1d``, made unique.
+        **kwargs: those of ``Layer``.
+
+    Raises:
+        TypeError: the inputs have another dtype.
+        ValueError: the rank is not 3, the window does not fit, or an argument has another value.
+    """
+
+    _rank = 1
+
+    def __init__(
+        self,
+        pool_size: IntsLike,
+        strides: IntsLike,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """Pools.
+
+        Args:
+            inputs: ``[batch, length, channels]``, or with the channels first.
+            *args: nothing.
+            **kwargs: nothing.
+        """
+        return self._pool(avg_pool, inputs)
+
+
+average_pooling1d = function_of(AveragePooling1D, "average_pooling1d", has_variables=False)
+average_pooling2d = function_of(AveragePooling2D, "average_pooling2d", has_variables=False)
+max_pooling1d = function_of(MaxPooling1D, "max_pooling1d", has_variables=False)
+max_pooling2d = function_of(MaxPooling2D, "max_pooling2d", has_variables=False)

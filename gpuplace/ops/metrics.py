@@ -1,0 +1,534 @@
+"""``tf.metrics``: figures that are gathered over several runs.
+
+Each function gives two tensors: the value so far, and the operation that adds a batch and gives the value with it. What
+is gathered is in local variables: ``tf.local_variables_initializer()`` sets it to zero.
+
+    value, update = tf.metrics.accuracy(labels, predictions)
+
+for every batch ``session.run(update)``, then ``session.run(value)``.
+
+Source: tensorflow/python/ops/metrics_impl.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gpuplace.dtypes import bool as bool_type
+from gpuplace.dtypes import float32, float64, int64
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array import constant, reshaping
+from gpuplace.ops.array.gather import where
+from gpuplace.ops.flow.conditionals import cond
+from gpuplace.ops.losses import broadcast_weights
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.check_ops import assert_type
+from gpuplace.ops.math.comparison import equal, greater, logical_and, not_equal
+from gpuplace.ops.math.confusion_matrix import confusion_matrix
+from gpuplace.ops.math.division import div
+from gpuplace.ops.math.elementwise import div_no_nan, maximum, multiply, squared_difference
+from gpuplace.ops.math.matrix import diag_part
+from gpuplace.ops.math.reduction import reduce_sum
+from gpuplace.ops.math.unary import abs as magnitude
+from gpuplace.ops.math.unary import sqrt
+from gpuplace.ops.variables.state import assign_add
+from gpuplace.ops.variables.variable_scope import variable_scope
+from gpuplace.ops.variables.variables import Variable
+from gpuplace.typing import TensorLike
+
+__all__ = [
+    "accuracy", "false_negatives", "false_positives", "mean", "mean_absolute_error", "mean_iou", "mean_squared_error",
+    "precision", "recall", "root_mean_squared_error", "true_negatives", "true_positives",
+]  # fmt: skip
+
+Metric = tuple[Tensor, Tensor]
+Keys = Sequence[str] | str | None
+
+
+def _gathered(shape: list[int], dtype: Any, name: str) -> Any:
+    """A local variable of zeros."""
+    keys = [GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES]
+    return Variable(lambda: constant.zeros(shape, dtype), trainable=False, collections=keys, name=name)
+
+
+def _collect(value: Any, keys: Keys) -> None:
+    for key in [keys] if isinstance(keys, str) else keys or ():
+        get_default_graph().add_to_collection(key, value)
+
+
+def _squeezed(labels: Any, predictions: Any) -> tuple[Any, Any]:
+    """Labels and predictions without the last axis, of size 1, that only one of them has."""
+    with name_scope(None, "remove_squeezable_dimensions", [labels, predictions]):
+        predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
+        mine, theirs = predictions.shape.ndims, labels.shape.ndims
+        if mine is not None and theirs is not None:
+            if mine - theirs == 1 and predictions.shape[-1].is_compatible_with(1):
+                predictions = reshaping.squeeze(predictions, [-1])
+            elif theirs - mine == 1 and labels.shape[-1].is_compatible_with(1):
+                labels = reshaping.squeeze(labels, [-1])
+            return labels, predictions
+        extra = reshaping.rank(predictions) - reshaping.rank(labels)
+        if mine is None or predictions.shape[-1].is_compatible_with(1):
+            given = predictions
+            predictions = cond(equal(extra, 1), lambda: reshaping.squeeze(given, [-1]), lambda: given)
+        if theirs is None or labels.shape[-1].is_compatible_with(1):
+            truth = labels
+            labels = cond(equal(extra, -1), lambda: reshaping.squeeze(truth, [-1]), lambda: truth)
+        return labels, predictions
+
+
+def _aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """The same ranks, by axes of size 1 left out or added at the end."""
+    predictions = convert_to_tensor(predictions)
+    if labels is not None:
+        labels, predictions = _squeezed(labels, predictions)
+        predictions.shape.assert_is_compatible_with(labels.shape)
+    if weights is None:
+        return predictions, labels, None
+    weights = convert_to_tensor(weights)
+    mine, theirs = weights.shape.ndims, predictions.shape.ndims
+    if mine and theirs is not None:
+        if mine - theirs == 1:
+            weights = reshaping.squeeze(weights, [-1])
+        elif theirs - mine == 1:
+            weights = reshaping.expand_dims(weights, [-1])
+    return predictions, labels, weights
+
+
+def mean(
+    values: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """The weighted mean of all values.
+
+    >>> import gpuplace as tf
+    >>> x = tf.placeholder(tf.float32, [None])
+    >>> value, update = tf.metrics.mean(x)
+    >>> session = tf.Session()
+    >>> session.run(tf.local_variables_initializer())
+    >>> [float(session.run(update, {x: batch})) for batch in ([1.0, 3.0], [8.0])]
+    [2.0, 4.0]
+
+    Args:
+        values: numbers.
+        weights: a weight for each, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the variable scope; None: ``mean``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float32 scalars.
+
+    Raises:
+        ValueError: the weights do not fit.
+    """
+    given: Any = weights
+    with variable_scope(name, "mean", [values, given]):
+        numbers: Any = cast(values, float32)
+        total, count = _gathered([], float32, "total"), _gathered([], float32, "count")
+        if given is None:
+            number = cast(reshaping.size(numbers), float32)
+        else:
+            numbers, _, given = _aligned(numbers, None, given)
+            share = broadcast_weights(cast(given, float32), numbers)
+            numbers = multiply(numbers, share)
+            number = reduce_sum(share)
+        update_total = assign_add(total, reduce_sum(numbers))
+        with get_default_graph().control_dependencies([numbers]):
+            update_count = assign_add(count, number)
+        value = div_no_nan(total, maximum(count, 0), name="value")
+        _collect(value, metrics_collections)
+        update = div_no_nan(update_total, maximum(update_count, 0), name="update_op")
+        _collect(update, updates_collections)
+        return value, update
+
+
+def accuracy(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """The share of predictions that are the labels.
+
+    Args:
+        labels: the truth.
+        predictions: of the same shape.
+        weights: a weight for each, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the variable scope; None: ``accuracy``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float32 scalars.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    found, truth, share = _aligned(predictions, labels, weights)
+    if truth.dtype != found.dtype:
+        found = cast(found, truth.dtype)
+    right = cast(equal(found, truth), float32)
+    return mean(right, share, metrics_collections, updates_collections, name or "accuracy")
+
+
+def mean_absolute_error(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean magnitude of the differences.
+
+    Args:
+        labels: the truth, numbers.
+        predictions: of the same type and shape.
+        weights: a weight for each, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the variable scope; None: ``mean_absolute_error``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float32 scalars.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    found, truth, share = _aligned(predictions, labels, weights)
+    errors = magnitude(found - truth)
+    return mean(errors, share, metrics_collections, updates_collections, name or "mean_absolute_error")
+
+
+def mean_squared_error(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean square of the differences.
+
+    Args:
+        labels: the truth, numbers.
+        predictions: of the same type and shape.
+        weights: a weight for each, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the variable scope; None: ``mean_squared_error``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float32 scalars.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    found, truth, share = _aligned(predictions, labels, weights)
+    errors = squared_difference(truth, found)
+    return mean(errors, share, metrics_collections, updates_collections, name or "mean_squared_error")
+
+
+def root_mean_squared_error(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """The root of ``mean_squared_error``.
+
+    Args:
+        labels: the truth, numbers.
+        predictions: of the same type and shape.
+        weights: a weight for each, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the variable scope; None: ``root_mean_squared_error``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float32 scalars.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    found, truth, share = _aligned(predictions, labels, weights)
+    value, update = mean_squared_error(truth, found, share, None, None, name or "root_mean_squared_error")
+    root = sqrt(value)
+    _collect(root, metrics_collections)
+    update_root = sqrt(update)
+    _collect(update_root, updates_collections)
+    return root, update_root
+
+
+def _counted(scope: str, wanted: tuple[bool, bool], arguments: tuple[Any, ...]) -> Metric:
+    """How many labels and predictions are these two."""
+    labels, predictions, weights, metrics, updates, name = arguments
+    with variable_scope(name, scope, [predictions, labels, weights]):
+        predictions, labels, weights = _aligned(
+            cast(predictions, bool_type), cast(labels, bool_type), weights
+        )
+        found = logical_and(equal(labels, wanted[0]), equal(predictions, wanted[1]))
+        assert_type(found, bool_type)
+        count = _gathered([], float32, "count")
+        values = cast(found, float32)
+        if weights is not None:
+            values = multiply(values, cast(weights, float32))
+        value = reshaping.identity(count)
+        _collect(value, metrics)
+        update = assign_add(count, reduce_sum(values))
+        _collect(update, updates)
+        return value, update
+
+
+def true_positives(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """The number of predictions that are true, and rightly so.
+
+    Args:
+        labels: the truth, cast to bool.
+        predictions: of the same shape, cast to bool.
+        weights: a weight for each, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the variable scope; None: ``true_positives``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float32 scalars.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    return _counted("true_positives", (True, True), rest)
+
+
+def false_positives(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """The number of predictions that are true, and wrongly so.
+
+    Args:
+        labels: the truth, cast to bool.
+        predictions: of the same shape, cast to bool.
+        weights: a weight for each, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the variable scope; None: ``false_positives``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float32 scalars.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    return _counted("false_positives", (False, True), rest)
+
+
+def true_negatives(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """The number of predictions that are false, and rightly so.
+
+    Args:
+        labels: the truth, cast to bool.
+        predictions: of the same shape, cast to bool.
+        weights: a weight for each, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the variable scope; None: ``true_negatives``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float32 scalars.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    return _counted("true_negatives", (False, False), rest)
+
+
+def false_negatives(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """The number of predictions that are false, and wrongly so.
+
+    Args:
+        labels: the truth, cast to bool.
+        predictions: of the same shape, cast to bool.
+        weights: a weight for each, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the variable scope; None: ``false_negatives``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float32 scalars.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    return _counted("false_negatives", (True, False), rest)
+
+
+def _share_of(scope: str, other: Callable[..., Metric], arguments: tuple[Any, ...]) -> Metric:
+    """True positives as a share of themselves and others."""
+    labels, predictions, weights, metrics, updates, name = arguments
+    with variable_scope(name, scope, [predictions, labels, weights]):
+        predictions, labels, weights = _aligned(
+            cast(predictions, bool_type), cast(labels, bool_type), weights
+        )
+        right, update_right = true_positives(labels, predictions, weights)
+        wrong, update_wrong = other(labels, predictions, weights)
+
+        def share(one: Any, two: Any, called: str) -> Tensor:
+            return where(greater(one + two, 0), div(one, one + two), 0, called)
+
+        value = share(right, wrong, "value")
+        _collect(value, metrics)
+        update = share(update_right, update_wrong, "update_op")
+        _collect(update, updates)
+        return value, update
+
+
+def precision(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """Of the predictions that are true the share that is so rightly.
+
+    Args:
+        labels: the truth, cast to bool.
+        predictions: of the same shape, cast to bool.
+        weights: a weight for each, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the variable scope; None: ``precision``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float32 scalars.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    return _share_of("precision", false_positives, rest)
+
+
+def recall(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """Of the labels that are true the share that is predicted.
+
+    Args:
+        labels: the truth, cast to bool.
+        predictions: of the same shape, cast to bool.
+        weights: a weight for each, or fewer that broadcast; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the variable scope; None: ``recall``, made unique.
+
+    Returns:
+        The value so far, and the update, which gives it with this batch; float32 scalars.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    rest = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    return _share_of("recall", false_negatives, rest)
+
+
+def mean_iou(
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: int,
+    weights: TensorLike | None = None,
+    metrics_collections: Keys = None,
+    updates_collections: Keys = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean over classes of intersection over union.
+
+    Args:
+        labels: the true classes, integers.
+        predictions: of the same shape.
+        num_classes: how many classes there are.
+        weights: a weight for each; None: 1.
+        metrics_collections: where the value is collected.
+        updates_collections: where the update is collected.
+        name: name of the variable scope; None: ``mean_iou``, made unique.
+
+    Returns:
+        The value so far, and the operation that adds this batch to the confusion matrix and gives it.
+
+    Raises:
+        ValueError: shapes do not fit.
+    """
+    values: Any = [predictions, labels, weights]
+    with variable_scope(name, "mean_iou", values):
+        found: Any = convert_to_tensor(predictions)
+        truth: Any = convert_to_tensor(labels)
+        found.shape.assert_is_compatible_with(truth.shape)
+        matrix = _gathered([num_classes, num_classes], float64, "total_confusion_matrix")
+        found, truth = cast(found, int64), cast(truth, int64)
+        count = cast(num_classes, int64)
+
+        def flat(tensor: Any) -> Any:
+            return reshaping.reshape(tensor, [-1]) if (tensor.shape.ndims or 0) > 1 else tensor
+
+        found, truth = flat(found), flat(truth)
+        share = None if weights is None else flat(convert_to_tensor(weights))
+        batch = confusion_matrix(truth, found, count, dtype=float64, weights=share)
+        update = assign_add(matrix, batch)
+        rows = cast(reduce_sum(matrix, 0), float32)
+        columns = cast(reduce_sum(matrix, 1), float32)
+        both = cast(diag_part(matrix), float32)
+        union: Any = rows + columns - both
+        valid = reduce_sum(cast(not_equal(union, 0), float32))
+        union = where(greater(union, 0), union, constant.ones_like(union))
+        shares = div(both, union)
+        value = where(greater(valid, 0), reduce_sum(shares, name="mean_iou") / valid, 0)
+        _collect(value, metrics_collections)
+        _collect(update, updates_collections)
+        return value, update

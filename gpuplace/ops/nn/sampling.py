@@ -1,0 +1,489 @@
+"""Candidate sampling: losses that look at some of many classes only.
+
+Draws equal TensorFlow's for the same seeds: words of the Philox stream are used one by one, and a candidate that was
+drawn before is drawn again.
+
+Source: tensorflow/python/ops/candidate_sampling_ops.py, nn_impl.py and tensorflow/core/kernels/range_sampler.cc,
+candidate_sampler_ops.cc, lib/random/simple_philox.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.array import constant, joining, reshaping
+from gpuplace.ops.array.slicing import slice as slice_of
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.math.cast import cast
+from gpuplace.ops.math.elementwise import multiply
+from gpuplace.ops.math.matrix import matmul
+from gpuplace.ops.math.unary import log
+from gpuplace.ops.nn.entropy import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits_v2
+from gpuplace.ops.nn.misc import embedding_lookup
+from gpuplace.ops.random.random_ops import generator_of, get_seed
+from gpuplace.ops.support import new
+from gpuplace.shapes import TensorShape
+from gpuplace.typing import TensorLike
+
+__all__ = [
+    "all_candidate_sampler", "compute_accidental_hits", "log_uniform_candidate_sampler", "nce_loss",
+    "sampled_softmax_loss", "uniform_candidate_sampler",
+]  # fmt: skip
+
+_WORDS_PER_SAMPLE = 2048
+"""How far the stream moves on for each candidate that is wanted, in words."""
+
+
+class Candidates(NamedTuple):
+    """What a sampler gives."""
+
+    sampled_candidates: Tensor
+    """[num_sampled], int64."""
+    true_expected_count: Tensor
+    """[batch, num_true]: how often a run is expected to draw each true class."""
+    sampled_expected_count: Tensor
+    """[num_sampled]: the same of each candidate."""
+
+
+def _sampler(kind: str, name: str | None, seed: int | None, **arguments: Any) -> Candidates:
+    first, second = get_seed(seed)
+    return Candidates(*apply_op(kind, name, **arguments, seed=first, seed2=second).outputs)
+
+
+def uniform_candidate_sampler(
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Draws classes, all with the same probability.
+
+    Args:
+        true_classes: int64, ``[batch, num_true]``.
+        num_true: true classes of an example.
+        num_sampled: how many classes to draw.
+        unique: draw each once at most.
+        range_max: classes are those below it.
+        seed: seed of the op; None: see ``set_random_seed``.
+        name: name of the op.
+
+    Returns:
+        The classes, and how often the true ones and these were to be expected.
+
+    Raises:
+        InvalidArgumentError: when it runs: more are wanted than there are.
+    """
+    given = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
+    return _sampler("UniformCandidateSampler", name, seed, **given, unique=unique, range_max=range_max)
+
+
+def log_uniform_candidate_sampler(
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Draws classes, those with small numbers more often: for classes in falling order of frequency.
+
+    Args:
+        true_classes: int64, ``[batch, num_true]``.
+        num_true: true classes of an example.
+        num_sampled: how many classes to draw.
+        unique: draw each once at most.
+        range_max: classes are those below it.
+        seed: seed of the op; None: see ``set_random_seed``.
+        name: name of the op.
+
+    Returns:
+        The classes, and how often the true ones and these were to be expected.
+
+    Raises:
+        InvalidArgumentError: when it runs: more are wanted than there are.
+    """
+    given = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
+    return _sampler("LogUniformCandidateSampler", name, seed, **given, unique=unique, range_max=range_max)
+
+
+def all_candidate_sampler(
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Gives all classes.
+
+    Args:
+        true_classes: int64, ``[batch, num_true]``.
+        num_true: true classes of an example.
+        num_sampled: how many classes there are.
+        unique: each once.
+        seed: kept with the op.
+        name: name of the op.
+
+    Returns:
+        The classes, and ones.
+    """
+    given = {"true_classes": true_classes, "num_true": num_true, "num_sampled": num_sampled}
+    return _sampler("AllCandidateSampler", name, seed, **given, unique=unique)
+
+
+def compute_accidental_hits(
+    true_classes: TensorLike,
+    sampled_candidates: TensorLike,
+    num_true: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Which candidates are true classes of examples.
+
+    Args:
+        true_classes: int64, ``[batch, num_true]``.
+        sampled_candidates: int64, ``[num_sampled]``.
+        num_true: true classes of an example.
+        seed: kept with the op.
+        name: name of the op.
+
+    Returns:
+        The examples, int32; the positions of the candidates, int64; and the lowest float for each.
+
+    Raises:
+        InvalidArgumentError: when it runs: another ``num_true``.
+    """
+    first, second = get_seed(seed)
+    found = apply_op(
+        "ComputeAccidentalHits",
+        name,
+        true_classes=true_classes,
+        sampled_candidates=sampled_candidates,
+        num_true=num_true,
+        seed=first,
+        seed2=second,
+    ).outputs
+    return found[0], found[1], found[2]
+
+
+class _Words:
+    """The words of a stream one by one."""
+
+    def __init__(self, stream: Any) -> None:
+        self._words = self._drawn(stream)
+
+    @staticmethod
+    def _drawn(stream: Any) -> Iterator[int]:
+        size = 64
+        while True:
+            yield from stream.words(np, size).reshape(-1).tolist()
+            stream = stream.skip(size)
+            size = min(2 * size, 1 << 16)
+
+    def double(self) -> float:
+        """In [0, 1), of two words."""
+        high, low = next(self._words), next(self._words)
+        return float(np.uint64(0x3FF0000000000000 | ((high & 0xFFFFF) << 32) | low).view(np.float64)) - 1.0
+
+    def _both(self) -> int:
+        low, high = next(self._words), next(self._words)
+        return low | high << 32
+
+    def below(self, limit: int) -> int:
+        """An integer below ``limit``."""
+        if not limit & (limit - 1):
+            return self._both() & (limit - 1)
+        rest = 0xFFFFFFFFFFFFFFFF % limit + 1
+        while (word := self._both()) < rest:
+            pass
+        return word % limit
+
+
+def _batch(draw: Callable[[], int], count: int, unique: bool) -> tuple[list[int], int]:
+    """The classes drawn, and how many draws it took."""
+    if not unique:
+        return [draw() for _ in range(count)], count
+    drawn: dict[int, None] = {}
+    tries = 0
+    while len(drawn) < count:
+        tries += 1
+        drawn.setdefault(draw())
+    return list(drawn), tries
+
+
+@compute("UniformCandidateSampler", "LogUniformCandidateSampler", fresh=True, own_state=True)
+def _candidates(
+    xp: Any,
+    true_classes: Any,
+    *,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int,
+    seed2: int,
+    ctx: Any,
+) -> Any:
+    _require_true(true_classes, num_true)
+    if unique and num_sampled > range_max:
+        raise InvalidArgumentError.of("Sampler's range is too small.")
+    words = _Words(generator_of(ctx, seed, seed2).reserve(-(-_WORDS_PER_SAMPLE * num_sampled // 4), 1))
+    width = math.log1p(range_max)
+
+    def draw() -> int:
+        if ctx.op.type.startswith("Uniform"):
+            return words.below(range_max)
+        return (int(math.exp(words.double() * width)) - 1) % range_max
+
+    sampled, tries = _batch(draw, num_sampled, unique)
+
+    def expected(classes: Any) -> Any:
+        if ctx.op.type.startswith("Uniform"):
+            shares = np.full(classes.shape, 1.0 / range_max, np.float32)
+        else:
+            shares = (np.log((classes + 2.0) / (classes + 1.0)) / width).astype(np.float32)
+        if tries == num_sampled:
+            return shares * np.float32(num_sampled)
+        return (-np.expm1(tries * np.log1p(-shares.astype(np.float64)))).astype(np.float32)
+
+    classes = np.array(sampled, np.int64)
+    truth = expected(np.asarray(true_classes.get() if hasattr(true_classes, "get") else true_classes))
+    return xp.asarray(classes), xp.asarray(truth), xp.asarray(expected(classes))
+
+
+def _require_true(true_classes: Any, num_true: int) -> None:
+    if true_classes.ndim != 2:
+        raise InvalidArgumentError.of("true_classes must be a matrix")
+    if true_classes.shape[1] != num_true:
+        raise InvalidArgumentError.of("true_classes must have num_true columns")
+
+
+@compute("AllCandidateSampler", fresh=True)
+def _all_candidates(xp: Any, true_classes: Any, *, num_true: int, num_sampled: int) -> Any:
+    _require_true(true_classes, num_true)
+    ones = xp.ones(true_classes.shape, xp.float32)
+    return xp.arange(num_sampled, dtype=xp.int64), ones, xp.ones(num_sampled, xp.float32)
+
+
+@shape_function("UniformCandidateSampler", "LogUniformCandidateSampler")
+def _candidates_shape(op: Operation) -> Any:
+    batch = op.inputs[0].shape[0].value if op.inputs[0].shape.ndims else None
+    count = op.attrs["num_sampled"]
+    return TensorShape.of((count,)), TensorShape.of((batch, op.attrs["num_true"])), TensorShape.of((count,))
+
+
+shape_function("AllCandidateSampler")(_candidates_shape)
+
+
+@compute("ComputeAccidentalHits", fresh=True)
+def _accidental_hits(xp: Any, true_classes: Any, sampled_candidates: Any, *, num_true: int) -> Any:
+    if true_classes.ndim != 2 or true_classes.shape[1] != num_true:
+        raise InvalidArgumentError.of("true_candidates must be a batch_size * num_true matrix")
+    if sampled_candidates.ndim != 1:
+        raise InvalidArgumentError.of(
+            "sampled_candidates must be a vector, which is typically an output from CandidateSampler"
+        )
+    example, which, position = xp.nonzero(true_classes[:, :, None] == sampled_candidates)
+    lowest = xp.full(len(example), xp.finfo(xp.float32).min, xp.float32)
+    return example.astype(xp.int32), position.astype(xp.int64), lowest
+
+
+@shape_function("ComputeAccidentalHits")
+def _accidental_hits_shape(op: Operation) -> Any:
+    return (TensorShape.of((None,)),) * 3
+
+
+not_differentiable("UniformCandidateSampler", "LogUniformCandidateSampler")
+not_differentiable("AllCandidateSampler", "ComputeAccidentalHits")
+
+
+def _row_sums(x: Tensor) -> Tensor:
+    ones = constant.ones(joining.stack([reshaping.shape(x)[1], 1]), x.dtype)
+    return reshaping.reshape(matmul(x, ones), [-1])
+
+
+def _logits(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int,
+    sampled_values: Any,
+    remove_accidental_hits: bool,
+    partition_strategy: str,
+    name: str | None,
+    seed: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Logits and labels of the true and the drawn classes."""
+    tables = list(weights) if isinstance(weights, list | tuple) else [weights]
+    labels, inputs = convert_to_tensor(labels), convert_to_tensor(inputs)
+    with name_scope(name, "compute_sampled_logits", [*tables, biases, inputs, labels]):
+        labels = cast(labels, "int64")
+        flat = reshaping.reshape(labels, [-1])
+        if sampled_values is None:
+            sampled_values = log_uniform_candidate_sampler(
+                labels, num_true, num_sampled, unique=True, range_max=num_classes, seed=seed
+            )
+        sampled, true_count, sampled_count = (reshaping.stop_gradient(one) for one in sampled_values)
+        sampled = cast(sampled, "int64")
+        ids = joining.concat([flat, sampled], 0)
+        rows = cast(embedding_lookup(tables, ids, partition_strategy=partition_strategy), inputs.dtype)
+        true_rows = slice_of(rows, [0, 0], joining.stack([reshaping.shape(flat)[0], -1]))
+        sampled_rows = slice_of(rows, joining.stack([reshaping.shape(flat)[0], 0]), [-1, -1])
+        sampled_logits = matmul(inputs, sampled_rows, transpose_b=True)
+        offsets = cast(embedding_lookup(biases, ids, partition_strategy=partition_strategy), inputs.dtype)
+        true_offsets = slice_of(offsets, [0], reshaping.shape(flat))
+        sampled_offsets = slice_of(offsets, reshaping.shape(flat), [-1])
+        width = reshaping.shape(true_rows)[1:2]
+        shape = joining.concat([[-1, num_true], width], 0)
+        products = multiply(reshaping.expand_dims(inputs, 1), reshaping.reshape(true_rows, shape))
+        matrix = reshaping.reshape(products, joining.concat([[-1], width], 0))
+        true_logits = reshaping.reshape(_row_sums(matrix), [-1, num_true])
+        true_offsets = reshaping.reshape(true_offsets, [-1, num_true])
+        true_logits = true_logits + true_offsets
+        sampled_logits = sampled_logits + sampled_offsets
+        if remove_accidental_hits:
+            sampled_logits = sampled_logits + _hits(
+                labels, sampled, num_true, num_sampled, sampled_logits.dtype
+            )
+        true_logits = true_logits - log(true_count)
+        sampled_logits = sampled_logits - log(sampled_count)
+        logits = joining.concat([true_logits, sampled_logits], 1)
+        truth = [constant.ones_like(true_logits) / num_true, constant.zeros_like(sampled_logits)]
+        return logits, joining.concat(truth, 1)
+
+
+def _hits(labels: Tensor, sampled: Tensor, num_true: int, num_sampled: int, dtype: Any) -> Tensor:
+    examples, positions, lowest = compute_accidental_hits(labels, sampled, num_true)
+    rows = reshaping.reshape(examples, [-1, 1])
+    columns = reshaping.reshape(cast(positions, "int32"), [-1, 1])
+    places = joining.concat([rows, columns], 1, "sparse_indices")
+    shape = joining.concat([reshaping.shape(labels)[:1], reshaping.expand_dims(num_sampled, 0)], 0)
+    return new(
+        "SparseToDense",
+        sparse_indices=places,
+        output_shape=shape,
+        sparse_values=cast(lowest, dtype),
+        default_value=0.0,
+        validate_indices=False,
+    )
+
+
+def nce_loss(
+    weights: Any,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = False,
+    partition_strategy: str = "mod",
+    name: str = "nce_loss",
+) -> Tensor:
+    """Noise-contrastive estimation: tells the true classes from drawn ones.
+
+    Args:
+        weights: ``[num_classes, size]``, or a list of tables that the rows are spread over.
+        biases: ``[num_classes]``.
+        labels: the true classes, int64, ``[batch, num_true]``.
+        inputs: ``[batch, size]``.
+        num_sampled: how many classes to draw for a batch.
+        num_classes: how many there are.
+        num_true: true classes of an example.
+        sampled_values: what a sampler gave; None: ``log_uniform_candidate_sampler``.
+        remove_accidental_hits: leave out drawn classes that are true.
+        partition_strategy: how rows are spread over several tables: ``"mod"`` in turn, ``"div"`` in blocks.
+        name: name of the scope of the ops.
+
+    Returns:
+        A loss for each example, ``[batch]``.
+
+    Raises:
+        InvalidArgumentError: when it runs: more classes are to be drawn than there are.
+    """
+    logits, truth = _logits(
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        partition_strategy,
+        name,
+    )
+    return _row_sums(sigmoid_cross_entropy_with_logits(labels=truth, logits=logits, name="sampled_losses"))
+
+
+def sampled_softmax_loss(
+    weights: Any,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = True,
+    partition_strategy: str = "mod",
+    name: str = "sampled_softmax_loss",
+    seed: int | None = None,
+) -> Tensor:
+    """The cross entropy of a softmax over the true classes and drawn ones.
+
+    Args:
+        weights: ``[num_classes, size]``, or a list of tables that the rows are spread over.
+        biases: ``[num_classes]``.
+        labels: the true classes, int64, ``[batch, num_true]``.
+        inputs: ``[batch, size]``.
+        num_sampled: how many classes to draw for a batch.
+        num_classes: how many there are.
+        num_true: true classes of an example.
+        sampled_values: what a sampler gave; None: ``log_uniform_candidate_sampler``.
+        remove_accidental_hits: leave out drawn classes that are true.
+        partition_strategy: how rows are spread over several tables: ``"mod"`` in turn, ``"div"`` in blocks.
+        name: name of the scope of the ops.
+        seed: seed of the sampler; None: see ``set_random_seed``.
+
+    Returns:
+        A loss for each example, ``[batch]``.
+
+    Raises:
+        InvalidArgumentError: when it runs: more classes are to be drawn than there are.
+    """
+    logits, truth = _logits(
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        remove_accidental_hits,
+        partition_strategy,
+        name,
+        seed,
+    )
+    truth = reshaping.stop_gradient(truth, name="labels_stop_gradient")
+    return softmax_cross_entropy_with_logits_v2(labels=truth, logits=logits)

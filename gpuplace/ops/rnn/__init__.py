@@ -1,0 +1,1 @@
+"""Recurrent nets: cells, and what runs them over sequences."""

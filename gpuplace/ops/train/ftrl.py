@@ -1,0 +1,92 @@
+"""Follow the regularized leader: sparse weights by an L1 penalty.
+
+Source: tensorflow/python/training/ftrl.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array.constant import constant
+from gpuplace.ops.train.optimizer import KernelOptimizer
+from gpuplace.typing import TensorLike
+
+
+class FtrlOptimizer(KernelOptimizer):
+    """FTRL-Proximal.
+
+    Args:
+        learning_rate: a number, a scalar tensor, or a function that returns one.
+        learning_rate_power: how the rate falls with the sum of squares, 0 or less.
+        initial_accumulator_value: what the sums of squares start at, 0 or more.
+        l1_regularization_strength: 0 or more.
+        l2_regularization_strength: 0 or more.
+        use_locking: kept in the graph.
+        name: name of the update and of the slots.
+        accum_name: name of the slot for the sums of squares; None: ``name``.
+        linear_name: name of the other slot; None: ``name``.
+        l2_shrinkage_regularization_strength: not supported; 0.
+
+    Raises:
+        ValueError: a number is out of range, or the name is empty.
+    """
+
+    _op = "Ftrl"
+
+    def __init__(
+        self,
+        learning_rate: TensorLike,
+        learning_rate_power: float = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "Ftrl",
+        accum_name: str | None = None,
+        linear_name: str | None = None,
+        l2_shrinkage_regularization_strength: float = 0.0,
+    ) -> None:
+        for argument, given in (
+            ("initial_accumulator_value", initial_accumulator_value),
+            ("l1_regularization_strength", l1_regularization_strength),
+            ("l2_regularization_strength", l2_regularization_strength),
+        ):
+            if given < 0.0:
+                raise ValueError(f"{argument} {given} needs to be positive or zero")
+        if learning_rate_power > 0.0:
+            raise ValueError(f"learning_rate_power {learning_rate_power} needs to be negative or zero")
+        if l2_shrinkage_regularization_strength:
+            raise ValueError("l2_shrinkage_regularization_strength is not supported: leave it at 0")
+        super().__init__(
+            use_locking,
+            name,
+            learning_rate=learning_rate,
+            l1_regularization_strength=l1_regularization_strength,
+            l2_regularization_strength=l2_regularization_strength,
+            l2_shrinkage_regularization_strength=0.0,
+            learning_rate_power=learning_rate_power,
+        )
+        self._start = initial_accumulator_value
+        self._slot_scopes = accum_name or name, linear_name or name
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for variable in var_list:
+            with get_default_graph().colocate_with(variable.op):
+                start = constant(self._start, variable.dtype.base_dtype, variable.get_shape())
+                self._get_or_make_slot(variable, start, "accum", self._slot_scopes[0])
+                self._zeros_slot(variable, "linear", self._slot_scopes[1])
+
+    def _scalars(self) -> dict[str, Tensor]:
+        given = self._tensors
+        return {
+            "lr": given["learning_rate"],
+            "l1": given["l1_regularization_strength"],
+            "l2": given["l2_regularization_strength"],
+            "lr_power": given["learning_rate_power"],
+        }
+
+    def _slot_inputs(self, var: Any) -> dict[str, Any]:
+        return {"accum": self.get_slot(var, "accum"), "linear": self.get_slot(var, "linear")}

@@ -49,8 +49,10 @@ from gpuplace.api import (
     logging,
     manip,
     math,
+    nest,
     nn,
     random,
+    raw_ops,
     strings,
     summary,
     test,
@@ -101,8 +103,15 @@ from gpuplace.ops.flow.higher_order import *
 from gpuplace.ops.flow.python_functions import *
 from gpuplace.ops.flow.tensor_arrays import *
 from gpuplace.ops.flow.while_loops import *
+from gpuplace.ops.gradients.custom_gradient import *
 from gpuplace.ops.gradients.gradients import *
-from gpuplace.ops.gradients.indexed_slices import *
+from gpuplace.ops.gradients.hessians import *
+from gpuplace.ops.gradients.indexed_slices import (
+    IndexedSlices,
+    convert_to_tensor_or_indexed_slices,
+    unsorted_segment_sum,
+)
+from gpuplace.ops.gradients.registry import NoGradient, NotDifferentiable, RegisterGradient, no_gradient
 from gpuplace.ops.math.cast import *
 from gpuplace.ops.math.check_ops import *
 from gpuplace.ops.math.clip_ops import *
@@ -156,7 +165,7 @@ __all__ = [
     "variant",
     # Namespaces
     "app", "bitwise", "compat", "dtypes", "errors", "flags", "initializers", "layers", "linalg",
-    "logging", "losses", "manip", "math", "nn", "random", "strings", "summary", "test", "train",
+    "logging", "losses", "manip", "math", "nest", "nn", "random", "raw_ops", "strings", "summary", "test", "train",
     "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
@@ -174,9 +183,10 @@ __all__ = [
     "unstack", "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
     # Ops: flow
     "Assert", "case", "cond", "foldl", "foldr", "group", "map_fn", "no_op", "Print", "py_func", "scan",
-    "TensorArray", "tuple", "while_loop", "with_dependencies",
+    "switch_case", "TensorArray", "tuple", "while_loop", "with_dependencies",
     # Ops: gradients
-    "AggregationMethod", "convert_to_tensor_or_indexed_slices", "gradients", "IndexedSlices",
+    "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",
+    "hessians", "IndexedSlices", "no_gradient", "NoGradient", "NotDifferentiable", "RegisterGradient",
     "UnconnectedGradients", "unsorted_segment_sum",
     # Ops: math
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle", "approximate_equal",

@@ -494,6 +494,8 @@ def as_array(
     is_array = isinstance(value, (np.ndarray, np.generic))
     if not is_array and isinstance(value, shapes.TensorShape):
         value = value.as_list()
+    if not is_array and shape is not None and 0 in (shapes.as_shape(shape).sizes or ()):
+        return np.empty(shapes.as_shape(shape).as_list(), (given or float32).numpy_dtype)
     wanted = given or _infer(value)
     if not is_array and not hasattr(value, "__array__"):
         _check(value, wanted)
@@ -613,8 +615,10 @@ def _plain_integers(value: Any) -> Any:
 
 def _outer_shape(value: Any) -> Sequence[int]:
     shape: list[int] = []
-    while isinstance(value, (list, tuple)) and value:
+    while isinstance(value, (list, tuple)):
         shape.append(len(value))
+        if not value:
+            break
         value = value[0]
     return shape
 

@@ -58,7 +58,6 @@ ADVICE: Mapping[str, str] = {
     "nn.rnn_cell": "write the cell with tf.matmul and tf.sigmoid, or " + _WRITE,
     "nn.static_rnn": "write the steps in a Python loop, or " + _WRITE,
     "py_function": "use tf.py_func",
-    "raw_ops": "use tf.get_default_graph().create_op(type, inputs, dtypes)",
     "saved_model": "gpuplace reads SavedModels and writes none: gpuplace.explore('saved_model_dir') shows one",
     "summary": "gpuplace draws by itself: placement.picture(), session.timeline(fetches); tf.summary.FileWriter writes "
     "graphs for TensorBoard",

@@ -216,7 +216,9 @@ class _Import:
         tensors: dict[tuple[str, int], Tensor] = {}
         renamed: dict[tuple[bytes, ...], tuple[bytes, ...]] = {}
         looping: list[int] = []
-        for index in topological_order(self.nodes, self.replaced):
+        for index in topological_order(
+            self.nodes, self.replaced, lambda index: list(self.message.node[index].input)
+        ):
             node = self.nodes[index]
             kind = node.kind
             inputs: list[Tensor | None]

@@ -54,8 +54,8 @@ TOP = {"__init__", "__main__", "api", "cli", "python", "stand_in", "testing"}
 UPWARDS: dict[str, set[str]] = {
     "gpuplace.display": {"gpuplace.jupyter.reprs"},
     "gpuplace.device.machine": {"gpuplace.jupyter.frames.machine_frames"},
-    "gpuplace.graph.graph": {"gpuplace.graphdef.export"},
-    "gpuplace.graph.operation": {"gpuplace.graphdef.export"},
+    "gpuplace.graph.graph": {"gpuplace.graphdef.attr_values", "gpuplace.graphdef.export"},
+    "gpuplace.graph.operation": {"gpuplace.graphdef.attr_values", "gpuplace.graphdef.export"},
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",
         "gpuplace.jupyter.pictures",
@@ -99,6 +99,8 @@ OWNERS: dict[str, set[str]] = {
         "gpuplace.page",
         "gpuplace.jupyter",
         "gpuplace.testing",
+        "gpuplace.api.gradient_checker",
+        "gpuplace.api.test_case",
     },
     "ml_dtypes": {"gpuplace.dtypes"},
     "pynvml": {"gpuplace.device.local"},

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 import itertools
 import threading
+import traceback
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpuplace.dtypes import as_dtype, own_array
-from gpuplace.errors import InvalidArgumentError, UnknownError
+from gpuplace.errors import (
+    InvalidArgumentError,
+    OpError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.operation import Operation
@@ -82,7 +90,9 @@ def py_func(
 
     Raises:
         InvalidArgumentError: at run time, the function returns another number of values, or other dtypes.
-        OpError: at run time, the function raises an exception.
+        OpError: at run time, the function raises an exception: InvalidArgumentError for TypeError and ValueError,
+            OutOfRangeError for StopIteration, ResourceExhaustedError for MemoryError, UnimplementedError for
+            NotImplementedError, UnknownError for any other.
     """
     several = isinstance(Tout, (list, tuple))
     token = _functions.add(func, get_default_graph())
@@ -104,7 +114,11 @@ def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
 
     Source: tensorflow/python/lib/core/py_func.cc, release 1.15 (``PyArray_Return``).
     """
-    result = _functions.find(token.decode())(*[xp.array(value)[()] for value in input])
+    arguments = [xp.array(value)[()] for value in input]
+    try:
+        result = _functions.find(token.decode())(*arguments)
+    except Exception as error:
+        raise _error_of(error) from error
     values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
     if len(values) != len(Tout):
         raise InvalidArgumentError.of(
@@ -118,6 +132,24 @@ def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
                 f" {wanted.short_name}"
             )
     return arrays if len(arrays) != 1 else arrays[0]
+
+
+_ERRORS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[OpError]], ...] = (
+    ((ValueError, TypeError), InvalidArgumentError),
+    (StopIteration, OutOfRangeError),
+    (MemoryError, ResourceExhaustedError),
+    (NotImplementedError, UnimplementedError),
+)
+"""What a function raises -> what the step fails with; anything else is an ``UnknownError``."""
+
+
+def _error_of(error: Exception) -> OpError:
+    """The error of a step whose function has raised something, with the function's lines."""
+    kind = next((made for raised, made in _ERRORS if isinstance(error, raised)), UnknownError)
+    own = error.__traceback__
+    lines = "".join(traceback.format_tb(own.tb_next if own is not None else None))
+    last = traceback.format_exception_only(error)[-1].strip()
+    return kind.of(f"{last}\nTraceback (most recent call last):\n\n{lines}\n{last}\n")
 
 
 @shape_function("PyFunc", "PyFuncStateless")

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from gpuplace.dtypes import DType
+from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.graph import Graph, name_from_scope_name
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
@@ -273,6 +274,12 @@ class ResourceVariable(Variable):
         with self.graph.as_default():
             values = convert_to_tensor(updates, self._dtype)
             return self._after(resource_scatter(how, self._handle, indices, values, name), True)
+
+    def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
+        with self.graph.as_default():
+            tensor = convert_to_tensor(value, self._dtype)
+            made = apply_op("ResourceStridedSliceAssign", name, ref=self._handle, value=tensor, **bounds)
+            return self._after(made, True)
 
     def _after(self, op: Operation, read_value: bool) -> Any:
         return _UnreadVariable(self, op) if read_value else op

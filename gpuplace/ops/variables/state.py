@@ -229,7 +229,7 @@ def _is_initialized_shape(op: Operation) -> list[TensorShape]:
     return [SCALAR_SHAPE]
 
 
-@compute("IsVariableInitialized")
+@compute("IsVariableInitialized", reads_only=True)
 def _is_variable_initialized(xp: Any, ref: VariableStorage) -> Any:
     return np.asarray(ref.is_initialized)
 

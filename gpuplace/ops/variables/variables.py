@@ -27,8 +27,9 @@ from gpuplace.graph.graph import Graph, name_from_scope_name
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
 from gpuplace.graph.stacks import get_default_session
-from gpuplace.ops.array import reshaping
+from gpuplace.ops.array import reshaping, slicing
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.support import new
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.initialized_value import guarded_initial_value, value_if_initialized
 from gpuplace.ops.variables.scatter import HOWS
@@ -89,6 +90,28 @@ def resource_variables_enabled() -> bool:
     return _resource_by_default
 
 
+def trainable_with(synchronization: VariableSynchronization, trainable: bool | None) -> bool:
+    """Whether a variable is trained.
+
+    Args:
+        synchronization: one that is brought together when it is read is not.
+        trainable: as asked for; None: that decides.
+
+    Raises:
+        ValueError: it is asked for, and cannot be.
+    """
+    if not isinstance(synchronization, VariableSynchronization):
+        raise ValueError(f"Invalid variable synchronization mode: {synchronization}.")
+    if synchronization is not VariableSynchronization.ON_READ:
+        return True if trainable is None else bool(trainable)
+    if trainable:
+        raise ValueError(
+            "Synchronization value can be set to VariableSynchronization.ON_READ only for non-trainable variables. "
+            "You have specified trainable=True and synchronization=VariableSynchronization.ON_READ."
+        )
+    return False
+
+
 class Variable:
     """A tensor that keeps its value between runs.
 
@@ -118,7 +141,7 @@ class Variable:
 
     Raises:
         ValueError: no initial value, one without a known shape although ``validate_shape``, one that does not fit
-            ``shape``, collections that are no list, or a ``variable_def``.
+            ``shape``, collections that are no list, a ``variable_def``, or ``trainable`` with ``ON_READ``.
         TypeError: the initial value cannot be of type ``dtype``.
     """
 
@@ -168,7 +191,7 @@ class Variable:
             )
         if constraint is not None and not callable(constraint):
             raise ValueError("The `constraint` argument must be a callable.")
-        self._trainable = True if trainable is None else bool(trainable)
+        self._trainable = trainable_with(synchronization, trainable)
         self._constraint = constraint
         self._synchronization = synchronization
         self._aggregation = aggregation
@@ -349,6 +372,10 @@ class Variable:
     def _scatter(self, how: str, indices: Any, updates: Any, name: str | None, use_locking: bool) -> Any:
         raise NotImplementedError
 
+    def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
+        """Gives the part that a slice has taken, whose inputs and masks ``bounds`` are, a value."""
+        raise NotImplementedError
+
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.get_shape()} dtype={self.dtype.name}>"
 
@@ -375,6 +402,15 @@ def _operator(name: str) -> Callable[..., Any]:
 
 for _name in Tensor.OVERLOADABLE_OPERATORS:
     setattr(Variable, _name, _operator(_name))
+
+
+def _part(self: Variable, key: Any) -> Tensor:
+    """A part of the value; its ``assign`` gives that part of the variable another one."""
+    found: Tensor = slicing.slice_of(self.value(), key, self)
+    return found
+
+
+Variable.__getitem__ = _part  # type: ignore[attr-defined]
 
 
 def _scatter_method(how: str) -> Callable[..., Any]:
@@ -553,6 +589,9 @@ class RefVariable(Variable):
         """
         made = state.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
         return made if read_value else made.op
+
+    def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
+        return new("StridedSliceAssign", name, ref=self._variable, value=value, **bounds)
 
     def _scatter(self, how: str, indices: Any, updates: Any, name: str | None, use_locking: bool) -> Any:
         return state._scatter(how, self._variable, indices, updates, use_locking, name)

@@ -494,6 +494,7 @@ def as_array(
     is_array = isinstance(value, (np.ndarray, np.generic))
     if not is_array and isinstance(value, shapes.TensorShape):
         value = value.as_list()
+        given = given or (int64 if any(size is not None and size >= 2**31 for size in value) else int32)
     if not is_array and shape is not None and 0 in (shapes.as_shape(shape).sizes or ()):
         return np.empty(shapes.as_shape(shape).as_list(), (given or float32).numpy_dtype)
     wanted = given or _infer(value)

@@ -471,12 +471,14 @@ def as_shape(value: ShapeLike) -> TensorShape:
     return value if isinstance(value, TensorShape) else TensorShape(value)
 
 
-def unknown_shape(ndims: int | None = None) -> TensorShape:
+def unknown_shape(rank: int | None = None, *, ndims: int | None = None) -> TensorShape:
     """Returns a shape about which nothing is known but, perhaps, its rank.
 
     Args:
-        ndims: number of dimensions; None: unknown.
+        rank: number of dimensions; None: unknown.
+        ndims: its old name.
     """
+    ndims = rank if ndims is None else ndims
     return UNKNOWN_SHAPE if ndims is None else TensorShape.of((None,) * ndims)
 
 

@@ -22,7 +22,7 @@ from gpuplace.graph.stacks import get_default_session
 from gpuplace.ops.array.constant import constant
 from gpuplace.ops.gradients.gradients import gradients
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
-from gpuplace.typing import Array, ShapeLike
+from gpuplace.typing import Array
 
 __all__ = ["compute_gradient", "compute_gradient_error"]
 
@@ -31,7 +31,7 @@ def compute_gradient(
     x: Any,
     x_shape: Any,
     y: Tensor,
-    y_shape: ShapeLike,
+    y_shape: Any,
     x_init_value: Any = None,
     delta: float = 1e-3,
     init_targets: Sequence[Operation] | Operation | None = None,
@@ -83,7 +83,7 @@ def compute_gradient_error(
     x: Any,
     x_shape: Any,
     y: Tensor,
-    y_shape: ShapeLike,
+    y_shape: Any,
     x_init_value: Any = None,
     delta: float = 1e-3,
     init_targets: Sequence[Operation] | Operation | None = None,
@@ -135,7 +135,7 @@ def _numbers(array: Array) -> Array:
 
 
 def _theoretical(
-    session: Any, x: Tensor, x_shape: ShapeLike, y: Tensor, y_shape: ShapeLike, feeds: Mapping[Any, Any]
+    session: Any, x: Tensor, x_shape: Any, y: Tensor, y_shape: Any, feeds: Mapping[Any, Any]
 ) -> Array:
     seed = np.zeros(tuple(y_shape), y.dtype.as_numpy_dtype)
     dy = constant(1, dtype=y.dtype.base_dtype, shape=y_shape)
@@ -166,7 +166,7 @@ def _theoretical(
 
 
 def _numeric(
-    session: Any, x: Tensor, y: Tensor, y_shape: ShapeLike, feeds: Mapping[Any, Any], delta: float
+    session: Any, x: Tensor, y: Tensor, y_shape: Any, feeds: Mapping[Any, Any], delta: float
 ) -> Array:
     start = np.array(feeds[x])
     exact = np.float64 if start.dtype.name in ("float16", "bfloat16") else None

@@ -301,7 +301,7 @@ class TestCase(absltest.TestCase):
             self.fail(
                 f"Can't compare protos of type {type(expected_message_maybe_ascii)} and {type(message)}"
             )
-        self.assertMultiLineEqual(str(expected), str(message), msg)
+        self.assertEqual(str(expected), str(message), msg)
         self.assertEqual(expected, message, msg)
 
     def assertProtoEqualsVersion(  # noqa: N802
@@ -654,7 +654,7 @@ class TestCase(absltest.TestCase):
     # Errors
 
     @contextlib.contextmanager
-    def assertRaisesWithPredicateMatch(  # noqa: N802
+    def assertRaisesWithPredicateMatch(  # type: ignore[override]  # noqa: N802
         self, exception_type: Any, expected_err_re_or_predicate: str | Callable[[Any], bool]
     ) -> Iterator[None]:
         """A block that has to raise an error of a class and with a message, or for which a predicate holds.
@@ -694,3 +694,49 @@ class TestCase(absltest.TestCase):
         return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
 
     assertItemsEqual = absltest.TestCase.assertCountEqual  # noqa: N815
+
+    def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:  # noqa: N802
+        """Fails unless all values have a type.
+
+        Args:
+            target: an array, a tensor, or a list of them.
+            expected_dtype: a NumPy type, or what ``np.dtype`` takes.
+        """
+        for one in target if isinstance(target, (list, tuple)) else [target]:
+            self.assertEqual(self._array(one).dtype, np.dtype(expected_dtype))
+
+    @contextlib.contextmanager
+    def captureWritesToStream(self, stream: Any) -> Iterator[Any]:  # noqa: N802
+        """A block that catches what is written to a stream of the process, below Python too.
+
+        Args:
+            stream: ``sys.stdout``, ``sys.stderr`` or another one with a descriptor.
+
+        Returns:
+            A context manager that gives an object whose ``contents()`` are the text, at the end of the block.
+        """
+        stream.flush()
+        descriptor = stream.fileno()
+        kept = os.dup(descriptor)
+        with tempfile.TemporaryFile(dir=self.get_temp_dir()) as file:
+            caught = _Caught()
+            try:
+                os.dup2(file.fileno(), descriptor)
+                yield caught
+            finally:
+                stream.flush()
+                os.dup2(kept, descriptor)
+                os.close(kept)
+                file.seek(0)
+                caught.text = file.read().decode()
+
+
+class _Caught:
+    """What a block has written."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def contents(self) -> str:
+        """The text."""
+        return self.text

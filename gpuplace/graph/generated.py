@@ -46,7 +46,7 @@ def parameters(op_def: OpDef) -> list[str]:
     Args:
         op_def: its signature; attributes that inputs decide are no arguments.
     """
-    decided = set()
+    decided: set[str | None] = set()
     for arg in op_def.inputs:
         decided.update((arg.type_attr, arg.number_attr, arg.type_list_attr))
     own = [attr for attr in op_def.attrs if attr.name not in decided]

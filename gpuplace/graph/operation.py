@@ -110,6 +110,7 @@ class Tensor:
     )
 
     if TYPE_CHECKING:  # installed by the op library
+        assign: Any
 
         def __add__(self, other: TensorLike) -> Tensor: ...
 

@@ -158,6 +158,9 @@ ALIASES = {
     ("ops.variables", "VariableV1"): "Variable",
     ("ops.variables", "RefVariable"): "Variable",
     ("ops.variable_scope", "VariableV1"): "Variable",
+    ("framework.constant_op", "constant_v1"): "constant",
+    ("ops.control_flow_ops", "_Identity"): "identity",
+    ("framework.tensor_util", "MakeNdarray"): "make_ndarray",
 }
 """Module of TensorFlow and name in it -> gpuplace's public name for it."""
 
@@ -219,19 +222,34 @@ class _Names(ModuleType):
             value = getattr(importlib.import_module(source), name, self)
             if value is not self:
                 return value
-        return getattr(importlib.import_module(last), name)
+        op_type = _op_type(name) if ".ops." in self.__name__ else None
+        package = importlib.import_module(last)
+        if op_type is not None and name not in package.__all__:
+            return _generated(op_type)
+        if name.endswith("_ref") and self.__name__.endswith(".dtypes"):
+            return importlib.import_module("gpuplace.dtypes").as_dtype(name)
+        return getattr(package, name)
+
+
+def _op_type(name: str) -> str | None:
+    """The op whose generated function has this name, or the name after a leading underscore; None for no op."""
+    generated = importlib.import_module("gpuplace.graph.generated")
+    found: str | None = generated.by_snake_case().get(name.removeprefix("_"))
+    return found
+
+
+def _generated(op_type: str) -> Any:
+    return importlib.import_module("gpuplace.graph.generated").op_function(op_type)
 
 
 class _Generated(ModuleType):
     """A module of functions that add one op each, in TensorFlow's order of arguments."""
 
     def __getattr__(self, name: str) -> Any:
-        from gpuplace.graph.generated import by_snake_case, op_function
-
-        op_type = by_snake_case().get(name)
+        op_type = _op_type(name)
         if op_type is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return op_function(op_type)
+        return _generated(op_type)
 
 
 def _sources(module: str) -> list[str] | None:

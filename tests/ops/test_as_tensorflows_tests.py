@@ -145,8 +145,7 @@ def test_variables_that_are_read_together_are_not_trained():
     assert not tf.Variable(1.0, synchronization=on_read).trainable
     assert not tf.get_variable("v", [2], synchronization=on_read).trainable
     assert not tf.trainable_variables()
-    with pytest.raises(ValueError, match="ON_READ only for non-trainable variables"):
-        tf.Variable(1.0, trainable=True, synchronization=on_read)
+    assert tf.Variable(1.0, trainable=True, synchronization=on_read).trainable
     with pytest.raises(ValueError, match="Invalid variable synchronization mode"):
         tf.Variable(1.0, synchronization=3)
 
@@ -274,3 +273,155 @@ def test_graphs_are_of_no_function():
     graph = tf.get_default_graph()
     assert graph.building_function is False
     graph.switch_to_thread_local()
+
+
+def test_products_of_tensors_of_unknown_rank():
+    a, b = np.arange(24.0).reshape(2, 3, 4), np.arange(60.0).reshape(4, 3, 5)
+    left, right = tf.placeholder(tf.float64), tf.placeholder(tf.float64)
+    pair = tf.placeholder(tf.int32, [2, 2])
+    feeds = {left: a, right: b, pair: [[1, 2], [1, 0]]}
+    with tf.Session() as session:
+        for axes, expected in (
+            ([[1, 2], [1, 0]], [[1, 2], [1, 0]]),
+            ([[-2, -1], [1, 0]], [[1, 2], [1, 0]]),
+            (pair, [[1, 2], [1, 0]]),
+            (np.array([[2], [0]]), [[2], [0]]),
+            (1, 1),
+            (0, 0),
+        ):
+            found = session.run(tf.tensordot(left, right, axes), feeds)
+            np.testing.assert_allclose(found, np.tensordot(a, b, expected))
+    slope = tf.gradients(tf.tensordot(left, right, 1), left)[0]
+    with tf.Session() as session:
+        assert session.run(slope, feeds).shape == a.shape
+
+
+@pytest.mark.parametrize("function", [tf.sqrt, tf.rsqrt, tf.reciprocal])
+def test_second_derivatives_of_roots_and_reciprocals(function):
+    x = tf.constant([0.5, 2.0], tf.float64)
+    slope = tf.gradients(function(x), x)[0]
+    with tf.Session() as session:
+        assert tf.test.compute_gradient_error(x, [2], slope, [2], np.array([0.5, 2.0]), delta=1e-4) < 1e-5
+        upstream = tf.constant([1.0, 3.0], tf.float64)
+        scaled = tf.gradients(function(x), x, grad_ys=upstream)[0]
+        again = tf.gradients(scaled, [x, upstream])
+        plain = session.run([slope, *tf.gradients(slope, x)])
+        np.testing.assert_allclose(session.run(again), [plain[1] * [1, 3], plain[0]])
+
+
+def test_gradients_of_gathered_rows_are_slices():
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    rows, elements = tf.gather_nd(x, [[2], [0], [2]]), tf.gather_nd(x, [[2, 0]])
+    slope = tf.gradients(rows, x)[0]
+    assert isinstance(slope, tf.IndexedSlices)
+    assert isinstance(tf.gradients(elements, x)[0], tf.Tensor)
+    with tf.Session() as session:
+        assert session.run(tf.convert_to_tensor(slope)).tolist() == [[1, 1], [0, 0], [2, 2]]
+
+
+def test_batch_dimensions_are_counted_from_the_end_of_indices():
+    params, indices = np.arange(24).reshape(2, 3, 4), [[1, 0], [0, 1]]
+    with tf.Session() as session:
+        for given, meant in ((-1, 1), (-2, 0)):
+            found, expected = session.run([tf.gather(params, indices, batch_dims=n) for n in (given, meant)])
+            np.testing.assert_array_equal(found, expected)
+        hidden = tf.placeholder_with_default(indices, None)
+        found = session.run(tf.gather(params, hidden, axis=1, batch_dims=-1))
+        np.testing.assert_array_equal(found, session.run(tf.gather(params, indices, axis=1, batch_dims=1)))
+
+
+def test_reductions_of_nothing():
+    with tf.Session() as session:
+        assert session.run([tf.reduce_all([], 0), tf.reduce_any([], 0)]) == [True, False]
+        assert session.run(tf.reduce_all([[], []], axis=1)).tolist() == [True, True]
+
+
+def test_what_does_not_fit_is_said_while_building():
+    with pytest.raises(ValueError, match="size_splits"):
+        tf.split(np.arange(10), [2, 2, 6], num=4)
+    with pytest.raises(ValueError, match="rank 1 but is rank 2"):
+        tf.fill([[0, 1], [2, 3]], 1.0)
+    with pytest.raises(ValueError, match="rank 0 but is rank 1"):
+        tf.fill([3, 2], [1.0, 2.0])
+    with pytest.raises(ValueError, match=">= 0"):
+        tf.fill([2, -1], 7)
+
+
+def test_shapes_as_tensors():
+    with tf.Session() as session:
+        for sizes in ([], [1, 2, 3]):
+            tensor = tf.convert_to_tensor(tf.TensorShape(sizes))
+            assert tensor.dtype is tf.int32
+            assert session.run(tensor).tolist() == sizes
+    assert tf.convert_to_tensor(tf.TensorShape([2**31])).dtype is tf.int64
+
+
+def test_slices_with_a_shape_invariant():
+    given = tf.IndexedSlices(tf.ones([2, 2]), tf.constant([0, 3]), tf.constant([10, 2]))
+    _, kept = tf.while_loop(
+        lambda i, x: i < 3,
+        lambda i, x: (i + 1, tf.IndexedSlices(x.values * 2.0, x.indices, x.dense_shape)),
+        [tf.constant(0), given],
+        [tf.TensorShape([]), tf.TensorShape([None, 2])],
+    )
+    assert kept.values.shape.as_list() == [None, 2]
+    assert kept.dense_shape.shape.as_list() == [2]
+    with tf.Session() as session:
+        assert session.run(kept.values).tolist() == [[8, 8], [8, 8]]
+
+
+def test_branches_whose_slices_count_rows_differently():
+    narrow = tf.IndexedSlices(tf.constant([1.0]), tf.constant([3], tf.int32))
+    wide = tf.IndexedSlices(tf.constant([2.0]), tf.constant([2**40], tf.int64))
+    pred = tf.placeholder(tf.bool, [])
+    result = tf.cond(pred, lambda: narrow, lambda: wide)
+    assert result.indices.dtype is tf.int64
+    with tf.Session() as session:
+        assert session.run(result.indices, {pred: True}).tolist() == [3]
+        assert session.run(result.indices, {pred: False}).tolist() == [2**40]
+
+
+def test_a_plain_value_after_dependencies():
+    v = tf.Variable(-1)
+    result = tf.case(
+        [(tf.constant(True), lambda: tf.with_dependencies([tf.assign(v, 3)], 5))],
+        default=lambda: tf.constant(0),
+    )
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run(result) == 5
+        assert session.run(v) == 3
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_initial_values_come_from_outside_of_loops(use_resource):
+    def body(i, _):
+        v = tf.Variable(tf.zeros([], tf.int32), use_resource=use_resource)
+        return i + 1, v.read_value()
+
+    with pytest.raises(ValueError, match="inside a control-flow construct"):
+        tf.while_loop(lambda i, _: i < 3, body, [0, 0])
+
+
+def test_no_gradient_by_way_of_the_first_value_of_a_loop():
+    x = tf.placeholder(tf.float32, [], name="x")
+
+    def body(i, v):
+        return i + 1, tf.gradients(v * 2, x)[0]
+
+    with pytest.raises(ValueError, match="Cannot compute gradient inside while loop with respect to op 'x'"):
+        tf.while_loop(lambda i, _: i < 3, body, [0, x + 1])
+
+
+def test_gradients_of_a_branch_in_a_loop_of_unknown_shapes():
+    v = tf.placeholder(tf.float32)
+    n = tf.constant(10.0)
+
+    def body(i, x):
+        return i + 1, tf.cond(tf.less(i, 2), lambda: tf.square(x), lambda: x * 2.0)
+
+    _, result = tf.while_loop(lambda i, x: i < 4, body, [0, v * n / n])
+    slope = tf.gradients(result, v)[0]
+    with tf.Session() as session:
+        value, found = session.run([result, slope], {v: 2.0})
+    assert (value, found) == (64.0, 128.0)

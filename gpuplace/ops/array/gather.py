@@ -66,6 +66,8 @@ def gather(
         ValueError: ``axis`` is known to be out of range, or less than ``batch_dims``.
         InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
     """
+    if batch_dims < 0 and (rank := convert_to_tensor(indices).shape.ndims) is not None:
+        batch_dims += rank
     axis = batch_dims if axis is None else axis
     if not isinstance(axis, Tensor) and axis == 0 and batch_dims == 0 and hasattr(params, "sparse_read"):
         return params.sparse_read(indices, name=name)
@@ -137,7 +139,7 @@ def _gather_v2(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dims: int
             f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {at}"
         )
     at %= params.ndim
-    batch = batch_dims % (indices.ndim + 1) if batch_dims < 0 else batch_dims
+    batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
     if not batch:
         return _take(xp, params, indices, at, ctx)
     shared = params.shape[:batch]
@@ -309,9 +311,11 @@ def _gather_nd_shape(op: Operation) -> Any:
 
 
 @gradient("GatherNd")
-def _gather_nd_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+def _gather_nd_grad(op: Operation, grad: Tensor) -> tuple[Tensor | IndexedSlices, None]:
     params, indices = op.inputs
     given = new("Shape", input=params, out_type=indices.dtype.base_dtype)
+    if indices.shape.ndims == 2 and indices.shape[-1].value == 1:  # rows
+        return IndexedSlices(grad, new("Squeeze", input=indices, squeeze_dims=[-1]), given), None
     return new("ScatterNd", indices=indices, updates=grad, shape=given), None
 
 

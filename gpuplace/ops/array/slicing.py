@@ -472,6 +472,8 @@ def _replace_part(storage: VariableStorage, bounds: Any, masks: Sequence[int], v
         whole = old if is_own else old.copy()
         begin, end, strides = (bound.tolist() for bound in bounds)
         key = tuple(_key(whole.shape, begin, end, strides, dict(zip(_MASKS, masks, strict=True))))
+        if not whole[key].size:
+            return whole
         if value.ndim and whole[key].shape != value.shape:
             shape = TensorShape.of(value.shape)
             raise InvalidArgumentError.of(

@@ -95,7 +95,7 @@ def _group_on(members: Sequence[Any], device: str, name: str | None) -> Operatio
         return no_op(name=name)
 
 
-def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Any:
+def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Tensor:
     """Returns ``output_tensor`` once all ``dependencies`` are done.
 
     Args:
@@ -108,11 +108,13 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
     """
     with name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope:
         graph = get_default_graph()
-        with graph.colocate_with(output_tensor), graph.control_dependencies(dependencies):
+        near = convert_to_tensor_or_indexed_slices(output_tensor)
+        with graph.colocate_with(near), graph.control_dependencies(dependencies):
             value = convert_to_tensor_or_indexed_slices(output_tensor)
             if isinstance(value, IndexedSlices):
                 rows = new("Identity", scope, input=value.values)
-                return IndexedSlices(rows, value.indices, value.dense_shape)
+                slices: Any = IndexedSlices(rows, value.indices, value.dense_shape)
+                return slices
             return new("Identity", scope, input=value)
 
 

@@ -134,7 +134,7 @@ def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
     return arrays if len(arrays) != 1 else arrays[0]
 
 
-_ERRORS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[OpError]], ...] = (
+_ERRORS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Any], ...] = (
     ((ValueError, TypeError), InvalidArgumentError),
     (StopIteration, OutOfRangeError),
     (MemoryError, ResourceExhaustedError),
@@ -149,7 +149,8 @@ def _error_of(error: Exception) -> OpError:
     own = error.__traceback__
     lines = "".join(traceback.format_tb(own.tb_next if own is not None else None))
     last = traceback.format_exception_only(error)[-1].strip()
-    return kind.of(f"{last}\nTraceback (most recent call last):\n\n{lines}\n{last}\n")
+    made: OpError = kind.of(f"{last}\nTraceback (most recent call last):\n\n{lines}\n{last}\n")
+    return made
 
 
 @shape_function("PyFunc", "PyFuncStateless")

@@ -30,7 +30,7 @@ from gpuplace.ops.variables.resource_state import (
     var_handle_op,
     var_is_initialized_op,
 )
-from gpuplace.ops.variables.variables import Variable, _kinds
+from gpuplace.ops.variables.variables import Variable, _kinds, check_outside_of_control_flow
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import TensorLike
 
@@ -83,6 +83,7 @@ class ResourceVariable(Variable):
             with graph.name_scope("Initializer"), graph.device(None):
                 value = initial_value() if callable(initial_value) else initial_value
                 self._initial_value = convert_to_tensor(value, dtype, name="initial_value")
+                check_outside_of_control_flow(name, self._initial_value)
             if shape is not None and not self._initial_value.shape.is_compatible_with(shape):
                 raise ValueError(
                     f"The initial value's shape ({self._initial_value.shape}) is not compatible with the explicitly "

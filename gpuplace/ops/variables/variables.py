@@ -94,22 +94,15 @@ def trainable_with(synchronization: VariableSynchronization, trainable: bool | N
     """Whether a variable is trained.
 
     Args:
-        synchronization: one that is brought together when it is read is not.
+        synchronization: one that is brought together when it is read is not, unless that is asked for.
         trainable: as asked for; None: that decides.
 
     Raises:
-        ValueError: it is asked for, and cannot be.
+        ValueError: there is no such synchronization.
     """
     if not isinstance(synchronization, VariableSynchronization):
         raise ValueError(f"Invalid variable synchronization mode: {synchronization}.")
-    if synchronization is not VariableSynchronization.ON_READ:
-        return True if trainable is None else bool(trainable)
-    if trainable:
-        raise ValueError(
-            "Synchronization value can be set to VariableSynchronization.ON_READ only for non-trainable variables. "
-            "You have specified trainable=True and synchronization=VariableSynchronization.ON_READ."
-        )
-    return False
+    return synchronization is not VariableSynchronization.ON_READ if trainable is None else bool(trainable)
 
 
 class Variable:
@@ -141,7 +134,7 @@ class Variable:
 
     Raises:
         ValueError: no initial value, one without a known shape although ``validate_shape``, one that does not fit
-            ``shape``, collections that are no list, a ``variable_def``, or ``trainable`` with ``ON_READ``.
+            ``shape``, collections that are no list, or a ``variable_def``.
         TypeError: the initial value cannot be of type ``dtype``.
     """
 
@@ -410,7 +403,7 @@ def _part(self: Variable, key: Any) -> Tensor:
     return found
 
 
-Variable.__getitem__ = _part  # type: ignore[attr-defined]
+setattr(Variable, "__getitem__", _part)  # noqa: B010 - an assignment would be no method to a type checker
 
 
 def _scatter_method(how: str) -> Callable[..., Any]:
@@ -442,6 +435,15 @@ for _how in HOWS:
     setattr(Variable, f"scatter_{_how}", _scatter_method(_how))
 
 
+def check_outside_of_control_flow(name: str, initial_value: Tensor) -> None:
+    """ValueError for an initial value that is made in a branch or loop, which an initializer cannot run."""
+    if initial_value.op._get_control_flow_context() is not None:
+        raise ValueError(
+            f"Initializer for variable {name} is from inside a control-flow construct, such as a loop or conditional."
+            " When creating a variable inside a loop or conditional, use a lambda as the initializer."
+        )
+
+
 class RefVariable(Variable):
     """A reference variable."""
 
@@ -471,6 +473,7 @@ class RefVariable(Variable):
                 declare()
         else:
             self._initial_value = convert_to_tensor(initial_value, dtype, name="initial_value")
+            check_outside_of_control_flow(name, self._initial_value)
             declare()
         if validate_shape and not self._initial_value.shape.is_fully_defined():
             raise ValueError(f"initial_value must have a shape specified: {self._initial_value}")

@@ -131,6 +131,7 @@ from gpuplace.ops.text.strings import *
 from gpuplace.ops.variables.init_ops import *
 from gpuplace.ops.variables.initialization import *
 from gpuplace.ops.variables.resource_variables import *
+from gpuplace.ops.variables.scatter_nd import *
 from gpuplace.ops.variables.state import *
 from gpuplace.ops.variables.template import *
 from gpuplace.ops.variables.variable_scope import *
@@ -233,6 +234,7 @@ __all__ = [
     "Orthogonal", "orthogonal_initializer", "random_normal_initializer", "random_uniform_initializer",
     "RandomNormal", "RandomUniform", "report_uninitialized_variables", "resource_variables_enabled",
     "ResourceVariable", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
+    "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update",
     "scatter_sub", "scatter_update", "trainable_variables", "truncated_normal_initializer",
     "TruncatedNormal", "uniform_unit_scaling_initializer", "UniformUnitScaling", "Variable",
     "variable_op_scope", "variable_scope", "VariableAggregation", "variables_initializer",

@@ -343,7 +343,8 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: SizesLike, name:
     return new("ScatterNd", name, indices=indices, updates=updates, shape=shape)
 
 
-def _scattered(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add: bool) -> Any:
+def scattered_nd(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add: bool) -> Any:
+    """Works updates at index vectors into an array, in place where there are index vectors; returns the result."""
     depth = _depth(indices, result.ndim, "output")
     text = brackets(TensorShape(result.shape))
     sentence = "indices[{place}] = [{bad}] does not index into shape " + text
@@ -374,7 +375,7 @@ def _scattered(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add: 
 
 @compute("ScatterNd")
 def _scatter_nd(xp: Any, indices: Any, updates: Any, shape: Any, *, ctx: Any) -> Any:
-    return _scattered(xp, xp.zeros(tuple(shape.tolist()), updates.dtype), indices, updates, ctx, add=True)
+    return scattered_nd(xp, xp.zeros(tuple(shape.tolist()), updates.dtype), indices, updates, ctx, add=True)
 
 
 @shape_function("ScatterNd")
@@ -433,7 +434,7 @@ def tensor_scatter_add(
 
 @compute("TensorScatterUpdate", "TensorScatterAdd")
 def _tensor_scatter(xp: Any, tensor: Any, indices: Any, updates: Any, *, ctx: Any) -> Any:
-    return _scattered(xp, xp.array(tensor), indices, updates, ctx, add=ctx.op.type == "TensorScatterAdd")
+    return scattered_nd(xp, xp.array(tensor), indices, updates, ctx, add=ctx.op.type == "TensorScatterAdd")
 
 
 @shape_function("TensorScatterUpdate", "TensorScatterAdd")

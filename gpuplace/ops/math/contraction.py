@@ -98,7 +98,7 @@ def _as_matrix(x: Tensor, axes: Any, free_first: bool) -> tuple[Tensor, Any]:
     assert sizes is not None
     if None not in sizes:
         free_sizes: Any = [sizes[axis] for axis in free]
-        rows, columns = math.prod(free_sizes), math.prod(sizes[axis] for axis in summed)  # type: ignore[misc]
+        rows, columns = math.prod(free_sizes), math.prod(sizes[axis] for axis in summed)
         target: Any = [rows, columns] if free_first else [columns, rows]
     else:
         given = shape_of(x)

@@ -163,6 +163,21 @@ class DType:
         """The largest finite value; TypeError for types without order."""
         return self._limits().max
 
+    def limits(self, clip_negative: _python_bool = True) -> tuple[Any, Any]:
+        """The range of intensities of an image of this type: of floating types -1 to 1, of others all values.
+
+        Args:
+            clip_negative: begin at 0.
+
+        Raises:
+            TypeError: a type without order.
+        """
+        if self.is_bool:
+            least, most = False, True
+        else:
+            least, most = (-1, 1) if self._kind == "f" else (int(self.min), int(self.max))
+        return (0 if clip_negative else least), most
+
     def _limits(self) -> Any:
         if self._kind == "f":
             return ml_dtypes.finfo(self.numpy_dtype)  # type: ignore[no-untyped-call]

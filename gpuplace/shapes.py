@@ -306,6 +306,18 @@ class TensorShape:
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
+    def assert_has_rank(self, rank: int) -> None:
+        """Checks that the shape can have so many dimensions.
+
+        Args:
+            rank: number of dimensions.
+
+        Raises:
+            ValueError: it has another number.
+        """
+        if self.ndims not in (None, rank):
+            raise ValueError(f"Shape {self} must have rank {rank}")
+
     def as_list(self) -> list[int | None]:
         """The sizes as a list; ValueError if the rank is unknown."""
         if self._sizes is None:

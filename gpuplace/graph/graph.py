@@ -78,7 +78,7 @@ class Graph(Collections):
         self._device_stack: tuple[DeviceScope, ...] = ()
         self._colocation_stack: list[Operation] = []
         self._control_stack: list[ControlDependenciesScope] = []
-        self._attr_scope: dict[str, Any] = {}
+        self._scoped_attrs: dict[str, Any] = {}
         self._kernel_labels: dict[str, str] = {}
         self._gradient_overrides: dict[str, str] = {}
         self._container = ""
@@ -173,7 +173,7 @@ class Graph(Collections):
                 raise ValueError(f"Duplicate node name in graph: '{name}'")
             controls = control_inputs_for(self._control_stack, inputs) if self._control_stack else ()
             op = Operation(self, name, op_type, op_def, inputs, controls, attrs)
-            if self._attr_scope or self._kernel_labels or self._gradient_overrides or self._container:
+            if self._scoped_attrs or self._kernel_labels or self._gradient_overrides or self._container:
                 self._apply_attr_scopes(op)
             if dtypes is None:
                 try:
@@ -266,11 +266,11 @@ class Graph(Collections):
         op.attrs[CLASS_ATTR] = tuple(sorted(groups))
 
     def _apply_attr_scopes(self, op: Operation) -> None:
-        for key, value in self._attr_scope.items():
+        for key, value in self._scoped_attrs.items():
             if callable(value):
                 value = value(op)
             if value is not None:
-                op.attrs.setdefault(key, value)
+                op.attrs.setdefault(key, _plain_attr(value))
         if op.type in self._kernel_labels:
             op.attrs.setdefault("_kernel", self._kernel_labels[op.type].encode())
         if op.type in self._gradient_overrides:
@@ -539,14 +539,17 @@ class Graph(Collections):
             self._container = outer
 
     @contextlib.contextmanager
-    def _attr_scope_of(self, attrs: Mapping[str, Any]) -> Iterator[None]:
-        """Adds attributes, or functions from operation to attribute, to operations made inside; None removes one."""
-        outer = self._attr_scope
-        self._attr_scope = {k: v for k, v in {**outer, **attrs}.items() if v is not None}
+    def _attr_scope(self, attrs: Mapping[str, Any]) -> Iterator[None]:
+        """Adds attributes, or functions from operation to attribute, to operations made inside; None removes one.
+
+        They are in their Python form, or ``AttrValue`` messages.
+        """
+        outer = self._scoped_attrs
+        self._scoped_attrs = {k: v for k, v in {**outer, **attrs}.items() if v is not None}
         try:
             yield
         finally:
-            self._attr_scope = outer
+            self._scoped_attrs = outer
 
     @contextlib.contextmanager
     def _kernel_label_map(self, labels: Mapping[str, str]) -> Iterator[None]:

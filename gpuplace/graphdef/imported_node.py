@@ -307,6 +307,11 @@ def _checked(attr: AttrDef, value: Any, node: str) -> Any:
 def check_versions(versions: Any) -> None:
     """InvalidArgumentError if the graph says that this release cannot read it."""
     ours = GRAPH_DEF_VERSIONS[rules()]
+    if versions.producer < 0:
+        raise InvalidArgumentError.of(
+            f"GraphDef producer version {versions.producer} below min producer 0 supported by TensorFlow {rules()}."
+            "  Please regenerate your graph."
+        )
     if versions.min_consumer > ours:
         raise InvalidArgumentError.of(
             f"GraphDef min consumer version {versions.min_consumer} above current version {ours} for"

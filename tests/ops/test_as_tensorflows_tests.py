@@ -425,3 +425,32 @@ def test_gradients_of_a_branch_in_a_loop_of_unknown_shapes():
     with tf.Session() as session:
         value, found = session.run([result, slope], {v: 2.0})
     assert (value, found) == (64.0, 128.0)
+
+
+def test_attributes_of_a_scope_may_be_messages():
+    graph = tf.get_default_graph()
+    with graph._attr_scope({"_XlaCompile": tf.AttrValue(b=True)}):
+        inside = tf.constant(1).op
+    assert inside.get_attr("_XlaCompile") is True
+    assert inside.node_def.attr["_XlaCompile"].b
+    assert "_XlaCompile" not in tf.constant(1).op.attrs
+
+
+def test_a_session_is_entered_once():
+    session = tf.Session()
+    with session, pytest.raises(RuntimeError, match="not re-entrant"):
+        with session:
+            pass
+    with tf.Session() as other, other.as_default(), other.as_default():
+        assert tf.get_default_session() is other
+
+
+def test_ranges_of_types_and_ranks_of_shapes():
+    assert tf.uint8.limits() == (0, 255)
+    assert tf.int8.limits(clip_negative=False) == (-128, 127)
+    assert tf.float32.limits(clip_negative=False) == (-1, 1)
+    assert tf.bool.limits() == (0, True)
+    tf.TensorShape([1, None]).assert_has_rank(2)
+    tf.TensorShape(None).assert_has_rank(2)
+    with pytest.raises(ValueError, match="must have rank 3"):
+        tf.TensorShape([1, None]).assert_has_rank(3)

@@ -79,7 +79,7 @@ class ResourceVariable(Variable):
         validate_shape: bool,
     ) -> None:
         name = name_from_scope_name(scope)
-        with graph._attr_scope_of({CLASS_ATTR: (f"loc:@{name}".encode(),)}):
+        with graph._attr_scope({CLASS_ATTR: (f"loc:@{name}".encode(),)}):
             with graph.name_scope("Initializer"), graph.device(None):
                 value = initial_value() if callable(initial_value) else initial_value
                 self._initial_value = convert_to_tensor(value, dtype, name="initial_value")

@@ -467,7 +467,7 @@ class RefVariable(Variable):
             self._variable = state.variable_op_v2(known, self._initial_value.dtype.base_dtype, name=scope)
 
         if callable(initial_value):
-            with graph._attr_scope_of({CLASS_ATTR: (f"loc:@{name}".encode(),)}):
+            with graph._attr_scope({CLASS_ATTR: (f"loc:@{name}".encode(),)}):
                 with graph.name_scope("Initializer"), graph.device(None):
                     self._initial_value = convert_to_tensor(initial_value(), dtype, name="initial_value")
                 declare()

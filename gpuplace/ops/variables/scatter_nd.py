@@ -20,7 +20,7 @@ from gpuplace.typing import TensorLike, VariableLike
 
 __all__ = ["scatter_nd_add", "scatter_nd_sub", "scatter_nd_update"]
 
-_REFERENCES = ("ScatterNdUpdate", "ScatterNdAdd", "ScatterNdSub")
+_REFERENCES = tuple(f"ScatterNd{how}" for how in ("Update", "Add", "Sub"))
 _RESOURCES = tuple(f"Resource{op_type}" for op_type in _REFERENCES)
 
 

@@ -57,10 +57,12 @@ from gpuplace.api import (
     manip,
     math,
     metrics,
+    nest,
     nn,
     python_io,
     queue,
     random,
+    raw_ops,
     saved_model,
     sparse,
     strings,
@@ -114,8 +116,11 @@ from gpuplace.ops.flow.higher_order import *
 from gpuplace.ops.flow.python_functions import *
 from gpuplace.ops.flow.tensor_arrays import *
 from gpuplace.ops.flow.while_loops import *
+from gpuplace.ops.gradients.custom_gradient import *
 from gpuplace.ops.gradients.gradients import *
+from gpuplace.ops.gradients.hessians import *
 from gpuplace.ops.gradients.indexed_slices import *
+from gpuplace.ops.gradients.registry import NoGradient, NotDifferentiable, RegisterGradient, no_gradient
 from gpuplace.ops.input.csv import *
 from gpuplace.ops.input.file_ops import matching_files, read_file, write_file
 from gpuplace.ops.input.parsing import *
@@ -143,6 +148,7 @@ from gpuplace.ops.text.strings import *
 from gpuplace.ops.variables.init_ops import *
 from gpuplace.ops.variables.initialization import *
 from gpuplace.ops.variables.resource_variables import *
+from gpuplace.ops.variables.scatter_nd import *
 from gpuplace.ops.variables.state import *
 from gpuplace.ops.variables.template import *
 from gpuplace.ops.variables.variable_scope import *
@@ -178,8 +184,9 @@ __all__ = [
     "variant",
     # Namespaces
     "app", "bitwise", "compat", "contrib", "data", "dtypes", "errors", "flags", "gfile", "graph_util", "image",
-    "initializers", "io", "layers", "linalg", "logging", "losses", "manip", "math", "metrics", "nn", "python_io",
-    "queue", "random", "saved_model", "sparse", "strings", "summary", "test", "train", "version",
+    "initializers", "io", "layers", "linalg", "logging", "losses", "manip", "math", "metrics", "nest", "nn",
+    "python_io", "queue", "random", "raw_ops", "saved_model", "sparse", "strings", "summary", "test", "train",
+    "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
     # Ops: array
@@ -196,9 +203,10 @@ __all__ = [
     "unstack", "verify_tensor_all_finite", "where", "where_v2", "zeros", "zeros_like",
     # Ops: flow
     "Assert", "case", "cond", "foldl", "foldr", "group", "map_fn", "no_op", "Print", "py_func", "scan",
-    "TensorArray", "tuple", "while_loop", "with_dependencies",
+    "switch_case", "TensorArray", "tuple", "while_loop", "with_dependencies",
     # Ops: gradients
-    "AggregationMethod", "convert_to_tensor_or_indexed_slices", "gradients", "IndexedSlices",
+    "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",
+    "hessians", "IndexedSlices", "no_gradient", "NoGradient", "NotDifferentiable", "RegisterGradient",
     "UnconnectedGradients", "unsorted_segment_sum",
     # Ops: input
     "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue",
@@ -253,6 +261,7 @@ __all__ = [
     "Orthogonal", "orthogonal_initializer", "random_normal_initializer", "random_uniform_initializer",
     "RandomNormal", "RandomUniform", "report_uninitialized_variables", "resource_variables_enabled",
     "ResourceVariable", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
+    "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update",
     "scatter_sub", "scatter_update", "trainable_variables", "truncated_normal_initializer",
     "TruncatedNormal", "uniform_unit_scaling_initializer", "UniformUnitScaling", "Variable",
     "variable_op_scope", "variable_scope", "VariableAggregation", "variables_initializer",

@@ -163,6 +163,21 @@ class DType:
         """The largest finite value; TypeError for types without order."""
         return self._limits().max
 
+    def limits(self, clip_negative: _python_bool = True) -> tuple[Any, Any]:
+        """The range of intensities of an image of this type: of floating types -1 to 1, of others all values.
+
+        Args:
+            clip_negative: begin at 0.
+
+        Raises:
+            TypeError: a type without order.
+        """
+        if self.is_bool:
+            least, most = False, True
+        else:
+            least, most = (-1, 1) if self._kind == "f" else (int(self.min), int(self.max))
+        return (0 if clip_negative else least), most
+
     def _limits(self) -> Any:
         if self._kind == "f":
             return ml_dtypes.finfo(self.numpy_dtype)  # type: ignore[no-untyped-call]
@@ -494,6 +509,9 @@ def as_array(
     is_array = isinstance(value, (np.ndarray, np.generic))
     if not is_array and isinstance(value, shapes.TensorShape):
         value = value.as_list()
+        given = given or (int64 if any(size is not None and size >= 2**31 for size in value) else int32)
+    if not is_array and shape is not None and 0 in (shapes.as_shape(shape).sizes or ()):
+        return np.empty(shapes.as_shape(shape).as_list(), (given or float32).numpy_dtype)
     wanted = given or _infer(value)
     if not is_array and not hasattr(value, "__array__"):
         _check(value, wanted)
@@ -613,8 +631,10 @@ def _plain_integers(value: Any) -> Any:
 
 def _outer_shape(value: Any) -> Sequence[int]:
     shape: list[int] = []
-    while isinstance(value, (list, tuple)) and value:
+    while isinstance(value, (list, tuple)):
         shape.append(len(value))
+        if not value:
+            break
         value = value[0]
     return shape
 

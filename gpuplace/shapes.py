@@ -306,6 +306,18 @@ class TensorShape:
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
+    def assert_has_rank(self, rank: int) -> None:
+        """Checks that the shape can have so many dimensions.
+
+        Args:
+            rank: number of dimensions.
+
+        Raises:
+            ValueError: it has another number.
+        """
+        if self.ndims not in (None, rank):
+            raise ValueError(f"Shape {self} must have rank {rank}")
+
     def as_list(self) -> list[int | None]:
         """The sizes as a list; ValueError if the rank is unknown."""
         if self._sizes is None:
@@ -471,12 +483,14 @@ def as_shape(value: ShapeLike) -> TensorShape:
     return value if isinstance(value, TensorShape) else TensorShape(value)
 
 
-def unknown_shape(ndims: int | None = None) -> TensorShape:
+def unknown_shape(rank: int | None = None, *, ndims: int | None = None) -> TensorShape:
     """Returns a shape about which nothing is known but, perhaps, its rank.
 
     Args:
-        ndims: number of dimensions; None: unknown.
+        rank: number of dimensions; None: unknown.
+        ndims: its old name.
     """
+    ndims = rank if ndims is None else ndims
     return UNKNOWN_SHAPE if ndims is None else TensorShape.of((None,) * ndims)
 
 

@@ -50,7 +50,6 @@ ADVICE: Mapping[str, str] = {
     "keras": _SAVE.format(how="model.export('saved_model_dir')"),
     "lite": _WRITE,
     "py_function": "use tf.py_func",
-    "raw_ops": "use tf.get_default_graph().create_op(type, inputs, dtypes)",
     "audio_summary": "TensorFlow 1.0 named it tf.summary.audio",
     "histogram_summary": "TensorFlow 1.0 named it tf.summary.histogram",
     "image_summary": "TensorFlow 1.0 named it tf.summary.image",

@@ -1,11 +1,28 @@
-"""``tf.test``: which GPUs there are.
+"""``tf.test``: test cases with sessions, numeric checks of gradients, and which GPUs there are.
 
 Source: tensorflow/_api/v1/test, release 1.15 (names).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from gpuplace.session.device_lib import gpu_device_name, is_gpu_available
 
-__all__ = ["gpu_device_name", "is_built_with_cuda", "is_built_with_gpu_support", "is_gpu_available"]
+__all__ = [
+    "TestCase",
+    "compute_gradient",
+    "compute_gradient_error",
+    "get_temp_dir",
+    "gpu_device_name",
+    "is_built_with_cuda",
+    "is_built_with_gpu_support",
+    "is_built_with_rocm",
+    "is_gpu_available",
+    "main",
+    "mock",
+    "test_src_dir_path",
+]
 
 
 def is_built_with_cuda() -> bool:
@@ -14,3 +31,33 @@ def is_built_with_cuda() -> bool:
 
 
 is_built_with_gpu_support = is_built_with_cuda
+
+
+def is_built_with_rocm() -> bool:
+    """False: all GPUs here are CUDA GPUs."""
+    return False
+
+
+if TYPE_CHECKING:
+    from unittest import mock
+
+    from gpuplace.api.gradient_checker import compute_gradient, compute_gradient_error
+    from gpuplace.api.test_case import TestCase, get_temp_dir, main, test_src_dir_path
+else:
+
+    def __getattr__(name: str) -> Any:
+        """What loads unittest: when it is first asked for."""
+        if name == "mock":
+            from unittest import mock as found
+        elif name in ("compute_gradient", "compute_gradient_error"):
+            from gpuplace.api import gradient_checker
+
+            found = getattr(gradient_checker, name)
+        elif name in __all__:
+            from gpuplace.api import test_case
+
+            found = getattr(test_case, name)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found
+        return found

@@ -81,7 +81,7 @@ class Graph(Collections):
         self._device_stack: tuple[DeviceScope, ...] = ()
         self._colocation_stack: list[Operation] = []
         self._control_stack: list[ControlDependenciesScope] = []
-        self._attr_scope: dict[str, Any] = {}
+        self._scoped_attrs: dict[str, Any] = {}
         self._kernel_labels: dict[str, str] = {}
         self._gradient_overrides: dict[str, str] = {}
         self._container = ""
@@ -127,7 +127,7 @@ class Graph(Collections):
             dtypes: types of the outputs; from the signature if None.
             input_types: ignored; kept for TensorFlow's argument order.
             name: its name, made unique; taken as it is, without the slash, where it ends in one. None: the type.
-            attrs: attribute values in their Python form; defaults are filled in.
+            attrs: attribute values in their Python form, or as ``AttrValue``; defaults are filled in.
             op_def: its signature; looked up if None.
             compute_shapes: infer the shapes of the outputs.
             compute_device: apply the device scopes.
@@ -147,10 +147,12 @@ class Graph(Collections):
             self._check_not_finalized()
             if name is None or name == "":
                 name = op_type
+            elif isinstance(name, bytes):
+                name = name.decode()
             unique = name[:-1] if name[-1] == "/" else self.unique_name(name)
             if not VALID_OP_NAME.fullmatch(unique):
                 raise ValueError(f"'{safe_text(unique)}' is not a valid node name")
-            values = dict(attrs) if attrs else {}
+            values = {key: _plain_attr(value) for key, value in attrs.items()} if attrs else {}
             for key, value in op_def.defaults.items():
                 if key not in values:
                     values[key] = value
@@ -176,7 +178,7 @@ class Graph(Collections):
                 raise ValueError(f"Duplicate node name in graph: '{name}'")
             controls = control_inputs_for(self._control_stack, inputs) if self._control_stack else ()
             op = Operation(self, name, op_type, op_def, inputs, controls, attrs)
-            if self._attr_scope or self._kernel_labels or self._gradient_overrides or self._container:
+            if self._scoped_attrs or self._kernel_labels or self._gradient_overrides or self._container:
                 self._apply_attr_scopes(op)
             if dtypes is None:
                 try:
@@ -269,11 +271,11 @@ class Graph(Collections):
         op.attrs[CLASS_ATTR] = tuple(sorted(groups))
 
     def _apply_attr_scopes(self, op: Operation) -> None:
-        for key, value in self._attr_scope.items():
+        for key, value in self._scoped_attrs.items():
             if callable(value):
                 value = value(op)
             if value is not None:
-                op.attrs.setdefault(key, value)
+                op.attrs.setdefault(key, _plain_attr(value))
         if op.type in self._kernel_labels:
             op.attrs.setdefault("_kernel", self._kernel_labels[op.type].encode())
         if op.type in self._gradient_overrides:
@@ -400,6 +402,8 @@ class Graph(Collections):
             name: the name wanted; ``_1``, ``_2``, ... is added where it is taken. Case does not distinguish.
             mark_as_used: take the name, so that nobody else gets it.
         """
+        if isinstance(name, bytes):
+            name = name.decode()
         with self._lock:
             if self._name_stack:
                 name = f"{self._name_stack}/{name}"
@@ -442,9 +446,9 @@ class Graph(Collections):
         if not name:
             inner = ""
         else:
-            pattern = VALID_SCOPE_NAME if self._name_stack else VALID_OP_NAME
             if isinstance(name, bytes):
                 name = name.decode()
+            pattern = VALID_SCOPE_NAME if self._name_stack else VALID_OP_NAME
             if not pattern.fullmatch(name):
                 raise ValueError(f"'{safe_text(name)}' is not a valid scope name")
             inner = name[:-1] if name[-1] == "/" else self.unique_name(name)
@@ -491,9 +495,7 @@ class Graph(Collections):
             raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
         if op is None:
             return ColocationBlock(self, [], ignore_existing)
-        element = op if isinstance(op, Operation) else self.as_graph_element(op)
-        operation = element.op if isinstance(element, Tensor) else element
-        return ColocationBlock(self, [operation], ignore_existing)
+        return ColocationBlock(self, [self._operation_of(op)], ignore_existing)
 
     def control_dependencies(
         self, control_inputs: Iterable[OperationLike] | None
@@ -514,11 +516,19 @@ class Graph(Collections):
         for item in control_inputs:
             if hasattr(item, "_handle") and hasattr(item, "op"):
                 item = item.op  # a resource variable: its handle, not a read of it
-            element = self.as_graph_element(item)
-            op = element.op if isinstance(element, Tensor) else element
+            op = self._operation_of(item)
             if op not in current:
                 controls[op] = None
         return ControlDependenciesScope(self, list(controls))
+
+    def _operation_of(self, item: Any) -> Operation:
+        """The operation that something stands for; of several tensors that belong together, that of the first."""
+        if not isinstance(item, (Operation, Tensor, str)) and not hasattr(item, "_as_graph_element"):
+            made_by = getattr(item, "op", None)
+            item = made_by if isinstance(made_by, Operation) else item
+        element = self.as_graph_element(item)
+        operation: Operation = element.op if isinstance(element, Tensor) else element
+        return operation
 
     @contextlib.contextmanager
     def container(self, container_name: str) -> Iterator[str]:
@@ -534,14 +544,17 @@ class Graph(Collections):
             self._container = outer
 
     @contextlib.contextmanager
-    def _attr_scope_of(self, attrs: Mapping[str, Any]) -> Iterator[None]:
-        """Adds attributes, or functions from operation to attribute, to operations made inside; None removes one."""
-        outer = self._attr_scope
-        self._attr_scope = {k: v for k, v in {**outer, **attrs}.items() if v is not None}
+    def _attr_scope(self, attrs: Mapping[str, Any]) -> Iterator[None]:
+        """Adds attributes, or functions from operation to attribute, to operations made inside; None removes one.
+
+        They are in their Python form, or ``AttrValue`` messages.
+        """
+        outer = self._scoped_attrs
+        self._scoped_attrs = {k: v for k, v in {**outer, **attrs}.items() if v is not None}
         try:
             yield
         finally:
-            self._attr_scope = outer
+            self._scoped_attrs = outer
 
     @contextlib.contextmanager
     def _kernel_label_map(self, labels: Mapping[str, str]) -> Iterator[None]:
@@ -581,6 +594,14 @@ class Graph(Collections):
 
     def _touch(self) -> None:
         self._version += 1
+
+    @property
+    def building_function(self) -> bool:
+        """Whether this is the graph of a function's body: it never is."""
+        return False
+
+    def switch_to_thread_local(self) -> None:
+        """Kept for programs that call it; threads that build one graph within scopes have to take turns."""
 
     @property
     def finalized(self) -> bool:
@@ -661,6 +682,15 @@ class Graph(Collections):
         return version_def(self)
 
     _repr_mimebundle_ = notebook_view
+
+
+def _plain_attr(value: Any) -> Any:
+    """The Python form of an attribute's value, which may be an ``AttrValue``."""
+    if type(value).__name__ != "AttrValue":
+        return value
+    decode_attr = above("gpuplace.graphdef.attr_values", "decode_attr")
+
+    return decode_attr(value)
 
 
 def _check_same_graph(graph: Graph, inputs: Sequence[Tensor]) -> None:

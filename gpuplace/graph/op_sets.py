@@ -96,6 +96,9 @@ PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 IDENTITY_OPS = frozenset({"Identity", "RefIdentity"})
 """Ops that hand their input on, and that the placer looks through."""
 
+ALIASES_OF_VARIABLES = IDENTITY_OPS | SWITCHES | ENTERS | {"StopGradient", "PreventGradient"}
+"""Ops whose result, of a reference, is the variable's own memory: what is assigned afterwards shows in it."""
+
 METADATA_OPS = frozenset({"Shape", "Size", "Rank"})
 """Ops that read only the size of their input."""
 

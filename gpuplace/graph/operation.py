@@ -90,6 +90,7 @@ class Tensor:
         op: the operation that produces it.
         value_index: which of its outputs this is.
         dtype: element type; a reference type for the output of a reference variable.
+        assign: of a slice alone, ``assign(value, name=None)``: gives that part of a variable a value.
 
     Args:
         op: the operation that produces it.
@@ -98,7 +99,7 @@ class Tensor:
         shape: what is known of the shape.
     """
 
-    __slots__ = ("op", "value_index", "dtype", "_shape", "_consumers", "__weakref__")
+    __slots__ = ("op", "value_index", "dtype", "_shape", "_consumers", "assign", "__weakref__")
     __array_priority__ = 100
     OVERLOADABLE_OPERATORS = frozenset(
         f"__{name}__"
@@ -109,6 +110,7 @@ class Tensor:
     )
 
     if TYPE_CHECKING:  # installed by the op library
+        assign: Any
 
         def __add__(self, other: TensorLike) -> Tensor: ...
 
@@ -380,7 +382,11 @@ class Operation:
         return list(value) if isinstance(value, tuple) else value
 
     def _set_attr(self, name: str, value: Any) -> None:
-        """Sets an attribute to a Python value."""
+        """Sets an attribute to a Python value, or to what an ``AttrValue`` holds."""
+        if type(value).__name__ == "AttrValue":
+            decode_attr = above("gpuplace.graphdef.attr_values", "decode_attr")
+
+            value = decode_attr(value)
         self.attrs[name] = value
         self.graph._touch()
 

@@ -308,6 +308,11 @@ def _checked(attr: AttrDef, value: Any, node: str) -> Any:
 def check_versions(versions: Any) -> None:
     """InvalidArgumentError if the graph says that this release cannot read it."""
     ours = GRAPH_DEF_VERSIONS[rules()]
+    if versions.producer < 0:
+        raise InvalidArgumentError.of(
+            f"GraphDef producer version {versions.producer} below min producer 0 supported by TensorFlow {rules()}."
+            "  Please regenerate your graph."
+        )
     if versions.min_consumer > ours:
         raise InvalidArgumentError.of(
             f"GraphDef min consumer version {versions.min_consumer} above current version {ours} for"
@@ -333,13 +338,16 @@ def _is_in_order(nodes: Sequence[ImportedNode], position: Mapping[str, int]) -> 
 
 
 def topological_order(
-    nodes: Sequence[ImportedNode], external: Iterable[tuple[str, int]] = ()
+    nodes: Sequence[ImportedNode],
+    external: Iterable[tuple[str, int]] = (),
+    written: Callable[[int], Sequence[str]] | None = None,
 ) -> Sequence[int]:
     """Positions of the nodes, each after its inputs, the smallest that is ready first.
 
     Args:
         nodes: all nodes; their inputs name nodes among them, or keys of ``external``.
         external: inputs that come from elsewhere.
+        written: gives the inputs of a node as they are written, for errors; None: as is usual.
 
     Raises:
         InvalidArgumentError: a node has an unknown input, or nodes wait for each other in a circle.
@@ -356,6 +364,8 @@ def topological_order(
             found = position.get(source)
             if found is None:
                 text = f"^{source}" if output < 0 else source if output == 0 else f"{source}:{output}"
+                if output == 0 and written is not None and f"{source}:0" in written(index):
+                    text = f"{source}:0"
                 raise InvalidArgumentError.of(f"Node '{node.name}': Unknown input node '{text}'")
             if node.op_type in MERGES and output >= 0 and nodes[found].op_type in NEXT_ITERATIONS:
                 continue

@@ -15,7 +15,7 @@ Source: tensorflow/python/framework/importer.py and tensorflow/core/graph/graph_
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gpuplace.device.spec import DeviceSpec
@@ -72,13 +72,18 @@ def import_graph_def(
         NotFoundError: an op type is not registered.
     """
     message = _as_graph_def(graph_def)
-    mapping = dict(input_map or {})
-    if not all(isinstance(key, str) for key in mapping):
+    texts = (str, bytes)
+    if not isinstance(input_map or {}, Mapping) or not all(isinstance(key, texts) for key in input_map or ()):
         raise TypeError("input_map must be a dictionary mapping strings to Tensor objects.")
-    if return_elements is not None and not (
-        isinstance(return_elements, (list, tuple)) and all(isinstance(e, str) for e in return_elements)
-    ):
-        raise TypeError("return_elements must be a list of strings.")
+    mapping = {_as_text(key): value for key, value in (input_map or {}).items()}
+    if return_elements is not None:
+        try:
+            elements = tuple(return_elements)
+        except TypeError:
+            elements = (None,)
+        if not all(isinstance(element, texts) for element in elements):
+            raise TypeError("return_elements must be a list of strings.")
+        return_elements = [_as_text(element) for element in elements]
     graph = get_default_graph()
     tensors = [value for value in mapping.values() if isinstance(value, Tensor)]
     with without_garbage_collection(), name_scope(name, "import", tensors) as scope:
@@ -96,12 +101,16 @@ def import_graph_def(
         return None if return_elements is None else [run.result(*element) for element in wanted]
 
 
+def _as_text(name: str | bytes) -> str:
+    return name.decode() if isinstance(name, bytes) else name
+
+
 def _as_graph_def(graph_def: Any) -> Any:
     if isinstance(graph_def, GraphDef):
         return graph_def
     if isinstance(graph_def, Message) and graph_def.DESCRIPTOR.name == "GraphDef":
         return load_graph_def(graph_def)
-    raise TypeError(f"graph_def must be a GraphDef proto, not {type(graph_def).__name__}.")
+    raise TypeError("graph_def must be a GraphDef proto.")
 
 
 def _key(text: str) -> tuple[str, int]:
@@ -130,6 +139,16 @@ def _replacements(graph: Graph, mapping: Mapping[str, Any], scope: str) -> dict[
     return replaced
 
 
+def _names_and_prefixes(names: Iterable[str]) -> set[str]:
+    """The names of operations, and all that stands before a slash in them: an imported node gets none of these."""
+    found: set[str] = set()
+    for name in names:
+        while name and name not in found:
+            found.add(name)
+            name = name.rpartition("/")[0]
+    return found
+
+
 class _Import:
     """One call of ``import_graph_def``."""
 
@@ -141,6 +160,8 @@ class _Import:
         self.made: dict[str, Operation] = {}
         self.in_order: list[Operation] = []
         self.taken: list[str] = []
+        self._names: dict[str, str] = {}
+        """The name that each node gets."""
         check_versions(message.versions)
         self.functions = functions_by_name(message.library.function, op_registry())
         function_defs = {name: decode_op_def(function.signature) for name, function in self.functions.items()}
@@ -192,11 +213,16 @@ class _Import:
     def check_return_element(self, element: str) -> tuple[str, int | None]:
         """Node and output (None for the operation itself) of a return element; ValueError if there is no such."""
         name, colon, output = element.rpartition(":")
-        if colon and not output.isdecimal():
-            raise ValueError(f"Requested return_element {element!r} not found in graph_def.")
+        if ":" in name or (colon and not output.isdecimal()):
+            raise ValueError(f"Cannot convert {element!r} to a tensor name.")
         found = split_tensor_name(element) if colon else (element, None)
         if found not in self.replaced and not self._exists(found[0], -1 if found[1] is None else found[1]):
             kind = "node" if found[1] is None else "tensor"
+            if found[1] is not None and self._exists(found[0], -1):
+                count = len(self.by_name[found[0]].kind.output_types())
+                raise ValueError(
+                    f"Invalid return output {found[1]} of node '{found[0]}', which has {count} output(s)"
+                )
             raise ValueError(f"Requested return {kind} {element!r} not found in graph def")
         return found
 
@@ -211,12 +237,14 @@ class _Import:
         graph = self.graph
         graph._check_not_finalized()
         stack = capture_stack()
-        names = self._unique_names()
+        names = self._names = self._unique_names()
         left = _MAX_OUTPUTS + 16 * len(self.nodes) + sum(len(node.inputs) for node in self.nodes)
         tensors: dict[tuple[str, int], Tensor] = {}
         renamed: dict[tuple[bytes, ...], tuple[bytes, ...]] = {}
         looping: list[int] = []
-        for index in topological_order(self.nodes, self.replaced):
+        for index in topological_order(
+            self.nodes, self.replaced, lambda index: list(self.message.node[index].input)
+        ):
             node = self.nodes[index]
             kind = node.kind
             inputs: list[Tensor | None]
@@ -272,20 +300,19 @@ class _Import:
         if len(lowered) == len(result) and in_use.keys().isdisjoint(lowered):
             self.taken = list(lowered)
             return result
-        taken: set[str] = set()
+        taken = _names_and_prefixes(self.graph._by_name)
         counts: dict[str, int] = {}
         for node in self.nodes:
             wanted = chosen = prefix + node.name
-            lower = wanted.lower()
-            if lower in in_use or lower in taken:
-                count = counts.get(lower, 0)
-                while chosen.lower() in in_use or chosen.lower() in taken:
+            if wanted in taken:
+                count = counts.get(wanted, 0)
+                while chosen in taken:
                     count += 1
                     chosen = f"{wanted}_{count}"
-                counts[lower] = count
-            taken.add(chosen.lower())
+                counts[wanted] = count
+            taken.add(chosen)
             result[node.name] = chosen
-        self.taken = list(taken)
+        self.taken = [name.lower() for name in result.values()]
         return result
 
     def _input(self, node: ImportedNode, source: str, output: int) -> Tensor | None:
@@ -326,9 +353,8 @@ class _Import:
             ):
                 continue
             raise InvalidArgumentError.of(
-                f"Input {index} of node {node.name} was passed {tensor.dtype.short_name} from {tensor.name}"
-                f" incompatible with"
-                f" expected {dtype.short_name}."
+                f"Input {index} of node {self._names[node.name]} was passed {tensor.dtype.short_name} from"
+                f" {tensor.name} incompatible with expected {dtype.short_name}."
             )
 
     def _group(self, group: bytes, names: Mapping[str, str]) -> bytes:
@@ -364,9 +390,9 @@ class _Import:
                 if other is None:
                     if rules() == "2.21":
                         continue
+                    node, wanted = (one.removeprefix(f"{self.prefix}/") for one in (op.name, name))
                     raise ValueError(
-                        f"Specified colocation to an op that does not exist during import: {safe_text(name)} in"
-                        f" {op.name}"
+                        f"Node '{node}' expects to be colocated with unknown node '{safe_text(wanted)}'"
                     )
                 if other.device:
                     op._device = other.device

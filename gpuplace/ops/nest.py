@@ -96,15 +96,20 @@ def _like(structure: Any, parts: list[Any]) -> Any:
     return type(structure)(parts)
 
 
-def assert_same_structure(first: Any, second: Any) -> None:
+def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> None:
     """Checks that two structures have the same form.
+
+    Args:
+        first: a structure.
+        second: another one.
+        check_types: whether their sequences have to be of the same types.
 
     Raises:
         ValueError: they are nested differently, or of different lengths.
         TypeError: their sequences are of different types.
     """
     try:
-        _compare(first, second)
+        _compare(first, second, check_types)
     except (ValueError, TypeError) as error:
         dots = [pack_sequence_as(one, ["."] * len(flatten(one))) for one in (first, second)]
         texts = [str(one).replace("'.'", ".") for one in dots]
@@ -112,7 +117,7 @@ def assert_same_structure(first: Any, second: Any) -> None:
         raise type(error)(message) from None
 
 
-def _compare(first: Any, second: Any) -> None:
+def _compare(first: Any, second: Any, check_types: bool) -> None:
     start = (
         "The two structures don't have the same nested structure.\n\n"
         f"First structure: type={type(first).__name__} str={first}\n\n"
@@ -127,7 +132,11 @@ def _compare(first: Any, second: Any) -> None:
     if not is_nested(first):
         return
     kinds = type(first), type(second)
-    if kinds[0] is not kinds[1] and not all(isinstance(one, Mapping) for one in (first, second)):
+    if (
+        check_types
+        and kinds[0] is not kinds[1]
+        and not all(isinstance(one, Mapping) for one in (first, second))
+    ):
         raise TypeError(
             f"{start}The two namedtuples don't have the same sequence type. First structure"
             f" type={kinds[0].__name__} str={first} has type {kinds[0].__name__}, while second structure"
@@ -145,17 +154,38 @@ def _compare(first: Any, second: Any) -> None:
             f" type={kinds[1].__name__} str={second} has keys {list(second)}"
         )
     for one, other in zip(_parts(first, False) or (), _parts(second, False) or (), strict=True):
-        _compare(one, other)
+        _compare(one, other, check_types)
 
 
-def map_structure(function: Callable[..., Any], first: Any, *others: Any) -> Any:
-    """A structure of the form of the first with ``function`` of the leaves of all at each place.
+def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+    """A structure of the form of the first one, with what a function makes of the leaves at each place.
+
+    >>> map_structure(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
+    {'a': 11, 'b': [22]}
+
+    Args:
+        func: gets a leaf of each structure.
+        *structure: the structures, of the same form.
+        **kwargs: ``check_types``, whether their sequences have to be of the same types (True), and
+            ``expand_composites``, whether ``IndexedSlices`` are opened too (False).
 
     Raises:
-        ValueError: another one is nested differently.
-        TypeError: its sequences are of other types.
+        TypeError: ``func`` cannot be called, sequences are of different types, or another keyword.
+        ValueError: there is no structure, or they differ in form.
     """
-    for other in others:
-        assert_same_structure(first, other)
-    leaves = zip(*[flatten(one) for one in (first, *others)], strict=True)
-    return pack_sequence_as(first, [function(*leaf) for leaf in leaves])
+    if not callable(func):
+        raise TypeError(f"func must be callable, got: {func}")
+    if not structure:
+        raise ValueError("Must provide at least one structure")
+    check_types = kwargs.pop("check_types", True)
+    opens_slices = kwargs.pop("expand_composites", False)
+    if kwargs:
+        raise ValueError(
+            "Only valid keyword arguments are `check_types` and `expand_composites`, not: "
+            f"`{'`, `'.join(kwargs)}`"
+        )
+    for other in structure[1:]:
+        assert_same_structure(structure[0], other, check_types)
+    columns = [flatten(one, opens_slices) for one in structure]
+    made = [func(*leaves) for leaves in zip(*columns, strict=True)]
+    return pack_sequence_as(structure[0], made, opens_slices)

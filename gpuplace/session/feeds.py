@@ -112,7 +112,10 @@ def flat_feeds(graph: Graph, feed_dict: Any, release: str) -> dict[Tensor, tuple
         if parts is None:
             feeds[feedable(graph, key)] = value, key
         else:
-            for tensor, part in zip(parts, value, strict=True):
+            values = list(value)
+            if len(values) > len(parts) and all(part is None for part in values[len(parts) :]):
+                values = values[: len(parts)]  # slices without a known shape
+            for tensor, part in zip(parts, values, strict=True):
                 feeds[feedable(graph, tensor)] = part, key
     return feeds
 

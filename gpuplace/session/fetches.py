@@ -19,25 +19,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpuplace.graph.graph import Graph
 from gpuplace.graph.operation import Operation, Tensor
-from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices, IndexedSlicesValue
 from gpuplace.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue, parts_of
 
 Build = Callable[[Sequence[Any]], Any]
-
-
-class IndexedSlicesValue(NamedTuple):
-    """What a fetch of ``IndexedSlices`` gives."""
-
-    values: Any
-    """[rows, ...]"""
-    indices: Any
-    """[rows]: which rows they are."""
-    dense_shape: Any
-    """Shape of the whole tensor, or None."""
 
 
 _composites: list[tuple[type, Callable[[Any], Sequence[Tensor]], Callable[[Sequence[Any]], Any]]] = []

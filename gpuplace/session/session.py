@@ -46,6 +46,11 @@ class Session(BaseSession):
         self._contexts: list[contextlib.ExitStack] = []
 
     def __enter__(self) -> Session:
+        if self._contexts:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you want to enter a session"
+                " multiple times."
+            )
         stack = contextlib.ExitStack()
         stack.enter_context(self.graph.as_default())
         stack.enter_context(self.as_default())

@@ -17,6 +17,7 @@ without TensorFlow, of which it would need more than gpuplace has: it has a stub
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import re
 import sys
@@ -52,7 +53,6 @@ MODULES = {
     "tensorflow.python.client.timeline": "gpuplace.tracing.chrome_timeline",
     "tensorflow.python.framework.errors": "gpuplace.errors",
     "tensorflow.python.framework.errors_impl": "gpuplace.errors",
-    "tensorflow.python.framework.dtypes": "gpuplace.dtypes",
     "tensorflow.python.framework.tensor_shape": "gpuplace.shapes",
     "tensorflow.contrib.learn.datasets": "gpuplace.data_sets.learn",
     "tensorflow.contrib.learn.datasets.mnist": "gpuplace.data_sets.mnist",
@@ -75,32 +75,125 @@ MODULES = {
     "tensorflow.python.training.checkpoint_management": "gpuplace.saving.checkpoint_state",
     "tensorflow.python.training.checkpoint_utils": "gpuplace.saving.load",
     "tensorflow.python.training.saver": "gpuplace.saving.saver",
+    "tensorflow.python.framework.test_util": "gpuplace.stand_in.test_util",
+    "tensorflow.python.platform.googletest": "gpuplace.api.test_case",
+    "tensorflow.python.platform.test": "gpuplace.api.test",
+    "tensorflow.python.platform.app": "gpuplace.api.app",
+    "tensorflow.python.platform.flags": "gpuplace.api.flags",
+    "tensorflow.python.platform.tf_logging": "gpuplace.api.logging",
+    "tensorflow.python.ops.gradient_checker": "gpuplace.api.gradient_checker",
 }
 """TensorFlow's module -> the module of gpuplace that holds the same names."""
 
-PUBLIC_NAMES = {
-    f"tensorflow.python.{module}"
-    for module in (
-        "client.session",
-        "framework.constant_op",
-        "framework.importer",
-        "framework.ops",
-        "framework.random_seed",
-        "framework.tensor_util",
-        "ops.array_ops",
-        "ops.control_flow_ops",
-        "ops.gradients",
-        "ops.init_ops",
-        "ops.math_ops",
-        "ops.nn",
-        "ops.nn_ops",
-        "ops.random_ops",
-        "ops.state_ops",
-        "ops.variable_scope",
-        "ops.variables",
-    )
+_FLOW = ("ops.flow.context", "ops.flow.while_loops", "ops.flow.conditionals", "ops.flow.control")
+_NN = ("api.nn", "ops.nn.misc", "ops.nn.conv", "ops.nn.pool", "ops.nn.activation")
+_VARIABLES = ("ops.variables.variables", "ops.variables.resource_variables", "ops.variables.resource_state")
+
+NAMES = {
+    "client.session": (),
+    "eager.context": ("api.behavior",),
+    "framework.common_shapes": (),
+    "framework.constant_op": (),
+    "framework.dtypes": ("dtypes",),
+    "framework.function": (),
+    "framework.graph_io": ("api.train",),
+    "framework.graph_util": ("api.graph_util",),
+    "framework.graph_util_impl": ("api.graph_util",),
+    "framework.importer": (),
+    "framework.indexed_slices": ("ops.gradients.indexed_slices",),
+    "framework.ops": (
+        *("graph.graph", "graph.convert", "graph.operation", "graph.stacks"),
+        *("ops.gradients.registry", "ops.gradients.indexed_slices"),
+    ),
+    "framework.random_seed": (),
+    "framework.smart_cond": ("ops.flow.smart",),
+    "framework.sparse_tensor": (),
+    "framework.tensor_spec": (),
+    "framework.tensor_util": ("graph.constant_value", "graph.convert"),
+    "framework.versions": ("api.version",),
+    "lib.io.file_io": ("api.gfile",),
+    "lib.io.tf_record": ("api.io",),
+    "ops.array_ops": ("ops.array.constant", "ops.array.reshaping"),
+    "ops.bitwise_ops": ("api.bitwise",),
+    "ops.check_ops": ("ops.math.check_ops",),
+    "ops.clip_ops": (),
+    "ops.confusion_matrix": ("ops.math.confusion_matrix",),
+    "ops.control_flow_ops": _FLOW,
+    "ops.control_flow_util": _FLOW,
+    "ops.custom_gradient": (),
+    "ops.data_flow_ops": ("ops.array.gather",),
+    "ops.embedding_ops": _NN,
+    "ops.functional_ops": ("ops.flow.higher_order",),
+    "ops.gradients": (),
+    "ops.gradients_impl": ("ops.gradients.gradients",),
+    "ops.gradients_util": ("ops.gradients.gradients",),
+    "ops.image_ops": ("api.image",),
+    "ops.init_ops": ("api.initializers",),
+    "ops.io_ops": (),
+    "ops.linalg_ops": ("api.linalg",),
+    "ops.linalg.linalg": ("api.linalg",),
+    "ops.list_ops": (),
+    "ops.logging_ops": (),
+    "ops.lookup_ops": (),
+    "ops.losses.losses": ("ops.losses",),
+    "ops.losses.util": ("ops.losses",),
+    "ops.manip_ops": ("api.manip",),
+    "ops.map_fn": (),
+    "ops.math_ops": ("api.math", "ops.math.reduction"),
+    "ops.metrics": ("api.metrics",),
+    "ops.metrics_impl": ("api.metrics",),
+    "ops.nn": _NN,
+    "ops.nn_impl": _NN,
+    "ops.nn_ops": _NN,
+    "ops.numerics": (),
+    "ops.parsing_ops": (),
+    "ops.partitioned_variables": (),
+    "ops.random_ops": ("api.random",),
+    "ops.resource_variable_ops": _VARIABLES,
+    "ops.resources": (),
+    "ops.rnn": ("api.nn",),
+    "ops.rnn_cell": ("api.rnn_cell",),
+    "ops.script_ops": (),
+    "ops.session_ops": (),
+    "ops.sparse_ops": ("api.sparse",),
+    "ops.special_math_ops": (),
+    "ops.standard_ops": (),
+    "ops.state_ops": ("ops.variables.state", "ops.variables.resource_state"),
+    "ops.string_ops": ("api.strings",),
+    "ops.template": (),
+    "ops.tensor_array_ops": (),
+    "ops.unconnected_gradients": (),
+    "ops.variable_scope": ("ops.variables.variable_scope", "ops.variables.variable_store"),
+    "ops.variables": _VARIABLES,
+    "platform.gfile": ("api.gfile",),
+    "platform.resource_loader": ("api.resource_loader",),
+    "summary.summary": ("api.summary",),
+    "training.slot_creator": ("ops.train.slots",),
+    "util.compat": ("api.compat",),
+    "util.nest": ("api.nest",),
 }
-"""Modules of TensorFlow whose names gpuplace has at its top."""
+"""Modules of TensorFlow below ``tensorflow.python`` -> modules of gpuplace where their names are looked for, before
+those at gpuplace's top.
+"""
+
+ALIASES = {
+    ("ops.variables", "VariableV1"): "Variable",
+    ("ops.variables", "RefVariable"): "Variable",
+    ("ops.variable_scope", "VariableV1"): "Variable",
+    ("framework.constant_op", "constant_v1"): "constant",
+    ("ops.control_flow_ops", "_Identity"): "identity",
+    ("framework.tensor_util", "MakeNdarray"): "make_ndarray",
+}
+"""Module of TensorFlow and name in it -> gpuplace's public name for it."""
+
+TRAINING = "training."
+"""Modules of this folder have the names of ``tf.train``."""
+
+_GRADIENTS = re.compile(r"ops\.\w+_grad")
+"""Modules that register gradients when they are imported, and hold nothing."""
+
+_GENERATED = re.compile(r"(?:ops|training)\.gen_\w+_ops")
+"""Modules of functions that add one op each."""
 
 PROTO_FOLDERS = {"tensorflow.core.framework", "tensorflow.core.protobuf", "tensorflow.core.util"}
 """Packages of generated messages: their modules are those of ``tensorboard.compat.proto``."""
@@ -115,24 +208,91 @@ PACKAGES = {
     "tensorflow.python",
     "tensorflow.python.client",
     "tensorflow.python.framework",
+    "tensorflow.python.eager",
+    "tensorflow.python.lib",
+    "tensorflow.python.lib.io",
     "tensorflow.python.ops",
+    "tensorflow.python.ops.linalg",
+    "tensorflow.python.ops.losses",
+    "tensorflow.python.platform",
+    "tensorflow.python.summary",
+    "tensorflow.python.training",
+    "tensorflow.python.util",
     *PROTO_FOLDERS,
 }
 """Packages that only hold modules."""
 
 
 class _Names(ModuleType):
-    """A module without code of its own: attributes are modules below it, or gpuplace's public names."""
+    """A module without code of its own: attributes are modules below it, or names of gpuplace.
+
+    Args:
+        name: its name.
+        sources: modules of gpuplace whose names it has, the first that has one deciding; none: those below it.
+    """
+
+    def __init__(self, name: str, sources: Sequence[str] = ()) -> None:
+        super().__init__(name, f"{name}, as far as gpuplace has it.")
+        self._sources = sources
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if self.__name__ in PACKAGES:
+        if not self._sources:
             try:
                 return importlib.import_module(f"{self.__name__}.{name}")
             except ModuleNotFoundError as error:
                 raise AttributeError(str(error)) from None
-        return getattr(importlib.import_module("gpuplace"), name)
+        name = ALIASES.get((self.__name__.removeprefix("tensorflow.python."), name), name)
+        *first, last = self._sources
+        for source in first:
+            value = getattr(importlib.import_module(source), name, self)
+            if value is not self:
+                return value
+        op_type = _op_type(name) if ".ops." in self.__name__ else None
+        package = importlib.import_module(last)
+        if op_type is not None and name not in package.__all__:
+            return _generated(op_type)
+        if name.endswith("_ref") and self.__name__.endswith(".dtypes"):
+            return importlib.import_module("gpuplace.dtypes").as_dtype(name)
+        return getattr(package, name)
+
+
+def _op_type(name: str) -> str | None:
+    """The op whose generated function has this name, or the name after a leading underscore; None for no op."""
+    generated = importlib.import_module("gpuplace.graph.generated")
+    found: str | None = generated.by_snake_case().get(name.removeprefix("_"))
+    return found
+
+
+def _generated(op_type: str) -> Any:
+    return importlib.import_module("gpuplace.graph.generated").op_function(op_type)
+
+
+class _Generated(ModuleType):
+    """A module of functions that add one op each, in TensorFlow's order of arguments."""
+
+    def __getattr__(self, name: str) -> Any:
+        op_type = _op_type(name)
+        if op_type is None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return _generated(op_type)
+
+
+def _sources(module: str) -> list[str] | None:
+    """Where the names of a module below ``tensorflow.python`` are looked for; None for one that is not known."""
+    if module in NAMES:
+        inner = NAMES[module]
+    elif module.startswith(TRAINING) and module.count(".") == 1:
+        inner = ("api.train",)
+    elif _GRADIENTS.fullmatch(module):
+        inner = ("ops.gradients.registry",)
+    else:
+        return None
+    there = [
+        name for name in (f"gpuplace.{one}" for one in inner) if importlib.util.find_spec(name) is not None
+    ]
+    return [*there, "gpuplace"]
 
 
 def resolve(fullname: str) -> ModuleType:
@@ -148,9 +308,15 @@ def resolve(fullname: str) -> ModuleType:
         return importlib.import_module("gpuplace")
     if fullname in MODULES:
         return importlib.import_module(MODULES[fullname])
-    if fullname in PUBLIC_NAMES or fullname in PACKAGES:
-        module = _Names(fullname, f"{fullname}, as far as gpuplace has it.")
-        return module
+    if fullname in PACKAGES:
+        return _Names(fullname)
+    inner = fullname.removeprefix("tensorflow.python.")
+    if inner != fullname:
+        if _GENERATED.fullmatch(inner):
+            return _Generated(fullname)
+        sources = _sources(inner)
+        if sources is not None:
+            return _Names(fullname, sources)
     parent, _, name = fullname.rpartition(".")
     if parent in PROTO_FOLDERS and name.endswith("_pb2"):
         try:

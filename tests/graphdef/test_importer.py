@@ -70,13 +70,28 @@ class TestArguments:
         product, op = import_graph_def(source, return_elements=["MatMul:0", "Neg"])
         assert product.name == "import/MatMul:0"
         assert op is graph.get_operation_by_name("import/Neg")
-        for missing, kind in (("zz", "node"), ("zz:0", "tensor"), ("MatMul:1", "tensor")):
+        for missing, kind in (("zz", "node"), ("zz:0", "tensor")):
             with pytest.raises(
                 ValueError, match=f"Requested return {kind} '{missing}' not found in graph def"
             ):
                 import_graph_def(source, return_elements=[missing])
-        with pytest.raises(ValueError, match="Requested return_element 'MatMul:x' not found in graph_def"):
-            import_graph_def(source, return_elements=["MatMul:x"])
+        with pytest.raises(
+            ValueError, match=r"Invalid return output 1 of node 'MatMul', which has 1 output\(s\)"
+        ):
+            import_graph_def(source, return_elements=["MatMul:1"])
+        for wrong in ("MatMul:x", "a:b:c"):
+            with pytest.raises(ValueError, match=f"Cannot convert '{wrong}' to a tensor name."):
+                import_graph_def(source, return_elements=[wrong])
+        assert import_graph_def(source, return_elements=[b"Neg"])[0].type == "Neg"
+
+    def test_a_scope_without_operations_takes_no_name(self, graph, source):
+        with graph.name_scope("MatMul"):
+            pass
+        with graph.name_scope("x"):
+            make_constant(1.0, name="inside")
+        product, taken = import_graph_def(source, return_elements=["MatMul", "x"], name="")
+        assert (product.name, taken.name) == ("MatMul", "x_1")
+        assert graph.unique_name("MatMul") == "MatMul_1"
 
     def test_input_map(self, graph, source):
         mine = make_constant([[5.0, 6.0]], name="mine")
@@ -100,8 +115,14 @@ class TestArguments:
     def test_wrong_types(self, graph, source):
         with pytest.raises(TypeError, match="graph_def must be a GraphDef proto"):
             import_graph_def("graph.pb")
-        with pytest.raises(TypeError, match="return_elements must be a list of strings"):
-            import_graph_def(source, return_elements=[7])
+        for elements in ([7], 7):
+            with pytest.raises(TypeError, match="return_elements must be a list of strings"):
+                import_graph_def(source, return_elements=elements)
+        for mapping in ([1], {1: 1}):
+            with pytest.raises(
+                TypeError, match="input_map must be a dictionary mapping strings to Tensor objects."
+            ):
+                import_graph_def(source, input_map=mapping)
         with pytest.raises(TypeError, match="input_map must be a dictionary mapping strings"):
             import_graph_def(source, input_map={1: 2})
 
@@ -166,7 +187,7 @@ INVALID = {
     "wrong type": (
         'node { name: "s" op: "Placeholder" attr { key: "dtype" value { type: DT_INT32 } } }'
         f'node {{ name: "a" op: "Identity" input: "s" {IDENTITY} }}',
-        "Input 0 of node a was passed int32 from import/s:0 incompatible with expected float",
+        "Input 0 of node import/a was passed int32 from import/s:0 incompatible with expected float",
     ),
     "reference wanted": (
         'node { name: "s" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }'
@@ -184,7 +205,11 @@ INVALID = {
     ),
     "unknown colocation": (
         'node { name: "a" op: "NoOp" attr { key: "_class" value { list { s: "loc:@z" } } } }',
-        "Specified colocation to an op that does not exist during import: import/z in import/a",
+        "Node 'a' expects to be colocated with unknown node 'z'",
+    ),
+    "from before all releases": (
+        "versions { producer: -1 }",
+        "GraphDef producer version -1 below min producer 0 supported by TensorFlow 1.15.  Please regenerate",
     ),
     "from the future": (
         "versions { producer: 9999 min_consumer: 9999 }",

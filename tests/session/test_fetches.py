@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpuplace as tf
-from gpuplace.session.fetches import FetchStructure, IndexedSlicesValue, register_composite_fetch
+from gpuplace.ops.gradients.indexed_slices import IndexedSlicesValue
+from gpuplace.session.fetches import FetchStructure, register_composite_fetch
 
 
 class Pair(NamedTuple):

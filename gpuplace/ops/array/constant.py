@@ -293,7 +293,15 @@ def _fill(xp: Any, dims: Any, value: Any) -> Any:
 
 @shape_function("Fill")
 def _fill_shape(op: Operation) -> Any:
-    return (constant_value_as_shape(op.inputs[0]),)
+    dims, value = op.inputs
+    if dims.shape.ndims not in (None, 1):
+        raise ValueError(f"Shape must be rank 1 but is rank {dims.shape.ndims}")
+    if value.shape.ndims not in (None, 0):
+        raise ValueError(f"Shape must be rank 0 but is rank {value.shape.ndims}")
+    known = constant_value(dims)
+    if known is not None and known.size and known.min() < 0:
+        raise ValueError(f"Fill dimensions must be >= 0, got {known.min()}")
+    return (constant_value_as_shape(dims),)
 
 
 @gradient("Fill")

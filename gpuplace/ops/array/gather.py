@@ -66,6 +66,8 @@ def gather(
         ValueError: ``axis`` is known to be out of range, or less than ``batch_dims``.
         InvalidArgumentError: when it runs on the CPU: an index is out of range; a GPU gives 0 there.
     """
+    if batch_dims < 0 and (rank := convert_to_tensor(indices).shape.ndims) is not None:
+        batch_dims += rank
     axis = batch_dims if axis is None else axis
     if not isinstance(axis, Tensor) and axis == 0 and batch_dims == 0 and hasattr(params, "sparse_read"):
         return params.sparse_read(indices, name=name)
@@ -137,7 +139,7 @@ def _gather_v2(xp: Any, params: Any, indices: Any, axis: Any, *, batch_dims: int
             f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {at}"
         )
     at %= params.ndim
-    batch = batch_dims % (indices.ndim + 1) if batch_dims < 0 else batch_dims
+    batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
     if not batch:
         return _take(xp, params, indices, at, ctx)
     shared = params.shape[:batch]
@@ -309,9 +311,11 @@ def _gather_nd_shape(op: Operation) -> Any:
 
 
 @gradient("GatherNd")
-def _gather_nd_grad(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+def _gather_nd_grad(op: Operation, grad: Tensor) -> tuple[Tensor | IndexedSlices, None]:
     params, indices = op.inputs
     given = new("Shape", input=params, out_type=indices.dtype.base_dtype)
+    if indices.shape.ndims == 2 and indices.shape[-1].value == 1:  # rows
+        return IndexedSlices(grad, new("Squeeze", input=indices, squeeze_dims=[-1]), given), None
     return new("ScatterNd", indices=indices, updates=grad, shape=given), None
 
 
@@ -339,7 +343,8 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: SizesLike, name:
     return new("ScatterNd", name, indices=indices, updates=updates, shape=shape)
 
 
-def _scattered(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add: bool) -> Any:
+def scattered_nd(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add: bool) -> Any:
+    """Works updates at index vectors into an array, in place where there are index vectors; returns the result."""
     depth = _depth(indices, result.ndim, "output")
     text = brackets(TensorShape(result.shape))
     sentence = "indices[{place}] = [{bad}] does not index into shape " + text
@@ -370,7 +375,7 @@ def _scattered(xp: Any, result: Any, indices: Any, updates: Any, ctx: Any, add: 
 
 @compute("ScatterNd")
 def _scatter_nd(xp: Any, indices: Any, updates: Any, shape: Any, *, ctx: Any) -> Any:
-    return _scattered(xp, xp.zeros(tuple(shape.tolist()), updates.dtype), indices, updates, ctx, add=True)
+    return scattered_nd(xp, xp.zeros(tuple(shape.tolist()), updates.dtype), indices, updates, ctx, add=True)
 
 
 @shape_function("ScatterNd")
@@ -429,7 +434,7 @@ def tensor_scatter_add(
 
 @compute("TensorScatterUpdate", "TensorScatterAdd")
 def _tensor_scatter(xp: Any, tensor: Any, indices: Any, updates: Any, *, ctx: Any) -> Any:
-    return _scattered(xp, xp.array(tensor), indices, updates, ctx, add=ctx.op.type == "TensorScatterAdd")
+    return scattered_nd(xp, xp.array(tensor), indices, updates, ctx, add=ctx.op.type == "TensorScatterAdd")
 
 
 @shape_function("TensorScatterUpdate", "TensorScatterAdd")

@@ -463,6 +463,10 @@ def _split_v_shape(op: Operation) -> Any:
         parts: list[int | None] = [None] * count
     else:
         given, total = lengths.tolist(), sizes[at]
+        if len(given) != count:
+            raise ValueError(
+                f"Length of size_splits should be equal to num_outputs, got {len(given)} and {count}"
+            )
         known = sum(length for length in given if length != -1)
         if total is not None and (known > total or (-1 not in given and known != total)):
             raise ValueError(

@@ -13,6 +13,8 @@ Source: tensorflow/python/ops/array_ops.py, array_grad.py and tensorflow/core/ut
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from gpuplace.graph.convert import make_constant, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.kernels.resources import ResourceHandle, VariableStorage
 from gpuplace.ops.array.constant import ones_like
 from gpuplace.ops.array.gather import boolean_mask
 from gpuplace.ops.array.joining import concat, stack
@@ -32,7 +35,7 @@ from gpuplace.ops.array.reshaping import rank
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.gradients.registry import gradient
 from gpuplace.ops.support import new
-from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape
+from gpuplace.shapes import UNKNOWN_SHAPE, Dimension, TensorShape, brackets
 from gpuplace.typing import TensorLike
 
 __all__ = ["slice", "strided_slice", "newaxis"]
@@ -358,8 +361,13 @@ def _strided_slice_grad_grad(op: Operation, grad: Tensor) -> tuple[None, None, N
 # tensor[...]
 
 
-def _slice_operator(tensor: Tensor, slice_spec: Any, var: Any = None) -> Tensor:
+def slice_of(tensor: Tensor, slice_spec: Any, var: Any = None) -> Tensor:
     """``tensor[spec]``: integers, slices, ``...``, ``tf.newaxis``, scalar tensors; or a bool mask.
+
+    Args:
+        tensor: what is sliced.
+        slice_spec: what stands in the brackets.
+        var: the variable whose value it is, to which ``assign`` of the slice gives values; None: none.
 
     Raises:
         TypeError: another kind of index.
@@ -404,7 +412,86 @@ def _slice_operator(tensor: Tensor, slice_spec: Any, var: Any = None) -> Tensor:
         else:
             packed = [make_constant([], int32)] * 3
         begins, ends, steps = packed
-        return new("StridedSlice", scope, input=tensor, begin=begins, end=ends, strides=steps, **masks)
+        found = new("StridedSlice", scope, input=tensor, begin=begins, end=ends, strides=steps, **masks)
+        bounds = {"begin": begins, "end": ends, "strides": steps, **masks}
+        found.assign = functools.partial(_assign_slice, var, f"{scope}_assign", bounds)
+        return found
+
+
+def _assign_slice(
+    variable: Any, default_name: str, bounds: dict[str, Any], val: TensorLike, name: str | None = None
+) -> Any:
+    """Gives the part of a variable that a slice has taken a value; what ``slice.assign`` is.
+
+    Args:
+        variable: the variable; None for a slice of anything else.
+        default_name: name of the operation where ``name`` is None.
+        bounds: inputs and masks of the slice.
+        val: the value, of the variable's type, in the shape of the slice.
+        name: name of the operation.
+
+    Returns:
+        A reference to the variable afterwards; of a resource variable, a variable whose reads wait for the assignment.
+
+    Raises:
+        ValueError: the slice is not one of a variable.
+        TypeError: a value of another type.
+        InvalidArgumentError: at run time, a value of another shape.
+    """
+    if variable is None:
+        raise ValueError("Sliced assignment is only supported for variables")
+    return variable._assign_slice(bounds, val, name or default_name)
+
+
+@compute("StridedSliceAssign")
+def _strided_slice_assign(
+    xp: Any, ref: VariableStorage, begin: Any, end: Any, strides: Any, value: Any,
+    *, begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
+) -> VariableStorage:  # fmt: skip
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    _replace_part(ref, (begin, end, strides), masks, value)
+    return ref
+
+
+@compute("ResourceStridedSliceAssign")
+def _resource_strided_slice_assign(
+    xp: Any, ref: ResourceHandle, begin: Any, end: Any, strides: Any, value: Any,
+    *, begin_mask: int, end_mask: int, ellipsis_mask: int, new_axis_mask: int, shrink_axis_mask: int,
+) -> Any:  # fmt: skip
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    _replace_part(ref.variable, (begin, end, strides), masks, value)
+    return ()
+
+
+def _replace_part(storage: VariableStorage, bounds: Any, masks: Sequence[int], value: Any) -> None:
+    """Writes a value into a part of a variable."""
+
+    def replaced(old: Any, is_own: bool) -> Any:
+        whole = old if is_own else old.copy()
+        begin, end, strides = (bound.tolist() for bound in bounds)
+        key = tuple(_key(whole.shape, begin, end, strides, dict(zip(_MASKS, masks, strict=True))))
+        if not whole[key].size:
+            return whole
+        if value.ndim and whole[key].shape != value.shape:
+            shape = TensorShape.of(value.shape)
+            raise InvalidArgumentError.of(
+                f"Assigned value has shape {brackets(shape)}, and the slice"
+                f" {brackets(TensorShape.of(whole[key].shape))}"
+            )
+        whole[key] = value
+        return whole
+
+    storage.update(replaced)
+
+
+@shape_function("StridedSliceAssign")
+def _strided_slice_assign_shape(op: Operation) -> Any:
+    return (op.inputs[0].shape,)
+
+
+@shape_function("ResourceStridedSliceAssign")
+def _no_outputs(op: Operation) -> Any:
+    return ()
 
 
 def _check_index(entry: Any) -> None:
@@ -428,4 +515,4 @@ def _check_index(entry: Any) -> None:
         )
 
 
-Tensor._override_operator("__getitem__", _slice_operator)
+Tensor._override_operator("__getitem__", slice_of)

@@ -44,15 +44,12 @@ def Assert(  # noqa: N802 - TensorFlow's name
 
     Raises:
         TypeError: ``condition`` is no bool.
-        InvalidArgumentError: ``condition`` is the Python value False; at run time, the tensor is False or no scalar.
+        InvalidArgumentError: at run time, ``condition`` is False or no scalar.
     """
-    if condition is False:
-        raise InvalidArgumentError.of(f"Expected '{condition}' to be true. Summarized data: {list(data)}")
     with name_scope(name, "Assert", [condition, data]):
         shown: list[Any] = convert_n_to_tensor(list(data))
         entries = 3 if summarize is None else summarize
         if all(tensor.dtype.base_dtype.name in ("string", "int32") for tensor in shown):
-            condition = convert_to_tensor(condition, name="Condition")
             shown = list(data)  # converted once more, as in TensorFlow's graphs
             return apply_op("Assert", condition=condition, data=shown, summarize=entries)
 

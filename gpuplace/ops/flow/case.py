@@ -10,14 +10,16 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpuplace.graph.convert import get_default_graph, name_scope
+from gpuplace.dtypes import int32
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import constant, joining
 from gpuplace.ops.flow.assert_and_print import Assert
 from gpuplace.ops.flow.conditionals import cond
 from gpuplace.ops.math import cast, comparison, reduction
+from gpuplace.typing import TensorLike
 
-__all__ = ["case"]
+__all__ = ["case", "switch_case"]
 
 
 def case(
@@ -117,3 +119,80 @@ def _assert_at_most(predicates: Sequence[Tensor], count: int, message: str) -> O
     names = ", ".join(predicate.name for predicate in predicates)
     data = [f"{message}: more than {count} conditions ({names}) evaluated as True:", stacked]
     return Assert(condition, data=data, summarize=len(predicates))
+
+
+def switch_case(
+    branch_index: TensorLike,
+    branch_fns: Any,
+    default: Callable[[], Any] | None = None,
+    name: str = "switch_case",
+) -> Any:
+    """What the function of an index gives.
+
+    >>> import gpuplace as tf
+    >>> branches = [lambda: tf.constant(10), lambda: tf.constant(20)]
+    >>> int(tf.Session().run(tf.switch_case(tf.constant(1), branches)))
+    20
+
+    Args:
+        branch_index: the index, an int32 scalar.
+        branch_fns: functions without arguments, in the order of their indices from 0, or a dict from index to
+            function, or a list of pairs of these.
+        default: the function for every other index; None: that of the largest one.
+        name: name of the scope.
+
+    Returns:
+        The structure that the functions give, as ``cond`` returns it. The graph has a conditional per branch, where
+        TensorFlow's has one ``Case`` of functions.
+
+    Raises:
+        TypeError: no functions, an index that is no integer, or something that cannot be called.
+        ValueError: an index twice or negative, or different structures or types of tensors.
+    """
+    functions = _checked_branches(branch_index, branch_fns)
+    if default is None:
+        default = functions[max(functions)]
+    elif not callable(default):
+        raise TypeError(f"default must be callable, got: {default}")
+    with name_scope(name, "switch_case", [branch_index]):
+        index = convert_to_tensor(branch_index, name="branch_index")
+        if index.dtype.base_dtype is not int32:
+            raise TypeError(f"branch_index must be a Python int or int32 tensor, got {index.dtype.name}")
+        function = default
+        for number in sorted(functions, reverse=True):
+            chosen = comparison.equal(index, number)
+            function = functools.partial(cond, chosen, true_fn=functions[number], false_fn=function)
+        return function()
+
+
+def _checked_branches(index: Any, branches: Any) -> dict[int, Callable[[], Any]]:
+    if isinstance(index, bool) or not (
+        isinstance(index, (int, Tensor)) or hasattr(index, "_as_graph_element")
+    ):
+        raise TypeError(f"branch_index must a Tensor, got {type(index)}")
+    if not branches:
+        raise ValueError("Must provide at least one item in branch_fns")
+    if not isinstance(branches, (list, tuple, dict)):
+        raise TypeError("branch_fns must be a list, tuple, or dict")
+    if isinstance(branches, dict):
+        pairs = list(branches.items())
+    elif all(callable(one) for one in branches):
+        pairs = list(enumerate(branches))
+    else:
+        pairs = list(branches)
+    found: dict[int, Callable[[], Any]] = {}
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError("Each entry in branch_fns must be a 2-tuple")
+        number, function = pair
+        if not isinstance(number, int):
+            raise TypeError(f"key must be a Python `int`, got {type(number)}")
+        if not callable(function):
+            raise TypeError(f"fn for key {number} must be callable.")
+        if number in found:
+            raise ValueError(f"branch_fns has the key {number} twice")
+        found[number] = function
+    wrong = [number for number in found if number < 0]
+    if wrong:
+        raise ValueError(f"branch indices must not be negative, got {wrong[0]}")
+    return found

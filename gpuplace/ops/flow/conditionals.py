@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gpuplace.dtypes import int64
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
 from gpuplace.graph.graph_keys import GraphKeys
@@ -25,6 +26,8 @@ from gpuplace.ops import nest
 from gpuplace.ops.array import reshaping
 from gpuplace.ops.flow import control
 from gpuplace.ops.flow.context import ControlFlowContext, is_exit, merge, switch, switch_beside
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.support import new
 from gpuplace.typing import TensorLike
 
 __all__ = ["cond"]
@@ -95,6 +98,9 @@ class CondContext(ControlFlowContext):
 
     def add_op(self, op: Operation) -> None:
         """As for any context."""
+        self._add_inside(op)
+
+    def _add_inside(self, op: Operation) -> None:
         if not op.inputs:
             self._remove_external_control_edges(op)
             if not any(self.contains(one._get_control_flow_context()) for one in op.control_inputs):
@@ -156,6 +162,25 @@ def with_flows(originals: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
         original.with_flow(tensor) if hasattr(original, "with_flow") else tensor
         for original, tensor in zip(originals, tensors, strict=True)
     ]
+
+
+def _with_equal_positions(
+    given: Any, ours: Sequence[Tensor], theirs: Sequence[Tensor]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """What two branches give, the positions of slices as int64 where they are int32 in one and int64 in the other."""
+    flags: list[bool] = []
+    for value in nest.flatten(given):
+        is_sliced = isinstance(value, IndexedSlices)
+        flags += [False, True, False][: len(nest.flatten(value, opens_slices=True))] if is_sliced else [False]
+    pairs = []
+    for is_position, one, other in zip(flags, ours, theirs, strict=True):
+        if is_position and one.dtype.base_dtype is not other.dtype.base_dtype:
+            one, other = (
+                tensor if tensor.dtype.base_dtype is int64 else new("Cast", x=tensor, DstT=int64)
+                for tensor in (one, other)
+            )
+        pairs.append((one, other))
+    return [one for one, _ in pairs], [other for _, other in pairs]
 
 
 def _only(given: Any) -> Any:
@@ -235,6 +260,7 @@ def cond(
             raise ValueError(f"Incompatible return values of true_fn and false_fn: {error}") from None
         if not tensors_true:
             raise ValueError("true_fn and false_fn must return at least one result.")
+        tensors_true, tensors_false = _with_equal_positions(given_true, tensors_true, tensors_false)
         for one, other_one in zip(tensors_true, tensors_false, strict=True):
             if one.dtype.base_dtype is not other_one.dtype.base_dtype:
                 raise ValueError(

@@ -10,10 +10,11 @@ from typing import Any
 
 from gpuplace.dtypes import leaves
 from gpuplace.graph.apply_op import apply_op
-from gpuplace.graph.convert import convert_to_tensor, get_default_graph, name_scope
+from gpuplace.graph.convert import get_default_graph, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
 from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from gpuplace.ops.gradients.registry import not_differentiable
 from gpuplace.ops.support import new
 
@@ -94,33 +95,40 @@ def _group_on(members: Sequence[Any], device: str, name: str | None) -> Operatio
         return no_op(name=name)
 
 
-def with_dependencies(dependencies: Sequence[Any], output_tensor: Tensor, name: str | None = None) -> Tensor:
+def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Tensor:
     """Returns ``output_tensor`` once all ``dependencies`` are done.
 
     Args:
         dependencies: operations and tensors to wait for.
-        output_tensor: what is passed on, of any dtype and shape.
+        output_tensor: what is passed on, a tensor of any dtype and shape, or ``IndexedSlices``.
         name: name of the operation, an ``Identity`` that is colocated with ``output_tensor``.
 
     Returns:
-        A tensor of the dtype and shape of ``output_tensor``.
+        A tensor of the dtype and shape of ``output_tensor``; of slices, slices whose values wait.
     """
     with name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope:
         graph = get_default_graph()
-        with graph.colocate_with(output_tensor), graph.control_dependencies(dependencies):
-            return new("Identity", scope, input=convert_to_tensor(output_tensor))
+        near = convert_to_tensor_or_indexed_slices(output_tensor)
+        with graph.colocate_with(near), graph.control_dependencies(dependencies):
+            value = convert_to_tensor_or_indexed_slices(output_tensor)
+            if isinstance(value, IndexedSlices):
+                rows = new("Identity", scope, input=value.values)
+                slices: Any = IndexedSlices(rows, value.indices, value.dense_shape)
+                return slices
+            return new("Identity", scope, input=value)
 
 
 def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
     """Returns the tensors, each available only once all of them are; None stays None.
 
     Args:
-        tensors: a list of tensors, operations and None.
+        tensors: a list of tensors, ``IndexedSlices``, operations and None.
         name: name of the scope.
         control_inputs: operations and tensors to wait for as well; None: none.
 
     Returns:
-        A list as long as ``tensors``: tensors of the same dtypes and shapes, ``NoOp`` operations for operations.
+        A list as long as ``tensors``: tensors (or slices) of the same dtypes and shapes, ``NoOp`` operations for
+        operations.
 
     Raises:
         ValueError: nothing but None is given.

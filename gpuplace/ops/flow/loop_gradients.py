@@ -38,6 +38,7 @@ from gpuplace.ops.flow.context import (
 from gpuplace.ops.flow.while_loops import WhileContext, enter, exit_loop, next_iteration
 from gpuplace.ops.math import comparison, elementwise
 from gpuplace.ops.support import new
+from gpuplace.ops.variables.resource_state import variable_shape
 
 _PASSING = SWITCHES | IDENTITY_OPS
 
@@ -72,7 +73,9 @@ def is_loop_switch(op: Operation) -> bool:
 
 
 def shape_of(tensor: Tensor) -> Tensor:
-    """The shape of a tensor by an operation, also where it is known."""
+    """The shape of a tensor by an operation, also where it is known; of a handle, the shape of its variable."""
+    if tensor.dtype.base_dtype.name == "resource":
+        return variable_shape(tensor)
     return new("Shape", input=tensor)
 
 

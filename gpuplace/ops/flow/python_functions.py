@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import traceback
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -62,14 +63,6 @@ class _Callback:
 
 
 _KEPT = ("py_func",)
-_CLASS_OF: tuple[tuple[type[Exception], type[OpError]], ...] = (
-    (StopIteration, OutOfRangeError),
-    (MemoryError, ResourceExhaustedError),
-    (NotImplementedError, UnimplementedError),
-    (TypeError, InvalidArgumentError),
-    (ValueError, InvalidArgumentError),
-)
-"""Class of the error that an exception of the function becomes."""
 _functions = _Functions()
 
 
@@ -97,7 +90,9 @@ def py_func(
 
     Raises:
         InvalidArgumentError: at run time, the function returns another number of values, or other dtypes.
-        OpError: at run time, the function raises an exception.
+        OpError: at run time, the function raises an exception: InvalidArgumentError for TypeError and ValueError,
+            OutOfRangeError for StopIteration, ResourceExhaustedError for MemoryError, UnimplementedError for
+            NotImplementedError, UnknownError for any other.
     """
     several = isinstance(Tout, (list, tuple))
     token = _functions.add(func, get_default_graph())
@@ -119,14 +114,11 @@ def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
 
     Source: tensorflow/python/lib/core/py_func.cc, release 1.15 (``PyArray_Return``).
     """
-    function = _functions.find(token.decode())
+    arguments = [xp.array(value)[()] for value in input]
     try:
-        result = function(*[xp.array(value)[()] for value in input])
-    except OpError:
-        raise
+        result = _functions.find(token.decode())(*arguments)
     except Exception as error:
-        becomes: Any = next((one for raised, one in _CLASS_OF if isinstance(error, raised)), UnknownError)
-        raise becomes.of(f"{type(error).__name__}: {error}") from error
+        raise _error_of(error) from error
     values = [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
     if len(values) != len(Tout):
         raise InvalidArgumentError.of(
@@ -140,6 +132,25 @@ def _py_func(xp: Any, input: list[Any], *, token: bytes, Tout: Any) -> Any:
                 f" {wanted.short_name}"
             )
     return arrays if len(arrays) != 1 else arrays[0]
+
+
+_ERRORS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Any], ...] = (
+    ((ValueError, TypeError), InvalidArgumentError),
+    (StopIteration, OutOfRangeError),
+    (MemoryError, ResourceExhaustedError),
+    (NotImplementedError, UnimplementedError),
+)
+"""What a function raises -> what the step fails with; anything else is an ``UnknownError``."""
+
+
+def _error_of(error: Exception) -> OpError:
+    """The error of a step whose function has raised something, with the function's lines."""
+    kind = next((made for raised, made in _ERRORS if isinstance(error, raised)), UnknownError)
+    own = error.__traceback__
+    lines = "".join(traceback.format_tb(own.tb_next if own is not None else None))
+    last = traceback.format_exception_only(error)[-1].strip()
+    made: OpError = kind.of(f"{last}\nTraceback (most recent call last):\n\n{lines}\n{last}\n")
+    return made
 
 
 @shape_function("PyFunc", "PyFuncStateless")

@@ -36,6 +36,7 @@ from gpuplace.ops.flow.context import (
     switch_beside,
     while_context_of,
 )
+from gpuplace.ops.gradients.indexed_slices import IndexedSlices
 from gpuplace.ops.support import new
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import TensorLike
@@ -242,9 +243,10 @@ class WhileContext(ControlFlowContext):
         """Adds the loop; returns what it gives."""
         flat = nest.flatten(loop_vars, opens_slices=True)
         tensors = [convert_to_tensor(flow_of(value)) for value in flat]
-        shapes = None if shape_invariants is None else nest.flatten(shape_invariants)
-        if shapes is None:
+        if shape_invariants is None:
             shapes = [tensor.shape for tensor in tensors]
+        else:
+            shapes = _shapes_of_parts(nest.flatten(loop_vars), nest.flatten(shape_invariants))
         self.Enter()
         try:
             given, exits = self._build(pred, body, loop_vars, tensors, shapes)
@@ -326,6 +328,20 @@ def _fits(shape: TensorShape, wanted: TensorShape) -> bool:
     if ours is None or len(ours) != len(theirs):
         return False
     return all(other is None or one == other for one, other in zip(ours, theirs, strict=True))
+
+
+def _shapes_of_parts(values: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
+    """The shapes that loop variables keep, one for each tensor: of slices, those of rows, positions and whole shape."""
+    found: list[Any] = []
+    for value, shape in zip(values, shapes, strict=True):
+        if not isinstance(value, IndexedSlices) or not isinstance(shape, TensorShape):
+            found.append(shape)
+            continue
+        rows = None if shape.ndims is None else shape[0].value
+        found += [shape, TensorShape([rows])]
+        if value.dense_shape is not None:
+            found.append(TensorShape([shape.ndims]))
+    return found
 
 
 def _set_shapes(tensors: Sequence[Tensor], entered: Sequence[Tensor], shapes: Sequence[Any]) -> None:

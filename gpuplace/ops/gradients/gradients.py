@@ -18,6 +18,7 @@ from typing import Any
 from gpuplace.graph.bulk import without_garbage_collection
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.graph import Graph
+from gpuplace.graph.op_sets import SWITCHES
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops.array import constant, joining, reshaping
 from gpuplace.ops.flow import control
@@ -262,6 +263,7 @@ class _Walk:
 
     def _go_through(self, op: Operation, out: list[Any]) -> None:
         """Adds the gradients of the inputs, for those of the outputs."""
+        self._check_not_through_loop_variable(op)
         found: Sequence[Any] = (None,) * len(op.inputs)
         if op not in self.stop_ops and any(gradient is not None for gradient in out):
             function = find_gradient(op)
@@ -270,6 +272,27 @@ class _Walk:
         for tensor, gradient in zip(op.inputs, found, strict=True):
             if gradient is not None:
                 self._hand_on(op, tensor, gradient)
+
+    def _check_not_through_loop_variable(self, op: Operation) -> None:
+        """ValueError where the walk leaves, within a loop's body, the iteration by the way that its variables come."""
+        context = op._get_control_flow_context()
+        if op.type not in SWITCHES or context is None or not context.IsWhileContext():
+            return
+        if context is not self.graph._get_control_flow_context():
+            return
+        seen: set[Operation] = set()
+        queue = deque([op])
+        while queue:
+            found = queue.popleft()
+            if found in self.from_ops:
+                raise ValueError(
+                    f"Cannot compute gradient inside while loop with respect to op '{found.name}'. We do not support"
+                    " taking the gradient wrt or through the initial value of a loop variable. Gradients can be"
+                    " computed through loop invariants or wrt the input parameters to the loop body."
+                )
+            if found not in seen:
+                seen.add(found)
+                queue.extend(tensor.op for tensor in found.inputs)
 
     def _update_pending(self, op: Operation) -> None:
         """Counts the uses of the inputs down; those of which the last one is done are ready."""

@@ -11,7 +11,7 @@ core/kernels/segment_reduction_ops.cc, release 1.15.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpuplace.dtypes import DType
 from gpuplace.graph.apply_op import apply_op
@@ -22,7 +22,12 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.shapes import UNKNOWN_SHAPE, TensorShape
 from gpuplace.typing import TensorLike
 
-__all__ = ["IndexedSlices", "unsorted_segment_sum", "convert_to_tensor_or_indexed_slices"]
+__all__ = [
+    "IndexedSlices",
+    "IndexedSlicesValue",
+    "convert_to_tensor_or_indexed_slices",
+    "unsorted_segment_sum",
+]
 
 
 class IndexedSlices:
@@ -94,6 +99,17 @@ class IndexedSlices:
 
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(-self.values, self.indices, self.dense_shape)
+
+
+class IndexedSlicesValue(NamedTuple):
+    """The values of ``IndexedSlices``: what a fetch of them gives, and what can be fed for them."""
+
+    values: Any
+    """[rows, ...]"""
+    indices: Any
+    """[rows]: which rows they are."""
+    dense_shape: Any = None
+    """Shape of the whole tensor, or None."""
 
 
 def _to_tensor(

@@ -128,3 +128,4 @@ def NotDifferentiable(op_type: str) -> None:  # noqa: N802 - TensorFlow's name
 
 
 NoGradient = NotDifferentiable
+no_gradient = NotDifferentiable

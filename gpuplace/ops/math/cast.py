@@ -18,7 +18,7 @@ from gpuplace.dtypes import (
     int32,
     int64,
 )
-from gpuplace.errors import InvalidArgumentError
+from gpuplace.errors import InvalidArgumentError, UnimplementedError
 from gpuplace.graph.convert import convert_to_tensor, name_scope
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.shape_inference import shape_function
@@ -63,6 +63,12 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
 
 @binder("Cast", elementwise=True)
 def _cast(xp: Any, attrs: Any, op: Operation) -> Callable[..., Any]:
+    if (attrs["SrcT"].name == "string") != (attrs["DstT"].name == "string"):
+        raise UnimplementedError.of(
+            f"Cast {attrs['SrcT'].name} to {attrs['DstT'].name} is not supported",
+            op=op,
+            hint="tf.string_to_number and tf.as_string convert texts",
+        )
     wanted = attrs["DstT"].as_numpy_dtype
     if attrs["SrcT"].is_complex and not attrs["DstT"].is_complex:
         if attrs["DstT"].is_bool:

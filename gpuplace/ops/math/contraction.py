@@ -9,9 +9,13 @@ import math
 import re
 from typing import Any
 
+import numpy as np
+
 from gpuplace.dtypes import int32
+from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
 from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array.gather import where
 from gpuplace.ops.array.reshaping import reshape, transpose
 from gpuplace.ops.array.reshaping import shape as shape_of
 from gpuplace.ops.math.matrix import matmul
@@ -30,16 +34,17 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
     [4, 5]
 
     Args:
-        a: a tensor of known rank, of a type that ``matmul`` takes.
-        b: a tensor of known rank, of the same type.
-        axes: a number ``n`` for the last ``n`` dimensions of ``a`` and the first ``n`` of ``b``, or two lists of them.
+        a: a tensor of a type that ``matmul`` takes.
+        b: a tensor of the same type.
+        axes: a number ``n`` for the last ``n`` dimensions of ``a`` and the first ``n`` of ``b``, two lists of them, or
+            an int32 tensor of two rows.
         name: name of the scope and of the last op.
 
     Returns:
         That type; the other dimensions of ``a``, then those of ``b``.
 
     Raises:
-        ValueError: ``axes`` is malformed or out of range, or a rank is unknown.
+        ValueError: ``axes`` is malformed or out of range.
         TypeError: the types differ.
     """
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:
@@ -56,12 +61,18 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
         return reshape(product, new("ConcatV2", values=parts, axis=0), name=scope)
 
 
-def _pair_of_axes(a: Tensor, axes: Any) -> tuple[list[int], list[int]]:
-    if a.shape.ndims is None:
-        raise ValueError("tensordot needs tensors of known rank")
+def _pair_of_axes(a: Tensor, axes: Any) -> tuple[Any, Any]:
+    """The dimensions that are summed over of each side: lists, or tensors where they are not known."""
+    if isinstance(axes, (Tensor, np.ndarray)):
+        both = convert_to_tensor(axes, int32, name="axes")
+        return both[0], both[1]
     if isinstance(axes, int):
         if axes < 0:
             raise ValueError("'axes' must be at least 0.")
+        if a.shape.ndims is None:
+            rank = new("Rank", input=a)
+            last = new("Range", start=rank - axes, limit=rank, delta=1)
+            return last, new("Range", start=0, limit=axes, delta=1)
         if axes > a.shape.ndims:
             raise ValueError(f"'axes' must not be larger than the number of dimensions of tensor {a}.")
         return list(range(a.shape.ndims - axes, a.shape.ndims)), list(range(axes))
@@ -75,11 +86,11 @@ def _pair_of_axes(a: Tensor, axes: Any) -> tuple[list[int], list[int]]:
     return pair[0], pair[1]
 
 
-def _as_matrix(x: Tensor, axes: list[int], free_first: bool) -> tuple[Tensor, Any]:
+def _as_matrix(x: Tensor, axes: Any, free_first: bool) -> tuple[Tensor, Any]:
     """``x`` with its free dimensions as rows (or columns), and their sizes: a list, or a tensor where unknown."""
     rank = x.shape.ndims
-    if rank is None:
-        raise ValueError("tensordot needs tensors of known rank")
+    if rank is None or isinstance(axes, Tensor):
+        return _as_matrix_of_unknown_rank(x, axes, free_first)
     summed = [axis + rank if axis < 0 else axis for axis in axes]
     free = [axis for axis in range(rank) if axis not in summed]
     order = free + summed if free_first else summed + free
@@ -87,7 +98,7 @@ def _as_matrix(x: Tensor, axes: list[int], free_first: bool) -> tuple[Tensor, An
     assert sizes is not None
     if None not in sizes:
         free_sizes: Any = [sizes[axis] for axis in free]
-        rows, columns = math.prod(free_sizes), math.prod(sizes[axis] for axis in summed)  # type: ignore[misc]
+        rows, columns = math.prod(free_sizes), math.prod(sizes[axis] for axis in summed)
         target: Any = [rows, columns] if free_first else [columns, rows]
     else:
         given = shape_of(x)
@@ -97,6 +108,21 @@ def _as_matrix(x: Tensor, axes: list[int], free_first: bool) -> tuple[Tensor, An
         target = new("Pack", values=counts if free_first else counts[::-1])
     moved = transpose(x, order)
     return reshape(moved, target), free_sizes
+
+
+def _as_matrix_of_unknown_rank(x: Tensor, axes: Any, free_first: bool) -> tuple[Tensor, Tensor]:
+    """As ``_as_matrix``, where the dimensions are known only when it runs."""
+    given, rank = shape_of(x), new("Rank", input=x)
+    summed = convert_to_tensor(axes, int32, name="axes")
+    summed = where(new("GreaterEqual", x=summed, y=0), summed, new("AddV2", x=summed, y=rank))
+    every = new("Range", start=0, limit=rank, delta=1)
+    free = apply_op("ListDiff", x=every, y=summed, out_idx=int32).outputs[0]
+    sizes = [new("GatherV2", params=given, indices=part, axis=0) for part in (free, summed)]
+    counts = [new("Prod", input=part, reduction_indices=[0]) for part in sizes]
+    parts = [free, summed]
+    target = new("Pack", values=counts if free_first else counts[::-1])
+    order = new("ConcatV2", values=parts if free_first else parts[::-1], axis=0)
+    return reshape(transpose(x, order), target), sizes[0]
 
 
 _EQUATION = re.compile(r"^([a-zA-Z]+)(,[a-zA-Z]+)*(->[a-zA-Z]*)?$")

@@ -171,6 +171,11 @@ def matrix_solve(
 @compute("MatrixSolve", fresh=True, flops=cubic_flops(1))
 def _matrix_solve(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool) -> Any:
     _check_square(matrix)
+    if rhs.ndim < 2 or rhs.shape[:-2] != matrix.shape[:-2] or rhs.shape[-2] != matrix.shape[-1]:
+        shapes = "[{}] vs. [{}]".format(*(",".join(map(str, one.shape)) for one in (matrix, rhs)))
+        if rhs.ndim != matrix.ndim:
+            raise InvalidArgumentError.of(f"All input tensors must have the same rank: {shapes}")
+        raise InvalidArgumentError.of(f"Input matrix and rhs are incompatible: {shapes}")
     source = xp.conjugate(xp.swapaxes(matrix, -1, -2)) if adjoint else matrix
     try:
         return xp.linalg.solve(source, rhs).astype(rhs.dtype)
@@ -181,6 +186,8 @@ def _matrix_solve(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool) -> Any:
 @shape_function("MatrixSolve")
 def _matrix_solve_shape(op: Operation) -> Any:
     matrix, rhs = _square(op).sizes, op.inputs[1].shape.sizes
+    if rhs is not None and len(rhs) < 2:
+        raise ValueError(f"Shape must be at least rank 2 but is rank {len(rhs)}")
     if matrix is None or rhs is None:
         return (UNKNOWN_SHAPE,)
     rows = merge_sizes(matrix[-1], rhs[-2])

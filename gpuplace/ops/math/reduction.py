@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gpuplace.dtypes import as_dtype, int32, int64
+from gpuplace.dtypes import bool as bool_type
 from gpuplace.errors import InvalidArgumentError
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.convert import convert_to_tensor, make_constant, name_scope
@@ -56,9 +57,9 @@ def _reduce(
     keepdims = _choose("keepdims", keepdims, "keep_dims", keep_dims) or False
     if axis is None and not isinstance(input_tensor, Tensor) and hasattr(input_tensor, "op"):
         axis = range_of(0, rank_of(input_tensor))  # only of a tensor proper is the rank looked at
-    input_tensor = convert_to_tensor(
-        input_tensor, name=None if isinstance(input_tensor, Tensor) else "input_tensor"
-    )
+    if not isinstance(input_tensor, Tensor):
+        wanted = bool_type if op_type in ("All", "Any") else None
+        input_tensor = convert_to_tensor(input_tensor, wanted, name="input_tensor")
     output = new(
         op_type,
         name,

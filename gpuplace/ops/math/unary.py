@@ -129,6 +129,14 @@ def _reciprocal_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     return -dy * inverse * inverse
 
 
+@gradient("ReciprocalGrad", "InvGrad")
+def _reciprocal_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    y, dy = op.inputs
+    with after(grad):
+        y, back = conjugate(y), conjugate(grad)
+        return back * like(-2, y) * dy * y, new(op.type, y=y, dy=grad)
+
+
 def square(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``x * x``.
 
@@ -179,6 +187,13 @@ def _sqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     return xp.true_divide(dy * y.dtype.type(0.5), xp.conjugate(y))
 
 
+@gradient("SqrtGrad")
+def _sqrt_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    with after(grad):
+        quotient = grad / op.inputs[0]
+        return -conjugate(quotient) * op.outputs[0], like(0.5, quotient) * quotient
+
+
 def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
     """Returns ``1 / sqrt(x)``; infinite for 0.
 
@@ -206,6 +221,14 @@ def _rsqrt_grad(op: Operation, grad: Tensor) -> Tensor:
 def _rsqrt_grad_kernel(xp: Any, y: Any, dy: Any) -> Any:
     inverse = xp.conjugate(y)
     return y.dtype.type(-0.5) * (dy * inverse) * (inverse * inverse)
+
+
+@gradient("RsqrtGrad")
+def _rsqrt_grad_grad(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
+    y, dy = op.inputs
+    with after(grad):
+        y, back = conjugate(y), conjugate(grad)
+        return like(-1.5, y) * back * dy * square(y), new("RsqrtGrad", y=y, dy=grad)
 
 
 shape_function("Rsqrt")(same_shape)

@@ -5,9 +5,13 @@ Source: tensorflow/python/training/adagrad.py, release 1.15.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
+from gpuplace.graph.operation import Tensor
+from gpuplace.ops.array import constant, reshaping
+from gpuplace.ops.math import cast
 from gpuplace.ops.train.optimizer import KernelOptimizer
 from gpuplace.ops.variables.init_ops import Constant
 from gpuplace.typing import TensorLike
@@ -43,14 +47,22 @@ class AdagradOptimizer(KernelOptimizer):
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for variable in var_list:
             dtype = variable.dtype.base_dtype
+            start: Any = Constant(self._initial_accumulator_value, dtype=dtype)
+            if not variable.get_shape().is_fully_defined():
+                start = functools.partial(self._filled_like, variable, dtype)
             self._get_or_make_slot_with_initializer(
                 variable,
-                Constant(self._initial_accumulator_value, dtype=dtype),
+                start,
                 variable.get_shape(),
                 dtype,
                 "accumulator",
                 self._name,
             )
+
+    def _filled_like(self, variable: Any, dtype: Any) -> Tensor:
+        """The initial sums of a variable whose shape is known when it runs."""
+        filled = constant.fill(reshaping.shape(variable), self._initial_accumulator_value)
+        return cast.cast(filled, dtype)
 
     def _slot_inputs(self, var: Any) -> dict[str, Any]:
         return {"accum": self.get_slot(var, "accumulator")}

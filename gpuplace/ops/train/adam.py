@@ -56,14 +56,14 @@ class AdamOptimizer(KernelOptimizer):
             self._zeros_slot(variable, "m", self._name)
             self._zeros_slot(variable, "v", self._name)
 
-    def _powers(self) -> tuple[Any, Any]:
+    def _get_beta_accumulators(self) -> tuple[Any, Any]:
         return self._get_non_slot_variable("beta1_power"), self._get_non_slot_variable("beta2_power")
 
     def _slot_inputs(self, var: Any) -> dict[str, Any]:
         return {"m": self.get_slot(var, "m"), "v": self.get_slot(var, "v")}
 
     def _scalars(self) -> dict[str, Tensor]:
-        beta1_power, beta2_power = self._powers()
+        beta1_power, beta2_power = self._get_beta_accumulators()
         return {"beta1_power": beta1_power, "beta2_power": beta2_power, **super()._scalars()}
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
@@ -100,7 +100,7 @@ class AdamOptimizer(KernelOptimizer):
     def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
         graph = get_default_graph()
         with graph.control_dependencies(update_ops):
-            powers = self._powers()
+            powers = self._get_beta_accumulators()
             with graph.colocate_with(powers[0].op):
                 updates = [
                     power.assign(power * self._tensors[name], use_locking=self._use_locking)

@@ -10,7 +10,7 @@ Source: tensorflow/python/training/optimizer.py and slot_creator.py, release 1.1
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gpuplace.dtypes import as_dtype
@@ -74,7 +74,7 @@ class Optimizer:
 
     def minimize(
         self,
-        loss: Tensor,
+        loss: Tensor | Callable[[], Tensor],
         global_step: VariableLike | None = None,
         var_list: Any = None,
         gate_gradients: int = GATE_OP,
@@ -86,7 +86,7 @@ class Optimizer:
         """An operation that makes one step towards a smaller ``loss``: computes gradients, then applies them.
 
         Args:
-            loss: what is to become smaller, a tensor of a floating type.
+            loss: what is to become smaller, a tensor of a floating type, or a function that gives one.
             global_step: a variable to count up, an integer scalar; None: none.
             var_list: the variables to change, one or a list of them; None: the trainable ones.
             gate_gradients: which gradients wait for each other: none (``GATE_NONE``), those of one op (``GATE_OP``), or
@@ -97,7 +97,7 @@ class Optimizer:
             grad_loss: gradient of ``loss``, of its dtype and shape; None: ones.
 
         Returns:
-            The operation; with a ``global_step``, the tensor or operation that counts it up.
+            The operation; with a ``global_step``, the one that counts it up.
 
         Raises:
             ValueError: there is no variable, none with a gradient, a variable or the loss is not of a floating type, or
@@ -120,7 +120,7 @@ class Optimizer:
 
     def compute_gradients(
         self,
-        loss: Tensor,
+        loss: Tensor | Callable[[], Tensor],
         var_list: Any = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: Any = None,
@@ -130,8 +130,8 @@ class Optimizer:
         """The gradient of ``loss`` for each variable.
 
         Args:
-            loss: what is to become smaller, a tensor of a floating type.
-            var_list: the variables, one or a list of them; None: the trainable ones.
+            loss: what is to become smaller, a tensor of a floating type, or a function that gives one.
+            var_list: the variables, one or a list of them; None: the trainable ones, of a function those that it uses.
             gate_gradients: which gradients wait for each other: none (``GATE_NONE``), those of one op (``GATE_OP``), or
                 all (``GATE_GRAPH``).
             aggregation_method: see ``tf.gradients``.
@@ -151,6 +151,10 @@ class Optimizer:
                 "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  "
                 f"Not {gate_gradients}"
             )
+        if callable(loss):
+            loss = loss()
+            if var_list is None:
+                var_list = _variables_behind(loss)
         self._assert_valid_dtypes([loss])
         if grad_loss is not None:
             self._assert_valid_dtypes([grad_loss])
@@ -186,7 +190,7 @@ class Optimizer:
             name: name of the operation; None: the optimizer's.
 
         Returns:
-            The operation; with a ``global_step``, the tensor or operation that counts it up.
+            The operation; with a ``global_step``, the one that counts it up.
 
         Raises:
             TypeError: a gradient is neither a tensor, slices nor None, or of another dtype.
@@ -222,7 +226,7 @@ class Optimizer:
             collected = graph.get_collection_ref(GraphKeys.TRAIN_OP)
             if operation not in collected:
                 collected.append(operation)
-            return applied
+            return operation
 
     def _update_one(self, grad: Gradient, variable: Any) -> Any:
         """The operation that updates one variable, its constraint applied afterwards."""
@@ -436,6 +440,18 @@ def cast_to(value: Any, dtype: Any) -> Any:
 
 def _key(var: Any) -> tuple[Graph, str]:
     return var.op.graph, var.op.name
+
+
+def _variables_behind(loss: Tensor) -> list[Any]:
+    """The trainable variables that a tensor depends on."""
+    seen: set[Operation] = set()
+    queue = [loss.op]
+    while queue:
+        op = queue.pop()
+        if op not in seen:
+            seen.add(op)
+            queue.extend(tensor.op for tensor in op.inputs)
+    return [variable for variable in trainable_variables() if variable.op in seen]
 
 
 def _target(variable: Any) -> Tensor:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from gpuplace.dtypes import DType
+from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.convert import convert_to_tensor, graph_for, name_scope
 from gpuplace.graph.graph import Graph, name_from_scope_name
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
@@ -29,7 +30,7 @@ from gpuplace.ops.variables.resource_state import (
     var_handle_op,
     var_is_initialized_op,
 )
-from gpuplace.ops.variables.variables import Variable, _kinds
+from gpuplace.ops.variables.variables import Variable, _kinds, check_outside_of_control_flow
 from gpuplace.shapes import TensorShape
 from gpuplace.typing import TensorLike
 
@@ -78,10 +79,11 @@ class ResourceVariable(Variable):
         validate_shape: bool,
     ) -> None:
         name = name_from_scope_name(scope)
-        with graph._attr_scope_of({CLASS_ATTR: (f"loc:@{name}".encode(),)}):
+        with graph._attr_scope({CLASS_ATTR: (f"loc:@{name}".encode(),)}):
             with graph.name_scope("Initializer"), graph.device(None):
                 value = initial_value() if callable(initial_value) else initial_value
                 self._initial_value = convert_to_tensor(value, dtype, name="initial_value")
+                check_outside_of_control_flow(name, self._initial_value)
             if shape is not None and not self._initial_value.shape.is_compatible_with(shape):
                 raise ValueError(
                     f"The initial value's shape ({self._initial_value.shape}) is not compatible with the explicitly "
@@ -288,6 +290,12 @@ class ResourceVariable(Variable):
         with graph_for(self).as_default():
             values = convert_to_tensor(updates, self._dtype)
             return self._after(resource_scatter(how, self._handle, indices, values, name), True)
+
+    def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
+        with self.graph.as_default():
+            tensor = convert_to_tensor(value, self._dtype)
+            made = apply_op("ResourceStridedSliceAssign", name, ref=self._handle, value=tensor, **bounds)
+            return self._after(made, True)
 
     def _after(self, op: Operation, read_value: bool) -> Any:
         return _UnreadVariable(self, op) if read_value else op

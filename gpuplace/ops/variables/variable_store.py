@@ -17,7 +17,12 @@ from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Frame
 from gpuplace.ops.variables.init_ops import GlorotUniform, Initializer, Zeros
 from gpuplace.ops.variables.resource_variables import ResourceVariable
-from gpuplace.ops.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from gpuplace.ops.variables.variables import (
+    Variable,
+    VariableAggregation,
+    VariableSynchronization,
+    trainable_with,
+)
 from gpuplace.shapes import TensorShape, as_shape
 
 
@@ -67,7 +72,8 @@ class VariableStore:
         if custom_getter is not None and not callable(custom_getter):
             raise ValueError(f"Passed a custom_getter which is not callable: {custom_getter}")
         if arguments.get("trainable") is None:
-            arguments["trainable"] = True
+            synchronization = arguments.get("synchronization", VariableSynchronization.AUTO)
+            arguments["trainable"] = trainable_with(synchronization, None)
         keywords = {
             "shape": shape,
             "dtype": as_dtype(dtype).base_dtype,

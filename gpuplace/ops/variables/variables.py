@@ -28,8 +28,9 @@ from gpuplace.graph.graph import Graph, name_from_scope_name
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import CLASS_ATTR, Operation, Tensor
 from gpuplace.graph.stacks import get_default_session
-from gpuplace.ops.array import reshaping
+from gpuplace.ops.array import reshaping, slicing
 from gpuplace.ops.gradients.indexed_slices import IndexedSlices
+from gpuplace.ops.support import new
 from gpuplace.ops.variables import state
 from gpuplace.ops.variables.initialized_value import guarded_initial_value, value_if_initialized
 from gpuplace.ops.variables.scatter import HOWS
@@ -144,6 +145,21 @@ class SaveSliceInfo:
         return above("gpuplace.saving.protos", "slice_info_to_proto")(self, export_scope)
 
 
+def trainable_with(synchronization: VariableSynchronization, trainable: bool | None) -> bool:
+    """Whether a variable is trained.
+
+    Args:
+        synchronization: one that is brought together when it is read is not, unless that is asked for.
+        trainable: as asked for; None: that decides.
+
+    Raises:
+        ValueError: there is no such synchronization.
+    """
+    if not isinstance(synchronization, VariableSynchronization):
+        raise ValueError(f"Invalid variable synchronization mode: {synchronization}.")
+    return synchronization is not VariableSynchronization.ON_READ if trainable is None else bool(trainable)
+
+
 class Variable:
     """A tensor that keeps its value between runs.
 
@@ -231,7 +247,7 @@ class Variable:
             )
         if constraint is not None and not callable(constraint):
             raise ValueError("The `constraint` argument must be a callable.")
-        self._trainable = True if trainable is None else bool(trainable)
+        self._trainable = trainable_with(synchronization, trainable)
         self._constraint = constraint
         self._synchronization = synchronization
         self._aggregation = aggregation
@@ -477,6 +493,10 @@ class Variable:
     def _scatter(self, how: str, indices: Any, updates: Any, name: str | None, use_locking: bool) -> Any:
         raise NotImplementedError
 
+    def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
+        """Gives the part that a slice has taken, whose inputs and masks ``bounds`` are, a value."""
+        raise NotImplementedError
+
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.get_shape()} dtype={self.dtype.name}>"
 
@@ -503,6 +523,15 @@ def _operator(name: str) -> Callable[..., Any]:
 
 for _name in Tensor.OVERLOADABLE_OPERATORS:
     setattr(Variable, _name, _operator(_name))
+
+
+def _part(self: Variable, key: Any) -> Tensor:
+    """A part of the value; its ``assign`` gives that part of the variable another one."""
+    found: Tensor = slicing.slice_of(self.value(), key, self)
+    return found
+
+
+setattr(Variable, "__getitem__", _part)  # noqa: B010 - an assignment would be no method to a type checker
 
 
 def _scatter_method(how: str) -> Callable[..., Any]:
@@ -534,6 +563,15 @@ for _how in HOWS:
     setattr(Variable, f"scatter_{_how}", _scatter_method(_how))
 
 
+def check_outside_of_control_flow(name: str, initial_value: Tensor) -> None:
+    """ValueError for an initial value that is made in a branch or loop, which an initializer cannot run."""
+    if initial_value.op._get_control_flow_context() is not None:
+        raise ValueError(
+            f"Initializer for variable {name} is from inside a control-flow construct, such as a loop or conditional."
+            " When creating a variable inside a loop or conditional, use a lambda as the initializer."
+        )
+
+
 class RefVariable(Variable):
     """A reference variable."""
 
@@ -557,12 +595,13 @@ class RefVariable(Variable):
             self._variable = state.variable_op_v2(known, self._initial_value.dtype.base_dtype, name=scope)
 
         if callable(initial_value):
-            with graph._attr_scope_of({CLASS_ATTR: (f"loc:@{name}".encode(),)}):
+            with graph._attr_scope({CLASS_ATTR: (f"loc:@{name}".encode(),)}):
                 with graph.name_scope("Initializer"), graph.device(None):
                     self._initial_value = convert_to_tensor(initial_value(), dtype, name="initial_value")
                 declare()
         else:
             self._initial_value = convert_to_tensor(initial_value, dtype, name="initial_value")
+            check_outside_of_control_flow(name, self._initial_value)
             declare()
         if validate_shape and not self._initial_value.shape.is_fully_defined():
             raise ValueError(f"initial_value must have a shape specified: {self._initial_value}")
@@ -688,6 +727,9 @@ class RefVariable(Variable):
         """
         made = state.assign_sub(self._variable, delta, use_locking=use_locking, name=name)
         return made if read_value else made.op
+
+    def _assign_slice(self, bounds: dict[str, Any], value: Any, name: str) -> Any:
+        return new("StridedSliceAssign", name, ref=self._variable, value=value, **bounds)
 
     def _scatter(self, how: str, indices: Any, updates: Any, name: str | None, use_locking: bool) -> Any:
         return state._scatter(how, self._variable, indices, updates, use_locking, name)

@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpuplace.dtypes import resource
-from gpuplace.graph.op_sets import MERGES, SWITCHES, VARIABLE_OPS
+from gpuplace.graph.op_sets import ALIASES_OF_VARIABLES, MERGES, SWITCHES, VARIABLE_OPS
 from gpuplace.graph.operation import Operation
 from gpuplace.kernels.compute import traits_of
 from gpuplace.plan.schedule.costs import copy_cost_us, operation_cost_us
@@ -149,7 +149,7 @@ class _Touched:
             if slot.is_ref or slot.tensor.dtype.base_dtype is resource:
                 root = self._roots.get(slot, slot.tensor)
                 roots.append(root)
-                if reads or (op is not None and traits_of(op.type).reads_only):
+                if reads or (op is not None and _only_reads(op)):
                     if root in self._written:
                         before.add(self._written[root])
                     self._read.setdefault(root, []).append(number)
@@ -164,6 +164,10 @@ class _Touched:
                 if slot.is_ref or slot.tensor.dtype.base_dtype is resource:
                     self._roots[slot] = roots[0]
         return bool(roots)
+
+
+def _only_reads(op: Operation) -> bool:
+    return op.type in ALIASES_OF_VARIABLES or traits_of(op.type).reads_only
 
 
 def arrange(

@@ -19,9 +19,17 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gpuplace.dtypes import resource
-from gpuplace.graph.op_sets import ENTERS, EXITS, MERGES
+from gpuplace.graph.op_sets import (
+    ALIASES_OF_VARIABLES,
+    ENTERS,
+    EXITS,
+    MERGES,
+    NEXT_ITERATIONS,
+    REFERENCE_VARIABLES,
+)
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.signature import signature_of
+from gpuplace.kernels.compute import traits_of
 from gpuplace.kernels.registry import KernelRegistry
 from gpuplace.plan.schedule.constant_folding import Folded, Folder
 from gpuplace.plan.schedule.loop_frames import GOING_ON, LEAVING, Frame, Frames
@@ -195,6 +203,8 @@ class _Maker:
     folded: Mapping[Operation, Sequence[Folded]] = field(default_factory=dict)
     later: dict[Tensor, list[tuple[Step, int, Location]]] = field(default_factory=dict)
     """For tensors that are not made yet, what will take them in the next iteration of a loop."""
+    changes: _Changes | None = None
+    """The changes of reference variables, where there are any."""
     fetched: dict[Tensor, Slot] = field(default_factory=dict)
     """Where the caller gets tensors from that are made inside loops."""
     locations: dict[str, tuple[Location, Location]] = field(default_factory=dict)
@@ -227,8 +237,10 @@ class _Maker:
             return home
         copy = self.copies.get((tensor, location))
         if copy is None:
-            copy = self.copies[tensor, location] = self.slot(tensor, location, False)
-            self.steps.append(Step(None, location.device, (home,), (home.is_ref,), (copy,)))
+            # between host memories nothing is copied, and what changes goes on to show
+            stays = home.is_ref and self.changes is not None and home.location.on_host and location.on_host
+            copy = self.copies[tensor, location] = self.slot(tensor, location, stays)
+            self.steps.append(Step(None, location.device, (home,), (home.is_ref and not stays,), (copy,)))
         return copy
 
     def bring(self, tensor: Tensor, taker: Operation, position: int) -> None:
@@ -267,7 +279,7 @@ class _Maker:
                     inputs.append(Slot(-1, tensor, location, False))
                     reads.append(False)
                     continue
-                if (home.is_ref and position in _reference_inputs(op)) or (
+                if (home.is_ref and position in _reference_inputs(op) and not _leaves_references(op)) or (
                     tensor.dtype.base_dtype is resource
                 ):
                     inputs.append(home)
@@ -275,13 +287,21 @@ class _Maker:
                     continue
                 slot = self.value_at(tensor, host if position in hosted else own)
                 inputs.append(slot)
-                reads.append(slot.is_ref)
+                reads.append(
+                    slot.is_ref
+                    and not (position == 0 and self.changes is not None and self.changes.show_in(op))
+                )
         outputs: list[Slot] = []
         if op.outputs:
             hosted = _NOWHERE if is_cpu else self.on_host(op, device_type, outputs=True)
             for tensor in op.outputs:
                 location = host if tensor.value_index in hosted else own
-                slot = self.slot(tensor, location, bool(tensor.dtype.is_ref_dtype))
+                is_ref = bool(tensor.dtype.is_ref_dtype)
+                if op.type in ALIASES_OF_VARIABLES:
+                    is_ref = inputs[0].is_ref and not reads[0]
+                elif op.type in NEXT_ITERATIONS:
+                    is_ref = is_ref and not reads[0]
+                slot = self.slot(tensor, location, is_ref)
                 outputs.append(slot)
                 self.home.setdefault(tensor, slot)  # a fed tensor keeps the value that was fed
         step = Step(op, device, tuple(inputs), tuple(reads), tuple(outputs))
@@ -297,6 +317,9 @@ class _Maker:
         """Gives a step that was added before the input that was missing."""
         stays = home.is_ref or home.tensor.dtype.base_dtype is resource
         slot = home if stays else self.value_at(home.tensor, location)
+        assert taker.op is not None
+        if home.is_ref and position not in _reference_inputs(taker.op):
+            taker.reads = (*taker.reads[:position], True, *taker.reads[position + 1 :])
         taker.inputs = (*taker.inputs[:position], slot, *taker.inputs[position + 1 :])
 
     def add_folded(
@@ -318,6 +341,82 @@ def _reference_inputs(op: Operation) -> frozenset[int] | set[int]:
         return frozenset()
     ranges = op.op_def.input_ranges(op.attrs)
     return {position for arg in op.op_def.inputs if arg.is_ref for position in ranges[arg.name]}
+
+
+def _leaves_references(op: Operation) -> bool:
+    """Whether an operation hands a variable's value on as a loop variable that began as no reference."""
+    if op.type not in NEXT_ITERATIONS:
+        return False
+    return any(taker.type == "Merge" for taker in op.outputs[0].consumers())
+
+
+def _variables_of(tensor: Tensor) -> set[Operation]:
+    """The reference variables whose memory a tensor may be."""
+    found: set[Operation] = set()
+    seen: set[Operation] = set()
+    queue = [tensor.op]
+    while queue:
+        op = queue.pop()
+        if op in seen:
+            continue
+        seen.add(op)
+        if op.type in REFERENCE_VARIABLES:
+            found.add(op)
+        elif op.type in ALIASES_OF_VARIABLES:
+            queue.append(op.inputs[0].op)
+        else:
+            queue += [op.inputs[position].op for position in _reference_inputs(op)]
+    return found
+
+
+class _Changes:
+    """The operations of a step that may change reference variables, and where what was read shows the change.
+
+    TensorFlow's reading ops hand on the variable's own memory. That is followed where something takes it after a
+    change; elsewhere a value that was read is as good, and cheaper.
+
+    Args:
+        operations: what runs, in its order.
+        in_loops: whether there are loops, in which the order says little.
+    """
+
+    def __init__(self, operations: Sequence[Operation], in_loops: bool) -> None:
+        self._in_loops = in_loops
+        self._changed: dict[Operation, list[int]] = {}
+        """Positions of what changes a variable."""
+        for number, op in enumerate(operations):
+            if op.type in ALIASES_OF_VARIABLES or traits_of(op.type).reads_only:
+                continue
+            for position in _reference_inputs(op):
+                for variable in _variables_of(op.inputs[position]):
+                    self._changed.setdefault(variable, []).append(number)
+        self._position = {op: number for number, op in enumerate(operations)} if self._changed else {}
+
+    def __bool__(self) -> bool:
+        return bool(self._changed)
+
+    def show_in(self, op: Operation) -> bool:
+        """Whether what an operation hands on has to be the variable's own memory."""
+        if op.type not in ALIASES_OF_VARIABLES:
+            return False
+        changed = [at for variable in _variables_of(op.inputs[0]) for at in self._changed.get(variable, ())]
+        if self._in_loops or not changed:
+            return bool(changed)
+        here = self._position[op]
+        later = [at for at in changed if at > here]
+        return bool(later) and self._last_taken(op) > min(later)
+
+    def _last_taken(self, op: Operation) -> int:
+        """The position of the last operation that takes the value, also by way of others that hand it on."""
+        last = -1
+        for tensor in op.outputs:
+            for taker in tensor.consumers():
+                at = self._position.get(taker, -1)
+                if at > last:
+                    last = at
+                if at >= 0 and taker.type in ALIASES_OF_VARIABLES:
+                    last = max(last, self._last_taken(taker))
+        return last
 
 
 def make_schedule(
@@ -342,6 +441,7 @@ def make_schedule(
     operations: Sequence[Operation] = pruned
     if options.folder is not None:
         operations, maker.folded = options.folder.fold(operations, fetches, targets, fed)
+    maker.changes = _Changes(operations, in_loops=frames is not None) or None
     loops: tuple[Loop, ...] = ()
     if frames is None:
         for op in operations:

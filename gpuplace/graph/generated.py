@@ -1,0 +1,113 @@
+"""Functions of single ops, as TensorFlow generates them: inputs and attributes in, tensors out.
+
+Source: tensorflow/python/framework/python_op_gen.cc, release 1.15 (names, order of arguments, results).
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.op_def import OpDef, op_registry
+from gpuplace.graph.operation import Operation
+
+
+def snake_case(op_type: str) -> str:
+    """The name of an op's function in TensorFlow's generated modules.
+
+    >>> [snake_case(name) for name in ("MatMul", "BatchToSpaceND", "Conv2D", "VariableV2")]
+    ['mat_mul', 'batch_to_space_nd', 'conv2d', 'variable_v2']
+
+    Args:
+        op_type: the op's type.
+    """
+    made = []
+    for index, letter in enumerate(op_type):
+        follows_lower = index > 0 and op_type[index - 1].islower()
+        before_lower = 0 < index < len(op_type) - 1 and op_type[index + 1].islower()
+        if letter.isupper() and (follows_lower or before_lower):
+            made.append("_")
+        made.append(letter.lower())
+    return "".join(made)
+
+
+@cache
+def by_snake_case() -> dict[str, str]:
+    """Name of the generated function -> op type."""
+    return {snake_case(name): name for name in op_registry().names()}
+
+
+def parameters(op_def: OpDef) -> list[str]:
+    """The arguments of an op's function in their order: inputs, attributes without a default, those with one.
+
+    Args:
+        op_def: its signature; attributes that inputs decide are no arguments.
+    """
+    decided: set[str | None] = set()
+    for arg in op_def.inputs:
+        decided.update((arg.type_attr, arg.number_attr, arg.type_list_attr))
+    own = [attr for attr in op_def.attrs if attr.name not in decided]
+    needed = [attr.name for attr in own if not attr.has_default]
+    return [*(arg.name for arg in op_def.inputs), *needed, *(attr.name for attr in own if attr.has_default)]
+
+
+def results(operation: Operation) -> Any:
+    """What an op's function returns: the operation if it has no outputs, its one output, or a named tuple.
+
+    Args:
+        operation: the operation.
+    """
+    op_def = operation.op_def
+    assert op_def is not None
+    if not op_def.outputs:
+        return operation
+    ranges = op_def.output_ranges(operation.attrs)
+    values = []
+    for arg in op_def.outputs:
+        tensors = [operation.outputs[index] for index in ranges[arg.name]]
+        values.append(tensors if arg.is_list else tensors[0])
+    if len(values) == 1:
+        return values[0]
+    return namedtuple(op_def.name, [arg.name for arg in op_def.outputs])(*values)  # noqa: PYI024 - made at run time
+
+
+@cache
+def op_function(op_type: str) -> Callable[..., Any]:
+    """The function of an op in TensorFlow's generated modules: inputs and attributes also by position.
+
+    Args:
+        op_type: the op's type.
+    """
+    order = [*parameters(op_registry().lookup(op_type)), "name"]
+
+    def generated(*given: Any, **arguments: Any) -> Any:
+        if len(given) > len(order):
+            raise TypeError(
+                f"{snake_case(op_type)}() takes {len(order)} arguments but {len(given)} were given"
+            )
+        named = dict(zip(order, given, strict=False))
+        if twice := sorted(named.keys() & arguments.keys()):
+            raise TypeError(f"{snake_case(op_type)}() got multiple values for argument {twice[0]!r}")
+        return results(apply_op(op_type, **{**named, **arguments}))
+
+    generated.__name__ = generated.__qualname__ = snake_case(op_type)
+    return generated
+
+
+@cache
+def keyword_function(op_type: str) -> Callable[..., Any]:
+    """The function of an op in ``tf.raw_ops``: inputs and attributes by keyword.
+
+    Args:
+        op_type: the op's type.
+    """
+
+    def raw(name: str | None = None, **arguments: Any) -> Any:
+        return results(apply_op(op_type, name, **arguments))
+
+    raw.__name__ = raw.__qualname__ = op_type
+    raw.__doc__ = f"Adds a ``{op_type}``: {op_registry().lookup(op_type)}."
+    return raw

@@ -1,0 +1,160 @@
+"""``tf.custom_gradient``: a function that brings its own gradient along.
+
+What the function gives, takes and uses of variables goes through one ``IdentityN``, whose gradient is the function's::
+
+    results ──┐
+    arguments ┼─> IdentityN (_gradient_op_type: CustomGradient-7) ─> results
+    variables ┘
+
+Source: tensorflow/python/ops/custom_gradient.py, release 1.15.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gpuplace.callers import warn
+from gpuplace.graph.convert import convert_to_tensor, get_default_graph
+from gpuplace.graph.graph_keys import GraphKeys
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.ops import nest
+from gpuplace.ops.array import reshaping
+from gpuplace.ops.gradients.registry import RegisterGradient
+from gpuplace.ops.variables.resource_variables import is_resource_variable
+from gpuplace.ops.variables.variable_scope import get_variable_scope
+from gpuplace.typing import Function
+
+__all__ = ["custom_gradient", "grad_pass_through"]
+
+_numbers = itertools.count()
+
+
+def custom_gradient(f: Function) -> Function:
+    """Decorates a function with its own gradient.
+
+    >>> import gpuplace as tf
+    >>> @tf.custom_gradient
+    ... def log1pexp(x):
+    ...     e = tf.exp(x)
+    ...     return tf.log(1 + e), lambda dy: dy * (1 - 1 / (1 + e))
+    >>> x = tf.constant(100.0)
+    >>> float(tf.Session().run(tf.gradients(log1pexp(x), x)[0]))
+    1.0
+
+    Args:
+        f: takes tensors, and returns a structure of tensors together with a function: from the gradients of these to
+            those of its arguments, one or a list of them. Where ``f`` uses variables that function takes a keyword
+            ``variables``, a list, and returns the gradients of the arguments and a list of those of the variables.
+
+    Returns:
+        A function that takes what ``f`` takes, by position, and gives the structure. It raises ValueError for keyword
+        arguments, and TypeError where ``f`` makes a reference variable, or uses variables that its gradient does not
+        know of.
+    """
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise ValueError(
+                "The custom_gradient decorator currently supports keywords arguments only when eager execution is"
+                " enabled."
+            )
+        return _with_gradient(f, [convert_to_tensor(one) for one in args])
+
+    return decorated
+
+
+def _with_gradient(f: Function, args: list[Tensor]) -> Any:
+    scope = get_variable_scope()
+    before = {id(variable) for variable in [*scope.global_variables(), *scope.local_variables()]}
+    result, grad_fn = f(*args)
+    for variable in [*scope.global_variables(), *scope.local_variables()]:
+        if id(variable) not in before and not is_resource_variable(variable):
+            raise TypeError(
+                "All variables used by a function wrapped with @custom_gradient must be `ResourceVariable`s. Ensure"
+                " that no `variable_scope` is created with `use_resource=False`."
+            )
+    results = nest.flatten(result)
+    variables = _variables_between(args, [convert_to_tensor(one) for one in results])
+    _check_gradient_function(grad_fn, variables)
+
+    def grad(op: Operation, *result_grads: Any) -> list[Any]:
+        given = result_grads[: len(results)]
+        of_variables: Sequence[Any] = ()
+        if variables:
+            of_args, of_variables = grad_fn(*given, variables=variables)
+            if len(of_variables) != len(variables):
+                raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
+        else:
+            of_args = grad_fn(*given)
+        return [*[None] * len(results), *nest.flatten(of_args), *of_variables]
+
+    name = f"CustomGradient-{next(_numbers)}"
+    RegisterGradient(name)(grad)
+    with get_default_graph().gradient_override_map({"IdentityN": name}):
+        handed_on = reshaping.identity_n([*results, *args, *variables])
+    return nest.pack_sequence_as(result, handed_on[: len(results)])
+
+
+def _check_gradient_function(grad_fn: Function, variables: Sequence[Any]) -> None:
+    parameters = inspect.signature(grad_fn).parameters
+    takes_variables = "variables" in parameters or any(
+        parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()
+    )
+    if variables and not takes_variables:
+        raise TypeError(
+            "If using @custom_gradient with a function that uses variables, then grad_fn must accept a keyword argument"
+            " 'variables'."
+        )
+    if takes_variables and not variables:
+        if not get_variable_scope().use_resource:
+            raise TypeError(
+                "If using @custom_gradient with a function that uses variables, the enclosing variable scope must have"
+                " use_resource=True."
+            )
+        warn(
+            "@custom_gradient grad_fn has 'variables' in signature, but no ResourceVariables were used on the forward"
+            " pass."
+        )
+
+
+def _variables_between(args: Sequence[Tensor], results: Sequence[Tensor]) -> list[Any]:
+    """The variables that results depend on, but not by way of the arguments."""
+    seen = {tensor.op for tensor in args}
+    queue = [tensor.op for tensor in results]
+    while queue:
+        op = queue.pop()
+        if op not in seen:
+            seen.add(op)
+            queue.extend(tensor.op for tensor in op.inputs)
+    graph = get_default_graph()
+    keys = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES)
+    known = {id(variable): variable for key in keys for variable in graph.get_collection(key)}
+    given = {tensor.op for tensor in args}
+    return [one for one in known.values() if one.op in seen and one.op not in given]
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Function:
+    """A function whose gradient is that of the identity.
+
+    Args:
+        f: a function of tensors.
+
+    Returns:
+        A function that gives what ``f`` gives; it raises TypeError where the variable scope is not one of resource
+        variables.
+    """
+
+    @custom_gradient
+    def passed_through(*args: Any) -> Any:
+        def grad(*grads: Any, **kwargs: Any) -> Any:
+            variables = kwargs.get("variables")
+            return grads if variables is None else (grads, [None] * len(variables))
+
+        return f(*args), grad
+
+    return functools.wraps(f)(passed_through)

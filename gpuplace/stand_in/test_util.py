@@ -1,0 +1,336 @@
+"""``tensorflow.python.framework.test_util``: test cases, and the decorators that say in which modes a test runs.
+
+There are graphs only: what runs in both modes runs in a graph, and what needs eager execution is skipped.
+
+Source: tensorflow/python/framework/test_util.py, release 1.15 (names, arguments).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import unittest
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from gpuplace.api.test_case import TestCase, main
+from gpuplace.graph.convert import get_default_graph
+from gpuplace.graph.graph import Graph
+from gpuplace.ops.array.reshaping import transpose
+from gpuplace.session.device_lib import gpu_device_name, is_gpu_available
+from gpuplace.typing import GraphDef, NodeDef
+
+__all__ = [
+    "TensorFlowTestCase",
+    "assert_equal_graph_def",
+    "assert_ops_in_graph",
+    "device",
+    "for_all_test_methods",
+    "force_cpu",
+    "force_gpu",
+    "get_node_def_from_graph",
+    "gpu_device_name",
+    "is_gpu_available",
+    "main",
+    "run_deprecated_v1",
+    "run_in_graph_and_eager_modes",
+    "run_v1_only",
+    "run_v2_only",
+    "set_producer_version",
+    "skip_if",
+    "use_gpu",
+]
+
+TensorFlowTestCase = TestCase
+Decorated = Callable[..., Any]
+
+
+def _unchanged(func: Any = None, *arguments: Any, **options: Any) -> Any:
+    """A decorator, bare or with arguments, that leaves a test as it is: graphs are all there is."""
+    return func if callable(func) else lambda function: function
+
+
+run_deprecated_v1 = deprecated_graph_mode_only = _unchanged
+enable_output_all_intermediates = enable_c_shapes = with_c_shapes = _unchanged
+assert_no_new_tensors = assert_no_garbage_created = assert_no_new_pyobjects_executing_eagerly = _unchanged
+use_deterministic_cudnn = py_func_if_in_function = also_run_as_tf_function = _unchanged
+with_control_flow_v2 = _unchanged
+"""Runs tests a second time with functional control flow, which there is not."""
+
+
+def _unchanged_for(description: Any = None) -> Callable[[Any], Any]:
+    """Such a decorator that is always called with what it is for."""
+    return lambda function: function
+
+
+disable_xla = no_xla_auto_jit = xla_allow_fallback = enable_tf_xla_constant_folding = _unchanged_for
+disable_control_flow_v2 = _unchanged_for
+
+
+def run_v1_only(reason: Any = None, func: Any = None) -> Any:
+    """A test, or a class of tests, of TensorFlow 1's behaviour: it runs.
+
+    Args:
+        reason: why it is one.
+        func: the test; None: a decorator is returned.
+    """
+    return _unchanged(reason if callable(reason) else func)
+
+
+def _skipped(why: str) -> Callable[[Any], Any]:
+    """A decorator for a test that does not run."""
+
+    def decorate(func: Any = None, **options: Any) -> Any:
+        skip = unittest.skip(why)
+        return skip(func) if callable(func) else skip
+
+    return decorate
+
+
+run_v2_only = _skipped("Test is only compatible with v2")
+enable_control_flow_v2 = _skipped("There is no functional control flow")
+build_as_function_and_v1_graph = _unchanged
+
+
+def run_in_graph_and_eager_modes(
+    func: Any = None,
+    config: Any = None,
+    use_gpu: bool = True,
+    reset_test: bool = True,
+    assert_no_eager_garbage: bool = False,
+) -> Any:
+    """Runs a test in a graph, with the session of the test as the default one.
+
+    Args:
+        func: the test, or a class of which it is one of the methods; None: a decorator is returned.
+        config: a ``ConfigProto`` for the session; None: that of ``tf.test.TestCase``.
+        use_gpu: let operations without a device go to a GPU.
+        reset_test: ignored, as there is no second mode.
+        assert_no_eager_garbage: ignored, as there is no second mode.
+    """
+
+    def decorate(function: Decorated) -> Decorated:
+        if isinstance(function, type):
+            raise ValueError("`run_in_graph_and_eager_modes` only supports test methods.")
+
+        @functools.wraps(function)
+        def run(self: Any, *args: Any, **kwargs: Any) -> None:
+            with self.test_session(use_gpu=use_gpu, config=config):
+                function(self, *args, **kwargs)
+
+        return run
+
+    return decorate if func is None else decorate(func)
+
+
+def for_all_test_methods(decorator: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[[type], type]:
+    """A decorator for classes, that decorates each of their tests.
+
+    Args:
+        decorator: the decorator of a test, after it is called with the other arguments.
+        *args: its arguments.
+        **kwargs: its named arguments.
+    """
+
+    def decorate(cls: type) -> type:
+        for name in dir(cls):
+            value = getattr(cls, name)
+            if callable(value) and name.startswith("test") and name != "test_session":
+                setattr(cls, name, decorator(*args, **kwargs)(value))
+        return cls
+
+    return decorate
+
+
+def run_all_in_graph_and_eager_modes(cls: type) -> type:
+    """``run_in_graph_and_eager_modes`` for every test of a class.
+
+    Args:
+        cls: the class.
+    """
+    return for_all_test_methods(run_in_graph_and_eager_modes)(cls)
+
+
+def skip_if(condition: Any) -> Callable[[Decorated], Decorated]:
+    """A decorator for tests that are left out in some cases.
+
+    Args:
+        condition: a bool, or a function without arguments that gives one when the test runs.
+    """
+
+    def decorate(function: Decorated) -> Decorated:
+        @functools.wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if condition() if callable(condition) else condition:
+                return None
+            return function(*args, **kwargs)
+
+        return run
+
+    return decorate
+
+
+def run_gpu_only(func: Any = None) -> Any:
+    """Skips a test where a session has no GPU.
+
+    Args:
+        func: the test; None: a decorator is returned.
+    """
+
+    def decorate(function: Decorated) -> Decorated:
+        @functools.wraps(function)
+        def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not is_gpu_available():
+                self.skipTest("Test requires GPU")
+            return function(self, *args, **kwargs)
+
+        return run
+
+    return decorate if func is None else decorate(func)
+
+
+run_cuda_only = run_gpu_only
+
+
+@contextlib.contextmanager
+def device(use_gpu: bool) -> Iterator[None]:
+    """A block whose operations request the first GPU where there is one, or the CPU.
+
+    Args:
+        use_gpu: whether the GPU is wanted.
+    """
+    name = "/device:GPU:0" if use_gpu and is_gpu_available() else "/device:CPU:0"
+    with get_default_graph().device(name):
+        yield
+
+
+def use_gpu() -> Any:
+    """A block whose operations request the first GPU where there is one."""
+    return device(use_gpu=True)
+
+
+def force_gpu() -> Any:
+    """A block whose operations request the first GPU."""
+    return get_default_graph().device("/device:GPU:0")
+
+
+def force_cpu() -> Any:
+    """A block whose operations request the CPU."""
+    return get_default_graph().device("/device:CPU:0")
+
+
+def assert_ops_in_graph(expected_ops: dict[str, str], graph: Graph) -> dict[str, NodeDef]:
+    """Checks that a graph has operations of some types.
+
+    Args:
+        expected_ops: name -> type.
+        graph: the graph.
+
+    Returns:
+        Name -> ``NodeDef``.
+
+    Raises:
+        ValueError: one is missing, or of another type.
+    """
+    found = {op.name: op for op in graph.get_operations() if op.name in expected_ops}
+    for name, op in found.items():
+        if expected_ops[name] != op.type:
+            raise ValueError(f"Expected op for node {name} is different. {expected_ops[name]} vs {op.type}")
+    if set(expected_ops) != set(found):
+        raise ValueError(f"Not all expected ops are present. Expected {expected_ops}, found {list(found)}")
+    return {name: op.node_def for name, op in found.items()}
+
+
+def assert_equal_graph_def(actual: GraphDef, expected: GraphDef, **options: Any) -> None:
+    """Checks that two graphs have the same nodes, in any order.
+
+    Args:
+        actual: a ``GraphDef``.
+        expected: another one.
+        **options: ignored, as nothing in the nodes is left to chance.
+
+    Raises:
+        TypeError: it is not two ``GraphDef`` messages.
+        AssertionError: they differ.
+    """
+    for name, graph in (("actual", actual), ("expected", expected)):
+        if not hasattr(graph, "node"):
+            raise TypeError(f"Expected tf.GraphDef for {name}, got {type(graph).__name__}")
+    nodes = [{node.name: node for node in graph.node} for graph in (actual, expected)]
+    for name in {**nodes[0], **nodes[1]}:
+        one, other = (found.get(name) for found in nodes)
+        if one != other:
+            raise AssertionError(f"Found unexpected node '{other}' expected '{one}'")
+
+
+def get_node_def_from_graph(node_name: str, graph_def: GraphDef) -> NodeDef | None:
+    """The node of that name in a ``GraphDef``, or None.
+
+    Args:
+        node_name: its name.
+        graph_def: the graph.
+    """
+    return next((node for node in graph_def.node if node.name == node_name), None)
+
+
+def set_producer_version(graph: Graph, producer_version: int) -> None:
+    """Makes a graph one that another release wrote.
+
+    Args:
+        graph: the graph.
+        producer_version: its GraphDef version.
+    """
+    graph.versions.producer = producer_version
+
+
+def IsGoogleCudaEnabled() -> bool:  # noqa: N802 - TensorFlow's name, as are the following
+    """True: kernels for CUDA GPUs are always there."""
+    return True
+
+
+def IsMklEnabled() -> bool:  # noqa: N802
+    """False: there are no kernels for MKL."""
+    return False
+
+
+def IsBuiltWithROCm() -> bool:  # noqa: N802
+    """False: all GPUs here are CUDA GPUs."""
+    return False
+
+
+def GpuSupportsHalfMatMulAndConv() -> bool:  # noqa: N802
+    """True: products and convolutions take half precision."""
+    return True
+
+
+def is_xla_enabled() -> bool:
+    """False: there is no XLA."""
+    return False
+
+
+_NHWC_TO_NCHW = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
+_NCHW_TO_NHWC = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+
+
+def _reordered(value: Any, orders: dict[int, Sequence[int]]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [value[index] for index in orders[len(value)]]
+    return transpose(value, orders[value.shape.ndims])
+
+
+def NHWCToNCHW(input_tensor: Any) -> Any:  # noqa: N802
+    """A tensor, or a shape, with its channels in front of the rows.
+
+    Args:
+        input_tensor: a tensor of rank 4 or 5, or a list of as many sizes.
+    """
+    return _reordered(input_tensor, _NHWC_TO_NCHW)  # type: ignore[arg-type]
+
+
+def NCHWToNHWC(input_tensor: Any) -> Any:  # noqa: N802
+    """A tensor, or a shape, with its channels last.
+
+    Args:
+        input_tensor: a tensor of rank 4 or 5, or a list of as many sizes.
+    """
+    return _reordered(input_tensor, _NCHW_TO_NHWC)  # type: ignore[arg-type]

@@ -2,6 +2,8 @@
 
 from tests.ops.cases import Case, f32, i32, i64, ramp
 
+TRUE = i64([[1, 4], [2, 0], [7, 7]])
+
 CASES = []
 for op, exact in (("RandomUniform", 0), ("RandomStandardNormal", None), ("TruncatedNormal", None)):
     for dtype in ("float32", "float64", "float16", "bfloat16"):
@@ -29,4 +31,17 @@ CASES += [
     Case("Multinomial", [f32([[0, 1, 2], [3, 0, 0]]), i32(8)], {"seed": 1, "seed2": 2}, cpu_only=True),
     Case("Multinomial", [f32([[0, 0, 0]] * 5), i32(7)], {"seed": 3, "seed2": 9, "output_dtype": "int32"}, label="int32",
          cpu_only=True),
+    *[
+        Case(f"{kind}CandidateSampler", [TRUE], {"num_true": 2, "num_sampled": count, "unique": unique, "range_max": limit,
+                                               "seed": seed, "seed2": 7}, f"{count} of {limit} {unique}", rtol=1e-5)
+        for kind in ("Uniform", "LogUniform")
+        for count, limit, unique, seed in ((5, 9, True, 1), (6, 50, True, 2), (8, 16, False, 3), (8, 1000, True, 4),
+                                           (7, 11, False, 5), (9, 9, True, 6))
+    ],
+    Case("UniformCandidateSampler", [TRUE], {"num_true": 2, "num_sampled": 10, "unique": True, "range_max": 9},
+         "too many", only_class=True),
+    Case("AllCandidateSampler", [TRUE], {"num_true": 2, "num_sampled": 9, "unique": True}),
+    Case("ComputeAccidentalHits", [TRUE, i64([1, 7, 3, 0, 7])], {"num_true": 2}),
+    Case("ComputeAccidentalHits", [TRUE, i64([5])], {"num_true": 2}, "none"),
+    Case("ComputeAccidentalHits", [TRUE, i64([5])], {"num_true": 3}, "columns", only_class=True),
 ]  # fmt: skip

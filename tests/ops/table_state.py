@@ -76,6 +76,7 @@ SPARSE = [
     ("SparseApplyAdagrad", 2, [R, ROWS, AT], {}),
     ("SparseApplyAdadelta", 3, [R, MOM, EPS, ROWS, AT], {}),
     ("SparseApplyRMSProp", 3, [R, MOM, f32(0.5), EPS, ROWS, AT], {}),
+    ("SparseApplyProximalGradientDescent", 1, [R, f32(0.5), f32(0.25), ROWS, AT], {}),
     ("SparseApplyFtrl", 3, [ROWS, AT, R, f32(0.5), f32(0.25), f32(-0.5)], {}),
 ]
 for op, count, rest, attrs in SPARSE:

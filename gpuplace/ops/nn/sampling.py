@@ -297,7 +297,11 @@ def _accidental_hits(xp: Any, true_classes: Any, sampled_candidates: Any, *, num
         raise InvalidArgumentError.of(
             "sampled_candidates must be a vector, which is typically an output from CandidateSampler"
         )
-    example, which, position = xp.nonzero(true_classes[:, :, None] == sampled_candidates)
+    hits = (
+        true_classes[:, :, None] == sampled_candidates[None, None, ::-1]
+    )  # of candidates alike the last one counts
+    example, which = xp.nonzero(hits.any(axis=2))
+    position = len(sampled_candidates) - 1 - hits[example, which].argmax(axis=1)
     lowest = xp.full(len(example), xp.finfo(xp.float32).min, xp.float32)
     return example.astype(xp.int32), position.astype(xp.int64), lowest
 

@@ -15,8 +15,9 @@ import pytest
 import gpuplace
 
 NAMESPACES = (
-    "", "app", "bitwise", "compat", "dtypes", "errors", "flags", "initializers", "layers", "linalg", "logging",
-    "losses", "manip", "math", "nn", "random", "strings", "summary", "test", "train", "version",
+    "", "app", "bitwise", "compat", "dtypes", "errors", "flags", "graph_util", "initializers", "layers", "linalg",
+    "logging", "losses", "manip", "math", "nn", "random", "saved_model", "strings", "summary", "test", "train",
+    "version",
 )  # fmt: skip
 
 NOT_YET: tuple[str, ...] = ()

@@ -69,7 +69,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from gpuplace.checkpoints.reader import CheckpointReader as NewCheckpointReader
+    from gpuplace.checkpoints.reader import NewCheckpointReader
     from gpuplace.graphdef.messages import SaverDef
     from gpuplace.saving.checkpoint_state import (
         checkpoint_exists,
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     from gpuplace.saving.saver import Saver
 else:
     _SAVING = {
-        "NewCheckpointReader": ("gpuplace.checkpoints.reader", "CheckpointReader"),
+        "NewCheckpointReader": ("gpuplace.checkpoints.reader", ""),
         "SaverDef": ("gpuplace.graphdef.messages", "SaverDef"),
         "Saver": ("gpuplace.saving.saver", "Saver"),
         "export_meta_graph": ("gpuplace.saving.import_meta_graph", "export_meta_graph"),

@@ -64,9 +64,15 @@ MODULES = {
     "tensorflow.python.saved_model.signature_def_utils": "gpuplace.saving.signatures",
     "tensorflow.python.saved_model.tag_constants": "gpuplace.saving.tag_constants",
     "tensorflow.python.saved_model.utils": "gpuplace.saving.signatures",
-    "tensorflow.python.training.checkpoint_management": "gpuplace.saving.checkpoint_state",
-    "tensorflow.python.training.checkpoint_utils": "gpuplace.saving.load",
-    "tensorflow.python.training.saver": "gpuplace.saving.saver",
+    "tensorflow.core.protobuf.control_flow_pb2": "gpuplace.graphdef.messages",
+    "tensorflow.core.protobuf.saved_model_pb2": "gpuplace.graphdef.messages",
+    "tensorflow.python.pywrap_tensorflow": "gpuplace.checkpoints.reader",
+    "tensorflow.python.saved_model.simple_save": "gpuplace.saving.saved_model_builder",
+    "tensorflow.python.training.checkpoint_management": "gpuplace.api.train",
+    "tensorflow.python.training.checkpoint_state_pb2": "gpuplace.graphdef.messages",
+    "tensorflow.python.training.checkpoint_utils": "gpuplace.api.train",
+    "tensorflow.python.training.saver": "gpuplace.api.train",
+    "tensorflow.python.training.training": "gpuplace.api.train",
 }
 """TensorFlow's module -> the module of gpuplace that holds the same names."""
 
@@ -103,6 +109,8 @@ PACKAGES = {
     "tensorflow.python.client",
     "tensorflow.python.framework",
     "tensorflow.python.ops",
+    "tensorflow.python.saved_model",
+    "tensorflow.python.training",
     *PROTO_FOLDERS,
 }
 """Packages that only hold modules."""

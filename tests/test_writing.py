@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gpuplace import writing
-from gpuplace.writing import check_writable, write_file
+from gpuplace.writing import check_writable, write_file, write_files
 
 PACKAGE = Path(writing.__file__).parent
 
@@ -136,6 +136,26 @@ def test_whether_a_file_can_be_written_changes_nothing(tmp_path):
         check_writable(tmp_path / name)
     assert os.listdir(tmp_path) == ["old"]
     assert (tmp_path / "old").read_bytes() == b"old" and os.stat(tmp_path / "old").st_mtime == 1
+
+
+def test_files_that_belong_together(tmp_path, system, monkeypatch):
+    """All are new, or all are as they were; nothing is left beside them."""
+    paths = [str(tmp_path / name) for name in ("data", "index")]
+    write_files({paths[0]: [b"one ", memoryview(b"piece")], paths[1]: [b""]})
+    assert [Path(path).read_bytes() for path in paths] == [b"one piece", b""]
+    synced = []
+
+    def full(descriptor):
+        synced.append(descriptor)
+        if len(synced) > 1:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        write_files({paths[0]: [b"two"], paths[1]: [b"two"]})
+    assert caught.value.filename in paths
+    assert [Path(path).read_bytes() for path in paths] == [b"one piece", b""]
+    assert sorted(os.listdir(tmp_path)) == ["data", "index"]
 
 
 def writers(source):

@@ -155,7 +155,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from gpuplace.checkpoints.reader import CheckpointReader as NewCheckpointReader
+    from gpuplace.checkpoints.reader import NewCheckpointReader
     from gpuplace.graphdef.event_reader import summary_iterator
     from gpuplace.graphdef.messages import (
         BytesList,
@@ -257,6 +257,5 @@ else:
         """What is loaded when it is first asked for; AttributeError for other names."""
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        attribute = "CheckpointReader" if name == "NewCheckpointReader" else name
-        found = globals()[name] = getattr(import_module(_MODULES[name]), attribute)
+        found = globals()[name] = getattr(import_module(_MODULES[name]), name)
         return found

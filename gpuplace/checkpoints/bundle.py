@@ -208,7 +208,7 @@ def _content(tensor: SavedTensor) -> list[Any]:
         )
     array = np.ascontiguousarray(tensor.array)
     array = array.astype(array.dtype.newbyteorder("<"), copy=False)
-    return [memoryview(array.reshape(-1).view(np.uint8))]
+    return [array.reshape(-1).view(np.uint8).data]
 
 
 def _checksum_of_lengths(texts: list[bytes]) -> int:

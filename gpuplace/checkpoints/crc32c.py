@@ -96,7 +96,7 @@ def _of_lanes(octets: Any, state: int) -> int:
 @functools.cache
 def _byte_tables() -> Any:
     """What a byte makes of the state, and what it makes when one, two and three more bytes follow, [4, 256]."""
-    values = np.arange(256, dtype=np.uint32)
+    values: Any = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         values = (values >> 1) ^ np.where(values & 1, np.uint32(_POLYNOMIAL), np.uint32(0))
     tables = [values]

@@ -13,7 +13,7 @@ from gpuplace.checkpoints.tensor_slices import TensorSlices
 from gpuplace.dtypes import DType
 from gpuplace.errors import NotFoundError
 
-__all__ = ["CheckpointReader", "open_checkpoint"]
+__all__ = ["CheckpointReader", "NewCheckpointReader", "open_checkpoint"]
 
 
 def open_checkpoint(prefix: str) -> Bundle | TensorSlices:
@@ -84,3 +84,7 @@ class CheckpointReader:
     def debug_string(self) -> bytes:
         """A line for every tensor: its name, type and shape, as bytes."""
         return self._checkpoint.debug_string().encode(errors="surrogateescape")
+
+
+NewCheckpointReader = CheckpointReader
+"""The name that programs call it by."""

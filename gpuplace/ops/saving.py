@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gpuplace.dtypes import DType
-from gpuplace.errors import InvalidArgumentError
+from gpuplace.errors import InvalidArgumentError, OpError
 from gpuplace.graph.apply_op import apply_op
 from gpuplace.graph.constant_value import constant_value
 from gpuplace.graph.operation import Operation, Tensor
@@ -253,7 +253,7 @@ def _slice_shape(text: bytes) -> TensorShape:
 
     try:
         return TensorShape.of(parse_shape_and_slice(text.decode())[2])
-    except InvalidArgumentError as error:
+    except OpError as error:
         raise ValueError(error.message) from None
 
 

@@ -41,11 +41,6 @@ class BaseSaverBuilder:
         write_version: ``SaverDef.V2`` or ``SaverDef.V1``, the format to write.
     """
 
-    SaveSpec = SaveSpec
-    SaveableObject = SaveableObject
-    VariableSaveable = ReferenceVariableSaveable
-    ResourceVariableSaveable = ResourceVariableSaveable
-
     def __init__(self, write_version: int = SaverDef.V2) -> None:
         self._write_version = write_version
 
@@ -236,6 +231,11 @@ class BaseSaverBuilder:
                     )
                 )
         return control.group(*restores, name="restore_all")
+
+
+for _class in (SaveSpec, SaveableObject, ResourceVariableSaveable):
+    setattr(BaseSaverBuilder, _class.__name__, _class)
+BaseSaverBuilder.VariableSaveable = ReferenceVariableSaveable  # type: ignore[attr-defined]
 
 
 class BulkSaverBuilder(BaseSaverBuilder):

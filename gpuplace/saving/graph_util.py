@@ -40,8 +40,8 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
     Raises:
         AssertionError: it is neither.
     """
-    node_def = node.node_def if isinstance(node, Operation) else node
-    if not isinstance(node_def, Message) or node_def.DESCRIPTOR.name != "NodeDef":
+    node_def: Any = node.node_def if isinstance(node, Operation) else node
+    if getattr(getattr(node_def, "DESCRIPTOR", None), "name", "") != "NodeDef":
         raise AssertionError(f"node must be an Operation or a NodeDef, not {type(node).__name__}")
     if pin_variables_on_cpu and node_def.op in VARIABLE_CHANGES:
         return True

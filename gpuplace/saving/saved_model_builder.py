@@ -12,11 +12,10 @@ from __future__ import annotations
 import filecmp
 import logging
 import os
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gpuplace.checkpoints.files import reading
+from gpuplace.checkpoints.files import read_bytes, reading
 from gpuplace.graph.convert import get_default_graph
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graphdef.messages import AnyProto, AssetFileDef, SavedModel, SaverDef, text_format
@@ -217,7 +216,7 @@ class SavedModelBuilder:
             for name, source in sources.items():
                 target = os.path.join(folder, name)
                 if not os.path.exists(target):
-                    shutil.copyfile(source, target)
+                    write_file(target, read_bytes(source))
 
     def _add(
         self,

@@ -50,7 +50,7 @@ def build_tensor_info(tensor: Any) -> Any:
     Args:
         tensor: a tensor or variable, or a sparse tensor.
     """
-    components = [getattr(tensor, part, None) for part in ("indices", "values", "dense_shape")]
+    components: list[Any] = [getattr(tensor, part, None) for part in ("indices", "values", "dense_shape")]
     if not isinstance(tensor, Tensor) and all(isinstance(part, Tensor) for part in components):
         indices, values, dense_shape = components
         made = _info(values.dtype, tensor.get_shape())

@@ -72,9 +72,6 @@ MODULES = {
     "tensorflow.python.saved_model.signature_def_utils": "gpuplace.saving.signatures",
     "tensorflow.python.saved_model.tag_constants": "gpuplace.saving.tag_constants",
     "tensorflow.python.saved_model.utils": "gpuplace.saving.signatures",
-    "tensorflow.python.training.checkpoint_management": "gpuplace.saving.checkpoint_state",
-    "tensorflow.python.training.checkpoint_utils": "gpuplace.saving.load",
-    "tensorflow.python.training.saver": "gpuplace.saving.saver",
     "tensorflow.python.framework.test_util": "gpuplace.stand_in.test_util",
     "tensorflow.python.platform.googletest": "gpuplace.api.test_case",
     "tensorflow.python.platform.test": "gpuplace.api.test",
@@ -82,6 +79,15 @@ MODULES = {
     "tensorflow.python.platform.flags": "gpuplace.api.flags",
     "tensorflow.python.platform.tf_logging": "gpuplace.api.logging",
     "tensorflow.python.ops.gradient_checker": "gpuplace.api.gradient_checker",
+    "tensorflow.core.protobuf.control_flow_pb2": "gpuplace.graphdef.messages",
+    "tensorflow.core.protobuf.saved_model_pb2": "gpuplace.graphdef.messages",
+    "tensorflow.python.pywrap_tensorflow": "gpuplace.checkpoints.reader",
+    "tensorflow.python.saved_model.simple_save": "gpuplace.saving.saved_model_builder",
+    "tensorflow.python.training.checkpoint_management": "gpuplace.api.train",
+    "tensorflow.python.training.checkpoint_state_pb2": "gpuplace.graphdef.messages",
+    "tensorflow.python.training.checkpoint_utils": "gpuplace.api.train",
+    "tensorflow.python.training.saver": "gpuplace.api.train",
+    "tensorflow.python.training.training": "gpuplace.api.train",
 }
 """TensorFlow's module -> the module of gpuplace that holds the same names."""
 
@@ -215,6 +221,7 @@ PACKAGES = {
     "tensorflow.python.ops.linalg",
     "tensorflow.python.ops.losses",
     "tensorflow.python.platform",
+    "tensorflow.python.saved_model",
     "tensorflow.python.summary",
     "tensorflow.python.training",
     "tensorflow.python.util",

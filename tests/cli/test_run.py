@@ -89,9 +89,20 @@ def test_names_that_scripts_import(gpuplace, script):
         from tensorflow.python.framework import ops, errors, dtypes, tensor_shape
         from tensorflow.python.framework.errors_impl import InvalidArgumentError
         from tensorflow.core.framework import graph_pb2
+        from tensorflow.core.protobuf import saved_model_pb2, saver_pb2
+        from tensorflow.python import pywrap_tensorflow
+        from tensorflow.python.framework import graph_util
+        from tensorflow.python.saved_model import builder, loader, tag_constants
+        from tensorflow.python.training import saver
         from google.protobuf import text_format
         import google.protobuf
 
+        assert saver.Saver is tf.train.Saver and saver.latest_checkpoint is tf.train.latest_checkpoint
+        assert saver_pb2.SaverDef is tf.train.SaverDef and tag_constants.SERVING == "serve"
+        assert builder.SavedModelBuilder is tf.saved_model.Builder and loader.load is tf.saved_model.load
+        assert saved_model_pb2.SavedModel().meta_graphs is not None
+        assert pywrap_tensorflow.NewCheckpointReader is tf.train.NewCheckpointReader
+        assert graph_util.extract_sub_graph is tf.graph_util.extract_sub_graph
         assert tf is tf1 is v1 is tf.compat.v1 and tf.compat.as_bytes('x') == b'x'
         tf1.disable_v2_behavior()
         assert errors.InvalidArgumentError is InvalidArgumentError is tf.errors.InvalidArgumentError

@@ -15,8 +15,7 @@ import pytest
 import gpuplace
 
 NAMESPACES = (
-    "", "app", "bitwise", "compat", "dtypes", "errors", "flags", "initializers", "layers", "linalg", "logging",
-    "losses", "manip", "math", "metrics", "nn", "random", "sparse", "strings", "summary", "test", "train", "version",
+    ",     ", ", ",
 )  # fmt: skip
 
 NOT_YET: tuple[str, ...] = ()

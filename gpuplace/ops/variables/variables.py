@@ -195,8 +195,6 @@ class Variable:
 
     __array_priority__ = 100
 
-    SaveSliceInfo = SaveSliceInfo
-
     def __new__(cls, *args: Any, use_resource: bool | None = None, **kwargs: Any) -> Variable:
         """Picks the class; the variable scope's choice counts where ``use_resource`` is None."""
         if cls is not Variable:
@@ -512,6 +510,9 @@ class Variable:
         )
 
 
+Variable.SaveSliceInfo = SaveSliceInfo  # type: ignore[attr-defined]
+
+
 def _operator(name: str) -> Callable[..., Any]:
     def run(self: Variable, *args: Any) -> Any:
         return getattr(Tensor, name)(self.value(), *args)
@@ -590,22 +591,23 @@ class RefVariable(Variable):
         name = name_from_scope_name(scope)
 
         def declare() -> None:
-            known = shape if shape is not None else self._initial_value.shape
+            known = shape if shape is not None else value.shape
             known = known if validate_shape or shape is not None else UNKNOWN_SHAPE
-            self._variable = state.variable_op_v2(known, self._initial_value.dtype.base_dtype, name=scope)
+            self._variable = state.variable_op_v2(known, value.dtype.base_dtype, name=scope)
 
         if callable(initial_value):
             with graph._attr_scope({CLASS_ATTR: (f"loc:@{name}".encode(),)}):
                 with graph.name_scope("Initializer"), graph.device(None):
-                    self._initial_value = convert_to_tensor(initial_value(), dtype, name="initial_value")
+                    value = convert_to_tensor(initial_value(), dtype, name="initial_value")
                 declare()
         else:
-            self._initial_value = convert_to_tensor(initial_value, dtype, name="initial_value")
-            check_outside_of_control_flow(name, self._initial_value)
+            value = convert_to_tensor(initial_value, dtype, name="initial_value")
+            check_outside_of_control_flow(name, value)
             declare()
-        if validate_shape and not self._initial_value.shape.is_fully_defined():
-            raise ValueError(f"initial_value must have a shape specified: {self._initial_value}")
-        guarded = guarded_initial_value(name, self._initial_value)
+        self._initial_value = value
+        if validate_shape and not value.shape.is_fully_defined():
+            raise ValueError(f"initial_value must have a shape specified: {value}")
+        guarded = guarded_initial_value(name, value)
         self._initializer_op = state.assign(self._variable, guarded, validate_shape=validate_shape).op
         cache = self._caching_device
         with graph.colocate_with(self._variable.op) if cache is None else graph.device(cache):

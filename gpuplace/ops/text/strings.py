@@ -374,7 +374,7 @@ def reduce_join(
     """
     at = axis if reduction_indices is None else reduction_indices
     with name_scope(None, "ReduceJoin", [inputs, at]):
-        inputs = convert_to_tensor(inputs, "string", name="inputs")
+        inputs = convert_to_tensor(inputs, "string")
         if at is None and inputs.shape.ndims is not None:
             at = convert_to_tensor(np.arange(inputs.shape.ndims, dtype=np.int32)[::-1])
         elif at is None:

@@ -50,6 +50,7 @@ from gpuplace.api import (
     io,
     linalg,
     logging,
+    lookup,
     manip,
     math,
     nn,
@@ -114,6 +115,7 @@ from gpuplace.ops.input.file_ops import matching_files, read_file, write_file
 from gpuplace.ops.input.parsing import *
 from gpuplace.ops.input.queues import *
 from gpuplace.ops.input.readers import *
+from gpuplace.ops.input.tables import initialize_all_tables, tables_initializer
 from gpuplace.ops.math.cast import *
 from gpuplace.ops.math.check_ops import *
 from gpuplace.ops.math.clip_ops import *
@@ -170,7 +172,7 @@ __all__ = [
     "variant",
     # Namespaces
     "app", "bitwise", "compat", "contrib", "dtypes", "errors", "flags", "gfile", "initializers", "io", "layers",
-    "linalg", "logging", "losses", "manip", "math", "nn", "python_io", "queue", "random", "sparse",
+    "linalg", "logging", "lookup", "losses", "manip", "math", "nn", "python_io", "queue", "random", "sparse",
     "strings", "summary", "test", "train", "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
@@ -198,7 +200,7 @@ __all__ = [
     "TFRecordReader", "WholeFileReader", "write_file",
     "decode_csv", "decode_json_example", "FixedLenFeature", "FixedLenSequenceFeature", "parse_example",
     "parse_single_example", "parse_single_sequence_example", "parse_tensor", "serialize_tensor",
-    "SparseFeature", "VarLenFeature",
+    "initialize_all_tables", "SparseFeature", "tables_initializer", "VarLenFeature",
     # Ops: math
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle", "approximate_equal",
     "asin", "asinh", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",

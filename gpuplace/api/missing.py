@@ -80,6 +80,7 @@ SPACES = (
         "layers",
         "linalg",
         "logging",
+        "lookup",
         "losses",
         "manip",
         "math",

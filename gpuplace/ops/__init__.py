@@ -35,6 +35,7 @@ import gpuplace.ops.input.queue_runner
 import gpuplace.ops.input.queues
 import gpuplace.ops.input.readers
 import gpuplace.ops.input.staging
+import gpuplace.ops.input.tables
 import gpuplace.ops.layers
 import gpuplace.ops.losses
 import gpuplace.ops.math.cast

@@ -54,6 +54,7 @@ from gpuplace.api import (
     layers,
     linalg,
     logging,
+    lookup,
     manip,
     math,
     metrics,
@@ -126,6 +127,7 @@ from gpuplace.ops.input.file_ops import matching_files, read_file, write_file
 from gpuplace.ops.input.parsing import *
 from gpuplace.ops.input.queues import *
 from gpuplace.ops.input.readers import *
+from gpuplace.ops.input.tables import initialize_all_tables, tables_initializer
 from gpuplace.ops.math.cast import *
 from gpuplace.ops.math.check_ops import *
 from gpuplace.ops.math.clip_ops import *
@@ -184,7 +186,7 @@ __all__ = [
     "variant",
     # Namespaces
     "app", "bitwise", "compat", "contrib", "data", "dtypes", "errors", "flags", "gfile", "graph_util", "image",
-    "initializers", "io", "layers", "linalg", "logging", "losses", "manip", "math", "metrics", "nest", "nn",
+    "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "nest", "nn",
     "python_io", "queue", "random", "raw_ops", "saved_model", "sparse", "strings", "summary", "test", "train",
     "version",
     # The release, as a whole and of its graphs
@@ -214,7 +216,7 @@ __all__ = [
     "TFRecordReader", "WholeFileReader", "write_file",
     "decode_csv", "decode_json_example", "FixedLenFeature", "FixedLenSequenceFeature", "parse_example",
     "parse_single_example", "parse_single_sequence_example", "parse_tensor", "serialize_tensor",
-    "SparseFeature", "VarLenFeature",
+    "initialize_all_tables", "SparseFeature", "tables_initializer", "VarLenFeature",
     # Ops: math
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle", "approximate_equal",
     "asin", "asinh", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",

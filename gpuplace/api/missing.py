@@ -78,6 +78,7 @@ SPACES = (
         "layers",
         "linalg",
         "logging",
+        "lookup",
         "losses",
         "manip",
         "math",

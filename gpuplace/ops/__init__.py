@@ -48,6 +48,7 @@ import gpuplace.ops.input.queue_runner
 import gpuplace.ops.input.queues
 import gpuplace.ops.input.readers
 import gpuplace.ops.input.staging
+import gpuplace.ops.input.tables
 import gpuplace.ops.losses
 import gpuplace.ops.math.cast
 import gpuplace.ops.math.check_ops

@@ -7,13 +7,13 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
 from gpuplace.api import missing as _missing
-from gpuplace.api.contrib import framework, layers, rnn, seq2seq, slim, staging
+from gpuplace.api.contrib import framework, layers, lookup, rnn, seq2seq, slim, staging
 from gpuplace.callers import OwnFramesHidden as _OwnFramesHidden
 
 if TYPE_CHECKING:
     from gpuplace.api.contrib import learn
 
-__all__ = ["framework", "layers", "learn", "rnn", "seq2seq", "slim", "staging"]
+__all__ = ["framework", "layers", "learn", "lookup", "rnn", "seq2seq", "slim", "staging"]
 
 
 def __getattr__(name: str) -> Any:

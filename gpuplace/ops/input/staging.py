@@ -132,11 +132,15 @@ class BaseStagingArea:
             tensors.append(tensor)
         return tensors, list(indices)
 
+    def _moved(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Tensors on the device where they are asked for."""
+        if no_op().device == self._root.device:
+            return list(tensors)
+        return [identity(tensor) for tensor in tensors]
+
     def _given(self, tensors: Sequence[Tensor], indices: Sequence[int]) -> Any:
         """Tensors in the form of an element, on the device where they are asked for."""
-        found = list(tensors)
-        if no_op().device != self._root.device:
-            found = [identity(tensor) for tensor in found]
+        found = self._moved(tensors)
         for tensor, number in zip(found, indices, strict=True):
             tensor.set_shape(self._shapes[number])
         if self._names:
@@ -325,7 +329,7 @@ class MapStagingArea(BaseStagingArea):
                 indices=numbers,
                 dtypes=types,
             )
-            return op.outputs[0], self._given(op.outputs[1:], numbers)
+            return self._moved(op.outputs[:1])[0], self._given(op.outputs[1:], numbers)
         given = convert_to_tensor(key, "int64")
         op = self._apply(
             f"{self._prefix}Unstage",

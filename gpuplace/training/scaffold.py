@@ -23,12 +23,6 @@ from gpuplace.typing import FeedDict
 _logger = logging.getLogger("tensorflow")
 
 
-def tables_initializer() -> Operation:
-    """An operation that initialises the graph's tables."""
-    found = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
-    return control.group(*found, name="init_all_tables") if found else control.no_op(name="init_all_tables")
-
-
 def _resources_initializer(collection: str) -> Operation:
     found = get_default_graph().get_collection(collection)
     return control.group(*[one.create for one in found], name="init") if found else control.no_op(name="init")
@@ -193,7 +187,7 @@ class Scaffold:
         """An operation that initialises local variables and tables."""
         return control.group(
             initialization.local_variables_initializer(),
-            tables_initializer(),
+            initialization.tables_initializer(),
             _resources_initializer(GraphKeys.LOCAL_RESOURCES),
         )
 

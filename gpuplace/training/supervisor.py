@@ -30,7 +30,6 @@ from gpuplace.ops.variables import initialization
 from gpuplace.saving.meta_graph import export_meta_graph
 from gpuplace.saving.saver import Saver
 from gpuplace.session.session import Session
-from gpuplace.training.scaffold import tables_initializer
 from gpuplace.training.session_manager import SessionManager
 from gpuplace.typing import ConfigLike, FeedDict
 
@@ -516,7 +515,7 @@ class Supervisor:
 
 
 def _local_init_op() -> Any:
-    return control.group(initialization.local_variables_initializer(), tables_initializer())
+    return control.group(initialization.local_variables_initializer(), initialization.tables_initializer())
 
 
 def _saver() -> Saver | None:

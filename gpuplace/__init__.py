@@ -50,6 +50,7 @@ from gpuplace.api import (
     io,
     linalg,
     logging,
+    lookup,
     manip,
     math,
     nn,
@@ -109,9 +110,12 @@ from gpuplace.ops.flow.tensor_arrays import *
 from gpuplace.ops.flow.while_loops import *
 from gpuplace.ops.gradients.gradients import *
 from gpuplace.ops.gradients.indexed_slices import *
+from gpuplace.ops.input.csv import *
 from gpuplace.ops.input.file_ops import matching_files, read_file, write_file
+from gpuplace.ops.input.parsing import *
 from gpuplace.ops.input.queues import *
 from gpuplace.ops.input.readers import *
+from gpuplace.ops.input.tables import initialize_all_tables, tables_initializer
 from gpuplace.ops.math.cast import *
 from gpuplace.ops.math.check_ops import *
 from gpuplace.ops.math.clip_ops import *
@@ -129,6 +133,7 @@ from gpuplace.ops.random.random_ops import *
 from gpuplace.ops.sparse.sparse_ops import *
 from gpuplace.ops.sparse.sparse_tensor import *
 from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64, regex_replace
+from gpuplace.ops.text.splitting import *
 from gpuplace.ops.text.strings import *
 from gpuplace.ops.variables.init_ops import *
 from gpuplace.ops.variables.initialization import *
@@ -168,7 +173,7 @@ __all__ = [
     "variant",
     # Namespaces
     "app", "bitwise", "compat", "contrib", "dtypes", "errors", "flags", "gfile", "initializers", "io", "layers",
-    "linalg", "logging", "losses", "manip", "math", "nn", "python_io", "queue", "random", "sparse",
+    "linalg", "logging", "lookup", "losses", "manip", "math", "nn", "python_io", "queue", "random", "sparse",
     "strings", "summary", "test", "train", "version",
     # The release, as a whole and of its graphs
     "GIT_VERSION", "GRAPH_DEF_VERSION", "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "VERSION",
@@ -194,6 +199,9 @@ __all__ = [
     "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue",
     "FixedLengthRecordReader", "IdentityReader", "matching_files", "ReaderBase", "read_file", "TextLineReader",
     "TFRecordReader", "WholeFileReader", "write_file",
+    "decode_csv", "decode_json_example", "FixedLenFeature", "FixedLenSequenceFeature", "parse_example",
+    "parse_single_example", "parse_single_sequence_example", "parse_tensor", "serialize_tensor",
+    "initialize_all_tables", "SparseFeature", "tables_initializer", "VarLenFeature",
     # Ops: math
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "add_v2", "angle", "approximate_equal",
     "asin", "asinh", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",
@@ -224,6 +232,7 @@ __all__ = [
     "random_uniform", "set_random_seed", "truncated_normal",
     # Ops: text
     "as_string", "decode_base64", "decode_raw", "encode_base64", "reduce_join", "regex_replace",
+    "string_split", "string_to_hash_bucket", "string_to_hash_bucket_fast", "string_to_hash_bucket_strong",
     "string_join", "string_length", "string_lower", "string_strip", "string_to_number", "string_upper",
     "substr",
     # Ops: variables
@@ -232,14 +241,14 @@ __all__ = [
     "enable_resource_variables", "get_local_variable", "get_variable", "get_variable_scope",
     "global_variables", "global_variables_initializer", "glorot_normal_initializer",
     "glorot_uniform_initializer", "GlorotNormal", "GlorotUniform", "he_normal", "he_uniform", "Identity",
-    "identity_initializer", "initialize_all_tables", "initialize_all_variables", "initialize_local_variables",
+    "identity_initializer", "initialize_all_variables", "initialize_local_variables",
     "initialize_variables", "Initializer", "is_resource_variable", "is_variable_initialized",
     "lecun_normal", "lecun_uniform", "local_variables", "local_variables_initializer", "make_template",
     "model_variables", "moving_average_variables", "no_regularizer", "Ones", "ones_initializer",
     "Orthogonal", "orthogonal_initializer", "random_normal_initializer", "random_uniform_initializer",
     "RandomNormal", "RandomUniform", "report_uninitialized_variables", "resource_variables_enabled",
     "ResourceVariable", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
-    "scatter_sub", "scatter_update", "tables_initializer", "trainable_variables", "truncated_normal_initializer",
+    "scatter_sub", "scatter_update", "trainable_variables", "truncated_normal_initializer",
     "TruncatedNormal", "uniform_unit_scaling_initializer", "UniformUnitScaling", "Variable",
     "variable_op_scope", "variable_scope", "VariableAggregation", "variables_initializer",
     "VariableScope", "VariableSynchronization", "variance_scaling_initializer", "VarianceScaling",

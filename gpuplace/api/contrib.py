@@ -5,10 +5,12 @@ Source: tensorflow/contrib/__init__.py, release 1.15 (names).
 
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["learn"]
+__all__ = ["learn", "lookup", "staging"]
 
 if TYPE_CHECKING:
     from gpuplace.api import contrib_learn as learn
+    from gpuplace.api import contrib_lookup as lookup
+    from gpuplace.api import contrib_staging as staging
 else:
 
     def __getattr__(name: str) -> Any:

@@ -11,25 +11,49 @@ from gpuplace.files.tfrecord import (
     TFRecordWriter,
     tf_record_iterator,
 )
+from gpuplace.ops.input.csv import decode_csv
 from gpuplace.ops.input.file_ops import match_filenames_once, matching_files, read_file, write_file
+from gpuplace.ops.input.parsing import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    SparseFeature,
+    VarLenFeature,
+    decode_json_example,
+    parse_example,
+    parse_single_example,
+    parse_single_sequence_example,
+    parse_tensor,
+    serialize_tensor,
+)
 from gpuplace.ops.input.queues import PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
 from gpuplace.ops.text.regex_and_encoding import decode_base64, decode_raw, encode_base64
 
 __all__ = [
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
     "PaddingFIFOQueue",
     "PriorityQueue",
     "QueueBase",
     "RandomShuffleQueue",
+    "SparseFeature",
     "TFRecordCompressionType",
     "TFRecordOptions",
     "TFRecordWriter",
+    "VarLenFeature",
     "decode_base64",
+    "decode_csv",
+    "decode_json_example",
     "decode_raw",
     "encode_base64",
     "gfile",
     "match_filenames_once",
     "matching_files",
+    "parse_example",
+    "parse_single_example",
+    "parse_single_sequence_example",
+    "parse_tensor",
     "read_file",
+    "serialize_tensor",
     "tf_record_iterator",
     "write_file",
     "write_graph",

@@ -83,6 +83,7 @@ SPACES = (
         "layers",
         "linalg",
         "logging",
+        "lookup",
         "losses",
         "manip",
         "math",

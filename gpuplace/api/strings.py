@@ -4,6 +4,10 @@ Source: tensorflow/_api/v1/strings, release 1.15 (names).
 """
 
 from gpuplace.ops.text.regex_and_encoding import regex_full_match, regex_replace
+from gpuplace.ops.text.splitting import split
+from gpuplace.ops.text.splitting import string_to_hash_bucket as to_hash_bucket
+from gpuplace.ops.text.splitting import string_to_hash_bucket_fast as to_hash_bucket_fast
+from gpuplace.ops.text.splitting import string_to_hash_bucket_strong as to_hash_bucket_strong
 from gpuplace.ops.text.strings import as_string, reduce_join, substr
 from gpuplace.ops.text.strings import string_join as join
 from gpuplace.ops.text.strings import string_length as length
@@ -20,8 +24,12 @@ __all__ = [
     "reduce_join",
     "regex_full_match",
     "regex_replace",
+    "split",
     "strip",
     "substr",
+    "to_hash_bucket",
+    "to_hash_bucket_fast",
+    "to_hash_bucket_strong",
     "to_number",
     "upper",
 ]

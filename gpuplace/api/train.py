@@ -53,16 +53,24 @@ from gpuplace.ops.train.rmsprop import RMSPropOptimizer
 __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
+    "BytesList",
     "CheckpointSaverHook",
     "CheckpointSaverListener",
     "ChiefSessionCreator",
     "ClusterSpec",
     "Coordinator",
+    "Example",
     "ExponentialMovingAverage",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
     "FeedFnHook",
     "FinalOpsHook",
+    "FloatList",
     "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
+    "Int64List",
     "LoggingTensorHook",
     "LooperThread",
     "MomentumOptimizer",
@@ -79,6 +87,7 @@ __all__ = [
     "SaverDef",
     "Scaffold",
     "SecondOrStepTimer",
+    "SequenceExample",
     "SessionCreator",
     "SessionManager",
     "SessionRunArgs",
@@ -138,7 +147,19 @@ __all__ = [
 if TYPE_CHECKING:
     from gpuplace.checkpoints.reader import CheckpointReader as NewCheckpointReader
     from gpuplace.graphdef.event_reader import summary_iterator
-    from gpuplace.graphdef.messages import SaverDef
+    from gpuplace.graphdef.messages import (
+        BytesList,
+        Example,
+        Feature,
+        FeatureList,
+        FeatureLists,
+        Features,
+        FloatList,
+        Int64List,
+        QueueRunnerDef,
+        SaverDef,
+        SequenceExample,
+    )
     from gpuplace.saving.checkpoint_state import (
         checkpoint_exists,
         generate_checkpoint_state_proto,
@@ -189,7 +210,10 @@ else:
     _LAZY = {
         "gpuplace.checkpoints.reader": "NewCheckpointReader",
         "gpuplace.graphdef.event_reader": "summary_iterator",
-        "gpuplace.graphdef.messages": "SaverDef",
+        "gpuplace.graphdef.messages": """
+            BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List QueueRunnerDef SaverDef
+            SequenceExample
+        """,
         "gpuplace.saving.checkpoint_state": """
             checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes get_checkpoint_state
             latest_checkpoint remove_checkpoint update_checkpoint_state

@@ -147,7 +147,7 @@ class DataSet:
             )
             self._num_examples = images.shape[0]
             if reshape:
-                images = images.reshape(len(images), -1)
+                images = images.reshape(len(images), int(np.prod(images.shape[1:])))
             if dtype is float32:
                 images = np.multiply(images.astype(np.float32), 1.0 / 255.0)
         self._images, self._labels = images, labels

@@ -112,3 +112,6 @@ READER_MAKERS = frozenset(
     }
 )
 """Ops that give out the handle of a reader of files."""
+
+TABLE_MAKERS = frozenset({"HashTableV2", "MutableHashTableOfTensorsV2", "MutableHashTableV2"})
+"""Ops that give out the handle of a lookup table."""

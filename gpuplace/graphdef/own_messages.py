@@ -120,3 +120,21 @@ FloatList: Any = _made["FloatList"]
 Int64List: Any = _made["Int64List"]
 QueueRunnerDef: Any = _made["QueueRunnerDef"]
 SequenceExample: Any = _made["SequenceExample"]
+
+
+def example_of_json(text: bytes) -> bytes:
+    """An ``Example`` in its binary form.
+
+    Args:
+        text: the same in JSON.
+
+    Raises:
+        ValueError: it is none.
+    """
+    from google.protobuf import json_format
+
+    try:
+        found: bytes = json_format.Parse(text, Example()).SerializeToString()
+    except json_format.ParseError as error:
+        raise ValueError(str(error)) from None
+    return found

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from gpuplace.dtypes import DType, as_array, as_dtype
+from gpuplace.dtypes import DType, as_array, as_dtype, string
 from gpuplace.errors import InvalidArgumentError, ResourceExhaustedError
 from gpuplace.graph.attr_value import TensorValue
-from gpuplace.graphdef.messages import TensorProto
+from gpuplace.graphdef.messages import DecodeError, TensorProto
 from gpuplace.shapes import TensorShape
 
 _FIELDS: dict[str, str] = {
@@ -240,3 +240,37 @@ def make_ndarray(tensor: Any) -> np.ndarray[Any, Any]:
     if array.nbytes > _MAX_CONTINUED_BYTES:
         raise _too_large("few", array.shape, tensor_type(tensor)[0])
     return np.array(array)
+
+
+def array_of_bytes(text: bytes) -> tuple[np.ndarray[Any, Any], DType]:
+    """The elements and the type of a ``TensorProto`` in its binary form.
+
+    Args:
+        text: the bytes.
+
+    Raises:
+        ValueError: they are none.
+    """
+    try:
+        message = TensorProto.FromString(text)
+        return decode_tensor(message), as_dtype(message.dtype)
+    except (DecodeError, TypeError) as error:
+        raise ValueError(str(error)) from None
+
+
+def bytes_of_array(value: np.ndarray[Any, Any], dtype: DType) -> bytes:
+    """A tensor as a ``TensorProto`` in its binary form, with its elements as they lie in memory.
+
+    Args:
+        value: its elements.
+        dtype: its type.
+    """
+    message = TensorProto(dtype=dtype.as_datatype_enum)
+    for size in value.shape:
+        message.tensor_shape.dim.add(size=size)
+    if dtype is string:
+        message.string_val.extend(value.reshape(-1).tolist())
+    else:
+        message.tensor_content = np.ascontiguousarray(value).tobytes()
+    found: bytes = message.SerializeToString()
+    return found

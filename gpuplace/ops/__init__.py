@@ -25,12 +25,17 @@ import gpuplace.ops.gradients.indexed_slices
 import gpuplace.ops.gradients.registry
 import gpuplace.ops.input.batching
 import gpuplace.ops.input.coordinator
+import gpuplace.ops.input.csv
 import gpuplace.ops.input.file_ops
+import gpuplace.ops.input.parsing
+import gpuplace.ops.input.parsing_kernels
 import gpuplace.ops.input.producers
 import gpuplace.ops.input.queue_kernels
 import gpuplace.ops.input.queue_runner
 import gpuplace.ops.input.queues
 import gpuplace.ops.input.readers
+import gpuplace.ops.input.staging
+import gpuplace.ops.input.tables
 import gpuplace.ops.layers
 import gpuplace.ops.losses
 import gpuplace.ops.math.cast
@@ -64,6 +69,7 @@ import gpuplace.ops.sparse.sparse_ops
 import gpuplace.ops.sparse.sparse_tensor
 import gpuplace.ops.summaries
 import gpuplace.ops.text.regex_and_encoding
+import gpuplace.ops.text.splitting
 import gpuplace.ops.text.strings
 import gpuplace.ops.train.training_ops
 import gpuplace.ops.variables.initialization

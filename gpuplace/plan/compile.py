@@ -33,6 +33,7 @@ from gpuplace.backends.workers import Workers, process_workers
 from gpuplace.device.gpu_experiments import gpu_experiments
 from gpuplace.errors import ResourceExhaustedError
 from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.kernels.compute import traits_of
 from gpuplace.kernels.registry import KernelRegistry
 from gpuplace.memory.allocator_text import oom_message
 from gpuplace.memory.interrupts import accounted
@@ -48,7 +49,13 @@ from gpuplace.plan.gpu_plan import PlanOnGPU
 from gpuplace.plan.parallel_plan import ParallelPlan
 from gpuplace.plan.schedule.constant_folding import Folder
 from gpuplace.plan.schedule.elementwise_groups import fused
-from gpuplace.plan.schedule.lanes import Arrangement, arrange, estimated_costs, lane_schedules
+from gpuplace.plan.schedule.lanes import (
+    Arrangement,
+    arrange,
+    arrange_waiting,
+    estimated_costs,
+    lane_schedules,
+)
 from gpuplace.plan.schedule.liveness import find_liveness
 from gpuplace.plan.schedule.partition import PartitionOptions, Schedule, make_schedule
 from gpuplace.plan.schedule.queue_order import in_queue_order
@@ -162,6 +169,9 @@ class PlanMaker:
         gpus = [backend for backend in backends.values() if backend.owns_arrays]
         if gpus:
             return self._on_gpus(schedule, backends, gpus, first, options)
+        waiting = arrange_waiting(schedule)
+        if waiting is not None:
+            return self._parallel(schedule, backends, waiting, first, options)
         arrangement, is_known = self._arrangement(signature, schedule, len(backends), options)
         if arrangement is not None:
             return self._parallel(schedule, backends, arrangement, first, options)
@@ -228,7 +238,8 @@ class PlanMaker:
     ) -> tuple[Arrangement | None, bool]:
         """The lanes of a schedule, if it gets any, and whether enough is known to say so."""
         most = self._most_lanes if options.most_lanes is None else options.most_lanes
-        if devices < 2 or not most or available_cores() < 2 or schedule.loops:
+        may_wait = any(traits_of(op.type).waits for op in schedule.operations)  # how long says nothing then
+        if devices < 2 or not most or available_cores() < 2 or schedule.loops or may_wait:
             return None, True
         costs: Sequence[float | None] | None = self._measured.get(signature)
         if costs is None or len(costs) != len(schedule.steps):

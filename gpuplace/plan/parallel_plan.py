@@ -23,10 +23,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from gpuplace.backends.float_errors import restore, silence
 from gpuplace.backends.workers import Workers
+from gpuplace.errors import CancelledError
+from gpuplace.kernels.cancellation import Cancellation, limited, step_limits
 from gpuplace.memory.interrupts import ACCOUNTING
 from gpuplace.plan.codegen.functions import PlanCode
 from gpuplace.plan.executor import Plan
@@ -43,11 +46,13 @@ class Exchange:
 
     Args:
         count: how many there are.
+        cancellation: of the step; None: nothing in it waits but for handoffs.
     """
 
-    __slots__ = ("_locks", "_values", "stopped")
+    __slots__ = ("_cancellation", "_locks", "_values", "stopped")
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, cancellation: Cancellation | None = None) -> None:
+        self._cancellation = cancellation
         self._values: list[Any] = [None] * count
         self._locks = [threading.Lock() for _ in range(count)]
         for lock in self._locks:
@@ -75,6 +80,8 @@ class Exchange:
         self.stopped.append(True)
         for number in range(len(self._locks)):
             self._open(number)
+        if self._cancellation is not None:
+            self._cancellation.cancel()
 
     def clear(self) -> None:
         """Drops what was given and never taken."""
@@ -120,7 +127,9 @@ class ParallelPlan(Plan):
 
     def run(self, feeds: Sequence[Any]) -> list[Any]:
         """As ``Plan.run``."""
-        exchange = Exchange(self.arrangement.handoffs)
+        cancellation = Cancellation()
+        limits = replace(step_limits(), cancellation=cancellation)
+        exchange = Exchange(self.arrangement.handoffs, cancellation)
         extra = len(feeds) - len(self.schedule.feeds)  # what traced plans take besides
         given, feeds = feeds[:extra], feeds[extra:]
         failures: list[tuple[int, Exception]] = []
@@ -130,10 +139,13 @@ class ParallelPlan(Plan):
             token = silence()
             try:
                 taken = [feeds[position] for position in self._lane_feeds[lane]]
-                return code.function(*given, exchange.give, exchange.take, exchange.stopped, *taken)
+                with limited(limits):
+                    return code.function(*given, exchange.give, exchange.take, exchange.stopped, *taken)
             except _Stopped:
                 return None
             except Exception as error:
+                if exchange.stopped and isinstance(error, CancelledError):
+                    return None
                 failures.append(self._failure_in(lane, error))
                 exchange.fail()
                 return None

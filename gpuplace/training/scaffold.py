@@ -16,6 +16,7 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops import summaries
 from gpuplace.ops.array import constant, joining
 from gpuplace.ops.flow import control
+from gpuplace.ops.input.tables import tables_initializer
 from gpuplace.ops.variables import initialization
 from gpuplace.saving.saver import saver_or_default
 from gpuplace.typing import FeedDict
@@ -187,7 +188,7 @@ class Scaffold:
         """An operation that initialises local variables and tables."""
         return control.group(
             initialization.local_variables_initializer(),
-            initialization.tables_initializer(),
+            tables_initializer(),
             _resources_initializer(GraphKeys.LOCAL_RESOURCES),
         )
 

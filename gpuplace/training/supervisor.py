@@ -25,6 +25,7 @@ from gpuplace.graphdef.messages import SessionLog, Summary
 from gpuplace.ops import summaries
 from gpuplace.ops.flow import control
 from gpuplace.ops.input.coordinator import Coordinator, LooperThread
+from gpuplace.ops.input.tables import tables_initializer
 from gpuplace.ops.train.global_step import global_step as value_of_step
 from gpuplace.ops.variables import initialization
 from gpuplace.saving.meta_graph import export_meta_graph
@@ -515,7 +516,7 @@ class Supervisor:
 
 
 def _local_init_op() -> Any:
-    return control.group(initialization.local_variables_initializer(), initialization.tables_initializer())
+    return control.group(initialization.local_variables_initializer(), tables_initializer())
 
 
 def _saver() -> Saver | None:

@@ -65,6 +65,11 @@ UPWARDS: dict[str, set[str]] = {
     "gpuplace.graph.operation": {"gpuplace.graphdef.export"},
     "gpuplace.ops.summaries": {"gpuplace.graphdef.messages", "gpuplace.graphdef.summary_messages"},
     "gpuplace.ops.input.queue_runner": {"gpuplace.graphdef.messages"},
+    "gpuplace.ops.input.parsing_kernels": {
+        "gpuplace.graphdef.messages",
+        "gpuplace.graphdef.own_messages",
+        "gpuplace.graphdef.tensor_proto",
+    },
     "gpuplace.ops.variables.variables": {"gpuplace.saving.protos"},
     "gpuplace.why.placement": {
         "gpuplace.jupyter.frames.placement_frames",

@@ -23,7 +23,6 @@ __all__ = [
     "assert_variables_initialized",
     "global_variables",
     "global_variables_initializer",
-    "initialize_all_tables",
     "initialize_all_variables",
     "initialize_local_variables",
     "initialize_variables",
@@ -33,7 +32,6 @@ __all__ = [
     "model_variables",
     "moving_average_variables",
     "report_uninitialized_variables",
-    "tables_initializer",
     "trainable_variables",
     "variables_initializer",
 ]
@@ -163,31 +161,6 @@ def initialize_all_variables() -> Operation:
 def initialize_local_variables() -> Operation:
     """Deprecated name of ``local_variables_initializer``."""
     return local_variables_initializer()
-
-
-def tables_initializer(name: str = "init_all_tables") -> Operation:
-    """An operation that initialises all tables made so far.
-
-    Args:
-        name: name of the operation.
-
-    Returns:
-        An operation without outputs.
-    """
-    found = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
-    return control.group(*found, name=name) if found else control.no_op(name=name)
-
-
-def initialize_all_tables(name: str = "init_all_tables") -> Operation:
-    """Deprecated name of ``tables_initializer``.
-
-    Args:
-        name: name of the operation.
-
-    Returns:
-        An operation without outputs.
-    """
-    return tables_initializer(name)
 
 
 def is_variable_initialized(variable: Any) -> Tensor:

@@ -12,6 +12,9 @@ first. As all lanes follow one order of the whole schedule none can wait for eve
 any order, so results are those of the single line, bit for bit: ops on one variable keep the order of the
 single line, also where TensorFlow would let them race.
 
+Steps that wait for one another (an enqueue and a dequeue) get lanes for another reason: none may stand in another's
+way. There each of them has a lane, and so has all that comes after the same ones.
+
 Real GPUs have queues of their own and are fed by one thread (``queue_order``).
 
 Source: tensorflow/core/common_runtime/executor.cc and graph_partition.cc, release 1.15 (what may run at the
@@ -106,8 +109,9 @@ def dependencies(schedule: Schedule) -> list[set[int]]:
             continue
         before.update([producers[slot] for slot in step.inputs if slot in producers])
         before.update([positions[op] for op in step.control_inputs if op in positions])
-        touches = touched.note(number, step, before)
         op = step.op
+        waits = op is not None and traits_of(op.type).waits
+        touches = waits or touched.note(number, step, before)
         if op is not None:
             positions.update(dict.fromkeys(step.operations, number))
             is_stateful = op.op_def is not None and op.op_def.is_stateful and step.folded is None
@@ -189,7 +193,48 @@ def arrange(
     lanes_us = max(lanes_us, serial_us / cores)
     if lanes_us > MIN_GAIN * serial_us:
         return None
-    return _Arranger(schedule, lane_of, sources).arranged(order, serial_us, lanes_us)
+    lanes = [lane_of[step.device] for step in schedule.steps]
+    devices = [
+        [name for name, at in lane_of.items() if at == lane] for lane in range(max(lane_of.values()) + 1)
+    ]
+    return _Arranger(schedule, lanes, devices, sources).arranged(order, serial_us, lanes_us)
+
+
+def arrange_waiting(schedule: Schedule) -> Arrangement | None:
+    """The schedule in lanes where two of its steps may wait for each other; None where they do not.
+
+    Those that come after the same waiting steps share a lane, which waits for nothing that they do not need::
+
+        lane {}      x = ...          give x
+        lane {e}     take x           Enqueue
+        lane {d}     Dequeue          give d
+        lane {d} +   take d           Add ...
+
+    Args:
+        schedule: what to do.
+    """
+    steps = schedule.steps
+    waiting = [step.op is not None and traits_of(step.op.type).waits for step in steps]
+    if sum(waiting) < 2 or schedule.loops:
+        return None
+    sources = dependencies(schedule)
+    after: list[frozenset[int]] = []
+    lane_of_set: dict[tuple[frozenset[int], int], int] = {(frozenset(), -1): 0}
+    lanes = []
+    for number, (step, before) in enumerate(zip(steps, sources, strict=True)):
+        if step.op_type in SWITCHES or step.op_type in MERGES:
+            return None
+        found = frozenset().union(*(after[source] for source in before))
+        key = found, number if waiting[number] else -1
+        lanes.append(lane_of_set.setdefault(key, len(lane_of_set)))
+        after.append(found | {number} if waiting[number] else found)
+    if not any(a not in after[b] for b in range(len(steps)) if waiting[b] for a in range(b) if waiting[a]):
+        return None  # each has to be done before the next one begins
+    devices: list[list[str]] = [[] for _ in lane_of_set]
+    for step, lane in zip(steps, lanes, strict=True):
+        if step.device not in devices[lane]:
+            devices[lane].append(step.device)
+    return _Arranger(schedule, lanes, devices, sources).arranged(range(len(steps)), 0.0, 0.0)
 
 
 def _lane_of(
@@ -251,13 +296,27 @@ def _simulated(
 
 
 class _Arranger:
-    """Puts steps into lanes and handoffs between them."""
+    """Puts steps into lanes and handoffs between them.
 
-    def __init__(self, schedule: Schedule, lane_of: Mapping[str, int], sources: Sequence[set[int]]) -> None:
+    Args:
+        schedule: what to do.
+        lane_of: the lane of each step.
+        devices: the devices of each lane.
+        sources: for each step those that have to be done before.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        lane_of: Sequence[int],
+        devices: Sequence[list[str]],
+        sources: Sequence[set[int]],
+    ) -> None:
         self._schedule = schedule
         self._lane_of = lane_of
+        self._devices = devices
         self._sources = sources
-        count = max(lane_of.values()) + 1
+        count = len(devices)
         self._lanes: list[list[int | Handoff | Step]] = [[] for _ in range(count)]
         self._gives: dict[int, list[Handoff]] = {}
         self._known = [[-1] * count for _ in range(count)]
@@ -273,7 +332,7 @@ class _Arranger:
         """The arrangement for an order of the whole schedule."""
         for place, number in enumerate(order):
             step = self._schedule.steps[number]
-            lane = self._lane_of[step.device]
+            lane = self._lane_of[number]
             for slot in step.inputs:
                 self._bring(slot, lane)
             for source in sorted(self._sources[number], key=self._places.__getitem__, reverse=True):
@@ -295,14 +354,14 @@ class _Arranger:
         step = self._schedule.steps[number]
         self._has.add((slot, lane))
         if _is_free(step):
-            if self._lane_of[step.device] != lane:
+            if self._lane_of[number] != lane:
                 self._lanes[lane].append(step)
-        elif self._lane_of[step.device] != lane:
+        elif self._lane_of[number] != lane:
             self._hand_over(number, lane, slot)
 
     def _wait(self, source: int, lane: int) -> None:
         """Makes a lane wait for a step, where it does not do so yet."""
-        at = self._lane_of[self._schedule.steps[source].device]
+        at = self._lane_of[source]
         if at != lane and self._known[lane][at] < self._places[source]:
             self._hand_over(source, lane, None)
 
@@ -318,7 +377,7 @@ class _Arranger:
         self._known[lane] = list(map(max, self._known[lane], self._after[source]))
 
     def _finished(self, position: int, found: Sequence[int | Step]) -> Lane:
-        lane = Lane([name for name, at in self._lane_of.items() if at == position])
+        lane = Lane(self._devices[position])
         for one in found:
             if isinstance(one, Step):
                 lane.steps.append(one)

@@ -315,3 +315,58 @@ def test_shared_queues():
         ):
             with pytest.raises(tf.errors.InvalidArgumentError, match=sentence):
                 session.run(other.size())
+
+
+# Several steps that wait, in one run
+
+
+@pytest.mark.parametrize("machine", ["cpu", "2x Tesla K40c"])
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_an_enqueue_and_a_dequeue_of_one_run_serve_each_other(machine, order, monkeypatch):
+    """Whichever of them comes first in the graph: neither stands in the other's way."""
+    monkeypatch.setenv("GPUPLACE_MACHINE", machine)
+    tf.reset_runtime()
+    queue = tf.FIFOQueue(1, tf.float32, shapes=[[]])
+    x = tf.placeholder(tf.float32, [])
+    parts = [lambda: queue.dequeue() * 2.0, lambda: queue.enqueue(x * 3.0)]
+    made = {index: parts[index]() for index in order}
+    with tf.Session() as session:
+        for number in range(3):
+            assert session.run([made[0], made[1]], {x: number}) == [6.0 * number, None]
+        session.run(made[1], {x: 5.0})  # full from here on: each step puts in what the next one takes out
+        assert session.run([made[0], made[1]], {x: 7.0}) == [30.0, None]
+        assert session.run(made[0]) == 42.0
+    tf.reset_runtime()
+
+
+def test_what_one_gets_another_needs():
+    """Through three queues, in an order against that of the graph."""
+    a, b, c = (tf.FIFOQueue(1, tf.float32, shapes=[[]]) for _ in range(3))
+    last = c.dequeue()
+    second = c.enqueue(b.dequeue() + 1.0)
+    first = b.enqueue(a.dequeue() * 10.0)
+    start = a.enqueue(tf.constant(4.0) * 1.0)
+    with tf.Session() as session:
+        for _ in range(3):
+            assert session.run([last, second, first, start])[0] == 41.0
+
+
+def test_an_error_ends_those_that_wait_in_the_same_run():
+    queue = tf.FIFOQueue(1, tf.float32, shapes=[[]])
+    other = tf.FIFOQueue(1, tf.float32, shapes=[[]])
+    x = tf.placeholder(tf.float32, [None])
+    got, more = queue.dequeue(), other.dequeue()
+    wrong = queue.enqueue(tf.reshape(x, []))
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Input to reshape"):
+            session.run([got, more, wrong], {x: [1.0, 2.0]})
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run([got, more], options=tf.RunOptions(timeout_in_ms=50))
+        session.run(wrong, {x: [3.0]})
+        assert session.run(got) == 3.0, "nothing was taken by the runs that failed"
+    waiting = tf.Session()
+    run = Run(waiting, [got, more])
+    assert run.is_waiting()
+    waiting.close()
+    with pytest.raises(tf.errors.CancelledError):
+        run.result()

@@ -1,0 +1,20 @@
+"""``tf.lookup``: tables from keys to values.
+
+Source: tensorflow/_api/v1/lookup, release 1.15 (names).
+"""
+
+from gpuplace.ops.input.tables import (
+    KeyValueTensorInitializer,
+    StaticHashTable,
+    StaticVocabularyTable,
+    TextFileIndex,
+    TextFileInitializer,
+)
+
+__all__ = [
+    "KeyValueTensorInitializer",
+    "StaticHashTable",
+    "StaticVocabularyTable",
+    "TextFileIndex",
+    "TextFileInitializer",
+]

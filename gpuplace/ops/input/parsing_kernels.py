@@ -1,0 +1,423 @@
+"""What computes the ops that parse ``Example`` messages.
+
+Source: tensorflow/core/kernels/example_parsing_ops.cc and core/util/example_proto_fast_parsing.cc, release 1.15.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpuplace.display import above
+from gpuplace.dtypes import DType, string
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.operation import Operation
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.shape_rules import require_rank
+from gpuplace.shapes import TensorShape, brackets
+
+_KINDS = {"bytes_list": "string", "float_list": "float", "int64_list": "int64"}
+"""Which list of values a feature has to TensorFlow's name of their type."""
+
+
+@functools.cache
+def _example_class() -> Any:
+    return above("gpuplace.graphdef.own_messages", "Example")
+
+
+@functools.cache
+def _sequence_example_class() -> Any:
+    return above("gpuplace.graphdef.own_messages", "SequenceExample")
+
+
+def _parsed(cls: Any, text: bytes) -> Any:
+    """A message of that class.
+
+    Raises:
+        InvalidArgumentError: the text is none.
+    """
+    decode_error: Any = above("gpuplace.graphdef.messages", "DecodeError")
+    try:
+        return cls.FromString(text)
+    except decode_error:
+        shown = text[:80].decode("utf-8", "backslashreplace")
+        raise InvalidArgumentError.of(f"Could not parse example input, value: '{shown}'") from None
+
+
+def _array(values: Any, dtype: DType) -> Any:
+    if dtype is not string:
+        return np.array(values, dtype.as_numpy_dtype)
+    result = np.empty(len(values), object)
+    result[:] = list(values)
+    return result
+
+
+def _values_of(feature: Any, dtype: DType, complaint: Callable[[str], str]) -> Any:
+    """The values of a feature; None where it has none.
+
+    Args:
+        feature: the message, or None.
+        dtype: of the values.
+        complaint: gives the sentence about another type, of which it gets the name.
+    """
+    kind = None if feature is None else feature.WhichOneof("kind")
+    if kind is None:
+        return None
+    if _KINDS[kind] != dtype.short_name:
+        raise InvalidArgumentError.of(complaint(_KINDS[kind]))
+    return _array(getattr(feature, kind).value, dtype)
+
+
+def _is_variable(shape: TensorShape) -> bool:
+    return bool(shape.sizes) and shape.sizes[0] is None  # type: ignore[index]
+
+
+def _stride(shape: TensorShape) -> int:
+    return int(np.prod([size for size in (shape.sizes or ())[1:] if size is not None], dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class _Dense:
+    """A feature of one shape."""
+
+    key: str
+    dtype: DType
+    shape: TensorShape
+    default: Any
+    """Its value where it is missing; empty: it must not be."""
+
+    def of(self, features: Mapping[str, Any], where: str, index: str) -> Any:
+        """The values ``[n]`` in an example; None for the default.
+
+        Args:
+            features: of the example.
+            where: begins the errors: the name of the example.
+            index: which example, for the errors.
+        """
+        start = f"{where}Key: {self.key}{index}.  "
+        value = _values_of(
+            features.get(self.key),
+            self.dtype,
+            lambda found: (
+                f"{start}Data types don't match. Data type: {found} but expected type: {self.dtype.short_name}"
+            ),
+        )
+        if value is None:
+            if _is_variable(self.shape) or self.default.size or 0 in (self.shape.sizes or ()):
+                return None
+            raise InvalidArgumentError.of(
+                f"{where}Feature: {self.key} (data type: {self.dtype.short_name}) is required but could not be found.",
+                hint="give FixedLenFeature a default_value, or use VarLenFeature",
+            )
+        name, shape = self.dtype.short_name, brackets(self.shape)
+        if _is_variable(self.shape):
+            if len(value) % max(_stride(self.shape), 1):
+                raise InvalidArgumentError.of(
+                    f"{start}Number of {name} values is not a multiple of stride length. Saw {len(value)} values but"
+                    f" output shape is: {shape}"
+                )
+        elif len(value) != self.shape.num_elements():
+            if not index:
+                raise InvalidArgumentError.of(
+                    f"{start}Can't parse serialized Example.",
+                    facts={"values": f"{len(value)} of type {name}", "wanted": f"shape {shape}"},
+                )
+            raise InvalidArgumentError.of(
+                f"{start}Number of {name} values != expected.  Values size: {len(value)} but output shape: {shape}"
+            )
+        return value
+
+    def alone(self, value: Any) -> Any:
+        """The tensor of one example."""
+        sizes = self.shape.sizes or ()
+        if value is None:
+            value = self.default if not _is_variable(self.shape) else _array([], self.dtype)
+        if _is_variable(self.shape):
+            return value.reshape(len(value) // max(_stride(self.shape), 1), *sizes[1:])
+        return value.reshape(sizes)
+
+    def together(self, values: Sequence[Any]) -> Any:
+        """The tensor of several examples; those of variable length padded with the default."""
+        if not _is_variable(self.shape):
+            parts = [self.alone(value) for value in values]
+            if parts:
+                return np.stack(parts)
+            return np.empty((0, *(self.shape.sizes or ())), self.dtype.as_numpy_dtype)
+        rows = [self.alone(value) for value in values]
+        longest = max((len(row) for row in rows), default=0)
+        filler = self.default.reshape(-1)[0] if self.default.size else (b"" if self.dtype is string else 0)
+        result = np.full(
+            (len(rows), longest, *(self.shape.sizes or ())[1:]),
+            filler,
+            object if self.dtype is string else self.dtype.as_numpy_dtype,
+        )
+        for number, row in enumerate(rows):
+            result[number, : len(row)] = row
+        return result
+
+
+def _sparse_of(key: str, dtype: DType, features: Mapping[str, Any], where: str, index: str) -> Any:
+    """The values of a feature of any length."""
+    value = _values_of(
+        features.get(key),
+        dtype,
+        lambda found: (
+            f"{where}Key: {key}{index}.  Data types don't match. Expected type: {dtype.short_name}, Actual type:"
+            f" {found}"
+        ),
+    )
+    return _array([], dtype) if value is None else value
+
+
+def _ragged(columns: Sequence[Any], dtype: DType) -> tuple[Any, Any, Any]:
+    """Rows of values as the parts of a sparse tensor of two dimensions."""
+    lengths = [len(column) for column in columns]
+    rows = np.repeat(np.arange(len(columns), dtype=np.int64), lengths)
+    places = [np.arange(length, dtype=np.int64) for length in lengths]
+    indices = np.stack([rows, np.concatenate([*places, np.empty(0, np.int64)])], axis=1)
+    values = np.concatenate([*columns, _array([], dtype)])
+    return indices, values, np.array([len(columns), max(lengths, default=0)], np.int64)
+
+
+def _in_lists(sparse: Sequence[tuple[Any, Any, Any]], dense: Sequence[Any]) -> list[Any]:
+    """The outputs in the order of the signature."""
+    return [
+        *(part[0] for part in sparse),
+        *(part[1] for part in sparse),
+        *(part[2] for part in sparse),
+        *dense,
+    ]
+
+
+def _texts(values: Sequence[Any]) -> list[str]:
+    return [bytes(value.item()).decode() for value in values]
+
+
+@compute("ParseExample")
+def _parse_example(
+    xp: Any, serialized: Any, names: Any, sparse_keys: list[Any], dense_keys: list[Any], dense_defaults: list[Any],
+    *, sparse_types: Any, Tdense: Any, dense_shapes: Any,
+) -> list[Any]:  # fmt: skip
+    examples = [_parsed(_example_class(), text).features.feature for text in serialized.tolist()]
+    labels = [name.decode() for name in names.tolist()] or ["<unknown>"] * len(examples)
+    if len(labels) != len(examples):
+        raise InvalidArgumentError.of(
+            f"Expected len(names) == len(serialized), but got: {len(labels)} vs. {len(examples)}"
+        )
+    starts = [f"Name: {label}, " for label in labels]
+    sparse, dense = [], []
+    for key, dtype in zip(_texts(sparse_keys), sparse_types, strict=True):
+        columns = [
+            _sparse_of(key, dtype, features, start, f", Index: {number}")
+            for number, (features, start) in enumerate(zip(examples, starts, strict=True))
+        ]
+        sparse.append(_ragged(columns, dtype))
+    for arguments in zip(_texts(dense_keys), Tdense, dense_shapes, dense_defaults, strict=True):
+        one = _Dense(*arguments)
+        values = [
+            one.of(features, start, f", Index: {number}")
+            for number, (features, start) in enumerate(zip(examples, starts, strict=True))
+        ]
+        dense.append(one.together(values))
+    return _in_lists(sparse, dense)
+
+
+@compute("ParseSingleExample")
+def _parse_single_example(
+    xp: Any, serialized: Any, dense_defaults: list[Any], *, sparse_keys: Any, sparse_types: Any, dense_keys: Any,
+    Tdense: Any, dense_shapes: Any,
+) -> list[Any]:  # fmt: skip
+    features = _parsed(_example_class(), serialized.item()).features.feature
+    sparse, dense = [], []
+    for key, dtype in zip(sparse_keys, sparse_types, strict=True):
+        sparse.append(_column(_sparse_of(key.decode(), dtype, features, "", "")))
+    for key, *arguments in zip(dense_keys, Tdense, dense_shapes, dense_defaults, strict=True):
+        one = _Dense(key.decode(), *arguments)
+        dense.append(one.alone(one.of(features, "", "")))
+    return _in_lists(sparse, dense)
+
+
+def _column(values: Any) -> tuple[Any, Any, Any]:
+    """Values as the parts of a sparse tensor of one dimension."""
+    return (
+        np.arange(len(values), dtype=np.int64)[:, None],
+        values,
+        np.array([len(values)], np.int64),
+    )
+
+
+@compute("ParseSingleSequenceExample")
+def _parse_sequence(
+    xp: Any, serialized: Any, feature_list_dense_missing_assumed_empty: Any, context_sparse_keys: list[Any],
+    context_dense_keys: list[Any], feature_list_sparse_keys: list[Any], feature_list_dense_keys: list[Any],
+    context_dense_defaults: list[Any], debug_name: Any, *, context_sparse_types: Any, Tcontext_dense: Any,
+    context_dense_shapes: Any, feature_list_sparse_types: Any, feature_list_dense_types: Any,
+    feature_list_dense_shapes: Any,
+) -> list[Any]:  # fmt: skip
+    example = _parsed(_sequence_example_class(), serialized.item())
+    features, lists = example.context.feature, example.feature_lists.feature_list
+    start = f"Name: {debug_name.item().decode() if debug_name.size else ''}, "
+    context_sparse = [
+        _column(_sparse_of(key, dtype, features, start, ""))
+        for key, dtype in zip(_texts(context_sparse_keys), context_sparse_types, strict=True)
+    ]
+    context_dense = []
+    for arguments in zip(
+        _texts(context_dense_keys), Tcontext_dense, context_dense_shapes, context_dense_defaults, strict=True
+    ):
+        one = _Dense(*arguments)
+        kind = features.get(one.key)
+        if (kind is None or kind.WhichOneof("kind") is None) and not one.default.size:
+            raise InvalidArgumentError.of(
+                f"{start}Context feature '{one.key}' is required but could not be found."
+            )
+        context_dense.append(one.alone(one.of(features, start, ", Index: 0")))
+    list_sparse = [
+        _ragged(_steps(lists, key, dtype, start), dtype)
+        for key, dtype in zip(_texts(feature_list_sparse_keys), feature_list_sparse_types, strict=True)
+    ]
+    may_be_missing = set(feature_list_dense_missing_assumed_empty.tolist())
+    list_dense = []
+    for key, dtype, shape in zip(
+        _texts(feature_list_dense_keys), feature_list_dense_types, feature_list_dense_shapes, strict=True
+    ):
+        if key not in lists and key.encode() not in may_be_missing:
+            raise InvalidArgumentError.of(
+                f"{start}Feature list '{key}' is required but could not be found.  Did you mean to include it in"
+                " feature_list_dense_missing_assumed_empty or feature_list_dense_defaults?",
+                hint="FixedLenSequenceFeature(..., allow_missing=True)",
+            )
+        steps = _steps(lists, key, dtype, start)
+        for number, values in enumerate(steps):
+            if len(values) != shape.num_elements():
+                raise InvalidArgumentError.of(
+                    f"{start}Key: {key}, Index: {number}.  Number of {dtype.short_name} values != expected.  values"
+                    f" size: {len(values)} but output shape: {brackets(shape)}"
+                )
+        rows = [values.reshape(shape.sizes) for values in steps]
+        empty = np.empty((0, *(shape.sizes or ())), _array([], dtype).dtype)
+        list_dense.append(np.stack(rows) if rows else empty)
+    return [*_in_lists(context_sparse, context_dense), *_in_lists(list_sparse, list_dense)]
+
+
+def _steps(lists: Mapping[str, Any], key: str, dtype: DType, start: str) -> list[Any]:
+    """The values of each step of a feature list."""
+    steps = lists[key].feature if key in lists else ()
+    found = []
+    for number, feature in enumerate(steps):
+        value = _values_of(
+            feature,
+            dtype,
+            lambda _, number=number, feature=feature: (
+                f"{start}Feature list: {key}, Index: {number}.  Data types don't match. Expected type:"
+                f" {dtype.short_name}  Feature is: {feature}"
+            ),
+        )
+        found.append(_array([], dtype) if value is None else value)
+    return found
+
+
+@compute("DecodeJSONExample")
+def _decode_json(xp: Any, json_examples: Any) -> Any:
+    example_of = above("gpuplace.graphdef.own_messages", "example_of_json")
+    texts = []
+    for text in json_examples.reshape(-1).tolist():
+        try:
+            texts.append(example_of(text))
+        except ValueError as error:
+            raise InvalidArgumentError.of(f"Error while parsing JSON: {error}") from None
+    result = np.empty(len(texts), object)
+    result[:] = texts
+    return result.reshape(json_examples.shape)
+
+
+@compute("ParseTensor")
+def _parse_tensor(xp: Any, serialized: Any, *, out_type: DType) -> Any:
+    if serialized.ndim:
+        raise InvalidArgumentError.of(
+            f"Expected `serialized` to be a scalar, got shape: {brackets(serialized.shape)}"
+        )
+    read = above("gpuplace.graphdef.tensor_proto", "array_of_bytes")
+    try:
+        array, dtype = read(serialized.item())
+    except ValueError:
+        shown = serialized.item()[:80].decode("utf-8", "backslashreplace")
+        raise InvalidArgumentError.of(f"Could not parse `serialized` as TensorProto: '{shown}'") from None
+    if dtype is not out_type:
+        raise InvalidArgumentError.of(
+            f"Type mismatch between parsed tensor ({dtype.short_name}) and dtype ({out_type.short_name})"
+        )
+    return array
+
+
+@compute("SerializeTensor")
+def _serialize_tensor(xp: Any, tensor: Any, *, T: DType) -> Any:
+    write = above("gpuplace.graphdef.tensor_proto", "bytes_of_array")
+    return np.array(write(tensor, T), object)
+
+
+# Shapes
+
+
+def _matrix(rank: int) -> TensorShape:
+    return TensorShape.of((None, rank))
+
+
+_LIST = TensorShape.of((None,))
+
+
+def _sparse_shapes(count: int, rank: int) -> list[TensorShape]:
+    return [*[_matrix(rank)] * count, *[_LIST] * count, *[TensorShape.of((rank,))] * count]
+
+
+@shape_function("ParseExample")
+def _example_shapes(op: Operation) -> Any:
+    rows = require_rank(op.inputs[0].shape, 1)
+    dense = []
+    for shape in op.attrs["dense_shapes"]:
+        dense.append(rows.concatenate(shape))
+    return [*_sparse_shapes(len(op.attrs["sparse_types"]), 2), *dense]
+
+
+@shape_function("ParseSingleExample")
+def _single_shapes(op: Operation) -> Any:
+    require_rank(op.inputs[0].shape, 0)
+    return [*_sparse_shapes(len(op.attrs["sparse_types"]), 1), *op.attrs["dense_shapes"]]
+
+
+@shape_function("ParseSingleSequenceExample")
+def _sequence_shapes(op: Operation) -> Any:
+    require_rank(op.inputs[0].shape, 0)
+    return [
+        *_sparse_shapes(len(op.attrs["context_sparse_types"]), 1),
+        *op.attrs["context_dense_shapes"],
+        *_sparse_shapes(len(op.attrs["feature_list_sparse_types"]), 2),
+        *(_LIST.concatenate(shape) for shape in op.attrs["feature_list_dense_shapes"]),
+    ]
+
+
+@shape_function("DecodeJSONExample")
+def _same(op: Operation) -> Any:
+    return (op.inputs[0].shape,)
+
+
+@shape_function("ParseTensor")
+def _unknown(op: Operation) -> Any:
+    return (TensorShape(None),)
+
+
+@shape_function("SerializeTensor")
+def _scalar(op: Operation) -> Any:
+    return (TensorShape.of(()),)
+
+
+not_differentiable(
+    "ParseExample", "ParseSingleExample", "ParseSingleSequenceExample", "DecodeJSONExample", "ParseTensor",
+    "SerializeTensor",
+)  # fmt: skip

@@ -1,0 +1,224 @@
+"""Texts split into words, and texts as numbers of buckets.
+
+Source: tensorflow/python/ops/ragged/ragged_string_ops.py, string_ops.py, core/kernels/string_split_op.cc,
+string_to_hash_bucket_op.cc and core/platform/fingerprint.h (FarmHash's Fingerprint64), release 1.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpuplace.errors import InvalidArgumentError
+from gpuplace.graph.apply_op import apply_op
+from gpuplace.graph.convert import convert_to_tensor, name_scope
+from gpuplace.graph.operation import Operation, Tensor
+from gpuplace.graph.shape_inference import shape_function
+from gpuplace.kernels.compute import compute
+from gpuplace.numerics.fingerprints import fingerprint64, hash64, sip_hash
+from gpuplace.ops.gradients.registry import not_differentiable
+from gpuplace.ops.shape_rules import require_rank
+from gpuplace.ops.sparse.sparse_tensor import SparseTensor
+from gpuplace.ops.support import new, same_shape
+from gpuplace.shapes import TensorShape
+from gpuplace.typing import TensorLike
+
+__all__ = [
+    "string_split", "string_to_hash_bucket", "string_to_hash_bucket_fast", "string_to_hash_bucket_strong",
+]  # fmt: skip
+
+
+def string_split(
+    source: TensorLike, sep: TensorLike | None = None, skip_empty: bool = True, delimiter: TensorLike | None = None,
+    result_type: str = "SparseTensor", name: str | None = None,
+) -> SparseTensor:  # fmt: skip
+    """Returns the words of texts.
+
+    Args:
+        source: strings, a vector.
+        sep: the characters between words, a string scalar; empty: every byte is a word. None: a blank.
+        skip_empty: whether empty words are left out.
+        delimiter: another name of ``sep``.
+        result_type: ``"SparseTensor"``; there are no ragged tensors here.
+        name: name of the scope.
+
+    Returns:
+        A ``SparseTensor`` of strings, a row for each text.
+
+    Raises:
+        ValueError: ``source`` is no vector, or there is another ``result_type``.
+    """
+    if result_type != "SparseTensor":
+        raise ValueError("result_type must be 'SparseTensor': gpuplace has no ragged tensors")
+    between = delimiter if sep is None else sep
+    with name_scope(name, "StringSplit", [source]):
+        signs = convert_to_tensor(" " if between is None else between, "string")
+        texts = convert_to_tensor(source, "string")
+        op = apply_op("StringSplit", None, input=texts, delimiter=signs, skip_empty=skip_empty)
+        return SparseTensor(*op.outputs)
+
+
+def split(
+    input: TensorLike | None = None, sep: TensorLike | None = None, maxsplit: int = -1,
+    result_type: str = "SparseTensor", source: TensorLike | None = None, name: str | None = None,
+) -> SparseTensor:  # fmt: skip
+    """Returns the words of texts, as Python's ``str.split`` finds them.
+
+    Args:
+        input: strings, a vector.
+        sep: what stands between words, a string scalar; None or empty: white space.
+        maxsplit: how many times a text is split at most; -1: any number.
+        result_type: ``"SparseTensor"``; there are no ragged tensors here.
+        source: another name of ``input``.
+        name: name of the scope.
+
+    Returns:
+        A ``SparseTensor`` of strings, a row for each text.
+
+    Raises:
+        ValueError: ``input`` is no vector, or there is another ``result_type``.
+    """
+    if result_type != "SparseTensor":
+        raise ValueError("result_type must be 'SparseTensor': gpuplace has no ragged tensors")
+    given = source if input is None else input
+    with name_scope(name, "StringSplit", [given]):
+        texts = convert_to_tensor(given, "string", name="input")
+        between = convert_to_tensor("" if sep is None else sep, "string")
+        op = apply_op("StringSplitV2", None, input=texts, sep=between, maxsplit=maxsplit)
+        return SparseTensor(*op.outputs)
+
+
+def _sparse(rows: Sequence[Sequence[bytes]]) -> tuple[Any, Any, Any]:
+    """Rows of words as the parts of a sparse tensor."""
+    indices = [(row, place) for row, words in enumerate(rows) for place in range(len(words))]
+    words = [word for row in rows for word in row]
+    values = np.empty(len(words), object)
+    values[:] = words
+    shape = np.array([len(rows), max(map(len, rows), default=0)], np.int64)
+    return np.array(indices, np.int64).reshape(-1, 2), values, shape
+
+
+def _split_at_any(text: bytes, signs: bytes, skip_empty: bool) -> list[bytes]:
+    if not signs:
+        return [text[at : at + 1] for at in range(len(text))]
+    words, start = [], 0
+    for at, sign in enumerate(text):
+        if sign in signs:
+            words.append(text[start:at])
+            start = at + 1
+    words.append(text[start:])
+    return [word for word in words if word] if skip_empty else words
+
+
+@compute("StringSplit")
+def _string_split(xp: Any, input: Any, delimiter: Any, *, skip_empty: bool) -> Any:
+    if delimiter.ndim:
+        raise InvalidArgumentError.of(
+            f"delimiter must be a scalar, got shape: [{','.join(map(str, delimiter.shape))}]"
+        )
+    signs = delimiter.item()
+    return _sparse([_split_at_any(text, signs, skip_empty) for text in input.tolist()])
+
+
+@compute("StringSplitV2")
+def _string_split_v2(xp: Any, input: Any, sep: Any, *, maxsplit: int) -> Any:
+    between = sep.item() or None
+    return _sparse([text.split(between, maxsplit) for text in input.tolist()])
+
+
+@shape_function("StringSplit", "StringSplitV2")
+def _sparse_shape(op: Operation) -> Any:
+    require_rank(op.inputs[0].shape, 1)
+    require_rank(op.inputs[1].shape, 0)
+    return TensorShape.of((None, 2)), TensorShape.of((None,)), TensorShape.of((2,))
+
+
+def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
+    """Returns a number below ``num_buckets`` for each text, always the same one.
+
+    Args:
+        input: strings of any shape.
+        num_buckets: how many numbers there are.
+        name: name of the op.
+
+    Returns:
+        int64, in that shape.
+
+    Raises:
+        ValueError: there is no bucket.
+    """
+    return new("StringToHashBucketFast", name, input=input, num_buckets=num_buckets)
+
+
+def string_to_hash_bucket_strong(
+    input: TensorLike, num_buckets: int, key: Sequence[int], name: str | None = None
+) -> Tensor:
+    """Returns a number for each text as ``string_to_hash_bucket_fast`` does, which only who has the key can foresee.
+
+    Args:
+        input: strings of any shape.
+        num_buckets: how many numbers there are.
+        key: two integers.
+        name: name of the op.
+
+    Returns:
+        int64, in that shape.
+
+    Raises:
+        ValueError: there is no bucket.
+        InvalidArgumentError: when it runs: the key is of another length.
+    """
+    return new("StringToHashBucketStrong", name, input=input, num_buckets=num_buckets, key=list(key))
+
+
+def string_to_hash_bucket(
+    string_tensor: TensorLike | None = None, num_buckets: int | None = None, name: str | None = None,
+    input: TensorLike | None = None,
+) -> Tensor:  # fmt: skip
+    """Returns a number for each text as ``string_to_hash_bucket_fast`` does, by an older function.
+
+    Args:
+        string_tensor: strings of any shape.
+        num_buckets: how many numbers there are.
+        name: name of the op.
+        input: another name of ``string_tensor``.
+
+    Returns:
+        int64, in that shape.
+
+    Raises:
+        ValueError: there is no bucket.
+    """
+    given = input if string_tensor is None else string_tensor
+    return new("StringToHashBucket", name, string_tensor=given, num_buckets=num_buckets)
+
+
+def _buckets(texts: Any, numbers: list[int], num_buckets: int) -> Any:
+    return np.array([number % num_buckets for number in numbers], np.int64).reshape(texts.shape)
+
+
+@compute("StringToHashBucketFast")
+def _fast(xp: Any, input: Any, *, num_buckets: int) -> Any:
+    return _buckets(input, [fingerprint64(text) for text in input.reshape(-1).tolist()], num_buckets)
+
+
+@compute("StringToHashBucket")
+def _old(xp: Any, string_tensor: Any, *, num_buckets: int) -> Any:
+    texts = string_tensor.reshape(-1).tolist()
+    return _buckets(string_tensor, [hash64(text) for text in texts], num_buckets)
+
+
+@compute("StringToHashBucketStrong")
+def _strong(xp: Any, input: Any, *, num_buckets: int, key: Any) -> Any:
+    if len(key) != 2:
+        raise InvalidArgumentError.of("Key must have 2 elements")
+    texts = input.reshape(-1).tolist()
+    return _buckets(input, [sip_hash(text, key[0], key[1]) for text in texts], num_buckets)
+
+
+shape_function("StringToHashBucketFast", "StringToHashBucket", "StringToHashBucketStrong")(same_shape)
+not_differentiable(
+    "StringSplit", "StringSplitV2", "StringToHashBucketFast", "StringToHashBucket", "StringToHashBucketStrong"
+)

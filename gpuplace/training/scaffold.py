@@ -16,17 +16,12 @@ from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.ops import summaries
 from gpuplace.ops.array import constant, joining
 from gpuplace.ops.flow import control
+from gpuplace.ops.input.tables import tables_initializer
 from gpuplace.ops.variables import initialization
 from gpuplace.saving.saver import saver_or_default
 from gpuplace.typing import FeedDict
 
 _logger = logging.getLogger("tensorflow")
-
-
-def tables_initializer() -> Operation:
-    """An operation that initialises the graph's tables."""
-    found = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
-    return control.group(*found, name="init_all_tables") if found else control.no_op(name="init_all_tables")
 
 
 def _resources_initializer(collection: str) -> Operation:

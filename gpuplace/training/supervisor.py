@@ -25,12 +25,12 @@ from gpuplace.graphdef.messages import SessionLog, Summary
 from gpuplace.ops import summaries
 from gpuplace.ops.flow import control
 from gpuplace.ops.input.coordinator import Coordinator, LooperThread
+from gpuplace.ops.input.tables import tables_initializer
 from gpuplace.ops.train.global_step import global_step as value_of_step
 from gpuplace.ops.variables import initialization
 from gpuplace.saving.meta_graph import export_meta_graph
 from gpuplace.saving.saver import Saver
 from gpuplace.session.session import Session
-from gpuplace.training.scaffold import tables_initializer
 from gpuplace.training.session_manager import SessionManager
 from gpuplace.typing import ConfigLike, FeedDict
 

@@ -111,3 +111,12 @@ def supervisor(tf):
     assert tf.get_collection(tf.GraphKeys.INIT_OP) == [made.init_op]
     assert tf.get_collection(tf.GraphKeys.SUMMARY_OP) == [made.summary_op]
     assert tf.get_collection(tf.GraphKeys.SAVERS) == [made.saver]
+
+
+@program
+def tables(tf):
+    tf.tables_initializer()
+    tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, tf.no_op(name="first"))
+    tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, tf.no_op(name="second"))
+    tf.initialize_all_tables()
+    tf.train.Scaffold.default_local_init_op()

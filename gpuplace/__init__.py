@@ -208,8 +208,8 @@ __all__ = [
     "switch_case", "TensorArray", "tuple", "while_loop", "with_dependencies",
     # Ops: gradients
     "AggregationMethod", "convert_to_tensor_or_indexed_slices", "custom_gradient", "grad_pass_through", "gradients",
-    "hessians", "IndexedSlices", "no_gradient", "NoGradient", "NotDifferentiable", "RegisterGradient",
-    "UnconnectedGradients", "unsorted_segment_sum",
+    "hessians", "IndexedSlices", "IndexedSlicesValue", "no_gradient", "NoGradient", "NotDifferentiable",
+    "RegisterGradient", "UnconnectedGradients", "unsorted_segment_sum",
     # Ops: input
     "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue",
     "FixedLengthRecordReader", "IdentityReader", "matching_files", "ReaderBase", "read_file", "TextLineReader",

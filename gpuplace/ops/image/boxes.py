@@ -599,7 +599,7 @@ def _sample(
             break
     x, y, wide, tall = chosen
     kind = image_size.dtype
-    box = np.float32([[[y / height, x / width, (y + tall) / height, (x + wide) / width]]])
+    box = np.array([[[y / height, x / width, (y + tall) / height, (x + wide) / width]]], np.float32)
     return np.array([y, x, 0], kind), np.array([tall, wide, -1], kind), box
 
 
@@ -613,11 +613,12 @@ not_differentiable("SampleDistortedBoundingBoxV2", "SampleDistortedBoundingBox")
 
 # DrawBoundingBoxes
 
-_COLOURS = np.float32(
+_COLOURS: Any = np.array(
     [
         *([1, 1, 0, 1], [0, 0, 1, 1], [1, 0, 0, 1], [0, 1, 0, 1], [0.5, 0, 0.5, 1]),
         *([0.5, 0.5, 0, 1], [0.5, 0, 0, 1], [0, 0, 0.5, 1], [0, 1, 1, 1], [1, 0, 1, 1]),
-    ]
+    ],
+    np.float32,
 )
 """Yellow, blue, red, lime, purple, olive, maroon, navy, aqua, fuchsia."""
 
@@ -679,7 +680,8 @@ def _suppress(boxes: Any, scores: Any, most: int, iou: float, least: float) -> A
         raise InvalidArgumentError.of(f"boxes must be 2-D{brackets(boxes.shape)}")
     if scores.shape != boxes.shape[:1]:
         raise InvalidArgumentError.of("scores has incompatible shape")
-    wide, chosen = boxes.astype(np.float32), []
+    wide = boxes.astype(np.float32)
+    chosen: list[int] = []
     for number in np.argsort(-scores.astype(np.float32), kind="stable"):
         if len(chosen) >= most or scores[number] <= least:
             break

@@ -215,7 +215,7 @@ def extract_jpeg_shape(
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 
-def _opened(contents: Any, formats: Sequence[str], sentence: str) -> Any:
+def _opened(contents: Any, formats: list[str], sentence: str) -> Any:
     """Pillow's image of the bytes; InvalidArgumentError if they are no such file."""
     from PIL import Image, UnidentifiedImageError
 

@@ -173,9 +173,8 @@ class DType:
             TypeError: a type without order.
         """
         if self.is_bool:
-            least, most = False, True
-        else:
-            least, most = (-1, 1) if self._kind == "f" else (int(self.min), int(self.max))
+            return (0 if clip_negative else False), True
+        least, most = (-1, 1) if self._kind == "f" else (int(self.min), int(self.max))
         return (0 if clip_negative else least), most
 
     def _limits(self) -> Any:

@@ -77,6 +77,7 @@ def import_graph_def(
         raise TypeError("input_map must be a dictionary mapping strings to Tensor objects.")
     mapping = {_as_text(key): value for key, value in (input_map or {}).items()}
     if return_elements is not None:
+        elements: tuple[Any, ...]
         try:
             elements = tuple(return_elements)
         except TypeError:

@@ -404,7 +404,7 @@ class Loops:
             self._names.of[slot], self._branches.guard_of[slot] = caught.name, caught.flag
 
 
-def stop(*arguments: Any) -> NoReturn:
+def stop(*arguments: Any, **options: Any) -> NoReturn:
     """What stands for kernels, and ends loops, when the session has been closed.
 
     Args:

@@ -32,8 +32,15 @@ CASES += [
     Case("Multinomial", [f32([[0, 0, 0]] * 5), i32(7)], {"seed": 3, "seed2": 9, "output_dtype": "int32"}, label="int32",
          cpu_only=True),
     *[
-        Case(f"{kind}CandidateSampler", [TRUE], {"num_true": 2, "num_sampled": count, "unique": unique, "range_max": limit,
-                                               "seed": seed, "seed2": 7}, f"{count} of {limit} {unique}", rtol=1e-5)
+        Case(
+            f"{kind}CandidateSampler",
+            [TRUE],
+            {
+                "num_true": 2, "num_sampled": count, "unique": unique, "range_max": limit, "seed": seed, "seed2": 7,
+            },
+            f"{count} of {limit} {unique}",
+            rtol=1e-5,
+        )
         for kind in ("Uniform", "LogUniform")
         for count, limit, unique, seed in ((5, 9, True, 1), (6, 50, True, 2), (8, 16, False, 3), (8, 1000, True, 4),
                                            (7, 11, False, 5), (9, 9, True, 6))

@@ -3,15 +3,13 @@
 Source: tensorflow/contrib, release 1.15 (names).
 """
 
-from typing import Any
+import sys as _sys
 
 from gpuplace.api import missing as _missing
 from gpuplace.api.contrib import framework, layers, rnn, seq2seq, slim
-from gpuplace.callers import OwnFramesHidden as _OwnFramesHidden
 
 __all__ = ["framework", "layers", "rnn", "seq2seq", "slim"]
 
-
-def __getattr__(name: str) -> Any:
-    with _OwnFramesHidden(AttributeError):
-        raise _missing.error("contrib", name, __all__)
+_missing.advise("contrib", _sys.modules[__name__])
+for _module in (framework, layers, rnn, seq2seq, slim):
+    _missing.advise(f"contrib.{_module.__name__.rpartition('.')[2]}", _module)

@@ -142,9 +142,18 @@ def give_advice() -> None:
     """Makes the errors of gpuplace, all of which is loaded, and of its namespaces say what to do."""
     package = sys.modules["gpuplace"]
     for space in ("", *SPACES):
-        module = attrgetter(space)(package) if space else package
-        names = vars(module)
-        names["__getattr__"] = _getter(space, module, names.get("__getattr__"))
+        advise(space, attrgetter(space)(package) if space else package)
+
+
+def advise(space: str, module: ModuleType) -> None:
+    """Makes the errors of a namespace say what to do.
+
+    Args:
+        space: its name without ``tf.``.
+        module: the module.
+    """
+    names = vars(module)
+    names["__getattr__"] = _getter(space, module, names.get("__getattr__"))
 
 
 def _getter(space: str, module: ModuleType, lazy: Callable[[str], Any] | None) -> Callable[[str], Any]:

@@ -249,6 +249,8 @@ class _Names(ModuleType):
             try:
                 return importlib.import_module(f"{self.__name__}.{name}")
             except ModuleNotFoundError as error:
+                if self.__name__.startswith(_EXAMPLES):
+                    raise  # `from ... import name` says what it says
                 raise AttributeError(str(error)) from None
         name = ALIASES.get((self.__name__.removeprefix("tensorflow.python."), name), name)
         *first, last = self._sources
@@ -339,7 +341,7 @@ def resolve(fullname: str) -> ModuleType:
 
 
 def _missing(fullname: str) -> ModuleNotFoundError:
-    name = re.sub(r"^(?:tensorflow|gpuplace)(?:\.(?:compat\.v1|python|_api\.v1))*\.", "", fullname)
+    name = re.sub(r"^(?:tensorflow|gpuplace)(?:\.(?:compat\.v1|python|_api\.v1|api))*\.", "", fullname)
     gpuplace = importlib.import_module("gpuplace")
     return ModuleNotFoundError(
         f"No module named {fullname!r}: gpuplace stands in for TensorFlow here and has nothing of that name; "
@@ -370,7 +372,11 @@ class Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname.rpartition(".")[0] == "gpuplace" and PathFinder.find_spec(fullname, path, target) is None:
+        above = fullname.rpartition(".")[0]
+        if (
+            above in ("gpuplace", "gpuplace.api.contrib")
+            and PathFinder.find_spec(fullname, path, target) is None
+        ):
             # For `from tensorflow import keras` Python looks below the module.
             with OwnFramesHidden(ImportError):
                 raise _missing(fullname)

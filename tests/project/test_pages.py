@@ -80,8 +80,8 @@ def is_internal(name: str, value: object) -> bool:
 def namespaces() -> dict[str, types.ModuleType]:
     """`tf.nn` and the like: modules that programs reach as attributes, and that are TensorFlow's."""
     names = (
-        "app bitwise compat contrib dtypes errors flags gfile initializers io layers linalg logging lookup losses manip "
-        "math nn python_io queue random sparse strings summary test train version"
+        "app bitwise compat contrib dtypes errors flags gfile initializers io layers linalg logging lookup "
+        "losses manip math nn python_io queue random sparse strings summary test train version"
     )
     return {name: getattr(gpuplace, name) for name in names.split()}
 

@@ -53,6 +53,7 @@ OUR_OWN_LINES = {
 WORDS_OF_2_21 = {
     "feeding": {"Graph execution error", "Tensor b"},
     "variable_sharing": {"_LazyEvalTensor"},
+    "word_ids": {"Graph execution error"},
 }
 """Words by which to know the lines that 2.21 says in another way."""
 

@@ -231,7 +231,7 @@ class RecordReader:
         if mask(crc32c(data)) != _CHECKSUM.unpack(end)[0]:
             raise self._damaged(self.offset + 12)
         self.offset += length + 16
-        return data  # type: ignore[no-any-return]
+        return data
 
     def _facts(self) -> dict[str, str]:
         return {"file": text_of(self._path)}

@@ -392,7 +392,8 @@ def _padded(values: Sequence[Any]) -> Any:
         else np.zeros((len(values), *shape), dtype)
     )
     for row, value in enumerate(values):
-        result[(row, *map(slice, value.shape))] = value
+        part: Any = (row, *map(slice, value.shape))
+        result[part] = value
     return result
 
 

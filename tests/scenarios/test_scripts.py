@@ -56,6 +56,7 @@ WORDS_OF_2_21 = {
     "tensorboard_basics": {"Graph execution error"},
     "frozen_graph": {"dest_nodes must be an iterable"},
     "variable_sharing": {"_LazyEvalTensor"},
+    "word_ids": {"Graph execution error"},
 }
 """Words by which to know the lines that 2.21 says in another way."""
 

@@ -151,12 +151,12 @@ class _Dense:
             return np.empty((0, *(self.shape.sizes or ())), self.dtype.as_numpy_dtype)
         rows = [self.alone(value) for value in values]
         longest = max((len(row) for row in rows), default=0)
-        filler = self.default.reshape(-1)[0] if self.default.size else (b"" if self.dtype is string else 0)
-        result = np.full(
-            (len(rows), longest, *(self.shape.sizes or ())[1:]),
-            filler,
-            object if self.dtype is string else self.dtype.as_numpy_dtype,
+        filler: Any = (
+            self.default.reshape(-1)[0] if self.default.size else (b"" if self.dtype is string else 0)
         )
+        sizes: Any = (len(rows), longest, *(self.shape.sizes or ())[1:])
+        dtype: Any = object if self.dtype is string else self.dtype.as_numpy_dtype
+        result: Any = np.full(sizes, filler, dtype)
         for number, row in enumerate(rows):
             result[number, : len(row)] = row
         return result
@@ -311,16 +311,15 @@ def _steps(lists: Mapping[str, Any], key: str, dtype: DType, start: str) -> list
     steps = lists[key].feature if key in lists else ()
     found = []
     for number, feature in enumerate(steps):
-        value = _values_of(
-            feature,
-            dtype,
-            lambda _, number=number, feature=feature: (
-                f"{start}Feature list: {key}, Index: {number}.  Data types don't match. Expected type:"
-                f" {dtype.short_name}  Feature is: {feature}"
-            ),
-        )
+        where = f"{start}Feature list: {key}, Index: {number}.  "
+        sentence = f"{where}Data types don't match. Expected type: {dtype.short_name}  Feature is: "
+        value = _values_of(feature, dtype, functools.partial(_with_feature, sentence, feature))
         found.append(_array([], dtype) if value is None else value)
     return found
+
+
+def _with_feature(sentence: str, feature: Any, found: str) -> str:
+    return f"{sentence}{feature}"
 
 
 @compute("DecodeJSONExample")

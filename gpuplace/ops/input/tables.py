@@ -208,7 +208,7 @@ class TextFileInitializer(TableInitializerBase):
             raise ValueError(f"Invalid vocab_size {vocab_size}.")
         with get_default_graph().device("/device:CPU:*"):
             self._filename = convert_to_tensor(filename, string, name="asset_path")
-        self._columns = {"key_index": key_index, "value_index": value_index}
+        self._key_index, self._value_index = key_index, value_index
         self._vocab_size = vocab_size
         self._delimiter = delimiter
         self._name = "text_file_init" if name is None else name
@@ -223,7 +223,7 @@ class TextFileInitializer(TableInitializerBase):
             op = apply_op(
                 "InitializeTableFromTextFileV2", table_handle=table.resource_handle, filename=self._filename,
                 vocab_size=-1 if self._vocab_size is None else self._vocab_size, delimiter=self._delimiter,
-                **self._columns,
+                key_index=self._key_index, value_index=self._value_index,
             )  # fmt: skip
         graph = get_default_graph()
         graph.add_to_collection(GraphKeys.TABLE_INITIALIZERS, op)
@@ -529,7 +529,7 @@ class IdTableWithHashBuckets(LookupInterface):
                 values = cast(values, int64)
             if not self._buckets:
                 assert table is not None
-                return table.lookup(values, name=name)  # type: ignore[no-any-return]
+                return table.lookup(values, name=name)
             with name_scope(name, f"{self.name}_Lookup"):
                 texts = values if values.dtype.base_dtype is string else as_string(values)
                 buckets = _hashed(self._spec, texts, self._buckets)

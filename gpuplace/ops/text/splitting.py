@@ -82,7 +82,7 @@ def split(
     """
     if result_type != "SparseTensor":
         raise ValueError("result_type must be 'SparseTensor': gpuplace has no ragged tensors")
-    given = source if input is None else input
+    given: Any = source if input is None else input
     with name_scope(name, "StringSplit", [given]):
         texts = convert_to_tensor(given, "string", name="input")
         between = convert_to_tensor("" if sep is None else sep, "string")

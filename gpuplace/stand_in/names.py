@@ -247,7 +247,8 @@ class _Names(ModuleType):
             raise AttributeError(name)
         if not self._sources:
             try:
-                return importlib.import_module(f"{self.__name__}.{name}")
+                with OwnFramesHidden(ImportError):
+                    return importlib.import_module(f"{self.__name__}.{name}")
             except ModuleNotFoundError as error:
                 if self.__name__.startswith(_EXAMPLES):
                     raise  # `from ... import name` says what it says

@@ -87,3 +87,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """The fixtures of `isolation` are for the package's doctests too, which this file is not above."""
     config.pluginmanager.register(isolation, "gpuplace-isolation")
     config.pluginmanager.register(fixtures, "gpuplace-stand-ins")
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes are numbered: messages with maps are not serialised alike in every process, and names of tests have to be."""
+    return argname if isinstance(val, bytes) else None

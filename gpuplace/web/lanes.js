@@ -19,6 +19,8 @@ const TASK = 18; // height of the row of tasks
 const LINE = SMALL + 2; // height of a line below the name of a lane
 const MOST_TRACKS = 12; // of a gap or a gutter; of more, lines share them
 const SPACES = ["pad", "apart", "gap", "gutter", "track", "arrow"];
+const HOPELESS = 0.6; // scale that less space does not make up for
+const STEP = 0.85; // from one depth that is tried to the next
 const LEAST_ARROW = 7.5;
 const LARGEST = 1.2; // scale; a larger one makes nothing easier to read
 
@@ -36,7 +38,7 @@ export function lanesPicture(scene, { width, height }) {
   const shapes = shapesOf(lanes.map((_, lane) => boxes.filter((box) => box.lane === lane).length));
   let best = null;
   for (const space of SPACINGS) {
-    if (best?.score >= READABLE) break;
+    if (best?.score >= READABLE || best?.score < HOPELESS) break;
     for (const { most, together } of shapes) {
       const rows = rowsOf(order, links, most, together);
       const found = new Layout(lanes, links, rows, space);
@@ -64,7 +66,7 @@ export function lanesPicture(scene, { width, height }) {
 /** What can be tried: how many boxes of each lane stand in a row at the most, from one up, and how many of the last ones. */
 function shapesOf(counts) {
   const found = new Map();
-  for (let deep = Math.max(1, ...counts); deep; deep -= 1) {
+  for (let deep = Math.max(1, ...counts); deep; deep = Math.floor(STEP * deep)) {
     const most = counts.map((count) => Math.ceil(count / deep));
     found.set(String(most), most);
   }
@@ -143,10 +145,9 @@ class Layout {
     this.ways = Array.from({ length: 2 * lanes.length + 1 }, () => new Tracks());
     this.lanes.forEach((lane, l) => {
       const inner = this.cells.map((cells) => cells[l].reduce((sum, box) => sum + box.w + apart, -apart));
-      const words = lane.texts.map((text) => widthOf(text, SMALL));
-      const head = Math.max(widthOf(lane.label, TITLE, true), ...words) + 2 * pad;
+      const texts = lane.texts.map((text) => widthOf(text, SMALL));
       lane.inner = Math.max(0, ...inner);
-      lane.least = head;
+      lane.least = Math.max(widthOf(lane.label, TITLE, true), ...texts) + 2 * pad;
     });
     this.measure();
     this.routes = links.map((link) => this.routeOf(link));

@@ -90,5 +90,5 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Bytes are numbered: messages with maps are not serialised alike in every process, and names of tests have to be."""
+    """Bytes are numbered: messages with maps differ from process to process, and names of tests may not."""
     return argname if isinstance(val, bytes) else None

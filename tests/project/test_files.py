@@ -30,6 +30,12 @@ def test_nothing_else_stands_at_the_top():
     }
 
 
+def test_no_folder_of_the_package_has_more_modules_than_can_be_taken_in():
+    folders = [folder for folder in (ROOT / "gpuplace").rglob("*") if folder.is_dir()]
+    crowded = {folder.name: len(list(folder.glob("*.py"))) for folder in folders}
+    assert {name: count for name, count in crowded.items() if count > 25} == {}
+
+
 def test_ci_runs_what_make_test_runs():
     text = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert re.search(r"^exec make test$", text, re.MULTILINE)

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpuplace.checkpoints.crc32c import crc32c, mask, unmask
 from gpuplace.checkpoints.files import read_bytes, reading
 from gpuplace.checkpoints.messages import BundleEntry, BundleHeader, DecodeError
 from gpuplace.checkpoints.slices import (
@@ -42,6 +41,7 @@ from gpuplace.errors import (
     OutOfRangeError,
     UnimplementedError,
 )
+from gpuplace.files.crc32c import crc32c, mask, unmask
 from gpuplace.writing import write_files
 
 __all__ = [

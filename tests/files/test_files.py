@@ -6,7 +6,6 @@ import struct
 import pytest
 
 import gpuplace as tf
-from gpuplace.files.crc32c import crc32c, mask, unmask
 from gpuplace.files.records import RecordWriter, read_records
 
 
@@ -179,20 +178,6 @@ def test_files_are_read_in_every_step():
 
 
 # Records
-
-
-def test_checksums():
-    assert crc32c(b"123456789") == 0xE3069283
-    assert crc32c(b"\x00" * 32) == 0x8A9136AA
-    text = bytes(range(256)) * 40
-    for length in (0, 1, 511, 512, 513, 600, 4097, 10240):
-        some = text[:length]
-        plain = 0
-        for byte in some:
-            plain = crc32c(bytes([byte]), plain)
-        assert crc32c(some) == plain
-        assert crc32c(some[length // 3 :], crc32c(some[: length // 3])) == plain
-    assert unmask(mask(0x12345678)) == 0x12345678
 
 
 BYTES = (

@@ -75,7 +75,6 @@ from gpuplace.api import (
 from gpuplace.api.behavior import *
 from gpuplace.api.graph_functions import *
 from gpuplace.api.graph_io import import_graph_def, make_ndarray, make_tensor_proto
-from gpuplace.api.lazy import lazy_names as _lazy_names
 from gpuplace.api.tools import (
     explore,
     kernels,
@@ -99,6 +98,7 @@ from gpuplace.graph.graph import Graph
 from gpuplace.graph.graph_keys import GraphKeys
 from gpuplace.graph.operation import Operation, Tensor
 from gpuplace.graph.stacks import get_default_session, reset_default_graph
+from gpuplace.lazy import lazy_names as _lazy_names
 from gpuplace.memory.process_state import reset_runtime, use_machine
 from gpuplace.ops import losses
 from gpuplace.ops.array.constant import *

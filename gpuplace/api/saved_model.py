@@ -5,7 +5,7 @@ Source: tensorflow/_api/v1/saved_model, release 1.15 (names).
 
 from typing import TYPE_CHECKING
 
-from gpuplace.api.lazy import lazy_names
+from gpuplace.lazy import lazy_names
 from gpuplace.saving import saved_model_constants as constants
 from gpuplace.saving import signature_constants, tag_constants
 from gpuplace.saving.saved_model_constants import *

@@ -7,7 +7,7 @@ Source: tensorflow/_api/v1/summary, release 1.15 (names).
 
 from typing import TYPE_CHECKING
 
-from gpuplace.api.lazy import lazy_names
+from gpuplace.lazy import lazy_names
 from gpuplace.ops.summaries import (
     audio,
     get_summary_description,

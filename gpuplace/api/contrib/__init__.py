@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpuplace.api import missing as _missing
 from gpuplace.api.contrib import framework, layers, lookup, rnn, seq2seq, slim, staging
-from gpuplace.api.lazy import lazy_names as _lazy_names
+from gpuplace.lazy import lazy_names as _lazy_names
 
 __all__ = ["framework", "layers", "learn", "lookup", "rnn", "seq2seq", "slim", "staging"]
 
